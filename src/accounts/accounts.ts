@@ -1,0 +1,53 @@
+import type { Caller } from '../http/route.ts';
+
+/** Keys and sign-ins of one installation. Secrets are stored hashed; each is shown once, when it is made. */
+export interface Accounts {
+  createKey(key: NewApiKey): Promise<CreatedApiKey>;
+  listKeys(): Promise<readonly ApiKeyEntry[]>;
+  /** By name or id; in force for every process within 5 s. @returns the key, undefined where there is none such. */
+  revokeKey(nameOrId: string): Promise<ApiKeyEntry | undefined>;
+  /** Who a key stands for; undefined for an unknown or revoked one. Answers may be up to 5 s old. */
+  verifyKey(key: string): Promise<Caller | undefined>;
+  /** True while at least one key is in force (names given in `except` do not count). */
+  hasKeys(options?: { readonly except?: readonly string[] }): Promise<boolean>;
+
+  /** A token for one sign-in, valid for 15 minutes. */
+  createSignInToken(account: string): Promise<string>;
+  /** Spends the token. @returns a new browser session (30 days), undefined for a token that is unknown, spent or too old. */
+  redeemSignInToken(token: string): Promise<BrowserSession | undefined>;
+  createBrowserSession(account: string): Promise<BrowserSession>;
+  verifyBrowserSession(session: string): Promise<{ readonly account: string } | undefined>;
+}
+
+export interface NewApiKey {
+  readonly name: string;
+  /** Default `local`. */
+  readonly account?: string;
+  readonly requestsPerMinute?: number;
+  readonly concurrentRuns?: number;
+}
+
+export interface ApiKeyEntry {
+  readonly id: string;
+  readonly name: string;
+  readonly account: string;
+  readonly requestsPerMinute: number | null;
+  readonly concurrentRuns: number | null;
+  /** ISO 8601. */
+  readonly createdAt: string;
+  readonly revokedAt: string | null;
+}
+
+export interface CreatedApiKey {
+  readonly id: string;
+  readonly name: string;
+  readonly account: string;
+  readonly key: string;
+}
+
+export interface BrowserSession {
+  /** The value of the cookie. */
+  readonly session: string;
+  readonly account: string;
+  readonly expiresAt: Date;
+}

@@ -1,0 +1,90 @@
+import type { AgentTool, ContentBlock } from '../contract/chat.ts';
+import type { JsonObject } from '../contract/json.ts';
+import type { Evaluation, ScenarioEntry, SetupResult, Solution } from '../contract/scenario.ts';
+import type { LogRecord } from '../contract/trace.ts';
+
+/**
+ * An MCP client of one environment, in one session, as a harness. It lists and calls tools as an agent, so that the
+ * server decides what a model may reach; setup, evaluation and solutions it asks for as the harness.
+ *
+ * Every method takes a signal and rejects with a `BoundaryError` (environment, setup, tool, evaluate) that says what
+ * failed. Whoever connected it closes it.
+ */
+export interface EnvironmentClient {
+  readonly name: string;
+  readonly version: string;
+  /** The MCP revision that was agreed on, such as `2025-11-25`. */
+  readonly protocol: string;
+
+  scenarios(options?: CallOptions): Promise<readonly ScenarioEntry[]>;
+  /** Runs the scenario's first half. @throws BoundaryError boundary `setup`. */
+  setup(scenario: string, args: JsonObject, options?: CallOptions): Promise<SetupResult>;
+  /** What an agent may call, in the order of the server; with a scenario's patterns, those that match. */
+  tools(options?: CallOptions & { readonly patterns?: readonly string[] | null }): Promise<readonly AgentToolEntry[]>;
+  /** Calls a tool as an agent. A failure that the agent may see is a result with `is_error`, an unknown name among them. */
+  call(name: string, args: JsonObject, options?: CallOptions): Promise<ToolResult>;
+  /** Runs the scenario's second half. @throws BoundaryError boundary `evaluate`. */
+  evaluate(scenario: string, answer: unknown, options?: CallOptions): Promise<Evaluation>;
+  /** The known-good trajectory; `results` continues one that is a generator. @throws BoundaryError where there is none. */
+  solution(
+    scenario: string,
+    args: JsonObject,
+    results: readonly ToolResult[],
+    options?: CallOptions,
+  ): Promise<Solution>;
+  /** Ends the session and what was started for it: SIGTERM to a process's group, SIGKILL after the budget. Never rejects. */
+  close(): Promise<void>;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** Milliseconds; 0 or less: none beside the signal. */
+  readonly timeoutMs?: number;
+  readonly onProgress?: (progress: {
+    readonly progress: number;
+    readonly total: number | null;
+    readonly message: string | null;
+  }) => void;
+}
+
+export interface AgentToolEntry extends AgentTool {
+  readonly annotations: { readonly readOnlyHint?: boolean };
+}
+
+export interface ToolResult {
+  readonly content: readonly ContentBlock[];
+  readonly structured_content: JsonObject | null;
+  readonly is_error: boolean;
+}
+
+/** How to reach an environment. */
+export type EnvironmentTarget =
+  /** An environment module (`environment.ts` or `.js`): a process of its own for each connection. */
+  | { readonly kind: 'module'; readonly path: string; readonly env?: Readonly<Record<string, string>> }
+  /** Any other program that serves MCP over stdio. */
+  | {
+      readonly kind: 'command';
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly env?: Readonly<Record<string, string>>;
+      readonly cwd?: string;
+    }
+  /** An environment that runs elsewhere, over Streamable HTTP. */
+  | {
+      readonly kind: 'url';
+      readonly url: string;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly harnessKey?: string;
+    }
+  /** In this process: a class, a factory or an instance of `EnvironmentServer`. For trusted environments and tests. */
+  | { readonly kind: 'memory'; readonly environment: unknown };
+
+export interface ConnectOptions {
+  readonly signal?: AbortSignal;
+  /** Milliseconds until the handshake, the initialize hook included, has to be done. Default 60,000. */
+  readonly timeoutMs?: number;
+  /** `_meta` of `initialize`, such as `display_width`. */
+  readonly meta?: JsonObject;
+  /** What the environment logs and prints: MCP log messages, and lines of a process's standard error. */
+  readonly onLog?: (record: Omit<LogRecord, 'at'>) => void;
+}

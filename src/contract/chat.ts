@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { jsonObjectSchema } from './json.ts';
+import type { contentPartSchema } from './scenario.ts';
+
+/** A tool as a model is offered it. */
+export const agentToolSchema = z.object({
+  name: z.string(),
+  description: z.string(),
+  input_schema: z.record(z.string(), z.unknown()),
+});
+export type AgentTool = z.infer<typeof agentToolSchema>;
+
+/** A call that a model made; `raw_arguments` keeps what it sent when that was not a JSON object. */
+export const toolCallSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  arguments: jsonObjectSchema,
+  raw_arguments: z.string().nullable(),
+});
+export type ToolCall = z.infer<typeof toolCallSchema>;
+
+/** One response of a model. `extra` holds provider fields that are sent back as they came. */
+export const assistantMessageSchema = z.object({
+  role: z.literal('assistant'),
+  content: z.string().nullable(),
+  reasoning: z.string().nullable(),
+  refusal: z.string().nullable().optional(),
+  tool_calls: z.array(toolCallSchema),
+  extra: jsonObjectSchema.optional(),
+});
+export type AssistantMessage = z.infer<typeof assistantMessageSchema>;
+
+/** An MCP content block: text, image, audio, resource or resource link. Its bytes may be a blob reference in a trace. */
+export const contentBlockSchema = z.looseObject({ type: z.string() });
+export type ContentBlock = z.infer<typeof contentBlockSchema>;
+
+/** What a model's transcript is made of. The model layer turns it into the gateway's own form. */
+export type TranscriptMessage =
+  | {
+      readonly role: 'system' | 'developer' | 'user';
+      readonly content: string | readonly z.infer<typeof contentPartSchema>[];
+    }
+  | AssistantMessage
+  | {
+      readonly role: 'tool';
+      readonly tool_call_id: string;
+      readonly name: string;
+      readonly content: readonly ContentBlock[];
+      readonly is_error: boolean;
+    };
+
+/** Tokens of one or of several model calls. `cost_usd` is null where the gateway does not tell it, never 0. */
+export const usageSchema = z.object({
+  prompt_tokens: z.int(),
+  completion_tokens: z.int(),
+  total_tokens: z.int(),
+  cached_tokens: z.int(),
+  reasoning_tokens: z.int(),
+  cost_usd: z.number().nullable(),
+});
+export type Usage = z.infer<typeof usageSchema>;
+
+export const finishReasonSchema = z.enum(['stop', 'length', 'tool_calls', 'content_filter']);
+export type FinishReason = z.infer<typeof finishReasonSchema>;

@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import {
+  agentToolSchema,
+  assistantMessageSchema,
+  contentBlockSchema,
+  finishReasonSchema,
+  usageSchema,
+} from './chat.ts';
+import { runErrorSchema } from './errors.ts';
+import { jsonObjectSchema } from './json.ts';
+import { evaluationSchema, promptMessageSchema } from './scenario.ts';
+import {
+  attemptEndSchema,
+  logSchema,
+  originSchema,
+  stopReasonSchema,
+  timeSchema,
+  turnStatusSchema,
+  versionsSchema,
+} from './trace.ts';
+
+const type = <const Name extends string>(name: Name) => z.literal(name);
+
+/**
+ * What a trace is made of, in the order in which it happens (contract section 4). The store adds `seq` (from 1,
+ * without gap), `at` and `attempt`. Durations are integer milliseconds.
+ */
+export const eventBodySchema = z.discriminatedUnion('type', [
+  /** The run was accepted; again with the next attempt when the one before was lost or given back. */
+  z.object({
+    type: type('run.queued'),
+    origin: originSchema,
+    env_name: z.string(),
+    scenario_name: z.string(),
+    scenario_args: jsonObjectSchema,
+    model: z.string(),
+    max_steps: z.int(),
+    timeout_seconds: z.int(),
+    seed: z.int().nullable(),
+    sampling: jsonObjectSchema,
+    metadata: z.record(z.string(), z.string()),
+    priority: z.int(),
+    /** How the attempt before this one ended; null for the first. */
+    previous_end: attemptEndSchema.nullable(),
+  }),
+  z.object({ type: type('run.started'), worker: z.string(), versions: versionsSchema }),
+  /** The environment's process is up and its handshake is done. */
+  z.object({ type: type('environment.ready'), name: z.string(), versions: versionsSchema, duration_ms: z.int() }),
+  z.object({
+    type: type('setup.completed'),
+    system: z.string().nullable(),
+    prompt: z.array(promptMessageSchema),
+    tools: z.array(agentToolSchema),
+    answer_schema: z.record(z.string(), z.unknown()).nullable(),
+    duration_ms: z.int(),
+  }),
+  z.object({ type: type('turn.started'), turn: z.int(), messages: z.array(promptMessageSchema) }),
+  z.object({ type: type('model.requested'), turn: z.int(), step: z.int() }),
+  z.object({
+    type: type('model.responded'),
+    turn: z.int(),
+    step: z.int(),
+    message: assistantMessageSchema,
+    finish_reason: finishReasonSchema,
+    usage: usageSchema,
+    token_ids: z.json(),
+    logprobs: z.json(),
+    retries: z.int(),
+    duration_ms: z.int(),
+  }),
+  z.object({
+    type: type('tool.called'),
+    turn: z.int(),
+    step: z.int(),
+    tool_call_id: z.string(),
+    name: z.string(),
+    arguments: jsonObjectSchema,
+    raw_arguments: z.string().nullable(),
+  }),
+  z.object({
+    type: type('tool.responded'),
+    turn: z.int(),
+    step: z.int(),
+    tool_call_id: z.string(),
+    name: z.string(),
+    content: z.array(contentBlockSchema),
+    structured_content: z.json(),
+    is_error: z.boolean(),
+    duration_ms: z.int(),
+  }),
+  z.object({ type: type('turn.finished'), turn: z.int(), status: turnStatusSchema, tool_ms: z.int() }),
+  z.object({ type: type('answer.submitted'), answer: z.json() }),
+  z.object({ type: type('evaluation.completed'), evaluation: evaluationSchema, duration_ms: z.int() }),
+  logSchema.omit({ at: true }).extend({ type: type('log') }),
+  z.object({
+    type: type('run.finished'),
+    status: z.enum(['completed', 'failed', 'cancelled']),
+    stop_reason: stopReasonSchema,
+    reward: z.number().nullable(),
+    error: runErrorSchema.nullable(),
+  }),
+]);
+export type EventBody = z.infer<typeof eventBodySchema>;
+export type EventType = EventBody['type'];
+export type EventOf<Type extends EventType> = Extract<EventBody, { type: Type }>;
+
+export const eventStampSchema = z.object({ seq: z.int(), at: timeSchema, attempt: z.int() });
+/** An event as it is stored and streamed. */
+export type TraceEvent = EventBody & z.infer<typeof eventStampSchema>;

@@ -1,0 +1,53 @@
+import { Ajv } from 'ajv';
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import type { JsonSchema } from './json.ts';
+
+/** One thing that is wrong with a value; `path` is dotted (`address.zip`, `items.0`), empty for the value itself. */
+export interface SchemaIssue {
+  readonly path: string;
+  readonly message: string;
+}
+
+const compiled = new WeakMap<JsonSchema, ValidateFunction>();
+
+/**
+ * Checks a value against a JSON Schema (2020-12, or draft-07 where its `$schema` says so) and gives everything that is
+ * wrong, worded for the one who sent the value. The value is not changed and defaults are not filled in.
+ *
+ * @throws Error when the schema itself cannot be compiled. References to other documents are never fetched.
+ */
+export function validateJsonSchema(schema: JsonSchema, value: unknown): readonly SchemaIssue[] {
+  const validate = compiled.get(schema) ?? compile(schema);
+  if (validate(value)) return [];
+  return (validate.errors ?? []).map(toIssue);
+}
+
+function compile(schema: JsonSchema): ValidateFunction {
+  const isDraft7 = typeof schema.$schema === 'string' && schema.$schema.includes('draft-07');
+  const ajv = new (isDraft7 ? Ajv : Ajv2020)({ strict: false, allErrors: true, logger: false, verbose: true });
+  formats.default(ajv);
+  const validate = ajv.compile(schema);
+  compiled.set(schema, validate);
+  return validate;
+}
+
+function toIssue(error: ErrorObject): SchemaIssue {
+  const path = error.instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  if (error.keyword === 'required')
+    return { path: [...path, error.params.missingProperty].join('.'), message: 'is required' };
+  if (error.keyword === 'additionalProperties' || error.keyword === 'unevaluatedProperties') {
+    const name = error.params.additionalProperty ?? error.params.unevaluatedProperty;
+    return { path: [...path, name].join('.'), message: 'is not an argument that exists' };
+  }
+  const allowed = error.keyword === 'enum' ? `: ${JSON.stringify(error.params.allowedValues)}` : '';
+  return { path: path.join('.'), message: `${error.message ?? 'is invalid'}${allowed}, got ${preview(error.data)}` };
+}
+
+function preview(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}

@@ -1,0 +1,35 @@
+/** Tool, hub and scenario names (contract section 1). */
+export const NAME_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** 32 lowercase hex digits: a W3C trace id. */
+export const TRACE_ID_PATTERN = /^[0-9a-f]{32}$/;
+
+/** Hubs that are always the harness's, by name. */
+export const HARNESS_HUBS: ReadonlySet<string> = new Set(['setup', 'evaluate', 'evaluation', 'solution']);
+
+/** Keys of `_meta` that Proctor reads and writes. */
+export const META = {
+  audience: 'svc/audience',
+  harnessKey: 'svc/harness_key',
+  sessionId: 'svc/session_id',
+  /** On a call of the `solution` hub: the tool results so far, of a solution that is a generator. Our choice. */
+  solutionResults: 'svc/solution_results',
+} as const;
+
+/** Environment variables that an environment's process reads. */
+export const PROCESS_VARIABLES = {
+  harnessKey: 'PROCTOR_HARNESS_KEY',
+  harnessKeyFd: 'PROCTOR_HARNESS_KEY_FD',
+  protocolFd: 'PROCTOR_PROTOCOL_FD',
+  transport: 'PROCTOR_TRANSPORT',
+  port: 'PROCTOR_PORT',
+} as const;
+
+export const SCENARIOS_URI = 'svc://scenarios';
+
+export const DEFAULT_PORTS = { environment: 8765, runService: 8320, scenarioServer: 8321 } as const;
+
+export const MAX_STEPS = { default: 100, maximum: 500 } as const;
+
+/** How long a SIGTERM may take, in milliseconds. */
+export const SHUTDOWN_GRACE_MS = { service: 10_000, environment: 5_000 } as const;

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { jsonObjectSchema } from './json.ts';
+import { MAX_STEPS } from './names.ts';
+
+/** Body of `POST /v1/agent/run` (specification, "Run request"; the optional fields are the contract's). */
+export const runRequestSchema = z.object({
+  env_name: z.string().min(1),
+  scenario_name: z.string().min(1),
+  scenario_args: jsonObjectSchema.default({}),
+  model: z.string().min(1),
+  max_steps: z.int().min(1).max(MAX_STEPS.maximum).default(MAX_STEPS.default),
+  timeout_seconds: z.int().min(1).max(86_400).default(3_600),
+  seed: z.int().nullable().default(null),
+  metadata: z.record(z.string(), z.string()).default({}),
+  priority: z.int().min(0).max(9).default(0),
+  sampling: jsonObjectSchema.default({}),
+});
+export type RunRequest = z.infer<typeof runRequestSchema>;
+
+export const runStatusSchema = z.enum(['queued', 'running', 'completed', 'failed', 'cancelled']);
+export type RunStatus = z.infer<typeof runStatusSchema>;
+
+/** Answer of `POST /v1/agent/run`; `reward` and `answer` are there with `Prefer: wait` alone. */
+export const runAcceptedSchema = z.object({
+  trace_id: z.string(),
+  trace_url: z.string(),
+  status: runStatusSchema,
+  reward: z.number().nullable().optional(),
+  answer: z.json().optional(),
+});
+export type RunAccepted = z.infer<typeof runAcceptedSchema>;
+
+export const environmentListSchema = z.object({
+  object: z.literal('list'),
+  data: z.array(z.object({ name: z.string(), description: z.string(), version: z.string() })),
+});
+export type EnvironmentList = z.infer<typeof environmentListSchema>;
+
+export const modelListSchema = z.object({
+  object: z.literal('list'),
+  data: z.array(z.object({ id: z.string(), object: z.literal('model'), created: z.int(), owned_by: z.string() })),
+});
+export type ModelList = z.infer<typeof modelListSchema>;
+
+/** `proctor keys create --json` (`key` only there) and `proctor keys list --json`. */
+export const apiKeySchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  account: z.string(),
+  key: z.string().optional(),
+});

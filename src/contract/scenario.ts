@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { jsonObjectSchema, jsonSchemaSchema } from './json.ts';
+
+export const textPartSchema = z.object({ type: z.literal('text'), text: z.string() });
+/** `data` is base64; `mimeType` as MCP spells it. */
+export const imagePartSchema = z.object({ type: z.literal('image'), data: z.string(), mimeType: z.string() });
+export const contentPartSchema = z.discriminatedUnion('type', [textPartSchema, imagePartSchema]);
+export type ContentPart = z.infer<typeof contentPartSchema>;
+
+export const promptMessageSchema = z.object({
+  role: z.enum(['user', 'assistant', 'system']),
+  content: z.union([z.string(), z.array(contentPartSchema)]),
+});
+export type PromptMessage = z.infer<typeof promptMessageSchema>;
+
+/** `structuredContent` of a function of the hub `setup` that belongs to a scenario. */
+export const setupResultSchema = z.object({
+  scenario: z.string(),
+  prompt: z.array(promptMessageSchema),
+  system: z.string().nullable(),
+  tools: z.array(z.string()).nullable(),
+  answer_schema: jsonSchemaSchema.nullable(),
+});
+export type SetupResult = z.infer<typeof setupResultSchema>;
+
+export const subscoreSchema = z.object({
+  name: z.string(),
+  value: z.number(),
+  weight: z.number().optional(),
+});
+export type Subscore = z.infer<typeof subscoreSchema>;
+
+/** `structuredContent` of a function of the hub `evaluate` that belongs to a scenario. */
+export const evaluationSchema = z.object({
+  reward: z.number(),
+  done: z.boolean(),
+  content: z.string().nullable(),
+  info: jsonObjectSchema,
+  subscores: z.array(subscoreSchema),
+  is_error: z.boolean(),
+});
+export type Evaluation = z.infer<typeof evaluationSchema>;
+
+/**
+ * `structuredContent` of a function of the hub `solution`. A solution that is a generator gives its calls one by one:
+ * `done` is false until its last answer, and the next request carries the results so far in `_meta`.
+ */
+export const solutionSchema = z.object({
+  calls: z.array(z.object({ name: z.string(), arguments: jsonObjectSchema })),
+  answer: z.json(),
+  done: z.boolean(),
+});
+export type Solution = z.infer<typeof solutionSchema>;
+
+export const scenarioArgumentSchema = z.object({
+  name: z.string(),
+  type: z.string(),
+  required: z.boolean(),
+  description: z.string().nullable(),
+  default: z.json(),
+});
+
+/** An entry of `svc://scenarios` and of `GET /scenarios`. It holds nothing secret. */
+export const scenarioEntrySchema = z.object({
+  name: z.string(),
+  short_name: z.string(),
+  description: z.string(),
+  required_args: z.array(z.string()),
+  arguments: z.array(scenarioArgumentSchema),
+  args_schema: jsonSchemaSchema,
+});
+export type ScenarioEntry = z.infer<typeof scenarioEntrySchema>;
+
+export const scenarioListSchema = z.object({ scenarios: z.array(scenarioEntrySchema) });
+export type ScenarioList = z.infer<typeof scenarioListSchema>;

@@ -1,0 +1,153 @@
+import { z } from 'zod';
+import {
+  agentToolSchema,
+  assistantMessageSchema,
+  contentBlockSchema,
+  finishReasonSchema,
+  usageSchema,
+} from './chat.ts';
+import { runErrorSchema } from './errors.ts';
+import { jsonObjectSchema } from './json.ts';
+import { runStatusSchema } from './run.ts';
+import { evaluationSchema, promptMessageSchema } from './scenario.ts';
+
+/** ISO 8601, UTC, milliseconds. */
+export const timeSchema = z.string();
+
+export const originSchema = z.enum(['run', 'chat', 'eval']);
+export type Origin = z.infer<typeof originSchema>;
+
+/** Of runs: answered to error. `expired` and `abandoned` are those of chat sessions. */
+export const stopReasonSchema = z.enum([
+  'answered',
+  'max_steps',
+  'length',
+  'timeout',
+  'cancelled',
+  'error',
+  'expired',
+  'abandoned',
+]);
+export type StopReason = z.infer<typeof stopReasonSchema>;
+
+export const attemptEndSchema = z.enum(['completed', 'failed', 'cancelled', 'lost', 'released']);
+export type AttemptEnd = z.infer<typeof attemptEndSchema>;
+
+export const versionsSchema = z.object({
+  proctor: z.string(),
+  environment: z.string().nullable(),
+  environment_hash: z.string().nullable(),
+  protocol: z.string().nullable(),
+  node: z.string(),
+});
+
+export const toolResultSchema = z.object({
+  tool_call_id: z.string(),
+  name: z.string(),
+  arguments: jsonObjectSchema,
+  raw_arguments: z.string().nullable(),
+  content: z.array(contentBlockSchema),
+  structured_content: z.json(),
+  is_error: z.boolean(),
+  duration_ms: z.int(),
+});
+export type ToolResultRecord = z.infer<typeof toolResultSchema>;
+
+export const stepSchema = z.object({
+  step: z.int(),
+  turn: z.int(),
+  started_at: timeSchema,
+  model_ms: z.int(),
+  message: assistantMessageSchema,
+  finish_reason: finishReasonSchema,
+  usage: usageSchema,
+  token_ids: z.json(),
+  logprobs: z.json(),
+  retries: z.int(),
+  tool_results: z.array(toolResultSchema),
+});
+export type Step = z.infer<typeof stepSchema>;
+
+export const turnStatusSchema = z.enum(['running', 'answered', 'max_steps', 'length', 'failed', 'aborted']);
+export type TurnStatus = z.infer<typeof turnStatusSchema>;
+
+export const turnSchema = z.object({
+  turn: z.int(),
+  started_at: timeSchema,
+  finished_at: timeSchema.nullable(),
+  messages: z.array(promptMessageSchema),
+  status: turnStatusSchema,
+  steps: z.array(z.int()),
+});
+
+export const logSchema = z.object({
+  at: timeSchema,
+  level: z.enum(['debug', 'info', 'warning', 'error']),
+  logger: z.string(),
+  message: z.string(),
+});
+export type LogRecord = z.infer<typeof logSchema>;
+
+/** Contract section 4. A projection of the trace's events, and of them alone. */
+export const traceSchema = z.object({
+  object: z.literal('trace'),
+  version: z.literal(1),
+  trace_id: z.string(),
+  trace_url: z.string(),
+  origin: originSchema,
+  status: runStatusSchema,
+  stop_reason: stopReasonSchema.nullable(),
+  attempt: z.int(),
+  attempts: z.array(
+    z.object({
+      attempt: z.int(),
+      started_at: timeSchema.nullable(),
+      ended_at: timeSchema.nullable(),
+      end: attemptEndSchema.nullable(),
+    }),
+  ),
+  env_name: z.string(),
+  scenario_name: z.string(),
+  scenario_args: jsonObjectSchema,
+  model: z.string(),
+  max_steps: z.int(),
+  seed: z.int().nullable(),
+  sampling: jsonObjectSchema,
+  metadata: z.record(z.string(), z.string()),
+  versions: versionsSchema,
+  created_at: timeSchema,
+  started_at: timeSchema.nullable(),
+  finished_at: timeSchema.nullable(),
+  system: z.string().nullable(),
+  prompt: z.array(promptMessageSchema),
+  tools: z.array(agentToolSchema),
+  turns: z.array(turnSchema),
+  steps: z.array(stepSchema),
+  answer: z.json(),
+  reward: z.number().nullable(),
+  evaluation: evaluationSchema.nullable(),
+  usage: usageSchema.extend({ model_calls: z.int(), tool_calls: z.int() }),
+  timing: z.object({
+    queued_ms: z.int(),
+    environment_ms: z.int(),
+    setup_ms: z.int(),
+    model_ms: z.int(),
+    tool_ms: z.int(),
+    evaluate_ms: z.int(),
+    total_ms: z.int(),
+  }),
+  error: runErrorSchema.nullable(),
+  logs: z.array(logSchema),
+});
+export type Trace = z.infer<typeof traceSchema>;
+
+/** A trace as lists hold it. */
+export const traceSummarySchema = traceSchema.omit({ steps: true, logs: true });
+export type TraceSummary = z.infer<typeof traceSummarySchema>;
+
+export const traceListSchema = z.object({
+  object: z.literal('list'),
+  data: z.array(traceSummarySchema),
+  next_cursor: z.string().nullable(),
+});
+export type TraceList = z.infer<typeof traceListSchema>;

@@ -1,0 +1,82 @@
+/** Rows as the database holds them. Times are integer milliseconds since 1970; JSON is text. */
+export interface DatabaseSchema {
+  traces: TracesTable;
+  events: EventsTable;
+  blobs: BlobsTable;
+  queue: QueueTable;
+  api_keys: ApiKeysTable;
+  sign_in_tokens: SignInTokensTable;
+  browser_sessions: BrowserSessionsTable;
+}
+
+export interface TracesTable {
+  trace_id: string;
+  account: string;
+  origin: string;
+  status: string;
+  attempt: number;
+  last_seq: number;
+  cancel_requested: number;
+  env_name: string;
+  scenario_name: string;
+  model: string;
+  reward: number | null;
+  created_at: number;
+  finished_at: number | null;
+  duration_ms: number | null;
+  total_tokens: number | null;
+  /** JSON object of strings. */
+  metadata: string;
+  /** The body of the first `run.queued`. */
+  request: string;
+  /** The finished trace without steps and logs; null until then. */
+  summary: string | null;
+}
+
+export interface EventsTable {
+  trace_id: string;
+  seq: number;
+  attempt: number;
+  at: number;
+  type: string;
+  body: string;
+}
+
+export interface BlobsTable {
+  sha256: string;
+  mime_type: string;
+  bytes: Uint8Array;
+}
+
+export interface QueueTable {
+  trace_id: string;
+  priority: number;
+  enqueued_at: number;
+  leased_by: string | null;
+  lease_token: string | null;
+  lease_until: number | null;
+}
+
+export interface ApiKeysTable {
+  id: string;
+  name: string;
+  account: string;
+  /** SHA-256 of the key, hex. Keys are 256 random bits, so that a plain hash is enough. */
+  key_hash: string;
+  requests_per_minute: number | null;
+  concurrent_runs: number | null;
+  created_at: number;
+  revoked_at: number | null;
+}
+
+export interface SignInTokensTable {
+  token_hash: string;
+  account: string;
+  expires_at: number;
+}
+
+export interface BrowserSessionsTable {
+  session_hash: string;
+  account: string;
+  expires_at: number;
+}

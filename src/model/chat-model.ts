@@ -1,0 +1,59 @@
+import type { AgentTool, AssistantMessage, FinishReason, TranscriptMessage, Usage } from '../contract/chat.ts';
+import type { Json, JsonObject } from '../contract/json.ts';
+
+/** A model that answers a transcript with one message. */
+export interface ChatModel {
+  readonly name: string;
+  /**
+   * One response. Retries of the gateway happen inside, before the first token.
+   *
+   * @throws BoundaryError boundary `model`, code `model_failed`, `model_timeout` or `context_length_exceeded`; the
+   *   reason of the signal when that was aborted.
+   */
+  respond(request: ModelRequest): Promise<ModelResponse>;
+}
+
+export interface ModelRequest {
+  readonly messages: readonly TranscriptMessage[];
+  readonly tools: readonly AgentTool[];
+  /** Forwarded to the gateway as they are (`temperature`, `seed`, ...). */
+  readonly sampling: JsonObject;
+  readonly signal: AbortSignal;
+  /** Text as it comes. */
+  readonly onDelta?: (delta: ModelDelta) => void;
+}
+
+export interface ModelDelta {
+  readonly content?: string;
+  readonly reasoning?: string;
+}
+
+export interface ModelResponse {
+  readonly message: AssistantMessage;
+  readonly finishReason: FinishReason;
+  readonly usage: Usage;
+  /** Attempts that failed before this response came. */
+  readonly retries: number;
+  readonly tokenIds: Json;
+  readonly logprobs: Json;
+}
+
+/** What the reference models need to know of the run they play in. The rollout gives it, as data. */
+export interface ReferenceContext {
+  readonly seed: number | null;
+  /** The scenario's solution, from the harness; `results` are the tool results since it began. */
+  solution(
+    results: readonly SolutionStepResult[],
+    signal: AbortSignal,
+  ): Promise<{
+    readonly calls: readonly { readonly name: string; readonly arguments: JsonObject }[];
+    readonly answer: Json;
+    readonly done: boolean;
+  }>;
+}
+
+export interface SolutionStepResult {
+  readonly content: readonly { readonly type: string; readonly [key: string]: unknown }[];
+  readonly structured_content: JsonObject | null;
+  readonly is_error: boolean;
+}

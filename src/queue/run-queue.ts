@@ -1,0 +1,41 @@
+import type { DatabaseTransaction } from '../database/database.ts';
+
+/**
+ * Accepted runs, waiting for a worker. The trace rows are the truth: a queue can be rebuilt from those that are queued
+ * or running. An entry is held by a lease; one that is not renewed in time is given to the next worker that asks.
+ */
+export interface RunQueue {
+  /** Adds an entry. With a transaction, in it: the run and its entry are then one commit. */
+  enqueue(entry: QueueEntry, transaction?: DatabaseTransaction): Promise<void>;
+  /** The next entry (highest priority, then oldest), now held by `worker` for `leaseMs`; undefined where there is none. */
+  lease(worker: string, options?: { readonly leaseMs?: number }): Promise<Lease | undefined>;
+  /** Holds it for another `leaseMs`. @returns false when the lease was lost: the holder has to stop. */
+  renew(lease: Lease): Promise<boolean>;
+  /** Takes the entry out: the run has its final state. */
+  complete(lease: Lease): Promise<void>;
+  /** Gives the entry back at once, for any worker. */
+  release(lease: Lease, transaction?: DatabaseTransaction): Promise<void>;
+  /** Calls back when an entry may be waiting, at least once for each `enqueue` of this process. Returns the way to stop. */
+  onEntry(listener: () => void): () => void;
+  /** Entries that wait and entries that are held. */
+  counts(): Promise<{ readonly waiting: number; readonly leased: number }>;
+}
+
+export interface QueueEntry {
+  readonly traceId: string;
+  /** 0 to 9, 9 first. */
+  readonly priority: number;
+}
+
+export interface Lease {
+  readonly traceId: string;
+  readonly worker: string;
+  /** Changes with every lease, so that a holder whose lease was lost cannot renew or complete the next one's. */
+  readonly token: string;
+  readonly leaseMs: number;
+  /** True when an earlier lease of this entry ran out: its worker is taken for dead. */
+  readonly isRedelivered: boolean;
+}
+
+/** Milliseconds (contract section 3, "Durability"). */
+export const LEASE = { durationMs: 10_000, renewEveryMs: 3_000 } as const;

@@ -1,0 +1,45 @@
+import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
+import type { RunErrorBody } from '../contract/errors.ts';
+import type { EventOf } from '../contract/event.ts';
+import type { Json } from '../contract/json.ts';
+import type { StopReason } from '../contract/trace.ts';
+import type { ChatModel, ModelDelta, ReferenceContext } from '../model/chat-model.ts';
+import type { EventRecorder } from '../trace/recorder.ts';
+
+export interface RunOptions {
+  /** The body of the trace's `run.queued`: what to run. */
+  readonly request: EventOf<'run.queued'>;
+  /** Who executes it, for the trace. */
+  readonly worker: string;
+  /** A fresh environment for this run alone; the run closes it. */
+  connect(options: ConnectOptions): Promise<EnvironmentClient>;
+  /** @throws BoundaryError boundary `model` for a name that cannot be used. */
+  createModel(name: string, context: ReferenceContext): ChatModel;
+  readonly recorder: EventRecorder;
+  /** Aborted with a `RunInterrupted` as its reason. */
+  readonly signal: AbortSignal;
+  readonly onDelta?: (delta: ModelDelta) => void;
+  /** SHA-256 of the environment's code, hex; null where it is not known. */
+  readonly environmentHash?: string | null;
+}
+
+/** Why a run is told to stop before its end. */
+export class RunInterrupted extends Error {
+  override readonly name = 'RunInterrupted';
+
+  /** `cancelled`: someone asked for it; it gets its final state. `released`: this worker stops; another runs it again. */
+  constructor(readonly kind: 'cancelled' | 'released') {
+    super(kind === 'cancelled' ? 'The run was cancelled' : 'The worker is shutting down and gave the run back');
+  }
+}
+
+export type RunOutcome =
+  | {
+      readonly status: 'completed' | 'failed' | 'cancelled';
+      readonly stopReason: StopReason;
+      readonly answer: Json;
+      readonly reward: number | null;
+      readonly error: RunErrorBody | null;
+    }
+  /** Interrupted as `released`: no `run.finished` was written. */
+  | { readonly status: 'released' };

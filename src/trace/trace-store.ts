@@ -1,0 +1,104 @@
+import type { EventBody, EventOf, TraceEvent } from '../contract/event.ts';
+import type { RunStatus } from '../contract/run.ts';
+import type { AttemptEnd, Origin, Trace, TraceSummary } from '../contract/trace.ts';
+import type { DatabaseTransaction } from '../database/database.ts';
+
+/**
+ * The append-only events of every trace, and what is projected from them. What resolves is durable: it survives
+ * `kill -9`. One store serves every process that opened the same database.
+ */
+export interface TraceStore {
+  /** Writes the trace's row and its `run.queued`, with whatever `alongside` writes, in one transaction. */
+  create(trace: NewTrace, alongside?: Alongside): Promise<void>;
+  /**
+   * Appends events of one attempt, in order; concurrent appends are committed in groups. Resolves once durable.
+   *
+   * @throws AttemptSupersededError when the attempt is no longer the current one or the trace is finished: nothing was
+   *   written, and the caller has to stop.
+   */
+  append(traceId: string, attempt: number, bodies: readonly EventBody[]): Promise<readonly TraceEvent[]>;
+  /**
+   * Ends the attempt as `lost` or `released` and queues the next one: `run.queued` again, with `alongside`.
+   *
+   * @returns the next attempt's number. @throws AttemptSupersededError as `append` does.
+   */
+  startNextAttempt(
+    traceId: string,
+    attempt: number,
+    end: Extract<AttemptEnd, 'lost' | 'released'>,
+    alongside?: Alongside,
+  ): Promise<number>;
+
+  /** The row of a trace; undefined where there is none. */
+  row(traceId: string): Promise<TraceRow | undefined>;
+  /** Events after `after` (a sequence number, default 0), oldest first. */
+  events(
+    traceId: string,
+    options?: { readonly after?: number; readonly limit?: number },
+  ): Promise<readonly TraceEvent[]>;
+  /** Projected from the events; undefined where there is none, or where it is another account's. */
+  trace(traceId: string, account?: string): Promise<Trace | undefined>;
+  list(query: TraceQuery): Promise<{ readonly data: readonly TraceSummary[]; readonly nextCursor: string | null }>;
+  /** Calls back after each commit of this process that touched the trace. For live views; returns the way to stop. */
+  subscribe(traceId: string, listener: (events: readonly TraceEvent[]) => void): () => void;
+
+  /** Stores bytes once by content. @returns `svc-blob://sha256/<hex>`. */
+  putBlob(bytes: Uint8Array, mimeType: string): Promise<string>;
+  blob(sha256: string): Promise<{ readonly bytes: Uint8Array; readonly mimeType: string } | undefined>;
+}
+
+/** Writes of another layer that belong to the same commit. */
+export type Alongside = (transaction: DatabaseTransaction) => Promise<void>;
+
+export interface NewTrace {
+  readonly traceId: string;
+  readonly account: string;
+  readonly queued: Omit<EventOf<'run.queued'>, 'type' | 'previous_end'>;
+}
+
+export interface TraceRow {
+  readonly traceId: string;
+  readonly account: string;
+  readonly origin: Origin;
+  readonly status: RunStatus;
+  readonly attempt: number;
+  readonly lastSeq: number;
+  /** Someone asked for it to be cancelled; the worker that holds it ends it. */
+  readonly cancelRequested: boolean;
+  /** The body of its first `run.queued`: what the run was asked to do. */
+  readonly request: EventOf<'run.queued'>;
+}
+
+export interface TraceQuery {
+  /** Undefined: every account's (for local tools alone). */
+  readonly account?: string;
+  readonly envName?: string;
+  readonly scenarioName?: string;
+  readonly model?: string;
+  readonly status?: RunStatus;
+  readonly origin?: Origin;
+  readonly minReward?: number;
+  readonly maxReward?: number;
+  /** Milliseconds since 1970, both inclusive. */
+  readonly since?: number;
+  readonly until?: number;
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** Descending; `created_at` where it says nothing. Traces without the value come last. */
+  readonly sort?: 'created_at' | 'reward' | 'duration' | 'tokens';
+  /** 1 to 100, default 50. */
+  readonly limit?: number;
+  /** What the page before gave. @throws ApiError invalid_parameter for one that this store did not make. */
+  readonly cursor?: string;
+}
+
+/** The attempt has moved on: another worker has the run, or it is finished. */
+export class AttemptSupersededError extends Error {
+  override readonly name = 'AttemptSupersededError';
+
+  constructor(
+    readonly traceId: string,
+    readonly attempt: number,
+  ) {
+    super(`Attempt ${attempt} of trace ${traceId} is not the current one any more: nothing was written`);
+  }
+}

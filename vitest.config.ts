@@ -1,0 +1,20 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+const source = (file: string) => fileURLToPath(new URL(`./src/${file}`, import.meta.url));
+
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^proctor$/, replacement: source('index.ts') },
+      { find: /^proctor\/(client|run-service|testing)$/, replacement: source('$1.ts') },
+    ],
+  },
+  test: {
+    include: ['test/**/*.test.{ts,tsx}', 'environments/*/*.test.ts'],
+    globalSetup: ['test/build-once.ts'],
+    typecheck: { enabled: true, include: ['test/**/*.test-d.ts'], tsconfig: './tsconfig.json' },
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+  },
+});
