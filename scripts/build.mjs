@@ -1,12 +1,14 @@
-// Emits dist/ and makes the command executable (tsc does not set file modes).
+// Emits dist/: what tsc makes of src/, the style of the pages beside it, and the command made executable.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const tsc = fileURLToPath(new URL('../node_modules/typescript/bin/tsc', import.meta.url));
-const main = `${root}dist/cli/main.js`;
+const command = `${root}dist/cli/main.js`;
 
-if (!existsSync(main)) rmSync(`${root}dist`, { recursive: true, force: true });
+// The incremental state lives in dist/: without its output it would claim that there is nothing to do.
+if (!existsSync(command)) rmSync(`${root}dist`, { recursive: true, force: true });
 execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
-if (existsSync(main)) chmodSync(main, 0o755);
+copyFileSync(`${root}src/web/style.css`, `${root}dist/web/style.css`);
+if (existsSync(command)) chmodSync(command, 0o755);

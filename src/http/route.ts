@@ -16,6 +16,8 @@ export interface Route {
    */
   readonly access: 'public' | 'loopback' | 'key' | 'key-or-browser' | 'page';
   readonly request?: z.ZodType;
+  /** What the body is declared as; `form` is a browser's form (`application/x-www-form-urlencoded`). Default `json`. */
+  readonly bodyType?: 'json' | 'form';
   readonly response?: z.ZodType;
   handle(request: RouteRequest): Promise<RouteReply> | RouteReply;
 }

@@ -1,0 +1,83 @@
+import type { TraceSummary } from '../contract/trace.ts';
+import { formatCount, formatDuration, formatReward, formatTime, preview } from './format.ts';
+import { renderPage } from './layout.tsx';
+import { Reward, Status } from './status.tsx';
+
+export interface RunsPageProps {
+  readonly traces: readonly TraceSummary[];
+  /** The address of the next page; null on the last. */
+  readonly nextPage: string | null;
+}
+
+export function renderRunsPage({ traces, nextPage }: RunsPageProps): string {
+  const isLive = traces.some((trace) => trace.status === 'queued' || trace.status === 'running');
+  return renderPage({
+    title: 'Runs',
+    ...(isLive ? { refreshSeconds: 3 } : {}),
+    children: (
+      <>
+        <h1>Runs</h1>
+        {traces.length === 0 ? <NoRuns /> : <RunsTable traces={traces} />}
+        {nextPage === null ? null : (
+          <p>
+            <a href={nextPage}>Older runs</a>
+          </p>
+        )}
+      </>
+    ),
+  });
+}
+
+function NoRuns() {
+  return (
+    <section class="card">
+      <p>No runs yet. Start one:</p>
+      <pre>proctor run counter count_to --arg target=3 --model proctor/oracle</pre>
+    </section>
+  );
+}
+
+function RunsTable({ traces }: { readonly traces: readonly TraceSummary[] }) {
+  return (
+    <div class="scroll">
+      <table class="runs">
+        <thead>
+          <tr>
+            <th>Started (UTC)</th>
+            <th>Reward</th>
+            <th>Status</th>
+            <th>Environment</th>
+            <th>Scenario</th>
+            <th>Model</th>
+            <th class="number">Steps</th>
+            <th class="number">Tokens</th>
+            <th class="number">Duration</th>
+          </tr>
+        </thead>
+        <tbody>
+          {traces.map((trace) => (
+            <tr key={trace.trace_id}>
+              <td>
+                <a href={`/traces/${trace.trace_id}`}>{formatTime(trace.created_at)}</a>
+              </td>
+              <td>
+                <Reward reward={trace.reward} title={formatReward(trace.reward)} />
+              </td>
+              <td>
+                <Status status={trace.status} stopReason={trace.stop_reason} />
+              </td>
+              <td>{trace.env_name}</td>
+              <td>
+                {trace.scenario_name} <span class="quiet">{preview(trace.scenario_args, 60)}</span>
+              </td>
+              <td>{trace.model}</td>
+              <td class="number">{trace.usage.model_calls}</td>
+              <td class="number">{formatCount(trace.usage.total_tokens)}</td>
+              <td class="number">{trace.finished_at === null ? '–' : formatDuration(trace.timing.total_ms)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

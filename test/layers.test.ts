@@ -1,0 +1,136 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const source = fileURLToPath(new URL('../src', import.meta.url));
+
+/** From the top down. A file may import from its own folder and from the lines below; folders of one line never meet. */
+const LAYERS: readonly (readonly string[])[] = [
+  ['cli', 'testing'],
+  ['run-service'],
+  ['rollout', 'queue', 'web', 'config'],
+  ['client', 'model', 'trace', 'accounts'],
+  ['mcp'],
+  ['environment', 'http', 'database'],
+  ['contract'],
+];
+
+/** Packages that one layer alone may use, so that there is one place to change when they do. */
+const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  '@modelcontextprotocol/server': ['mcp'],
+  '@modelcontextprotocol/client': ['client'],
+  '@photostructure/sqlite': ['database'],
+  express: ['http'],
+  openai: ['model'],
+  commander: ['cli'],
+  preact: ['web'],
+};
+
+interface Import {
+  readonly file: string;
+  readonly layer: string;
+  readonly specifier: string;
+  readonly target: string | undefined;
+}
+
+const imports = sourceFiles(source).flatMap(importsOf);
+
+describe('the layers of src', () => {
+  it('lists every folder of src', () => {
+    const folders = readdirSync(source, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    expect(folders.map((entry) => entry.name).filter((name) => levelOf(name) === undefined)).toEqual([]);
+  });
+
+  it('imports point down only, and siblings do not meet', () => {
+    const wrong = imports.filter(
+      ({ layer, target }) => target !== undefined && target !== layer && !isBelow(target, layer),
+    );
+    expect(wrong.map(describeImport)).toEqual([]);
+  });
+
+  it('no layer imports a public entry of the package', () => {
+    const wrong = imports.filter(({ layer, specifier }) => layer !== '' && /^proctor(\/|$)/.test(specifier));
+    expect(wrong.map(describeImport)).toEqual([]);
+  });
+
+  it('a package that belongs to one layer is imported there alone', () => {
+    const wrong = imports.filter(({ layer, specifier }) => {
+      const owner = Object.entries(OWNED_PACKAGES).find(
+        ([name]) => specifier === name || specifier.startsWith(`${name}/`),
+      );
+      return owner !== undefined && !owner[1].includes(layer);
+    });
+    expect(wrong.map(describeImport)).toEqual([]);
+  });
+
+  it('no two files import each other, however long the way round', () => {
+    expect(findCycle()).toEqual([]);
+  });
+});
+
+function levelOf(layer: string): number | undefined {
+  const level = LAYERS.findIndex((line) => line.includes(layer));
+  return level === -1 ? undefined : level;
+}
+
+function isBelow(target: string, layer: string): boolean {
+  if (layer === '') return true;
+  const from = levelOf(layer);
+  const to = levelOf(target);
+  return from !== undefined && to !== undefined && to > from;
+}
+
+function sourceFiles(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+function layerOf(file: string): string {
+  const [folder, ...rest] = relative(source, file).split('/');
+  return rest.length === 0 ? '' : (folder ?? '');
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(file, 'utf8');
+  const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+  return specifiers.map((specifier) => ({
+    file,
+    layer: layerOf(file),
+    specifier,
+    target: specifier.startsWith('.') ? layerOf(resolve(dirname(file), specifier)) : undefined,
+  }));
+}
+
+function describeImport({ file, specifier }: Import): string {
+  return `${relative(source, file)} imports ${specifier}`;
+}
+
+function findCycle(): string[] {
+  const graph = new Map<string, string[]>();
+  for (const { file, specifier, target } of imports) {
+    if (target === undefined) continue;
+    graph.set(file, [...(graph.get(file) ?? []), resolve(dirname(file), specifier)]);
+  }
+  const done = new Set<string>();
+  const path: string[] = [];
+  const visit = (file: string): string[] => {
+    const start = path.indexOf(file);
+    if (start !== -1) return [...path.slice(start), file].map((each) => relative(source, each));
+    if (done.has(file)) return [];
+    path.push(file);
+    for (const next of graph.get(file) ?? []) {
+      const cycle = visit(next);
+      if (cycle.length > 0) return cycle;
+    }
+    path.pop();
+    done.add(file);
+    return [];
+  };
+  for (const file of graph.keys()) {
+    const cycle = visit(file);
+    if (cycle.length > 0) return cycle;
+  }
+  return [];
+}
