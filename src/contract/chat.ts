@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jsonObjectSchema } from './json.ts';
+import { type JsonObject, jsonObjectSchema } from './json.ts';
 import type { contentPartSchema } from './scenario.ts';
 
 /** A tool as a model is offered it. */
@@ -46,6 +46,8 @@ export type TranscriptMessage =
       readonly tool_call_id: string;
       readonly name: string;
       readonly content: readonly ContentBlock[];
+      /** Where it is known: what a model is shown of a result without text, and what a solution receives. */
+      readonly structured_content?: JsonObject | null;
       readonly is_error: boolean;
     };
 

@@ -47,7 +47,16 @@ function toIssue(error: ErrorObject): SchemaIssue {
   return { path: path.join('.'), message: `${error.message ?? 'is invalid'}${allowed}, got ${preview(error.data)}` };
 }
 
-function preview(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+/** A value in an error message: JSON where it can be, at most 80 characters. */
+export function preview(value: unknown): string {
+  const text = toText(value);
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+function toText(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return String(value);
+  }
 }

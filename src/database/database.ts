@@ -3,7 +3,7 @@ import type { DatabaseSchema } from './schema.ts';
 
 /** The one database of a Proctor installation: traces, queue, keys and sign-ins. */
 export interface Database {
-  /** For reads, and for writes that stand alone. */
+  /** For reads, and for writes that stand alone. Inside of `transaction` use what that hands over: this would wait for it. */
   readonly kysely: Kysely<DatabaseSchema>;
   /** Runs `write` in a transaction that takes the write lock first; commits are durable when it resolves. */
   transaction<T>(write: (transaction: DatabaseTransaction) => Promise<T>): Promise<T>;

@@ -1,6 +1,7 @@
 /** Rows as the database holds them. Times are integer milliseconds since 1970; JSON is text. */
 export interface DatabaseSchema {
   traces: TracesTable;
+  trace_metadata: TraceMetadataTable;
   events: EventsTable;
   blobs: BlobsTable;
   queue: QueueTable;
@@ -15,7 +16,6 @@ export interface TracesTable {
   origin: string;
   status: string;
   attempt: number;
-  last_seq: number;
   cancel_requested: number;
   env_name: string;
   scenario_name: string;
@@ -33,6 +33,17 @@ export interface TracesTable {
   summary: string | null;
 }
 
+/** The metadata of each trace once more, by key, so that a list can be filtered by one of them through an index. */
+export interface TraceMetadataTable {
+  trace_id: string;
+  key: string;
+  value: string;
+  /** Those of the trace: what a filtered list is scoped and sorted by. */
+  account: string;
+  created_at: number;
+}
+
+/** `(trace_id, seq)` is unique; `seq` counts from 1 without gap, so that the last one is also their number. */
 export interface EventsTable {
   trace_id: string;
   seq: number;
@@ -55,6 +66,8 @@ export interface QueueTable {
   leased_by: string | null;
   lease_token: string | null;
   lease_until: number | null;
+  /** 1 when the present lease took over one that had run out. */
+  is_redelivered: number;
 }
 
 export interface ApiKeysTable {

@@ -81,12 +81,17 @@ export interface ScenarioDefinition {
   readonly solution: ((args: unknown) => SolutionSource) | undefined;
 }
 
-/** A started scenario. `close` runs the author's `finally` and may be called at any time, more than once. */
+/** A started scenario. Whoever started it closes it, also when one of its halves failed. */
 export interface ScenarioRun {
   /** The first half. */
   prompt(): Promise<readonly PromptMessage[]>;
   /** The second half. @throws EvaluationMissingError when the author gave no evaluation. */
   evaluate(answer: unknown): Promise<Evaluation>;
+  /**
+   * Runs the author's `finally`, once; may be called at any time, more than once. A half that is still busy ends first:
+   * abort the signal of the context to hasten it. One that never ends keeps this pending, so the caller bounds its wait
+   * by a budget. Rejects with what `finally` throws.
+   */
   close(): Promise<void>;
 }
 

@@ -15,20 +15,23 @@ export interface Route {
    * `key-or-browser` an API key or the cookie of a signed-in browser; `page` the route does its own sign-in.
    */
   readonly access: 'public' | 'loopback' | 'key' | 'key-or-browser' | 'page';
+  /** A schema that accepts undefined makes the body optional. Forms are accepted where the access is `page`. */
   readonly request?: z.ZodType;
-  /** What the body is declared as; `form` is a browser's form (`application/x-www-form-urlencoded`). Default `json`. */
-  readonly bodyType?: 'json' | 'form';
+  /** Query values by name; those of a number's or boolean's type are read from their text first. */
+  readonly query?: z.ZodObject;
   readonly response?: z.ZodType;
   handle(request: RouteRequest): Promise<RouteReply> | RouteReply;
 }
 
-export interface RouteRequest {
+export interface RouteRequest<Body = unknown, Query = unknown> {
   readonly requestId: string;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
+  /** The parsed query where the route has a query schema. */
+  readonly queryValues: Query;
   readonly headers: IncomingHttpHeaders;
   /** The parsed body where the route has a request schema. */
-  readonly body: unknown;
+  readonly body: Body;
   /** Undefined on a public route. */
   readonly caller: Caller | undefined;
   /** Aborted when the client goes away. */
@@ -49,4 +52,15 @@ export interface RouteReply {
   readonly headers?: Readonly<Record<string, string>>;
   /** An object is sent as JSON; a string or bytes with the content type of `headers`; undefined: no body. */
   readonly body?: unknown;
+}
+
+/** A route whose handler gets its body and its query with the types of their schemas. */
+export function defineRoute<Body extends z.ZodType = z.ZodUnknown, Query extends z.ZodObject = z.ZodObject>(
+  route: Omit<Route, 'request' | 'query' | 'handle'> & {
+    readonly request?: Body;
+    readonly query?: Query;
+    handle(request: RouteRequest<z.output<Body>, z.output<Query>>): Promise<RouteReply> | RouteReply;
+  },
+): Route {
+  return route as Route; // The app has parsed `body` and `queryValues` by these very schemas before it calls `handle`.
 }

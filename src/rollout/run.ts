@@ -5,6 +5,7 @@ import type { Json } from '../contract/json.ts';
 import type { StopReason } from '../contract/trace.ts';
 import type { ChatModel, ModelDelta, ReferenceContext } from '../model/chat-model.ts';
 import type { EventRecorder } from '../trace/recorder.ts';
+import type { RolloutLimits } from './limits.ts';
 
 export interface RunOptions {
   /** The body of the trace's `run.queued`: what to run. */
@@ -21,6 +22,7 @@ export interface RunOptions {
   readonly onDelta?: (delta: ModelDelta) => void;
   /** SHA-256 of the environment's code, hex; null where it is not known. */
   readonly environmentHash?: string | null;
+  readonly limits?: Partial<RolloutLimits>;
 }
 
 /** Why a run is told to stop before its end. */

@@ -12,6 +12,7 @@ export interface TraceStore {
   create(trace: NewTrace, alongside?: Alongside): Promise<void>;
   /**
    * Appends events of one attempt, in order; concurrent appends are committed in groups. Resolves once durable.
+   * `run.finished` is the last event of a trace; `run.queued` is written by `create` and `startNextAttempt` alone.
    *
    * @throws AttemptSupersededError when the attempt is no longer the current one or the trace is finished: nothing was
    *   written, and the caller has to stop.
@@ -29,6 +30,19 @@ export interface TraceStore {
     alongside?: Alongside,
   ): Promise<number>;
 
+  /**
+   * Asks whoever holds the run to end it: sets `cancelRequested` of the row.
+   *
+   * @returns false where there is no such trace, or where it is finished.
+   */
+  requestCancel(traceId: string): Promise<boolean>;
+  /**
+   * Deletes a finished trace with its events. Blobs stay: other traces may hold the same bytes.
+   *
+   * @returns false where there is no such trace, or where it is not finished.
+   */
+  remove(traceId: string): Promise<boolean>;
+
   /** The row of a trace; undefined where there is none. */
   row(traceId: string): Promise<TraceRow | undefined>;
   /** Events after `after` (a sequence number, default 0), oldest first. */
@@ -38,6 +52,7 @@ export interface TraceStore {
   ): Promise<readonly TraceEvent[]>;
   /** Projected from the events; undefined where there is none, or where it is another account's. */
   trace(traceId: string, account?: string): Promise<Trace | undefined>;
+  /** @throws ApiError invalid_parameter for a limit or a cursor that is not one of this query. */
   list(query: TraceQuery): Promise<{ readonly data: readonly TraceSummary[]; readonly nextCursor: string | null }>;
   /** Calls back after each commit of this process that touched the trace. For live views; returns the way to stop. */
   subscribe(traceId: string, listener: (events: readonly TraceEvent[]) => void): () => void;

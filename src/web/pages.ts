@@ -87,7 +87,6 @@ export function createPages({ store, accounts }: PagesOptions): readonly Route[]
       path: '/sign-in',
       summary: 'Sign in a browser with an API key',
       access: 'page',
-      bodyType: 'form',
       request: signInFormSchema,
       handle: signIn,
     },

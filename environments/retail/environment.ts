@@ -1,0 +1,73 @@
+import { EnvironmentServer, serveMain, ToolError } from 'proctor';
+import { z } from 'zod';
+import { DataDirectory, ownDataDirectory } from './desk/data-directory.ts';
+import { Database } from './desk/database.ts';
+import { DeskError } from './desk/desk-error.ts';
+import type { DeskResult, DeskTool } from './desk/desk-tool.ts';
+import { judge } from './desk/judge.ts';
+import { referenceCalls, type Task, toRequest } from './desk/tasks.ts';
+import { deskTools } from './desk/tools.ts';
+
+/**
+ * The service desk of a shop: sixteen tools over its records, and a scenario that grades the state which an agent leaves
+ * them in. The shop is the directory that `RETAIL_DATA` names, by default the small one beside this file.
+ */
+export default class RetailEnvironment extends EnvironmentServer {
+  // The policy and the tasks' ids are part of the declaration; the records, which may be large, wait for the hook.
+  readonly #directory = DataDirectory.open(process.env.RETAIL_DATA || ownDataDirectory);
+  #database: Database | undefined;
+
+  constructor() {
+    super({ name: 'retail', version: '1.0.0', instructions: "A shop's customer-service desk." });
+    this.initialize(() => {
+      this.#openShop();
+    });
+    for (const tool of deskTools) {
+      const annotations = { readOnlyHint: tool.isReadOnly, openWorldHint: false };
+      const { name, description, args } = tool;
+      this.tool(name, { description, args, annotations }, (given) => this.#run(tool, given));
+    }
+    this.scenario(
+      'task',
+      {
+        description: "Settle one customer's request by the rules of the desk.",
+        args: z.object({ task_id: z.enum([...this.#directory.tasks().keys()]).describe('Which of the tasks.') }),
+        system: this.#directory.policy(),
+        solution: ({ task_id }) => ({
+          calls: referenceCalls(this.#task(task_id)),
+          answer: 'Your request has been dealt with.',
+        }),
+      },
+      ({ task_id }) => this.#serveCustomer(this.#task(task_id)),
+    );
+  }
+
+  async *#serveCustomer(task: Task) {
+    const database = this.#openShop();
+    yield toRequest(task);
+    return judge(task, database);
+  }
+
+  #run(tool: DeskTool, args: unknown): DeskResult {
+    try {
+      return tool.run(this.#database ?? this.#openShop(), args);
+    } catch (error) {
+      throw error instanceof DeskError ? new ToolError(error.message) : error;
+    }
+  }
+
+  /** Starts over with the shop as it was read. */
+  #openShop(): Database {
+    this.#database = new Database(this.#directory.records());
+    return this.#database;
+  }
+
+  #task(id: string): Task {
+    const tasks = this.#directory.tasks();
+    const task = tasks.get(id);
+    if (task === undefined) throw new Error(`There is no task '${id}'. There are: ${[...tasks.keys()].join(', ')}`);
+    return task;
+  }
+}
+
+serveMain(import.meta, RetailEnvironment);

@@ -1,0 +1,78 @@
+import { connectEnvironment, type EnvironmentClient, type EnvironmentTarget, type ToolResult } from 'proctor/client';
+import { isEqual, shown } from './compare.ts';
+import type { ExpectedStep, ExpectedTask, Records, Shop } from './expected.ts';
+
+const READS_IN_FLIGHT = 50;
+
+type Evaluation = Awaited<ReturnType<EnvironmentClient['evaluate']>>;
+
+export interface Outcome {
+  readonly id: string;
+  readonly calls: number;
+  readonly faults: readonly string[];
+  readonly matchedCalls: number;
+}
+
+/** One task in a process of its own, as a run has it. Faults are lines for people; without any, the task matches. */
+export async function replayTask(task: ExpectedTask, shop: Shop, target: EnvironmentTarget): Promise<Outcome> {
+  const faults: string[] = [];
+  let matchedCalls = 0;
+  const client = await connectEnvironment(target);
+  try {
+    await client.setup('task', { task_id: task.id });
+    for (const [index, step] of task.steps.entries()) {
+      const fault = compareResult(step, await client.call(step.name, step.arguments));
+      if (fault === undefined) matchedCalls += 1;
+      else faults.push(`call ${index + 1}, ${step.name}: ${fault}`);
+    }
+    faults.push(...(await compareAllRecords(task, shop, client)));
+    faults.push(...compareEvaluation(task, await client.evaluate('task', '')));
+  } finally {
+    await client.close();
+  }
+  return { id: task.id, calls: task.steps.length, matchedCalls, faults };
+}
+
+function compareResult(step: ExpectedStep, result: ToolResult): string | undefined {
+  const text = result.content.map((block) => (block.type === 'text' ? block.text : '')).join('');
+  if (step.error !== undefined) {
+    const isRefused = result.is_error && text.includes(step.error);
+    return isRefused ? undefined : `expected the error '${step.error}', got ${shown(result)}`;
+  }
+  if (result.is_error) return `expected a result, got the error '${text}'`;
+  // The text of a string result may look like JSON: it is compared as it is.
+  const value = typeof step.ok === 'string' ? text : result.structured_content;
+  return isEqual(value, step.ok) ? undefined : `expected ${shown(step.ok)}, got ${shown(result)}`;
+}
+
+/** Reads every order and user of the shop: those of `changed_records` are as given there, and all others as in db.json. */
+async function compareAllRecords(task: ExpectedTask, shop: Shop, client: EnvironmentClient): Promise<string[]> {
+  const { orders, users } = task.changed_records;
+  const faults: string[] = [];
+  const compare = async (tool: string, argument: string, records: Records, changed: Records) => {
+    for (const ids of chunks(Object.keys(records), READS_IN_FLIGHT)) {
+      const results = await Promise.all(ids.map((id) => client.call(tool, { [argument]: id })));
+      for (const [index, id] of ids.entries()) {
+        const isAsExpected = isEqual(results[index]?.structured_content, changed[id] ?? records[id]);
+        if (!isAsExpected) faults.push(`${id} ${id in changed ? 'is not as it should be' : 'should not have changed'}`);
+      }
+    }
+  };
+  await compare('get_order_details', 'order_id', shop.orders, orders);
+  await compare('get_user_details', 'user_id', shop.users, users);
+  return faults;
+}
+
+function compareEvaluation(task: ExpectedTask, { reward, info }: Evaluation): string[] {
+  const expected = {
+    orders: Object.keys(task.changed_records.orders).sort(),
+    users: Object.keys(task.changed_records.users).sort(),
+  };
+  const faults = reward === 1 ? [] : [`reward ${reward} for the reference calls: ${shown(info)}`];
+  if (isEqual(info.changed_records, expected)) return faults;
+  return [...faults, `changed ${shown(info.changed_records)}, expected ${shown(expected)}`];
+}
+
+function chunks<Item>(items: readonly Item[], size: number): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) => items.slice(at * size, (at + 1) * size));
+}

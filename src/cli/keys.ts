@@ -1,0 +1,79 @@
+import type { Command } from 'commander';
+import { UsageError } from './failure.ts';
+import { openInstallation } from './installation.ts';
+import { parseCount } from './options.ts';
+import { colors, note, print, printJson } from './terminal.ts';
+
+export function addKeysCommand(program: Command): void {
+  const keys = program
+    .command('keys')
+    .description('Make, list and revoke the API keys of the run service.')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ proctor keys create --name ci
+  $ proctor keys create --name alice --account team --concurrent-runs 4 --json
+  $ proctor keys list
+  $ proctor keys revoke ci`,
+    );
+
+  keys
+    .command('create')
+    .description('Make a key. It is shown this once and stored hashed.')
+    .requiredOption('--name <name>', 'what to call it')
+    .option('--account <account>', 'whose runs it may see', 'local')
+    .option('--requests-per-minute <count>', 'requests it may make in a minute', parseCount)
+    .option('--concurrent-runs <count>', 'runs it may have going at once', parseCount)
+    .option('--json', 'print {id, name, account, key}')
+    .action(createKey);
+
+  keys
+    .command('list')
+    .description('List the keys, without their secrets.')
+    .option('--json', 'print a JSON array')
+    .action(listKeys);
+
+  keys
+    .command('revoke <name-or-id>')
+    .description('Put a key out of force, in every process within 5 s.')
+    .option('--json', 'print the key')
+    .action(revokeKey);
+}
+
+interface CreateOptions {
+  readonly name: string;
+  readonly account: string;
+  readonly requestsPerMinute?: number;
+  readonly concurrentRuns?: number;
+  readonly json?: boolean;
+}
+
+async function createKey(options: CreateOptions): Promise<void> {
+  await using installation = await openInstallation();
+  const { json, ...key } = options;
+  const created = await installation.accounts.createKey(key);
+  if (json) return printJson(created);
+  print(created.key);
+  note(colors.dim(`Key "${created.name}" of account "${created.account}". It is not shown again.`));
+}
+
+async function listKeys({ json }: { readonly json?: boolean }): Promise<void> {
+  await using installation = await openInstallation();
+  const keys = await installation.accounts.listKeys();
+  if (json) return printJson(keys);
+  if (keys.length === 0) return note('No keys yet. "proctor keys create --name NAME" makes one.');
+  for (const key of keys) {
+    const state = key.revokedAt === null ? colors.green('in force') : colors.dim(`revoked ${key.revokedAt}`);
+    print(`${key.id}  ${key.name}  ${key.account}  ${key.createdAt}  ${state}`);
+  }
+}
+
+async function revokeKey(nameOrId: string, { json }: { readonly json?: boolean }): Promise<void> {
+  await using installation = await openInstallation();
+  const key = await installation.accounts.revokeKey(nameOrId);
+  if (key === undefined)
+    throw new UsageError(`There is no key in force called "${nameOrId}". "proctor keys list" shows them.`);
+  if (json) return printJson(key);
+  print(`Revoked ${key.name} (${key.id}).`);
+}

@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process';
+import type { Command } from 'commander';
+import { ApiError } from '../contract/errors.ts';
+import { TRACE_ID_PATTERN } from '../contract/names.ts';
+import { openInstallation } from './installation.ts';
+import { signedInAddress } from './signed-in-address.ts';
+import { colors, note, print, printJson } from './terminal.ts';
+
+const PROBE_TIMEOUT_MS = 1_000;
+
+export function addOpenCommand(program: Command): void {
+  program
+    .command('open [trace_id]')
+    .description('Print an address of the pages that signs a browser in, once.')
+    .option('--browser', 'open it in the default browser too')
+    .option('--json', 'print {"address"}')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ proctor open
+  $ proctor open 4bf92f3577b34da6a3ce929d0e0e4736 --browser`,
+    )
+    .action(open);
+}
+
+async function open(
+  traceId: string | undefined,
+  options: { readonly browser?: boolean; readonly json?: boolean },
+): Promise<void> {
+  await using installation = await openInstallation();
+  if (traceId !== undefined) {
+    const row = TRACE_ID_PATTERN.test(traceId) ? await installation.store.row(traceId) : undefined;
+    if (row === undefined)
+      throw new ApiError('trace_not_found', `There is no trace "${traceId}" in ${installation.settings.databaseUrl}.`);
+  }
+  const address = await signedInAddress(installation, traceId);
+  if (options.json) printJson({ address });
+  else print(address);
+  if (!(await answers(installation.settings.appUrl))) {
+    note(colors.yellow(`Nothing answers at ${installation.settings.appUrl}: start it with "proctor serve".`));
+  }
+  if (options.browser) openBrowser(address);
+}
+
+async function answers(appUrl: string): Promise<boolean> {
+  try {
+    const reply = await fetch(new URL('/healthz', appUrl), { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+    return reply.ok;
+  } catch {
+    return false;
+  }
+}
+
+function openBrowser(address: string): void {
+  const command = process.platform === 'darwin' ? 'open' : 'xdg-open';
+  const browser = spawn(command, [address], { stdio: 'ignore', detached: true });
+  browser.once('error', () => note(`No browser could be opened with "${command}": open the address yourself.`));
+  browser.unref();
+}

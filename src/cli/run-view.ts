@@ -1,0 +1,67 @@
+import type { TraceEvent } from '../contract/event.ts';
+import type { Trace } from '../contract/trace.ts';
+import { colors, note, printable } from './terminal.ts';
+
+/**
+ * Follows one run on standard error, a line for what a person wants to see happen: steps, tool calls, results.
+ * `label` tells runs apart that go on at the same time.
+ */
+export function createRunView(label: string): (events: readonly TraceEvent[]) => void {
+  const prefix = label === '' ? '' : `${colors.dim(label)} `;
+  return (events) => {
+    for (const event of events) {
+      const line = describeEvent(event);
+      if (line !== undefined) note(`${prefix}${line}`);
+    }
+  };
+}
+
+/** The line of an event; undefined for those that say nothing new to someone who watches. */
+export function describeEvent(event: TraceEvent): string | undefined {
+  switch (event.type) {
+    case 'run.queued':
+      return event.attempt === 1
+        ? undefined
+        : colors.yellow(`attempt ${event.attempt}: the one before was ${event.previous_end}`);
+    case 'environment.ready':
+      return colors.dim(`environment ${printable(event.name)} is up (${event.duration_ms} ms)`);
+    case 'setup.completed':
+      return event.prompt.map((message) => `${colors.bold('prompt')} ${printable(textOf(message.content))}`).join('\n');
+    case 'model.responded':
+      return event.message.content
+        ? `${colors.bold(`step ${event.step}`)} ${printable(event.message.content)}`
+        : undefined;
+    case 'tool.called':
+      return `${colors.bold(`step ${event.step}`)} ${colors.cyan(printable(event.name))} ${printable(JSON.stringify(event.arguments), 100)}`;
+    case 'tool.responded':
+      return `       ${event.is_error ? colors.red('error ') : '→ '}${colors.dim(printable(event.content.map(blockText).join(' '), 120))}`;
+    case 'evaluation.completed':
+      return event.evaluation.content === null
+        ? undefined
+        : `${colors.bold('evaluation')} ${printable(event.evaluation.content)}`;
+    case 'log':
+      return event.level === 'debug' ? undefined : colors.dim(`log ${event.level}: ${printable(event.message)}`);
+    default:
+      return undefined;
+  }
+}
+
+/** `reward 1`, or what happened instead. */
+export function describeOutcome(trace: Pick<Trace, 'status' | 'stop_reason' | 'reward' | 'error'>): string {
+  if (trace.status === 'completed') {
+    const text = `reward ${trace.reward}`;
+    const isPassed = trace.reward !== null && trace.reward >= 1;
+    const reason = trace.stop_reason === 'answered' ? '' : colors.yellow(` (stopped by ${trace.stop_reason})`);
+    return (isPassed ? colors.green(text) : colors.yellow(text)) + reason;
+  }
+  if (trace.error === null) return colors.yellow(trace.status);
+  return colors.red(`${trace.status} at ${trace.error.boundary}: ${printable(trace.error.message, 400)}`);
+}
+
+function textOf(content: string | readonly { readonly type: string }[]): string {
+  return typeof content === 'string' ? content : content.map(blockText).join(' ');
+}
+
+function blockText(block: { readonly type: string; readonly [key: string]: unknown }): string {
+  return block.type === 'text' && typeof block.text === 'string' ? block.text : `[${block.type}]`;
+}

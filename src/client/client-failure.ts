@@ -1,0 +1,74 @@
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+import { type Boundary, BoundaryError, messageOf } from '../contract/errors.ts';
+import type { EnvironmentLink } from './environment-link.ts';
+
+/** What was being done when something failed. */
+export interface Attempt {
+  readonly boundary: Boundary;
+  /** As it continues "while": `running the setup of the scenario "count_to"`. */
+  readonly doing: string;
+  /** The limit in milliseconds; undefined where there was none. */
+  readonly timeoutMs: number | undefined;
+}
+
+const HTTP_REMEDIES: Readonly<Record<number, string>> = {
+  401: 'Give it the credential that the server asks for: "headers" of the environment in the configuration.',
+  403: 'The server does not allow this: check "headers" of the environment, and the hosts that the server allows.',
+  404: 'Its session is gone, as after a restart, or nothing serves MCP at this address: check the address and try again.',
+};
+
+/**
+ * Words a failure of the connection or of the other end: which environment, what was being done, why, and the way out.
+ * @param name the environment as it is shown: its name in quotes, or its label before it has said its name.
+ */
+export function toBoundaryError(
+  thrown: unknown,
+  attempt: Attempt,
+  name: string,
+  link: Pick<EnvironmentLink, 'ending' | 'kind'>,
+): BoundaryError {
+  if (thrown instanceof BoundaryError) return thrown;
+  const message = describe(thrown, attempt, name, link);
+  return new BoundaryError(attempt.boundary, 'environment_failed', message, { cause: thrown });
+}
+
+function describe(
+  thrown: unknown,
+  { doing, timeoutMs }: Attempt,
+  name: string,
+  link: Pick<EnvironmentLink, 'ending' | 'kind'>,
+): string {
+  const ending = link.ending();
+  if (isTimeout(thrown)) return `The environment ${name} did not finish ${doing} within ${timeoutMs} ms`;
+  if (ending !== undefined) return `While ${doing}, the environment ${name} ${ending}`;
+  if (thrown instanceof ProtocolError) return `The environment ${name} failed while ${doing}: ${thrown.message}`;
+  if (thrown instanceof SdkHttpError) return describeHttp(thrown, doing, name);
+  if (isClosed(thrown)) return `The connection to the environment ${name} was closed while ${doing}`;
+  const remedy = link.kind === 'url' ? '. Check that it runs and that its address is right' : '';
+  return `The environment ${name} could not be reached while ${doing}: ${causeOf(thrown)}${remedy}`;
+}
+
+export function isTimeout(thrown: unknown): boolean {
+  return thrown instanceof SdkError && thrown.code === SdkErrorCode.RequestTimeout;
+}
+
+/** The SDK says "Not connected" with a plain Error. */
+function isClosed(thrown: unknown): boolean {
+  const isClosedCode =
+    thrown instanceof SdkError &&
+    (thrown.code === SdkErrorCode.ConnectionClosed || thrown.code === SdkErrorCode.NotConnected);
+  return isClosedCode || (thrown instanceof Error && thrown.message === 'Not connected');
+}
+
+function describeHttp(error: SdkHttpError, doing: string, name: string): string {
+  const text = typeof error.data.text === 'string' ? error.data.text.trim().slice(0, 300) : '';
+  const said = text === '' ? '' : `: ${text}`;
+  const remedy = HTTP_REMEDIES[error.status];
+  return `The environment ${name} answered HTTP ${error.status} while ${doing}${said}${remedy ? `. ${remedy}` : ''}`;
+}
+
+/** Several addresses that all refuse are an AggregateError without a message of its own. */
+function causeOf(thrown: unknown): string {
+  if (thrown instanceof AggregateError && thrown.errors.length > 0) return thrown.errors.map(messageOf).join('; ');
+  return messageOf(thrown);
+}

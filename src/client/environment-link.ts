@@ -1,0 +1,181 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { isJSONRPCRequest, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
+import { BoundaryError, messageOf } from '../contract/errors.ts';
+import { PROCESS_VARIABLES } from '../contract/names.ts';
+import { openInMemory } from '../mcp/in-memory.ts';
+import { toChildVariables } from './child-variables.ts';
+import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
+import { EnvironmentProcess, HARNESS_KEY_FD, PROTOCOL_FD } from './environment-process.ts';
+import { createHttpFetch } from './http-fetch.ts';
+
+/** How long an environment that runs elsewhere is given to hear that its session is over. */
+const END_SESSION_MS = 2_000;
+/** JSON-RPC leaves this range to implementations; here: the stream of a request ended without its answer. */
+const STREAM_CUT_CODE = -32_000;
+
+/** A connection to an environment, whatever it is made of. Whoever opened it closes it. */
+export interface EnvironmentLink {
+  readonly kind: EnvironmentTarget['kind'];
+  readonly transport: Transport;
+  readonly harnessKey: string | undefined;
+  /** Names the environment in messages until it has said its own name. It holds no path of the machine and no secret. */
+  readonly label: string;
+  /** How the other end is known to have ended, in words that continue "The environment …". */
+  ending(): string | undefined;
+  /** Ends the session and what was started for it. Never rejects; later calls wait for the first. */
+  close(): Promise<void>;
+}
+
+type Target<Kind extends EnvironmentTarget['kind']> = Extract<EnvironmentTarget, { kind: Kind }>;
+
+/** A process of the module, told to answer on a descriptor of its own, with a fresh harness key on another. */
+export function openModule(target: Target<'module'>, options: ConnectOptions): EnvironmentLink {
+  const path = resolve(target.path);
+  const harnessKey = createHarnessKey();
+  const process_ = new EnvironmentProcess({
+    command: process.execPath,
+    args: [environmentMainPath(), path],
+    variables: {
+      ...toChildVariables(process.env, target.env),
+      [PROCESS_VARIABLES.protocolFd]: String(PROTOCOL_FD),
+      [PROCESS_VARIABLES.harnessKeyFd]: String(HARNESS_KEY_FD),
+    },
+    hasOwnDescriptors: true,
+    harnessKey,
+    folders: [dirname(dirname(path))],
+    onLog: options.onLog,
+  });
+  return processLink('module', process_, harnessKey, `${basename(dirname(path))}/${basename(path)}`);
+}
+
+/** Any program that serves MCP over its standard input and output. Its harness key is in a variable. */
+export function openCommand(target: Target<'command'>, options: ConnectOptions): EnvironmentLink {
+  const harnessKey = createHarnessKey();
+  const process_ = new EnvironmentProcess({
+    command: target.command,
+    args: target.args,
+    variables: { ...toChildVariables(process.env, target.env), [PROCESS_VARIABLES.harnessKey]: harnessKey },
+    cwd: target.cwd,
+    hasOwnDescriptors: false,
+    harnessKey,
+    folders: target.cwd === undefined ? [] : [target.cwd],
+    onLog: options.onLog,
+  });
+  return processLink('command', process_, harnessKey, basename(target.command));
+}
+
+/**
+ * An environment that runs elsewhere, over Streamable HTTP.
+ * @throws BoundaryError boundary `environment` when the address is none.
+ */
+export function openUrl(target: Target<'url'>): EnvironmentLink {
+  const url = parseAddress(target.url);
+  const httpFetch = createHttpFetch();
+  const transport = new StreamableHTTPClientTransport(url, {
+    fetch: httpFetch,
+    requestInit: { headers: { ...target.headers } },
+  });
+  answerCutStreams(transport);
+  let closing: Promise<void> | undefined;
+  const close = async () => {
+    await endSession(transport);
+    await transport.close();
+    httpFetch.close();
+  };
+  return {
+    kind: 'url',
+    transport,
+    harnessKey: target.harnessKey,
+    label: `${url.origin}${url.pathname}`,
+    ending: () => undefined,
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+/**
+ * An environment in this process, over linked transports. It needs no key: nobody else holds the other end.
+ * @throws BoundaryError boundary `environment` for what is not an environment, or when its constructor throws.
+ */
+export function openMemory(target: Target<'memory'>, { onLog }: ConnectOptions): EnvironmentLink {
+  const report = (message: string) => onLog?.({ level: 'error', logger: 'environment', message });
+  const opened = openInProcess(target.environment, report);
+  let closing: Promise<void> | undefined;
+  return {
+    kind: 'memory',
+    transport: opened.clientTransport,
+    harnessKey: undefined,
+    label: 'in this process',
+    ending: () => undefined,
+    close: () => {
+      closing ??= opened.close();
+      return closing;
+    },
+  };
+}
+
+function openInProcess(environment: unknown, report: (message: string) => void): ReturnType<typeof openInMemory> {
+  try {
+    return openInMemory(environment, { report });
+  } catch (error) {
+    const message = `The environment in this process could not be made: ${messageOf(error)}`;
+    throw new BoundaryError('environment', 'environment_failed', message, { cause: error });
+  }
+}
+
+function createHarnessKey(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+function processLink(
+  kind: 'module' | 'command',
+  transport: EnvironmentProcess,
+  harnessKey: string,
+  label: string,
+): EnvironmentLink {
+  return { kind, transport, harnessKey, label, ending: () => transport.ending, close: () => transport.close() };
+}
+
+function parseAddress(address: string): URL {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
+  const what = `${JSON.stringify(address)} is not an address of an environment`;
+  throw new BoundaryError('environment', 'environment_failed', `${what}: it has to start with http:// or https://`);
+}
+
+/** The built file, also for code that runs from `src`, where plain Node.js could not load it. */
+function environmentMainPath(): string {
+  const beside = fileURLToPath(new URL('../mcp/environment-main.js', import.meta.url));
+  return existsSync(beside) ? beside : fileURLToPath(new URL('../../dist/mcp/environment-main.js', import.meta.url));
+}
+
+/**
+ * The SDK lets a request wait for ever when the event stream that should have answered it ends early, as it does when
+ * the server dies: such a request is answered here, with an error.
+ */
+function answerCutStreams(transport: StreamableHTTPClientTransport): void {
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) => {
+    if (Array.isArray(message) || !isJSONRPCRequest(message)) return send(message, options);
+    const { id } = message;
+    const error = { code: STREAM_CUT_CODE, message: 'the connection was lost before it had answered' };
+    // After an answer this is one too many for its request, and dropped.
+    const onRequestStreamEnd = () => transport.onmessage?.({ jsonrpc: '2.0', id, error });
+    return send(message, { onRequestStreamEnd, ...options });
+  };
+}
+
+async function endSession(transport: StreamableHTTPClientTransport): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, END_SESSION_MS);
+  });
+  // Its failure is of no interest: a server that cannot be told forgets the session by itself.
+  await Promise.race([transport.terminateSession().catch(() => {}), limit]);
+  clearTimeout(timer);
+}

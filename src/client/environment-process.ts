@@ -1,0 +1,250 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Duplex, Readable } from 'node:stream';
+import {
+  type JSONRPCMessage,
+  parseJSONRPCMessage,
+  serializeMessage,
+  type Transport,
+} from '@modelcontextprotocol/client';
+import { messageOf } from '../contract/errors.ts';
+import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
+import type { ConnectOptions } from './environment-client.ts';
+import { LineSplitter } from './line-splitter.ts';
+import { OutputTail, toPlainLine } from './output-tail.ts';
+import { addProcessGroup, removeProcessGroup, signalGroup } from './process-group.ts';
+
+/** Characters. A message beyond it ends the connection; a printed line is cut. */
+const MAX_MESSAGE_LENGTH = 64 * 1024 * 1024;
+const MAX_LOG_LINE_LENGTH = 8 * 1024;
+/** How long the output of a process that has exited may still arrive, held open by a process that left its group. */
+const DRAIN_MS = 1_000;
+
+/** Descriptors of the child, beside the standard three. */
+export const PROTOCOL_FD = 3;
+export const HARNESS_KEY_FD = 4;
+
+export interface ProcessOptions {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** The whole environment of the child. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly cwd?: string | undefined;
+  /**
+   * True: the child answers on descriptor 3, reads its harness key from descriptor 4, and whatever it prints is a log
+   * line. False: plain MCP over standard input and output.
+   */
+  readonly hasOwnDescriptors: boolean;
+  readonly harnessKey: string;
+  /** Folders that the paths of its last words are shown relative to. */
+  readonly folders: readonly string[];
+  readonly onLog: ConnectOptions['onLog'];
+}
+
+/**
+ * An MCP transport whose other end is a process of our own, in a process group of its own. Requests go to its standard
+ * input. `close` sends SIGTERM to the group, SIGKILL after the grace, and resolves when the process has been reaped;
+ * what the group still holds is killed as soon as its leader has exited, and when this process exits.
+ */
+export class EnvironmentProcess implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+
+  readonly #options: ProcessOptions;
+  readonly #tail: OutputTail;
+  readonly #gone: Promise<void>;
+  readonly #splitters: LineSplitter[] = [];
+  #resolveGone: () => void = () => {};
+  #child: ChildProcess | undefined;
+  #exit: { readonly code: number | null; readonly signal: NodeJS.Signals | null } | undefined;
+  #failure: string | undefined;
+  #isAnnounced = false;
+  #ending: Promise<void> | undefined;
+  #drainTimer: NodeJS.Timeout | undefined;
+
+  constructor(options: ProcessOptions) {
+    this.#options = options;
+    this.#tail = new OutputTail(options.folders);
+    this.#gone = new Promise((resolve) => {
+      this.#resolveGone = resolve;
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** How it ended, in words that continue "The environment …": with its status and its last words. Undefined while it runs. */
+  get ending(): string | undefined {
+    if (this.#failure !== undefined) return this.#withTail(this.#failure);
+    if (this.#exit === undefined) return undefined;
+    const { code, signal } = this.#exit;
+    return this.#withTail(signal === null ? `exited with code ${code}` : `was ended by the signal ${signal}`);
+  }
+
+  async start(): Promise<void> {
+    if (this.#ending !== undefined) throw new Error('The connection was closed before its process was started');
+    const { command, args, variables, cwd, hasOwnDescriptors } = this.#options;
+    const child = spawn(command, args, {
+      env: { ...variables },
+      ...(cwd === undefined ? {} : { cwd }),
+      detached: true,
+      stdio: hasOwnDescriptors ? ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'] : ['pipe', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    child.once('exit', (code, signal) => this.#onExit(code, signal));
+    child.once('close', () => this.#onGone());
+    if (child.pid !== undefined) addProcessGroup(child.pid);
+    this.#attachStreams(child);
+    await new Promise<void>((resolve, reject) => {
+      child.once('spawn', resolve);
+      // Stays attached: a failed kill is reported here too, and must not be thrown.
+      child.on('error', (error) => {
+        if (child.pid === undefined) this.#failure = `could not be started (${messageOf(error)})`;
+        reject(error);
+      });
+    });
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const stdin = this.#child?.stdin;
+    const error = await new Promise<Error | null | undefined>((resolve) => {
+      if (stdin?.writable) stdin.write(serializeMessage(message), resolve);
+      else resolve(new Error('The process of the environment takes no more requests'));
+    });
+    if (!error) return;
+    // As a rule it has died. How, is the better answer, and comes when its last words have been read.
+    await this.#goneWithin(DRAIN_MS);
+    throw error;
+  }
+
+  close(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
+    const child = this.#child;
+    this.#announceClose();
+    if (child?.pid === undefined) return;
+    const { pid } = child;
+    const graceMs = SHUTDOWN_GRACE_MS.environment;
+    if (this.#exit === undefined) signalGroup(pid, 'SIGTERM');
+    const kill = setTimeout(() => {
+      if (this.#exit === undefined) signalGroup(pid, 'SIGKILL');
+    }, graceMs);
+    // A process that not even SIGKILL ends (it waits for a device) must not hold up the service.
+    const giveUp = setTimeout(() => this.#onGone(), graceMs + 2 * DRAIN_MS);
+    await this.#gone;
+    clearTimeout(kill);
+    clearTimeout(giveUp);
+  }
+
+  #attachStreams(child: ChildProcess): void {
+    const { hasOwnDescriptors, harnessKey } = this.#options;
+    // EPIPE when it exits with requests unread: the exit itself is what gets reported.
+    child.stdin?.on('error', (error) => this.onerror?.(error));
+    if (child.stderr) this.#readLines(child.stderr, MAX_LOG_LINE_LENGTH, (line) => this.#log(line, true));
+    if (!hasOwnDescriptors) {
+      if (child.stdout) this.#readProtocol(child.stdout);
+      return;
+    }
+    if (child.stdout) this.#readLines(child.stdout, MAX_LOG_LINE_LENGTH, (line) => this.#log(line, false));
+    const protocol = child.stdio?.[PROTOCOL_FD] as Duplex | null | undefined;
+    const key = child.stdio?.[HARNESS_KEY_FD] as Duplex | null | undefined;
+    if (protocol) this.#readProtocol(protocol);
+    // Unread when the process dies early, which is an ECONNRESET here and no failure of its own.
+    key?.on('error', () => {});
+    key?.resume();
+    key?.end(harnessKey);
+  }
+
+  #readProtocol(stream: Readable): void {
+    this.#readLines(stream, MAX_MESSAGE_LENGTH, (line, isCut) => this.#receive(line, isCut));
+    stream.once('end', () => this.#onProtocolEnd());
+  }
+
+  #readLines(stream: Readable, maxLength: number, onLine: (line: string, isCut: boolean) => void): void {
+    const splitter = new LineSplitter(maxLength, onLine);
+    this.#splitters.push(splitter);
+    stream.setEncoding('utf8');
+    stream.on('data', (text: string) => splitter.push(text));
+    stream.on('error', (error) => this.onerror?.(error));
+  }
+
+  #receive(line: string, isCut: boolean): void {
+    if (isCut) {
+      this.#fail(`sent a message of more than ${MAX_MESSAGE_LENGTH / 1024 / 1024} MiB`);
+      return;
+    }
+    if (line.trim() === '') return;
+    const message = parseMessage(line);
+    if (message !== undefined) this.onmessage?.(message);
+    else this.#log(`Not a message of the protocol, on its standard output: ${line.slice(0, 1_000)}`, true, 'warning');
+  }
+
+  #log(line: string, isLastWords: boolean, level: 'info' | 'warning' = 'info'): void {
+    const message = toPlainLine(line, this.#options.harnessKey);
+    if (message === '') return;
+    if (isLastWords) this.#tail.add(message);
+    this.#options.onLog?.({ level, logger: 'environment', message });
+  }
+
+  /** The protocol's stream is closed: either it is about to exit, or it can never answer again. */
+  #onProtocolEnd(): void {
+    if (this.#exit !== undefined || this.#ending !== undefined) return;
+    void this.#goneWithin(DRAIN_MS).then(() => this.#fail('closed its end of the connection without exiting'));
+  }
+
+  #fail(failure: string): void {
+    if (this.#exit !== undefined || this.#ending !== undefined) return;
+    this.#failure = failure;
+    void this.close();
+  }
+
+  #onExit(code: number | null, signal: NodeJS.Signals | null): void {
+    this.#exit = { code, signal };
+    if (this.#child?.pid !== undefined) signalGroup(this.#child.pid, 'SIGKILL');
+    this.#drainTimer = setTimeout(() => {
+      for (const stream of this.#child?.stdio ?? []) stream?.destroy();
+    }, DRAIN_MS);
+  }
+
+  /** Reaped and read to the end: only now are its last words complete. */
+  #onGone(): void {
+    clearTimeout(this.#drainTimer);
+    for (const splitter of this.#splitters.splice(0)) splitter.end();
+    if (this.#child?.pid !== undefined) removeProcessGroup(this.#child.pid);
+    this.#resolveGone();
+    this.#announceClose();
+  }
+
+  async #goneWithin(limitMs: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, limitMs);
+    });
+    await Promise.race([this.#gone, limit]);
+    clearTimeout(timer);
+  }
+
+  #announceClose(): void {
+    if (this.#isAnnounced) return;
+    this.#isAnnounced = true;
+    this.onclose?.();
+  }
+
+  #withTail(ending: string): string {
+    const lastWords = this.#tail.text();
+    if (lastWords === '') return `${ending} and wrote nothing to its standard error`;
+    return `${ending}. Its last lines on standard error:\n${lastWords}`;
+  }
+}
+
+function parseMessage(line: string): JSONRPCMessage | undefined {
+  try {
+    return parseJSONRPCMessage(JSON.parse(line));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,59 @@
+import * as http from 'node:http';
+import * as https from 'node:https';
+import { Readable } from 'node:stream';
+
+export interface HttpFetch {
+  (url: string | URL, init?: RequestInit): Promise<Response>;
+  /** Closes the connections that are kept alive. */
+  close(): void;
+}
+
+/**
+ * As much of `fetch` as an MCP transport needs, over `node:http`, because the built-in one gives up on a reply whose
+ * headers take five minutes, whatever its caller says: a tool may take longer. Redirects are handed back, not followed.
+ */
+export function createHttpFetch(): HttpFetch {
+  const agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) };
+  const fetchOver = (target: string | URL, init: RequestInit = {}) =>
+    new Promise<Response>((resolve, reject) => {
+      const url = new URL(target);
+      const isSecure = url.protocol === 'https:';
+      const options = {
+        method: init.method ?? 'GET',
+        headers: Object.fromEntries(new Headers(init.headers)),
+        agent: agents[isSecure ? 'https:' : 'http:'],
+        ...(init.signal ? { signal: init.signal } : {}),
+      };
+      const request = (isSecure ? https : http).request(url, options, (reply) => {
+        try {
+          resolve(toResponse(reply));
+        } catch (error) {
+          // A status or a header that `Response` refuses.
+          reply.destroy();
+          reject(error);
+        }
+      });
+      // Stays attached: an abort is reported here too after the reply has begun.
+      request.on('error', reject);
+      request.end(typeof init.body === 'string' ? init.body : undefined);
+    });
+  return Object.assign(fetchOver, {
+    close: () => {
+      for (const agent of Object.values(agents)) agent.destroy();
+    },
+  });
+}
+
+function toResponse(reply: http.IncomingMessage): Response {
+  const headers = new Headers();
+  for (let at = 0; at + 1 < reply.rawHeaders.length; at += 2) {
+    headers.append(reply.rawHeaders[at] ?? '', reply.rawHeaders[at + 1] ?? '');
+  }
+  const status = reply.statusCode ?? 0;
+  const init = { status, statusText: reply.statusMessage ?? '', headers };
+  if (status === 204 || status === 205 || status === 304) {
+    reply.on('error', () => {}).resume();
+    return new Response(null, init);
+  }
+  return new Response(Readable.toWeb(reply) as ReadableStream<Uint8Array>, init);
+}

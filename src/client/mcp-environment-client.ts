@@ -1,0 +1,271 @@
+import {
+  type Client,
+  ProtocolError,
+  ProtocolErrorCode,
+  type RequestMethod,
+  type ResultTypeMap,
+} from '@modelcontextprotocol/client';
+import type { z } from 'zod';
+import type { ContentBlock } from '../contract/chat.ts';
+import { BoundaryError } from '../contract/errors.ts';
+import { isJsonObject, type JsonObject } from '../contract/json.ts';
+import { META, SCENARIOS_URI } from '../contract/names.ts';
+import {
+  type Evaluation,
+  evaluationSchema,
+  type ScenarioEntry,
+  type SetupResult,
+  type Solution,
+  scenarioListSchema,
+  setupResultSchema,
+  solutionSchema,
+} from '../contract/scenario.ts';
+import { type Attempt, toBoundaryError } from './client-failure.ts';
+import type {
+  AgentToolEntry,
+  CallOptions,
+  ConnectOptions,
+  EnvironmentClient,
+  ToolResult,
+} from './environment-client.ts';
+import type { EnvironmentLink } from './environment-link.ts';
+import type { ProgressListeners } from './progress-listeners.ts';
+import { matchesToolPatterns } from './tool-patterns.ts';
+
+/** The longest time that a timer of Node.js holds, 24.8 days: the SDK has no "no limit", and its default is a minute. */
+export const NO_TIMEOUT_MS = 2 ** 31 - 1;
+/** Pages of a list; a server that gives more does not end its list at all. */
+const MAX_LIST_PAGES = 100;
+
+/** Marks a request as one for a model, so that the server answers it as an agent's (contract section 1, "Audience"). */
+const AS_AGENT = { [META.audience]: 'agent' };
+
+interface Params {
+  readonly _meta?: Readonly<Record<string, unknown>>;
+  readonly [name: string]: unknown;
+}
+
+/** An `EnvironmentClient` over a client of the MCP SDK whose handshake is done. It owns the link and closes it. */
+export class McpEnvironmentClient implements EnvironmentClient {
+  readonly name: string;
+  readonly version: string;
+  readonly protocol: string;
+  /** What the server says about itself in its handshake; empty where it says nothing. */
+  readonly instructions: string;
+
+  readonly #client: Client;
+  readonly #link: EnvironmentLink;
+  readonly #progress: ProgressListeners;
+  readonly #onLog: ConnectOptions['onLog'];
+
+  constructor(client: Client, link: EnvironmentLink, progress: ProgressListeners, onLog: ConnectOptions['onLog']) {
+    const server = client.getServerVersion();
+    this.name = server?.name ?? link.label;
+    this.version = server?.version ?? '';
+    this.protocol = client.getNegotiatedProtocolVersion() ?? '';
+    this.instructions = client.getInstructions() ?? '';
+    this.#client = client;
+    this.#link = link;
+    this.#progress = progress;
+    this.#onLog = onLog;
+  }
+
+  async scenarios(options: CallOptions = {}): Promise<readonly ScenarioEntry[]> {
+    const attempt = toAttempt('environment', `reading its scenarios (${SCENARIOS_URI})`, options);
+    // A server without the capability knows no resource, and says so in words of its own.
+    if (this.#client.getServerCapabilities()?.resources === undefined) {
+      throw this.#failure(attempt, `is an MCP server without ${SCENARIOS_URI}, and so not an environment of Proctor`);
+    }
+    const result = await this.#request(attempt, 'resources/read', { uri: SCENARIOS_URI }, options);
+    const [first] = result.contents;
+    const text = first !== undefined && 'text' in first ? first.text : '';
+    return this.#parse(scenarioListSchema, parseJson(text), attempt).scenarios;
+  }
+
+  async setup(scenario: string, args: JsonObject, options: CallOptions = {}): Promise<SetupResult> {
+    const attempt = toAttempt('setup', `running the setup of the scenario "${scenario}"`, options);
+    const params = { name: 'setup', arguments: { name: toShortName(scenario), arguments: args } };
+    return this.#parse(setupResultSchema, await this.#callHub(params, attempt, options), attempt);
+  }
+
+  async tools(
+    options: CallOptions & { readonly patterns?: readonly string[] | null } = {},
+  ): Promise<readonly AgentToolEntry[]> {
+    // A server without the capability answers `tools/list` with an error, and has no tools.
+    if (this.#client.getServerCapabilities()?.tools === undefined) return [];
+    const attempt = toAttempt('environment', 'listing its tools', options);
+    const entries: AgentToolEntry[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < MAX_LIST_PAGES; page += 1) {
+      const params = { _meta: AS_AGENT, ...(cursor === undefined ? {} : { cursor }) };
+      const result = await this.#request(attempt, 'tools/list', params, options);
+      for (const tool of result.tools) {
+        if (matchesToolPatterns(tool.name, options.patterns)) entries.push(toAgentTool(tool));
+      }
+      if (result.nextCursor === undefined) return entries;
+      cursor = result.nextCursor;
+    }
+    throw this.#failure(attempt, `gave more than ${MAX_LIST_PAGES} pages of tools and did not end its list`);
+  }
+
+  async call(name: string, args: JsonObject, options: CallOptions = {}): Promise<ToolResult> {
+    const attempt = toAttempt('tool', `running the tool "${name}"`, options);
+    const params = { name, arguments: args, _meta: AS_AGENT };
+    try {
+      const result = await this.#request(attempt, 'tools/call', params, options);
+      return {
+        content: result.content as readonly ContentBlock[],
+        structured_content: isJsonObject(result.structuredContent) ? (result.structuredContent as JsonObject) : null,
+        is_error: result.isError === true,
+      };
+    } catch (error) {
+      const told = this.#toAgentError(name, error);
+      if (told === undefined) throw error;
+      return told;
+    }
+  }
+
+  async evaluate(scenario: string, answer: unknown, options: CallOptions = {}): Promise<Evaluation> {
+    const attempt = toAttempt('evaluate', `evaluating the scenario "${scenario}"`, options);
+    // A value that JSON does not have (undefined) would be left out of the arguments.
+    const params = {
+      name: 'evaluate',
+      arguments: { name: toShortName(scenario), arguments: { answer: answer ?? null } },
+    };
+    return this.#parse(evaluationSchema, await this.#callHub(params, attempt, options), attempt);
+  }
+
+  async solution(
+    scenario: string,
+    args: JsonObject,
+    results: readonly ToolResult[],
+    options: CallOptions = {},
+  ): Promise<Solution> {
+    const attempt = toAttempt('environment', `asking for the solution of the scenario "${scenario}"`, options);
+    const params = {
+      name: 'solution',
+      arguments: { name: toShortName(scenario), arguments: args },
+      _meta: { [META.solutionResults]: results },
+    };
+    return this.#parse(solutionSchema, await this.#callHub(params, attempt, options), attempt);
+  }
+
+  async close(): Promise<void> {
+    await this.#link.close();
+  }
+
+  /** Calls a function of a hub as the harness, for its structured content. An error that the hub answers is a failure. */
+  async #callHub(params: Params & { readonly name: string }, attempt: Attempt, options: CallOptions): Promise<unknown> {
+    try {
+      const result = await this.#request(attempt, 'tools/call', params, options);
+      if (result.isError !== true) return result.structuredContent;
+      const text = result.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n');
+      throw this.#failure(attempt, `failed while ${attempt.doing}: ${text}`);
+    } catch (error) {
+      if (!isUnknownName(error)) throw error;
+      throw this.#failure(attempt, `does not know the hub "${params.name}". ${this.#harnessRemedy()}`, error);
+    }
+  }
+
+  async #request<Method extends RequestMethod>(
+    attempt: Attempt,
+    method: Method,
+    params: Params,
+    options: CallOptions,
+  ): Promise<ResultTypeMap[Method]> {
+    const { signal, onProgress } = options;
+    const settings = { timeout: attempt.timeoutMs ?? NO_TIMEOUT_MS, ...(signal === undefined ? {} : { signal }) };
+    const send = (meta: Params = {}) =>
+      this.#client.request({ method, params: { ...params, _meta: { ...params._meta, ...meta } } }, settings);
+    signal?.throwIfAborted();
+    try {
+      if (onProgress === undefined) return await send();
+      return await this.#progress.listen(onProgress, (progressToken) => send({ progressToken }));
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      throw toBoundaryError(error, attempt, this.#shownName, this.#link);
+    }
+  }
+
+  /** What an agent is told of an error that the server answered to its call; undefined when the run cannot go on. */
+  #toAgentError(name: string, error: unknown): ToolResult | undefined {
+    const cause = error instanceof BoundaryError ? error.cause : error;
+    if (!(cause instanceof ProtocolError)) return undefined;
+    // Wrong parameters, an unknown name among them, are the model's own doing: it gets the server's words.
+    if (cause.code === ProtocolErrorCode.InvalidParams) return toErrorResult(cause.message);
+    if (cause.code !== ProtocolErrorCode.InternalError) return undefined;
+    const message = `The tool "${name}" failed: ${cause.message}`;
+    this.#onLog?.({ level: 'error', logger: 'environment', message });
+    return toErrorResult(`The tool "${name}" failed`);
+  }
+
+  #parse<Value>(schema: z.ZodType<Value>, value: unknown, attempt: Attempt): Value {
+    const parsed = schema.safeParse(value);
+    if (parsed.success) return parsed.data;
+    const issues = parsed.error.issues.slice(0, 3).map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`);
+    throw this.#failure(
+      attempt,
+      `answered ${attempt.doing} with something else than Proctor's form (${issues.join('; ')}). ` +
+        'Serve it with the "proctor" package, in a version that fits this one',
+      parsed.error,
+    );
+  }
+
+  #failure(attempt: Attempt, what: string, cause?: unknown): BoundaryError {
+    const message = `The environment ${this.#shownName} ${what}`;
+    return new BoundaryError(attempt.boundary, 'environment_failed', message, { cause });
+  }
+
+  get #shownName(): string {
+    return JSON.stringify(this.name);
+  }
+
+  #harnessRemedy(): string {
+    if (this.#link.kind !== 'url') return 'It has no scenarios, or none with this half: add them to the environment.';
+    const key = this.#link.harnessKey === undefined ? 'no harness key was given' : 'the harness key may be wrong';
+    return `It has no scenarios, or ${key}: set "harnessKey" of this environment to the server's PROCTOR_HARNESS_KEY.`;
+  }
+}
+
+function toAttempt(boundary: Attempt['boundary'], doing: string, { timeoutMs }: CallOptions): Attempt {
+  const isLimited = timeoutMs !== undefined && timeoutMs > 0;
+  return { boundary, doing, timeoutMs: isLimited ? Math.min(timeoutMs, NO_TIMEOUT_MS) : undefined };
+}
+
+/** Hubs know their functions by the short name. */
+function toShortName(scenario: string): string {
+  return scenario.slice(scenario.indexOf(':') + 1);
+}
+
+function isUnknownName(error: unknown): boolean {
+  const cause = error instanceof BoundaryError ? error.cause : error;
+  return cause instanceof ProtocolError && cause.code === ProtocolErrorCode.InvalidParams;
+}
+
+function toErrorResult(text: string): ToolResult {
+  return { content: [{ type: 'text', text }], structured_content: null, is_error: true };
+}
+
+function toAgentTool(tool: {
+  name: string;
+  title?: string | undefined;
+  description?: string | undefined;
+  inputSchema: Record<string, unknown>;
+  annotations?: { readOnlyHint?: boolean | undefined } | undefined;
+}): AgentToolEntry {
+  const isReadOnly = tool.annotations?.readOnlyHint;
+  return {
+    name: tool.name,
+    description: tool.description ?? tool.title ?? '',
+    input_schema: tool.inputSchema,
+    annotations: isReadOnly === undefined ? {} : { readOnlyHint: isReadOnly },
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

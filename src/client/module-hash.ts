@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+/** A module may lie in a folder that is not its own, such as a home: what lies beyond these is not read. */
+const MAX_FILES = 5_000;
+const MAX_BYTES = 64 * 1024 * 1024;
+
+interface CodeFile {
+  /** Relative to the environment's directory, with `/`. */
+  readonly name: string;
+  readonly path: string;
+  readonly size: number;
+  readonly mtimeMs: number;
+}
+
+interface Hashed {
+  readonly stamp: string;
+  readonly hash: string;
+}
+
+const hashes = new Map<string, Hashed>();
+
+/**
+ * The code of an environment as one SHA-256, in hex: names and bytes of the files of the module's directory, sorted by
+ * name, without `node_modules` and whatever starts with a dot. The same files give the same hash on every machine.
+ *
+ * The bytes are read again only when a file was added, removed or written since. At most 5,000 files are counted, and 64 MiB
+ * of them read; a file beyond that counts by its name and size.
+ *
+ * @param path the environment's module.
+ * @throws the file system's error when the directory cannot be read.
+ */
+export async function hashEnvironmentCode(path: string): Promise<string> {
+  const directory = dirname(path);
+  const files = await listFiles(directory);
+  const stamp = toStamp(files);
+  const known = hashes.get(directory);
+  if (known?.stamp === stamp) return known.hash;
+  const hash = await hashFiles(files);
+  hashes.set(directory, { stamp, hash });
+  return hash;
+}
+
+async function listFiles(directory: string): Promise<readonly CodeFile[]> {
+  const files: CodeFile[] = [];
+  const folders = [''];
+  for (let folder = folders.shift(); folder !== undefined && files.length < MAX_FILES; folder = folders.shift()) {
+    const entries = await readdir(join(directory, folder), { withFileTypes: true });
+    for (const entry of entries) {
+      if (entry.name.startsWith('.') || entry.name === 'node_modules') continue;
+      const name = folder === '' ? entry.name : `${folder}/${entry.name}`;
+      if (entry.isDirectory()) folders.push(name);
+      else if (entry.isFile() && files.length < MAX_FILES) files.push(await toCodeFile(directory, name));
+    }
+  }
+  return files.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function toCodeFile(directory: string, name: string): Promise<CodeFile> {
+  const path = join(directory, name);
+  const { size, mtimeMs } = await stat(path);
+  return { name, path, size, mtimeMs };
+}
+
+/** Changes whenever a file is added, removed or written. */
+function toStamp(files: readonly CodeFile[]): string {
+  const stamp = createHash('sha256');
+  for (const { name, size, mtimeMs } of files) stamp.update(`${name}\0${size}\0${mtimeMs}\0`);
+  return stamp.digest('hex');
+}
+
+async function hashFiles(files: readonly CodeFile[]): Promise<string> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for (const { name, path, size } of files) {
+    hash.update(`${name}\0${size}\0`);
+    bytes += size;
+    if (bytes <= MAX_BYTES) hash.update(await readFile(path));
+  }
+  return hash.digest('hex');
+}

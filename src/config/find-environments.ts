@@ -1,0 +1,99 @@
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import type { EnvironmentTarget } from '../client/environment-client.ts';
+import { ApiError } from '../contract/errors.ts';
+import type { ParsedConfig } from './define-config.ts';
+
+const MODULE_FILES = ['environment.ts', 'environment.js'] as const;
+
+export interface NamedEnvironment {
+  readonly name: string;
+  readonly target: EnvironmentTarget;
+}
+
+/**
+ * Every `environments/<name>/environment.ts|js` under a directory, and those of its configuration, which win
+ * (contract section 5).
+ *
+ * @throws Error for a configured path where no module is.
+ */
+export function findEnvironments(directory: string, config: ParsedConfig): ReadonlyMap<string, EnvironmentTarget> {
+  const found = new Map<string, EnvironmentTarget>();
+  const root = join(directory, 'environments');
+  const names = existsSync(root) ? readdirSync(root).sort() : [];
+  for (const name of names) {
+    const path = moduleIn(join(root, name));
+    if (path !== undefined) found.set(name, { kind: 'module', path });
+  }
+  for (const [name, entry] of Object.entries(config.environments)) found.set(name, toTarget(directory, name, entry));
+  return found;
+}
+
+/**
+ * What a person means by an environment: the name of a known one, the URL of one that runs elsewhere, the path of a
+ * module, or a directory that holds one.
+ *
+ * @throws ApiError env_not_found that lists the known names.
+ */
+export function resolveEnvironment(
+  nameOrPathOrUrl: string,
+  known: ReadonlyMap<string, EnvironmentTarget>,
+  directory: string,
+): NamedEnvironment {
+  const target = known.get(nameOrPathOrUrl);
+  if (target !== undefined) return { name: nameOrPathOrUrl, target };
+  if (/^https?:\/\//i.test(nameOrPathOrUrl) && URL.canParse(nameOrPathOrUrl)) {
+    return { name: new URL(nameOrPathOrUrl).host, target: { kind: 'url', url: nameOrPathOrUrl } };
+  }
+  const path = toModulePath(resolve(directory, nameOrPathOrUrl));
+  if (path !== undefined) return { name: nameOf(path), target: { kind: 'module', path } };
+  const names = [...known.keys()].join(', ');
+  throw new ApiError(
+    'env_not_found',
+    `There is no environment ${JSON.stringify(nameOrPathOrUrl)}: it is neither a known name (${names || 'there is none'}), ` +
+      'nor the path of a module, nor a URL.',
+    { param: 'env_name' },
+  );
+}
+
+function toTarget(directory: string, name: string, entry: ParsedConfig['environments'][string]): EnvironmentTarget {
+  if (typeof entry === 'string') {
+    const path = toModulePath(resolve(directory, entry));
+    if (path !== undefined) return { kind: 'module', path };
+    throw new Error(
+      `The configuration's environment ${JSON.stringify(name)}: there is no module at ${JSON.stringify(entry)}.`,
+    );
+  }
+  if ('command' in entry) {
+    const { command, args, env, cwd } = entry;
+    return {
+      kind: 'command',
+      command,
+      args,
+      cwd: cwd === undefined ? directory : resolve(directory, cwd),
+      ...(env === undefined ? {} : { env }),
+    };
+  }
+  const { url, headers, harnessKey } = entry;
+  return {
+    kind: 'url',
+    url,
+    ...(headers === undefined ? {} : { headers }),
+    ...(harnessKey === undefined ? {} : { harnessKey }),
+  };
+}
+
+function toModulePath(path: string): string | undefined {
+  if (!existsSync(path)) return undefined;
+  return statSync(path).isDirectory() ? moduleIn(path) : path;
+}
+
+function moduleIn(directory: string): string | undefined {
+  return MODULE_FILES.map((file) => join(directory, file)).find((path) => existsSync(path));
+}
+
+/** `environments/counter/environment.ts` is `counter`, `tools/shop.ts` is `shop`. */
+function nameOf(path: string): string {
+  const file = basename(path).replace(/\.[cm]?[jt]s$/, '');
+  return file === 'environment' || file === 'index' ? basename(dirname(path)) : file;
+}

@@ -1,0 +1,40 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { config as readDotenv } from 'dotenv';
+import type { EnvironmentTarget } from '../client/environment-client.ts';
+import { findEnvironments } from './find-environments.ts';
+import { loadConfig } from './load-config.ts';
+import { readSettings, type Settings } from './settings.ts';
+
+/** A working directory as Proctor sees it (contract section 5). */
+export interface Project {
+  readonly directory: string;
+  readonly settings: Settings;
+  readonly environments: ReadonlyMap<string, EnvironmentTarget>;
+}
+
+/**
+ * Reads `.env` (which never overrides a variable that is set), `proctor.config.ts|js`, the variables, and the
+ * environments of a directory.
+ *
+ * @throws Error that names the file or the variable at fault and what would be right.
+ */
+export async function loadProject(
+  directory: string = process.cwd(),
+  variables: NodeJS.ProcessEnv = process.env,
+): Promise<Project> {
+  loadDotenv(directory, variables);
+  const config = await loadConfig(directory);
+  return {
+    directory,
+    settings: readSettings(variables, config),
+    environments: findEnvironments(directory, config),
+  };
+}
+
+function loadDotenv(directory: string, variables: NodeJS.ProcessEnv): void {
+  const path = join(directory, '.env');
+  if (!existsSync(path)) return;
+  const { error } = readDotenv({ path, quiet: true, processEnv: variables as Record<string, string> }); // Reads and sets texts.
+  if (error !== undefined) throw new Error(`.env could not be read: ${error.message}`, { cause: error });
+}

@@ -1,0 +1,80 @@
+import { DEFAULT_PORTS } from '../contract/names.ts';
+import { parseAllowedHosts } from '../http/origin-guard.ts';
+import { type ModelConfig, modelConfigFromEnvironment } from '../model/create-model.ts';
+import type { ParsedConfig } from './define-config.ts';
+
+/** What an installation is told by its environment variables, its configuration and the defaults, in that order. */
+export interface Settings {
+  /** `sqlite:<path>` or `postgres://...`. */
+  readonly databaseUrl: string;
+  /** Undefined: the queue is in the database. */
+  readonly queueUrl: string | undefined;
+  /** Where the trace pages are, without a slash at the end. */
+  readonly appUrl: string;
+  /** True when `appUrl` was named, false when it follows from the port. */
+  readonly isAppUrlNamed: boolean;
+  readonly ports: { readonly runService: number; readonly scenarioServer: number };
+  /** Names beside the loopback ones that Host and Origin may have. */
+  readonly allowedHosts: readonly string[];
+  /** Which gateway serves which model: for `createModels`. */
+  readonly models: ModelConfig;
+  /** For clients of a run service. */
+  readonly apiKey: string | undefined;
+}
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** @throws Error that names the variable at fault, its value and what would be right. */
+export function readSettings(variables: Variables, config: ParsedConfig): Settings {
+  const ports = {
+    runService: config.ports.runService ?? DEFAULT_PORTS.runService,
+    scenarioServer: config.ports.scenarioServer ?? DEFAULT_PORTS.scenarioServer,
+  };
+  const appUrl = readUrl(variables, 'PROCTOR_APP_URL');
+  return {
+    databaseUrl: readDatabaseUrl(variables, config),
+    queueUrl: textOf(variables, 'PROCTOR_QUEUE_URL') ?? config.queue,
+    appUrl: appUrl ?? `http://127.0.0.1:${ports.runService}`,
+    isAppUrlNamed: appUrl !== undefined,
+    ports,
+    allowedHosts: parseAllowedHosts(variables.PROCTOR_ALLOWED_HOSTS),
+    models: readModels(variables, config),
+    apiKey: textOf(variables, 'PROCTOR_API_KEY'),
+  };
+}
+
+const DEFAULT_DATABASE_URL = 'sqlite:.proctor/proctor.db';
+
+function readDatabaseUrl(variables: Variables, config: ParsedConfig): string {
+  const url = textOf(variables, 'PROCTOR_DATABASE_URL') ?? config.store ?? DEFAULT_DATABASE_URL;
+  if (/^sqlite:./.test(url) || /^postgres(ql)?:\/\/./.test(url)) return url;
+  const scheme = url.split(':')[0]; // Not all of it: it may hold a password.
+  throw new Error(
+    `PROCTOR_DATABASE_URL (or "store" in the configuration) starts with ${JSON.stringify(scheme)}; it has to be ` +
+      '"sqlite:<path>" or "postgres://...".',
+  );
+}
+
+function readModels(variables: Variables, config: ParsedConfig): ModelConfig {
+  const gateways = Object.entries(config.gateways).map(([pattern, { url, apiKey }]) => ({
+    pattern,
+    baseUrl: url,
+    ...(apiKey === undefined ? {} : { apiKey }),
+  }));
+  return { ...modelConfigFromEnvironment(variables), gateways };
+}
+
+function readUrl(variables: Variables, name: string): string | undefined {
+  const url = textOf(variables, name);
+  if (url === undefined) return undefined;
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
+    throw new Error(`${name} is ${JSON.stringify(url)}; it has to be a URL that starts with http:// or https://.`);
+  }
+  return url.replace(/\/+$/, '');
+}
+
+/** A variable that is set to nothing is as one that is not set. */
+function textOf(variables: Variables, name: string): string | undefined {
+  const text = variables[name]?.trim();
+  return text === '' ? undefined : text;
+}

@@ -1,0 +1,149 @@
+import { type Kysely, type Migration, Migrator, sql } from 'kysely';
+import { messageOf } from '../contract/errors.ts';
+
+/**
+ * Brings the schema up to date, forward only. Several processes may do so at once: each step runs under the
+ * database's write lock, and whoever comes second finds it done.
+ *
+ * @throws Error when the database holds a step that is not known here: a newer Proctor wrote it.
+ */
+export async function migrateToLatest<Schema>(kysely: Kysely<Schema>): Promise<void> {
+  const migrator = new Migrator({ db: kysely, provider: { getMigrations: async () => MIGRATIONS } });
+  const { error } = await migrator.migrateToLatest();
+  if (error === undefined) return;
+  const unknown = /previously executed migration (\S+) is missing/.exec(messageOf(error))?.[1];
+  if (unknown === undefined) throw error;
+  throw new Error(`it was written by a newer Proctor (schema ${unknown}): update Proctor, or use another database`, {
+    cause: error,
+  });
+}
+
+/** Names sort in the order of time. A step that was released is never changed: the next one changes what it made. */
+const MIGRATIONS: Readonly<Record<string, Migration>> = {
+  '0001_start': {
+    async up(database: Kysely<unknown>): Promise<void> {
+      await createTraces(database);
+      await createEvents(database);
+      await createQueue(database);
+      await createAccounts(database);
+    },
+  },
+};
+
+/** Column types are those that SQLite and Postgres read alike. */
+async function createTraces({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('traces')
+    .addColumn('trace_id', 'text', (column) => column.primaryKey().notNull())
+    .addColumn('account', 'text', (column) => column.notNull())
+    .addColumn('origin', 'text', (column) => column.notNull())
+    .addColumn('status', 'text', (column) => column.notNull())
+    .addColumn('attempt', 'integer', (column) => column.notNull())
+    .addColumn('cancel_requested', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('env_name', 'text', (column) => column.notNull())
+    .addColumn('scenario_name', 'text', (column) => column.notNull())
+    .addColumn('model', 'text', (column) => column.notNull())
+    .addColumn('reward', 'double precision')
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('finished_at', 'bigint')
+    .addColumn('duration_ms', 'bigint')
+    .addColumn('total_tokens', 'bigint')
+    .addColumn('metadata', 'text', (column) => column.notNull())
+    .addColumn('request', 'text', (column) => column.notNull())
+    .addColumn('summary', 'text')
+    .execute();
+  await schema
+    .createTable('trace_metadata')
+    .addColumn('trace_id', 'text', (column) => column.notNull().references('traces.trace_id').onDelete('cascade'))
+    .addColumn('key', 'text', (column) => column.notNull())
+    .addColumn('value', 'text', (column) => column.notNull())
+    .addColumn('account', 'text', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('trace_metadata_key', ['trace_id', 'key'])
+    .execute();
+
+  // A list is one account's: each single filter, and each sort, is then a range of one index, in the order of its page.
+  for (const [name, columns] of Object.entries({
+    newest: ['created_at', 'trace_id'],
+    account_newest: ['account', 'created_at', 'trace_id'],
+    account_environment: ['account', 'env_name', 'created_at', 'trace_id'],
+    account_scenario: ['account', 'scenario_name', 'created_at', 'trace_id'],
+    account_model: ['account', 'model', 'created_at', 'trace_id'],
+    account_status: ['account', 'status', 'created_at', 'trace_id'],
+    account_origin: ['account', 'origin', 'created_at', 'trace_id'],
+    account_reward: ['account', 'reward', 'created_at', 'trace_id'],
+    account_duration: ['account', 'duration_ms', 'created_at', 'trace_id'],
+    account_tokens: ['account', 'total_tokens', 'created_at', 'trace_id'],
+  })) {
+    await schema.createIndex(`traces_${name}`).on('traces').columns(columns).execute();
+  }
+  await schema
+    .createIndex('trace_metadata_value')
+    .on('trace_metadata')
+    .columns(['account', 'key', 'value', 'created_at', 'trace_id'])
+    .execute();
+}
+
+/** Events refer to no other table: an append has seen the trace's row under the same lock, and a reference costs each one. */
+async function createEvents({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('events')
+    .addColumn('trace_id', 'text', (column) => column.notNull())
+    .addColumn('seq', 'integer', (column) => column.notNull())
+    .addColumn('attempt', 'integer', (column) => column.notNull())
+    .addColumn('at', 'bigint', (column) => column.notNull())
+    .addColumn('type', 'text', (column) => column.notNull())
+    .addColumn('body', 'text', (column) => column.notNull())
+    .addPrimaryKeyConstraint('events_key', ['trace_id', 'seq'])
+    .execute();
+  await schema
+    .createTable('blobs')
+    .addColumn('sha256', 'text', (column) => column.primaryKey().notNull())
+    .addColumn('mime_type', 'text', (column) => column.notNull())
+    .addColumn('bytes', sql`blob`, (column) => column.notNull())
+    .execute();
+}
+
+async function createQueue({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('queue')
+    .addColumn('trace_id', 'text', (column) => column.primaryKey().notNull())
+    .addColumn('priority', 'integer', (column) => column.notNull())
+    .addColumn('enqueued_at', 'bigint', (column) => column.notNull())
+    .addColumn('leased_by', 'text')
+    .addColumn('lease_token', 'text')
+    .addColumn('lease_until', 'bigint')
+    .addColumn('is_redelivered', 'integer', (column) => column.notNull().defaultTo(0))
+    .execute();
+  await schema
+    .createIndex('queue_next')
+    .on('queue')
+    .columns(['priority desc', 'enqueued_at', 'trace_id', 'lease_until'])
+    .execute();
+}
+
+async function createAccounts({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('api_keys')
+    .addColumn('id', 'text', (column) => column.primaryKey().notNull())
+    .addColumn('name', 'text', (column) => column.notNull())
+    .addColumn('account', 'text', (column) => column.notNull())
+    .addColumn('key_hash', 'text', (column) => column.notNull().unique())
+    .addColumn('requests_per_minute', 'integer')
+    .addColumn('concurrent_runs', 'integer')
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('revoked_at', 'bigint')
+    .execute();
+  await schema
+    .createTable('sign_in_tokens')
+    .addColumn('token_hash', 'text', (column) => column.primaryKey().notNull())
+    .addColumn('account', 'text', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint', (column) => column.notNull())
+    .execute();
+  await schema
+    .createTable('browser_sessions')
+    .addColumn('session_hash', 'text', (column) => column.primaryKey().notNull())
+    .addColumn('account', 'text', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint', (column) => column.notNull())
+    .execute();
+}

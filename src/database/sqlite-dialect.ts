@@ -1,0 +1,95 @@
+import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type DialectAdapter,
+  type Driver,
+  SqliteAdapter,
+  type SqliteDatabase,
+  SqliteDialect,
+  SqliteDriver,
+  type SqliteStatement,
+} from 'kysely';
+
+/** Statements kept prepared for each connection; the least recently used goes first. */
+const MAX_PREPARED = 200;
+
+/** Kysely on one connection of the `node:sqlite` API. Its transactions take the write lock when they begin. */
+export class ImmediateSqliteDialect extends SqliteDialect {
+  readonly #connection: DatabaseSyncInstance;
+
+  constructor(path: string) {
+    const connection = new DatabaseSync(path);
+    const database = toKyselyDatabase(connection);
+    super({ database });
+    this.#connection = connection;
+    this.database = database;
+  }
+
+  readonly database: SqliteDatabase;
+
+  /** For what has to happen before the first query. */
+  get connection(): DatabaseSyncInstance {
+    return this.#connection;
+  }
+
+  override createDriver(): Driver {
+    return new ImmediateSqliteDriver(this.database, this.#connection);
+  }
+
+  override createAdapter(): DialectAdapter {
+    return new TransactionalSqliteAdapter();
+  }
+}
+
+class ImmediateSqliteDriver extends SqliteDriver {
+  readonly #connection: DatabaseSyncInstance;
+
+  constructor(database: SqliteDatabase, connection: DatabaseSyncInstance) {
+    super({ database });
+    this.#connection = connection;
+  }
+
+  /** A plain `begin` would take the lock at the first write, and fail there if another process wrote since its first read. */
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+  }
+
+  /** Some errors (a full disk among them) have ended the transaction already; a second rollback would hide them. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#connection.isTransaction) await super.rollbackTransaction(connection);
+  }
+}
+
+/** DDL is transactional in SQLite: migrations run under the write lock, which is also the lock between processes. */
+class TransactionalSqliteAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}
+
+function toKyselyDatabase(connection: DatabaseSyncInstance): SqliteDatabase {
+  const prepared = new Map<string, SqliteStatement>();
+  return {
+    close: () => connection.close(),
+    prepare(sql) {
+      const known = prepared.get(sql);
+      if (known !== undefined) prepared.delete(sql); // to the end: most recently used
+      const statement = known ?? toKyselyStatement(connection, sql);
+      prepared.set(sql, statement);
+      if (prepared.size > MAX_PREPARED) prepared.delete(prepared.keys().next().value ?? '');
+      return statement;
+    },
+  };
+}
+
+function toKyselyStatement(connection: DatabaseSyncInstance, sql: string): SqliteStatement {
+  const statement = connection.prepare(sql);
+  return {
+    reader: statement.columns().length > 0,
+    all: (parameters) => statement.all(...parameters),
+    run: (parameters) => statement.run(...parameters),
+    // A statement of its own: a cursor that is still open must not be reset by the next user of the prepared one.
+    iterate: (parameters) => connection.prepare(sql).iterate(...parameters),
+  };
+}

@@ -1,0 +1,97 @@
+import { mkdir, open } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Kysely } from 'kysely';
+import { messageOf } from '../contract/errors.ts';
+import type { Database } from './database.ts';
+import { migrateToLatest } from './migrations.ts';
+import type { DatabaseSchema } from './schema.ts';
+import { ImmediateSqliteDialect } from './sqlite-dialect.ts';
+
+/** How long a writer waits for another process's transaction, in milliseconds. */
+const BUSY_TIMEOUT_MS = 5_000;
+
+/** Older ones can lose commits when two processes write and checkpoint at the same instant (sqlite.org, "WAL-reset bug"). */
+const MIN_SQLITE_VERSION = '3.51.3';
+
+const MEMORY = ':memory:';
+
+/**
+ * Opens the database and brings its schema up to date. Several processes may have one file open.
+ *
+ * @param url `sqlite:<path>`, relative to the working directory; a missing file and its folder are made, readable by
+ *   their owner alone. `sqlite::memory:` is a database of this process that ends with `close`.
+ * @throws Error naming the address and the reason. The caller closes what it gets.
+ */
+export async function openDatabase(url: string): Promise<Database> {
+  const path = parseSqliteUrl(url);
+  try {
+    if (path !== MEMORY) await createPrivateFile(path);
+    return await openFile(path);
+  } catch (error) {
+    throw new Error(`Cannot open the database ${url}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function parseSqliteUrl(url: string): string {
+  const form = 'use sqlite:<path>, for example sqlite:.proctor/proctor.db';
+  if (/^postgres(ql)?:/.test(url)) {
+    throw new Error(`Databases on Postgres are not supported yet: ${form}`); // the address may hold a password
+  }
+  if (!url.startsWith('sqlite:')) throw new Error(`${JSON.stringify(url)} is not a database address: ${form}`);
+  const path = url.slice('sqlite:'.length);
+  if (path === '') throw new Error(`The database address ${JSON.stringify(url)} has no path: ${form}`);
+  if (/^\/\/[^/]/.test(path)) {
+    throw new Error(`The database address ${JSON.stringify(url)} has a host: ${form} (sqlite:///<path> is absolute)`);
+  }
+  return path === MEMORY ? MEMORY : resolve(path);
+}
+
+/** SQLite gives its `-wal` and `-shm` files the mode of the database. */
+async function createPrivateFile(path: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const file = await open(path, 'a', 0o600);
+  await file.close();
+}
+
+async function openFile(path: string): Promise<Database> {
+  const dialect = new ImmediateSqliteDialect(path);
+  const kysely = new Kysely<DatabaseSchema>({ dialect });
+  try {
+    const { connection } = dialect;
+    connection.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    const { version } = connection.prepare('select sqlite_version() as version').get();
+    if (isOlder(version, MIN_SQLITE_VERSION)) {
+      throw new Error(`SQLite ${version} is too old for several processes: ${MIN_SQLITE_VERSION} or newer is needed`);
+    }
+    if (path !== MEMORY) await useWriteAheadLog(() => connection.exec('pragma journal_mode = wal'));
+    connection.exec('pragma synchronous = full');
+    connection.exec('pragma foreign_keys = on');
+    await migrateToLatest(kysely);
+  } catch (error) {
+    if (dialect.connection.isOpen) dialect.connection.close();
+    throw error;
+  }
+  return {
+    kysely,
+    transaction: (write) => kysely.transaction().execute(write),
+    close: () => kysely.destroy(),
+  };
+}
+
+/** The busy timeout does not cover the switch of a new file, which two processes may make at once. */
+async function useWriteAheadLog(change: () => void): Promise<void> {
+  const deadline = Date.now() + BUSY_TIMEOUT_MS;
+  for (;;) {
+    try {
+      return change();
+    } catch (error) {
+      if (!/locked|busy/i.test(messageOf(error)) || Date.now() > deadline) throw error;
+      await sleep(10);
+    }
+  }
+}
+
+function isOlder(version: string, minimum: string): boolean {
+  return version.localeCompare(minimum, 'en', { numeric: true }) < 0;
+}

@@ -1,0 +1,33 @@
+import type { Awaitable, InitializeContext } from '../definition.ts';
+import type { EnvironmentServer } from '../environment-server.ts';
+import { type Method, type MethodContext, registerMethod } from './method.ts';
+
+/** Makes a method the hook that runs inside the MCP `initialize` request of each session, before its reply. */
+export function initialize<This extends EnvironmentServer>(
+  method: Method<This, [context: InitializeContext], Awaitable<void>>,
+  context: MethodContext<This, [context: InitializeContext], Awaitable<void>>,
+): void {
+  registerMethod('initialize', method, context, (environment, call) => {
+    environment.initialize(call);
+  });
+}
+
+/** Makes a method a hook that runs on SIGTERM only, exactly once, in reverse order of registration. */
+export function shutdown<This extends EnvironmentServer>(
+  method: Method<This, [], Awaitable<void>>,
+  context: MethodContext<This, [], Awaitable<void>>,
+): void {
+  registerMethod('shutdown', method, context, (environment, call) => {
+    environment.shutdown(call);
+  });
+}
+
+/** Makes a method a hook that runs when a session ends, for whatever reason. */
+export function close<This extends EnvironmentServer>(
+  method: Method<This, [], Awaitable<void>>,
+  context: MethodContext<This, [], Awaitable<void>>,
+): void {
+  registerMethod('close', method, context, (environment, call) => {
+    environment.close(call);
+  });
+}

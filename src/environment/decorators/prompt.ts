@@ -1,0 +1,22 @@
+import type { Awaitable, ToolContext } from '../definition.ts';
+import type { EnvironmentServer } from '../environment-server.ts';
+import type { PromptConfig } from '../prompt.ts';
+import type { Prompt } from '../prompt-messages.ts';
+import type { AnySchema, ArgsOf, NoArgs } from '../schema-types.ts';
+import { type Method, type MethodContext, registerMethod } from './method.ts';
+
+type MethodArgs<Args extends AnySchema> = [args: ArgsOf<Args>, context: ToolContext];
+
+/** Makes a method of an environment an MCP prompt of its name, or of `name`. */
+export function prompt<const Args extends AnySchema = NoArgs>(
+  config: PromptConfig<Args> & { readonly name?: string } = {},
+) {
+  return <This extends EnvironmentServer>(
+    method: Method<This, MethodArgs<Args>, Awaitable<Prompt>>,
+    context: MethodContext<This, MethodArgs<Args>, Awaitable<Prompt>>,
+  ): void => {
+    registerMethod('prompt', method, context, (environment, call, methodName) => {
+      environment.prompt(config.name ?? methodName, config, call);
+    });
+  };
+}

@@ -1,0 +1,24 @@
+import type { ToolContext } from '../definition.ts';
+import type { EnvironmentServer } from '../environment-server.ts';
+import type { AnswerOf, ScenarioConfig, ScenarioGenerator } from '../scenario.ts';
+import type { AnySchema, ArgsOf, NoArgs } from '../schema-types.ts';
+import { type Method, type MethodContext, registerMethod } from './method.ts';
+
+type MethodArgs<Args extends AnySchema> = [args: ArgsOf<Args>, context: ToolContext];
+
+/**
+ * Makes an async generator method of an environment a scenario of its name, or of `name`. Its return type is
+ * `ScenarioGenerator` (with the type of a structured answer), so that a forgotten reward does not compile.
+ */
+export function scenario<const Args extends AnySchema = NoArgs, const Answer extends AnySchema | undefined = undefined>(
+  config: ScenarioConfig<Args, Answer> & { readonly name?: string } = {},
+) {
+  return <This extends EnvironmentServer>(
+    method: Method<This, MethodArgs<Args>, ScenarioGenerator<AnswerOf<Answer>>>,
+    context: MethodContext<This, MethodArgs<Args>, ScenarioGenerator<AnswerOf<Answer>>>,
+  ): void => {
+    registerMethod('scenario', method, context, (environment, call, methodName) => {
+      environment.scenario(config.name ?? methodName, config, call);
+    });
+  };
+}

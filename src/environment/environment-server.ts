@@ -1,0 +1,242 @@
+import { SCENARIOS_URI } from '../contract/names.ts';
+import type {
+  EnvironmentDefinition,
+  Hook,
+  HubDefinition,
+  InitializeHook,
+  PromptDefinition,
+  ResourceDefinition,
+  ScenarioDefinition,
+  ToolDefinition,
+} from './definition.ts';
+import { ENVIRONMENT } from './environment-source.ts';
+import { HUB, type Hub } from './hub.ts';
+import { checkHubCalls, checkPlaceholders, type HubHalves, runHubHalves } from './hub-scenario.ts';
+import { duplicate, isHarnessHub } from './names.ts';
+import { definePrompt, type PromptConfig, type PromptHandler } from './prompt.ts';
+import { defineResource, type ResourceConfig, type ResourceHandler } from './resource.ts';
+import {
+  defineScenario,
+  type Scenario,
+  type ScenarioConfig,
+  type ScenarioFunction,
+  scenarioHandle,
+} from './scenario.ts';
+import { runGenerator } from './scenario-run.ts';
+import type { AnySchema, NoArgs } from './schema-types.ts';
+import { defineTool, type ToolConfig, type ToolHandler, type ToolObject } from './tool.ts';
+
+export interface EnvironmentServerOptions {
+  /** Announced in the MCP handshake; the first part of the full names of its scenarios. */
+  readonly name: string;
+  /** `0.0.0` by default. */
+  readonly version?: string;
+  /** What the server tells its clients about itself; nothing by default. */
+  readonly instructions?: string;
+  /** Every other option goes to the MCP server underneath. */
+  readonly [option: string]: unknown;
+}
+
+/**
+ * An environment: tools that an agent acts with, and scenarios that give it a task and a reward. A module exports a class
+ * that extends this or a factory that returns one, of which each MCP session has an instance of its own, so that state
+ * is ordinary fields; or one instance, which all sessions share.
+ *
+ * Everything here registers, and refuses a name that is taken; serving is `serve` and `serveMain`.
+ */
+export class EnvironmentServer {
+  readonly #tools = new Map<string, ToolDefinition>();
+  readonly #hubs = new Map<string, HubDefinition>();
+  readonly #scenarios = new Map<string, ScenarioDefinition>();
+  readonly #resources = new Map<string, ResourceDefinition>();
+  readonly #prompts = new Map<string, PromptDefinition>();
+  readonly #initializeHooks: InitializeHook[] = [];
+  readonly #shutdownHooks: Hook[] = [];
+  readonly #closeHooks: Hook[] = [];
+  readonly #hubScenarios = new Map<string, HubHalves>();
+  readonly #definition: EnvironmentDefinition;
+
+  /** @throws TypeError without a name. */
+  constructor(options: EnvironmentServerOptions) {
+    const { name, version = '0.0.0', instructions, ...serverOptions } = options ?? {};
+    if (typeof name !== 'string' || name.trim() === '') {
+      throw new TypeError(
+        `An environment needs a name: new EnvironmentServer({ name: "counter" }), got ${JSON.stringify(name)}`,
+      );
+    }
+    this.#definition = {
+      name,
+      version,
+      instructions,
+      serverOptions,
+      tools: this.#tools,
+      hubs: this.#hubs,
+      scenarios: this.#scenarios,
+      resources: this.#resources,
+      prompts: this.#prompts,
+      initializeHooks: this.#initializeHooks,
+      shutdownHooks: this.#shutdownHooks,
+      closeHooks: this.#closeHooks,
+    };
+  }
+
+  /** What it is made of. @throws Error when hubs and scenarios, which may come in any order, do not fit together. */
+  get [ENVIRONMENT](): EnvironmentDefinition {
+    this.#checkFunctionNames(this.#hubs.values(), this.#scenarios.keys());
+    for (const [name, halves] of this.#hubScenarios) checkHubCalls(`Scenario "${name}"`, halves, this.#hubs);
+    return this.#definition;
+  }
+
+  /** Adds a tool. @throws Error for a name that is taken; TypeError for a bad name or schema. */
+  tool<const Args extends AnySchema = NoArgs, const Returns extends AnySchema | undefined = undefined>(
+    name: string,
+    config: ToolConfig<Args, Returns>,
+    handler: ToolHandler<Args, Returns>,
+  ): this {
+    const tool = defineTool('Tool', name, config, handler);
+    if (isHarnessHub(name)) {
+      throw new Error(`A tool cannot be named "${name}", the name of a harness hub: use new Hub("${name}").tool(...)`);
+    }
+    this.#checkToolName(name);
+    this.#tools.set(name, tool);
+    return this;
+  }
+
+  /** Adds a tool that is one object. */
+  addTool<const Args extends AnySchema = NoArgs, const Returns extends AnySchema | undefined = undefined>(
+    tool: ToolObject<Args, Returns>,
+  ): this {
+    return this.tool(tool.name, tool, tool.handler);
+  }
+
+  /** Adds ONE tool, which dispatches to the functions of the hub. @throws Error for a name that is taken. */
+  mount(hub: Hub): this {
+    const definition = hub?.[HUB];
+    if (definition === undefined) throw new TypeError('mount takes a Hub: env.mount(new Hub("setup").tool(...))');
+    this.#checkToolName(definition.name);
+    if (this.#resources.has(functionsUri(definition.name))) {
+      throw duplicate('resource', functionsUri(definition.name), this.#label);
+    }
+    this.#checkFunctionNames([definition], this.#scenarios.keys());
+    this.#hubs.set(definition.name, definition);
+    return this;
+  }
+
+  /**
+   * Adds a scenario: a generator that yields the prompt, receives the answer and returns the evaluation, or one that is
+   * made of functions of the hubs `setup` and `evaluate`.
+   *
+   * @throws Error for a name that is taken; TypeError for a bad name, schema or placeholder.
+   */
+  scenario<const Args extends AnySchema = NoArgs, const Answer extends AnySchema | undefined = undefined>(
+    name: string,
+    config: ScenarioConfig<Args, Answer>,
+    run: ScenarioFunction<Args, Answer>,
+  ): Scenario<Args>;
+  scenario<const Args extends AnySchema = NoArgs, const Answer extends AnySchema | undefined = undefined>(
+    name: string,
+    config: ScenarioConfig<Args, Answer> & HubHalves,
+  ): Scenario<Args>;
+  scenario<Args extends AnySchema, Answer extends AnySchema | undefined>(
+    name: string,
+    config: ScenarioConfig<Args, Answer> & Partial<HubHalves>,
+    run?: ScenarioFunction<Args, Answer>,
+  ): Scenario<Args> {
+    const label = `Scenario "${name}"`;
+    const halves = run === undefined ? halvesOf(label, config) : undefined;
+    const definition = defineScenario(name, config, (args, context) =>
+      halves === undefined
+        ? runGenerator(label, run?.(args, context))
+        : runHubHalves(label, halves, this.#hubs, args, context),
+    );
+    if (halves !== undefined) checkPlaceholders(label, halves, definition.args);
+    this.#checkPromptName(name);
+    this.#checkFunctionNames(this.#hubs.values(), [name]);
+    this.#scenarios.set(name, definition);
+    if (halves !== undefined) this.#hubScenarios.set(name, halves);
+    return scenarioHandle(name);
+  }
+
+  /** Adds a resource under `<scheme>://<name>`, or a template such as `notes://{id}`. @throws Error for a taken URI. */
+  resource<const Uri extends string>(uri: Uri, config: ResourceConfig, handler: ResourceHandler<Uri>): this {
+    const resource = defineResource(uri, config, handler);
+    const isOurs = uri === SCENARIOS_URI || [...this.#hubs.keys()].some((hub) => uri === functionsUri(hub));
+    if (isOurs || this.#resources.has(uri)) throw duplicate('resource', uri, this.#label);
+    this.#resources.set(uri, resource);
+    return this;
+  }
+
+  /** Adds an MCP prompt. Each scenario is one already. @throws Error for a name that is taken. */
+  prompt<const Args extends AnySchema = NoArgs>(
+    name: string,
+    config: PromptConfig<Args>,
+    handler: PromptHandler<Args>,
+  ): this {
+    const prompt = definePrompt(name, config, handler);
+    this.#checkPromptName(name);
+    this.#prompts.set(name, prompt);
+    return this;
+  }
+
+  /** Runs inside the MCP `initialize` request of each session, before its reply. */
+  initialize(hook: InitializeHook): this {
+    this.#initializeHooks.push(checkHook('initialize', hook));
+    return this;
+  }
+
+  /** Runs on SIGTERM only, in reverse order of registration, exactly once. */
+  shutdown(hook: Hook): this {
+    this.#shutdownHooks.push(checkHook('shutdown', hook));
+    return this;
+  }
+
+  /** Runs when a session ends, for whatever reason. */
+  close(hook: Hook): this {
+    this.#closeHooks.push(checkHook('close', hook));
+    return this;
+  }
+
+  get #label(): string {
+    return `Environment "${this.#definition.name}"`;
+  }
+
+  #checkToolName(name: string): void {
+    if (this.#tools.has(name)) throw duplicate('tool', name, this.#label);
+    if (this.#hubs.has(name)) throw duplicate('hub', name, this.#label);
+  }
+
+  #checkPromptName(name: string): void {
+    if (this.#scenarios.has(name)) throw duplicate('scenario', name, this.#label);
+    if (this.#prompts.has(name)) throw duplicate('prompt', name, this.#label);
+  }
+
+  /** The halves of a scenario are functions of these hubs under its name, which a hub may not have itself. */
+  #checkFunctionNames(hubs: Iterable<HubDefinition>, scenarios: Iterable<string>): void {
+    const names = [...scenarios];
+    for (const hub of hubs) {
+      const taken = SCENARIO_HUBS.has(hub.name) ? names.find((name) => hub.tools.has(name)) : undefined;
+      if (taken !== undefined) throw duplicate(`scenario and a function of the hub ${hub.name}`, taken, this.#label);
+    }
+  }
+}
+
+/** The hubs that have a function for each scenario. */
+const SCENARIO_HUBS: ReadonlySet<string> = new Set(['setup', 'evaluate', 'solution']);
+
+function functionsUri(hub: string): string {
+  return `${hub}://functions`;
+}
+
+function halvesOf(label: string, { prompt, setup, evaluate }: Partial<HubHalves>): HubHalves {
+  if (prompt === undefined || setup === undefined || evaluate === undefined) {
+    throw new TypeError(
+      `${label} needs an async generator function as its third argument, or prompt, setup and evaluate in its configuration`,
+    );
+  }
+  return { prompt, setup, evaluate };
+}
+
+function checkHook<H>(kind: string, hook: H): H {
+  if (typeof hook === 'function') return hook;
+  throw new TypeError(`${kind} takes a function, got ${typeof hook}`);
+}

@@ -1,0 +1,74 @@
+import type { Audience, HubDefinition, ToolDefinition } from './definition.ts';
+import { checkName, duplicate, isHarnessHub } from './names.ts';
+import type { AnySchema, NoArgs } from './schema-types.ts';
+import { defineTool, type ToolConfig, type ToolHandler, type ToolObject } from './tool.ts';
+
+/** The property of a `Hub` that holds its definition. */
+export const HUB = Symbol.for('proctor.hub');
+
+/** The hubs that are always the harness's, and need not say it. */
+export type HarnessHubName = 'setup' | 'evaluate' | 'evaluation' | 'solution';
+
+export interface HubOptions {
+  /** Who may call its functions: the agent too, or the harness alone. */
+  readonly audience: Audience;
+  readonly description?: string;
+}
+
+/**
+ * A group of functions under one name. Mounted on an environment it is ONE tool of that name, which dispatches on
+ * `{ name, arguments }`.
+ */
+export class Hub {
+  readonly #tools = new Map<string, ToolDefinition>();
+  readonly #definition: HubDefinition;
+
+  /** @throws TypeError for a bad name, for a missing audience, and for a harness hub that says it is the agent's. */
+  constructor(name: HarnessHubName, options?: Partial<HubOptions>);
+  constructor(name: string, options: HubOptions);
+  constructor(name: string, options: Partial<HubOptions> = {}) {
+    checkName('Hub', name);
+    const audience = audienceOf(name, options.audience);
+    this.#definition = { name, audience, description: options.description, tools: this.#tools };
+  }
+
+  get [HUB](): HubDefinition {
+    return this.#definition;
+  }
+
+  /** Adds a function. @throws Error for a name that the hub has already; TypeError for a bad name or schema. */
+  tool<const Args extends AnySchema = NoArgs, const Returns extends AnySchema | undefined = undefined>(
+    name: string,
+    config: ToolConfig<Args, Returns>,
+    handler: ToolHandler<Args, Returns>,
+  ): this {
+    const where = `Hub "${this.#definition.name}"`;
+    const tool = defineTool(`${where}, function`, name, config, handler);
+    if (this.#tools.has(name)) throw duplicate('function', name, where);
+    this.#tools.set(name, tool);
+    return this;
+  }
+
+  /** Adds a function that is one object. */
+  addTool<const Args extends AnySchema = NoArgs, const Returns extends AnySchema | undefined = undefined>(
+    tool: ToolObject<Args, Returns>,
+  ): this {
+    return this.tool(tool.name, tool, tool.handler);
+  }
+}
+
+function audienceOf(name: string, audience: Audience | undefined): Audience {
+  if (audience !== undefined && audience !== 'agent' && audience !== 'harness') {
+    throw new TypeError(`Hub "${name}": audience has to be "agent" or "harness", got ${JSON.stringify(audience)}`);
+  }
+  if (isHarnessHub(name)) {
+    if (audience === 'agent') throw new TypeError(`Hub "${name}" is always the harness's: it cannot be the agent's`);
+    return 'harness';
+  }
+  if (audience === undefined) {
+    throw new TypeError(
+      `Hub "${name}" has to say who may call it: new Hub("${name}", { audience: "harness" }), or "agent" for tools of the agent`,
+    );
+  }
+  return audience;
+}

@@ -1,0 +1,76 @@
+import { isJsonObject, type Json, type JsonObject, type JsonSchema } from '../contract/json.ts';
+import type { SchemaIssue } from '../contract/json-schema.ts';
+
+/**
+ * Closes the objects that a schema lists properties of and says nothing more about. Alternatives (`anyOf` and the like)
+ * stay as they are: which of them a value belongs to is for the schema itself to say.
+ */
+export function closeObjects(schema: JsonSchema): JsonSchema {
+  const closed: JsonSchema = { ...schema };
+  if (isSchema(schema.properties)) {
+    closed.properties = mapValues(schema.properties, (property) =>
+      isSchema(property) ? closeObjects(property) : property,
+    );
+    if (schema.type === 'object' && schema.additionalProperties === undefined) closed.additionalProperties = false;
+  }
+  if (isSchema(schema.items)) closed.items = closeObjects(schema.items);
+  return closed;
+}
+
+/** The names in a value that its closed objects do not have. Libraries that would drop them silently never see them. */
+export function unknownNames(schema: JsonSchema, value: unknown, path: readonly string[] = []): SchemaIssue[] {
+  if (Array.isArray(value)) {
+    const { items } = schema;
+    return isSchema(items) ? value.flatMap((item, index) => unknownNames(items, item, [...path, String(index)])) : [];
+  }
+  if (!isJsonObject(value) || !isSchema(schema.properties)) return [];
+  const { properties } = schema;
+  return Object.entries(value).flatMap(([name, member]) => {
+    const place = [...path, name];
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (isSchema(property)) return unknownNames(property, member, place);
+    if (property !== undefined || schema.additionalProperties !== false) return [];
+    return [{ path: place.join('.'), message: 'is not an argument that exists' }];
+  });
+}
+
+/** A copy of the value with the defaults of properties that are not there, as other schema libraries fill them in. */
+export function withDefaults(schema: JsonSchema, value: unknown): unknown {
+  if (!isJsonObject(value) || !isSchema(schema.properties)) return value;
+  const filled: JsonObject = { ...value };
+  for (const [name, property] of Object.entries(schema.properties)) {
+    if (!isSchema(property)) continue;
+    if (!Object.hasOwn(filled, name) && property.default !== undefined)
+      filled[name] = structuredClone(property.default) as Json;
+    if (Object.hasOwn(filled, name)) filled[name] = withDefaults(property, filled[name]) as Json;
+  }
+  return filled;
+}
+
+/** What stands at a path of a value; undefined where nothing does. */
+export function valueAt(value: unknown, path: readonly string[]): unknown {
+  let current = value;
+  for (const part of path) {
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, part)) return undefined;
+    current = (current as Record<string, unknown>)[part];
+  }
+  return current;
+}
+
+/** True when the schema says that what stands at this path must be there. */
+export function isRequired(schema: JsonSchema, path: readonly string[]): boolean {
+  const [name, ...rest] = path;
+  if (name === undefined) return false;
+  if (rest.length === 0) return Array.isArray(schema.required) && schema.required.includes(name);
+  const next =
+    schema.type === 'array' ? schema.items : isSchema(schema.properties) ? schema.properties[name] : undefined;
+  return isSchema(next) && isRequired(next, rest);
+}
+
+function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function mapValues(object: JsonSchema, change: (value: unknown) => unknown): JsonSchema {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
+}

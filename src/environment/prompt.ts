@@ -1,0 +1,59 @@
+import type { JsonSchema } from '../contract/json.ts';
+import type { PromptMessage } from '../contract/scenario.ts';
+import type { Audience, Awaitable, PromptArgument, PromptDefinition, ToolContext } from './definition.ts';
+import { checkName } from './names.ts';
+import type { Prompt } from './prompt-messages.ts';
+import { compileSchema, parseOrThrow } from './schema.ts';
+import type { AnySchema, ArgsOf, NoArgs } from './schema-types.ts';
+import { readTextArguments } from './text-arguments.ts';
+import { NO_ARGS } from './tool.ts';
+
+/** What an MCP prompt is besides its name and its handler. Its arguments are text on the wire, read by `args`. */
+export interface PromptConfig<Args extends AnySchema = NoArgs> {
+  readonly title?: string;
+  readonly description?: string;
+  readonly args?: Args;
+  /** `agent` (default), or `harness` to hide it from agents. */
+  readonly audience?: Audience;
+}
+
+/** Gives text, which is the user's, or messages. */
+export type PromptHandler<Args extends AnySchema> = (args: ArgsOf<Args>, context: ToolContext) => Awaitable<Prompt>;
+
+/**
+ * Compiles an MCP prompt. Its `get` rejects with `InvalidArgumentsError` for arguments that do not fit.
+ *
+ * @throws TypeError for a bad name, schema or handler.
+ */
+export function definePrompt<Args extends AnySchema>(
+  name: string,
+  config: PromptConfig<Args>,
+  handler: PromptHandler<Args>,
+): PromptDefinition {
+  checkName('Prompt', name);
+  if (typeof handler !== 'function') {
+    throw new TypeError(`Prompt "${name}": the handler has to be a function, got ${typeof handler}`);
+  }
+  const args = compileSchema(config.args ?? NO_ARGS, `Prompt "${name}", args`);
+  return {
+    name,
+    title: config.title,
+    description: config.description,
+    audience: config.audience ?? 'agent',
+    arguments: toPromptArguments(args.jsonSchema),
+    async get(text, context): Promise<string | readonly PromptMessage[]> {
+      const values = readTextArguments(args.jsonSchema, text);
+      return handler((await parseOrThrow(args, values, `Prompt "${name}"`)) as ArgsOf<Args>, context);
+    },
+  };
+}
+
+/** The arguments of a schema as MCP lists those of a prompt. */
+function toPromptArguments(schema: JsonSchema): readonly PromptArgument[] {
+  const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+  return Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>).map(([name, { description }]) => ({
+    name,
+    description: typeof description === 'string' ? description : undefined,
+    required: required.has(name),
+  }));
+}

@@ -1,0 +1,69 @@
+import type { Audience, Awaitable, ResourceDefinition, ToolContext } from './definition.ts';
+
+/** What a resource is besides its URI and its handler. */
+export interface ResourceConfig {
+  /** What follows `://` in the URI by default. */
+  readonly name?: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+  /** `agent` (default), or `harness` to hide it from agents. */
+  readonly audience?: Audience;
+}
+
+/** The variables of a URI template: `notes://{folder}/{id}` has `folder` and `id`. */
+export type UriVariables<Uri extends string> = string extends Uri
+  ? Record<string, string>
+  : { readonly [Name in VariableNames<Uri>]: string };
+
+type VariableNames<Uri extends string> = Uri extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | VariableNames<Rest>
+  : never;
+
+/** Gives text, bytes (Uint8Array), or anything else, which becomes JSON. */
+export type ResourceHandler<Uri extends string> = (
+  variables: UriVariables<Uri>,
+  context: ToolContext,
+) => Awaitable<unknown>;
+
+/**
+ * Compiles a resource, or a template of resources.
+ *
+ * @throws TypeError for a URI that is not `<scheme>://<name>`, a template beyond `{variable}`, or a bad handler.
+ */
+export function defineResource<Uri extends string>(
+  uri: Uri,
+  config: ResourceConfig,
+  handler: ResourceHandler<Uri>,
+): ResourceDefinition {
+  if (typeof uri !== 'string' || !URI_PATTERN.test(uri)) {
+    throw new TypeError(`Resource ${JSON.stringify(uri)}: the URI has to be <scheme>://<name>, such as notes://today`);
+  }
+  if (typeof handler !== 'function') {
+    throw new TypeError(`Resource "${uri}": the handler has to be a function, got ${typeof handler}`);
+  }
+  checkVariables(uri);
+  return {
+    uri,
+    isTemplate: uri.includes('{'),
+    name: config.name ?? uri.slice(uri.indexOf('://') + 3),
+    title: config.title,
+    description: config.description,
+    mimeType: config.mimeType,
+    audience: config.audience ?? 'agent',
+    // The server matched the URI against this template, so that the variables are those of its type.
+    read: (variables, context) => handler(variables as UriVariables<Uri>, context),
+  };
+}
+
+const URI_PATTERN = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^\s]+$/;
+const VARIABLE = /\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
+
+function checkVariables(uri: string): void {
+  const names = [...uri.matchAll(VARIABLE)].map(([, name]) => name);
+  const repeated = names.find((name, index) => names.indexOf(name) !== index);
+  if (repeated !== undefined) throw new TypeError(`Resource "${uri}": the variable {${repeated}} is there twice`);
+  if (/[{}]/.test(uri.replace(VARIABLE, ''))) {
+    throw new TypeError(`Resource "${uri}": a template has variables such as {id}: letters, digits and "_" in braces`);
+  }
+}

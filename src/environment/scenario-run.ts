@@ -1,0 +1,58 @@
+import type { ScenarioRun } from './definition.ts';
+import { toEvaluation } from './evaluation.ts';
+import { toPromptMessages } from './prompt-messages.ts';
+
+/** The part of a generator that a run drives. */
+type AuthorGenerator = Pick<AsyncGenerator<unknown, unknown, unknown>, 'next' | 'return'>;
+
+/**
+ * Drives an author's generator: what it yields first is the prompt, what it returns after the answer is the evaluation.
+ * A second yield is taken for the evaluation too (contract section 1, "Scenarios").
+ *
+ * @param label starts the messages of errors, such as `Scenario "count_to"`.
+ * @throws TypeError when the author's function gave no generator.
+ */
+export function runGenerator(label: string, generator: unknown): ScenarioRun {
+  if (!isGenerator(generator)) {
+    throw new TypeError(`${label} has to be an async generator function: async function* (args) { ... }`);
+  }
+  let half: 'new' | 'prompted' | 'evaluated' = 'new';
+  let closing: Promise<void> | undefined;
+  const close = () => {
+    closing ??= finish(label, generator);
+    return closing;
+  };
+
+  return {
+    async prompt() {
+      if (half !== 'new') throw new Error(`${label} was set up already`);
+      half = 'prompted';
+      const first = await generator.next();
+      if (first.done) throw new Error(`${label} ended before it yielded a prompt`);
+      return toPromptMessages(first.value, label);
+    },
+
+    async evaluate(answer) {
+      if (half !== 'prompted') {
+        throw new Error(half === 'new' ? `${label} was not set up` : `${label} was evaluated already`);
+      }
+      half = 'evaluated';
+      const second = await generator.next(answer);
+      const evaluation = toEvaluation(second.value);
+      if (!second.done) await close();
+      return evaluation;
+    },
+
+    close,
+  };
+}
+
+async function finish(label: string, generator: AuthorGenerator): Promise<void> {
+  // The generator queues this behind a half that is still busy, and does nothing when it has ended.
+  const end = await generator.return(undefined);
+  if (!end.done) throw new Error(`${label} yielded in its finally block, which nobody reads`);
+}
+
+function isGenerator(value: unknown): value is AuthorGenerator {
+  return typeof value === 'object' && value !== null && 'next' in value && 'return' in value;
+}

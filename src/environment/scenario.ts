@@ -1,0 +1,127 @@
+import type { JsonObject } from '../contract/json.ts';
+import type { CompiledSchema, ScenarioDefinition, ScenarioRun, SolutionSource, ToolContext } from './definition.ts';
+import type { EvaluationInput } from './evaluation.ts';
+import { checkName } from './names.ts';
+import type { Prompt } from './prompt-messages.ts';
+import { compileSchema, parseOrThrow } from './schema.ts';
+import type { AnySchema, ArgsInput, ArgsOf, NoArgs, OutputOf } from './schema-types.ts';
+import { NO_ARGS } from './tool.ts';
+
+/** What a scenario is besides its name and its generator. Without `args` it takes none. */
+export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends AnySchema | undefined = undefined> {
+  readonly description?: string;
+  readonly args?: Args;
+  /** Patterns of the tools that the agent may use here (`*` matches any run of characters); all by default. */
+  readonly tools?: readonly string[];
+  /** The system prompt. */
+  readonly system?: string;
+  /** The schema of a structured answer. Without it the answer is text. */
+  readonly answer?: Answer;
+  /** A known-good trajectory; a generator where a call depends on what another one gave. */
+  readonly solution?: (args: ArgsOf<Args>) => SolutionSource;
+  /** Hints for chat interfaces. */
+  readonly chat?: Readonly<Record<string, unknown>>;
+}
+
+/** The agent's final answer: text, or what the `answer` schema makes of it. */
+export type AnswerOf<Answer extends AnySchema | undefined> = Answer extends AnySchema ? OutputOf<Answer> : string;
+
+/**
+ * What a scenario's function gives: it yields the prompt, receives the answer, and RETURNS the evaluation, so that a
+ * forgotten reward does not compile. At run time a second `yield` of the evaluation does as well; it has no type of its
+ * own, because every type that admits it (`AsyncGenerator<Prompt | Evaluation, void, Answer>`) admits a generator
+ * without any evaluation too.
+ */
+export type ScenarioGenerator<Answer = string> = AsyncGenerator<Prompt, EvaluationInput, Answer>;
+
+export type ScenarioFunction<Args extends AnySchema, Answer extends AnySchema | undefined> = (
+  args: ArgsOf<Args>,
+  context: ToolContext,
+) => ScenarioGenerator<AnswerOf<Answer>>;
+
+/** A scenario that was added to an environment. */
+export interface Scenario<Args extends AnySchema> {
+  readonly name: string;
+  /** The fields of a request (a chat's first turn, `scenario_start`) that start it with these arguments. */
+  with(...args: ScenarioArgs<Args>): { readonly scenario: string; readonly scenario_args: ArgsInput<Args> };
+}
+
+type ScenarioArgs<Args extends AnySchema> =
+  NoArgs extends ArgsInput<Args> ? [args?: ArgsInput<Args>] : [args: ArgsInput<Args>];
+
+export function scenarioHandle<Args extends AnySchema>(name: string): Scenario<Args> {
+  return {
+    name,
+    // Without arguments only where the schema takes an empty object, which is what `ScenarioArgs` says.
+    with: (...[args = {} as ArgsInput<Args>]) => ({ scenario: name, scenario_args: args }),
+  };
+}
+
+/**
+ * Compiles a scenario.
+ *
+ * @param start makes the run of arguments that the schema has read.
+ * @throws TypeError for a bad name, schema, pattern or solution.
+ */
+export function defineScenario<Args extends AnySchema, Answer extends AnySchema | undefined>(
+  name: string,
+  config: ScenarioConfig<Args, Answer>,
+  start: (args: ArgsOf<Args>, context: ToolContext) => ScenarioRun,
+): ScenarioDefinition {
+  checkName('Scenario', name);
+  const label = `Scenario "${name}"`;
+  const { tools, solution } = config;
+  if (tools !== undefined && !(Array.isArray(tools) && tools.every((pattern) => typeof pattern === 'string'))) {
+    throw new TypeError(`${label}: tools has to be a list of patterns of tool names, got ${JSON.stringify(tools)}`);
+  }
+  if (solution !== undefined && typeof solution !== 'function') {
+    throw new TypeError(`${label}: solution has to be a function of the arguments, got ${typeof solution}`);
+  }
+  const answer = config.answer && compileSchema(config.answer, `${label}, answer`, { root: 'any' });
+  return {
+    name,
+    description: config.description,
+    args: compileSchema(config.args ?? NO_ARGS, `${label}, args`),
+    tools,
+    system: config.system,
+    answer,
+    chat: config.chat,
+    // The schema has read the arguments: that they are `ArgsOf<Args>` is what it was compiled for.
+    start: (args, context) => withAnswer(label, answer, start(args as ArgsOf<Args>, context)),
+    solution: solution && ((args) => solution(args as ArgsOf<Args>)),
+  };
+}
+
+/** Reads the answer before the author sees it, so that it is what its type says. */
+function withAnswer(label: string, schema: CompiledSchema | undefined, run: ScenarioRun): ScenarioRun {
+  return {
+    prompt: () => run.prompt(),
+    close: () => run.close(),
+    evaluate: async (answer) => run.evaluate(schema ? await readAnswer(label, schema, answer) : toText(answer)),
+  };
+}
+
+/** An agent answers in text, so text that the schema does not take as it is may be JSON that it takes. */
+async function readAnswer(label: string, schema: CompiledSchema, answer: unknown): Promise<unknown> {
+  const parsed = await schema.parse(answer);
+  if (parsed.ok) return parsed.value;
+  return parseOrThrow(
+    schema,
+    typeof answer === 'string' ? fromJson(answer) : answer,
+    `${label}: the answer does not fit`,
+  );
+}
+
+function fromJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Without a schema an author is promised text: none is "", anything else than text its JSON. */
+function toText(answer: unknown): string {
+  if (typeof answer === 'string') return answer;
+  return answer === undefined || answer === null ? '' : JSON.stringify(answer as JsonObject);
+}

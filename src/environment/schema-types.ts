@@ -1,0 +1,82 @@
+import type { z } from 'zod';
+import type { Json, JsonObject } from '../contract/json.ts';
+
+/** What Standard Schema says of a schema that also exposes its JSON Schema (`~standard.jsonSchema`). */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    readonly jsonSchema: {
+      readonly input: (options: { readonly target: string }) => Record<string, unknown>;
+      readonly output: (options: { readonly target: string }) => Record<string, unknown>;
+    };
+  };
+}
+
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] };
+
+export interface StandardIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** A schema of zod 3, known by its structure: authors bring their own copy. */
+export interface Zod3Schema {
+  readonly _input: unknown;
+  readonly _output: unknown;
+  readonly _def: { readonly typeName: string };
+}
+
+/** A plain JSON Schema object, draft 2020-12 unless its `$schema` says draft-07. */
+export interface PlainJsonSchema {
+  readonly type: string;
+  readonly [keyword: string]: unknown;
+}
+
+/** Whatever a schema may be written as: zod 4 or its raw shape, a Standard Schema, zod 3, or plain JSON Schema. */
+export type AnySchema = StandardSchema | Zod3Schema | PlainJsonSchema | z.core.$ZodShape;
+
+/** The schema of something without arguments. */
+export type NoArgs = Record<never, never>;
+
+/** What a handler receives: the output of the schema of its arguments. Plain JSON Schema gives a JSON object. */
+export type ArgsOf<S extends AnySchema> = S extends StandardSchema | Zod3Schema
+  ? OutputOf<S>
+  : S extends PlainJsonSchema
+    ? JsonObject
+    : OutputOf<S>;
+
+/** What a caller writes: the input of the schema, in which whatever has a default is optional. */
+export type ArgsInput<S extends AnySchema> = S extends StandardSchema | Zod3Schema
+  ? InputOf<S>
+  : S extends PlainJsonSchema
+    ? JsonObject
+    : InputOf<S>;
+
+export type OutputOf<S extends AnySchema> = S extends { readonly '~standard': { readonly types?: infer T } }
+  ? NonNullable<T> extends { readonly output: infer Output }
+    ? Output
+    : never
+  : S extends Zod3Schema
+    ? S['_output']
+    : S extends PlainJsonSchema
+      ? Json
+      : S extends z.core.$ZodShape
+        ? z.output<z.ZodObject<S>>
+        : never;
+
+export type InputOf<S extends AnySchema> = S extends { readonly '~standard': { readonly types?: infer T } }
+  ? NonNullable<T> extends { readonly input: infer Input }
+    ? Input
+    : never
+  : S extends Zod3Schema
+    ? S['_input']
+    : S extends PlainJsonSchema
+      ? Json
+      : S extends z.core.$ZodShape
+        ? z.input<z.ZodObject<S>>
+        : never;

@@ -1,0 +1,195 @@
+import { messageOf } from '../contract/errors.ts';
+import type { JsonSchema } from '../contract/json.ts';
+import { preview, type SchemaIssue, validateJsonSchema } from '../contract/json-schema.ts';
+import type { CompiledSchema, ParseResult } from './definition.ts';
+import { isRequired, unknownNames, valueAt, withDefaults } from './json-schema-walk.ts';
+import type { AnySchema, StandardIssue, StandardResult, StandardSchema, Zod3Schema } from './schema-types.ts';
+import { type Side, shapeToZod, standardToJsonSchema, zod3ToJsonSchema, zod4ToJsonSchema } from './to-json-schema.ts';
+
+export interface CompileOptions {
+  /** `input` (default) is what a caller sends, `output` what comes out. They differ by defaults and transforms. */
+  readonly side?: Side;
+  /** `object` (default) refuses every other root: MCP's arguments and structured results are objects. */
+  readonly root?: 'object' | 'any';
+}
+
+/**
+ * Compiles a schema of whichever kind: how it looks on the wire, and how a value is read by it. Of arguments, names that
+ * do not exist are refused unless the schema allows more: zod objects that are neither loose nor have a catchall do not;
+ * plain JSON Schema is taken as written.
+ *
+ * @param where starts the error messages, such as `Tool "increment", args`.
+ * @throws TypeError for what is not a schema, cannot be written as JSON Schema (with the field), or is not an object.
+ */
+export function compileSchema(schema: AnySchema, where: string, options: CompileOptions = {}): CompiledSchema {
+  const { side = 'input', root = 'object' } = options;
+  let compiled = cache[side].get(schema);
+  if (compiled === undefined) {
+    compiled = compile(schema, where, side);
+    cache[side].set(schema, compiled);
+  }
+  if (root === 'object' && compiled.jsonSchema.type !== 'object') {
+    throw new TypeError(`${where}: the schema has to be that of an object, got ${preview(compiled.jsonSchema)}`);
+  }
+  return compiled;
+}
+
+/** The issues in one line that names each bad field: `by: expected number, got "five"; to: is required`. */
+export function describeIssues(issues: readonly SchemaIssue[]): string {
+  return issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ');
+}
+
+/** Arguments, or an answer, that do not fit their schema. The message names each bad field. */
+export class InvalidArgumentsError extends Error {
+  override readonly name = 'InvalidArgumentsError';
+  readonly issues: readonly SchemaIssue[];
+
+  constructor(what: string, issues: readonly SchemaIssue[]) {
+    super(`${what}: ${describeIssues(issues)}`);
+    this.issues = issues;
+  }
+}
+
+/** Reads a value by a schema. @throws InvalidArgumentsError that starts with `what`. */
+export async function parseOrThrow(schema: CompiledSchema, value: unknown, what: string): Promise<unknown> {
+  const parsed = await schema.parse(value);
+  if (!parsed.ok) throw new InvalidArgumentsError(what, parsed.issues);
+  return parsed.value;
+}
+
+// A decorator's configuration is one object for all instances of its class, of which there is one for each session.
+const cache = { input: new WeakMap<object, CompiledSchema>(), output: new WeakMap<object, CompiledSchema>() };
+
+function compile(schema: AnySchema, where: string, side: Side): CompiledSchema {
+  if (!isObject(schema)) throw notASchema(where, schema);
+  if (isZod4(schema)) return compileStandard(schema, zod4ToJsonSchema(schema, where, side), side);
+  if (isZod3(schema)) return compileZod3(schema, where, side);
+  if (isStandard(schema)) return compileStandard(schema, standardToJsonSchema(schema, where, side), side);
+  if (!isPlainObject(schema)) throw notASchema(where, schema);
+  const members = Object.values(schema).filter(isObject);
+  if (members.length === Object.keys(schema).length && members.every(isZod4)) {
+    const object = shapeToZod(schema);
+    return compileStandard(object, zod4ToJsonSchema(object, where, side), side);
+  }
+  if (members.some((member) => isZod4(member) || isZod3(member) || isStandard(member))) {
+    throw new TypeError(
+      `${where}: a raw shape takes zod 4 schemas alone; wrap others in their library's own object schema`,
+    );
+  }
+  if (!ROOT_KEYWORDS.some((keyword) => keyword in schema)) throw notASchema(where, schema);
+  return compilePlain(schema, where, side);
+}
+
+/** One of these is there in whatever is meant as JSON Schema. */
+const ROOT_KEYWORDS = ['type', 'properties', '$ref', 'enum', 'const', 'anyOf', 'oneOf', 'allOf'];
+
+function compileStandard(schema: StandardSchema, jsonSchema: JsonSchema, side: Side): CompiledSchema {
+  return {
+    jsonSchema,
+    // Not async by itself: most schemas answer at once, and each tool call waits for this.
+    parse(given) {
+      const value = orEmpty(given, jsonSchema);
+      const finish = (result: StandardResult<unknown>) =>
+        result.issues === undefined
+          ? toParseResult(side, jsonSchema, value, [], result.value)
+          : toParseResult(side, jsonSchema, value, result.issues, undefined);
+      const result = schema['~standard'].validate(value);
+      return result instanceof Promise ? result.then(finish) : finish(result);
+    },
+  };
+}
+
+function compileZod3(schema: Zod3Schema & Zod3Parser, where: string, side: Side): CompiledSchema {
+  const jsonSchema = zod3ToJsonSchema(schema, where);
+  return {
+    jsonSchema,
+    async parse(given) {
+      const value = orEmpty(given, jsonSchema);
+      const { error, data } = await schema.safeParseAsync(value);
+      return toParseResult(side, jsonSchema, value, error?.issues ?? [], data);
+    },
+  };
+}
+
+function compilePlain(jsonSchema: JsonSchema, where: string, side: Side): CompiledSchema {
+  try {
+    validateJsonSchema(jsonSchema, {});
+  } catch (cause) {
+    throw new TypeError(`${where}: the JSON Schema cannot be compiled: ${messageOf(cause)}`, { cause });
+  }
+  return {
+    jsonSchema,
+    parse(given) {
+      const value = side === 'input' ? withDefaults(jsonSchema, orEmpty(given, jsonSchema)) : given;
+      const issues = validateJsonSchema(jsonSchema, value);
+      return issues.length === 0 ? { ok: true, value } : { ok: false, issues };
+    },
+  };
+}
+
+/** A call without arguments is one with none of them. */
+function orEmpty(value: unknown, jsonSchema: JsonSchema): unknown {
+  return value === undefined && jsonSchema.type === 'object' ? {} : value;
+}
+
+/** The schema's own issues, and of arguments the names that it would have dropped without a word. */
+function toParseResult(
+  side: Side,
+  jsonSchema: JsonSchema,
+  given: unknown,
+  found: readonly StandardIssue[],
+  value: unknown,
+): ParseResult {
+  const unknown = side === 'input' ? unknownNames(jsonSchema, given) : [];
+  const issues = [...unknown, ...found.flatMap((issue) => toIssues(issue, jsonSchema, given))];
+  if (issues.length === 0) return { ok: true, value };
+  // A strict object names an unknown field too.
+  const distinct = new Map(issues.map((issue) => [`${issue.path} ${issue.message}`, issue]));
+  return { ok: false, issues: [...distinct.values()] };
+}
+
+function toIssues(issue: StandardIssue & { keys?: unknown }, jsonSchema: JsonSchema, given: unknown): SchemaIssue[] {
+  const path = (issue.path ?? []).map((part) => String(typeof part === 'object' ? part.key : part));
+  // zod gives the names that a strict object does not have in one issue of the object.
+  if (Array.isArray(issue.keys)) {
+    return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: 'is not an argument that exists' }));
+  }
+  const value = valueAt(given, path);
+  if (value === undefined && isRequired(jsonSchema, path)) return [{ path: path.join('.'), message: 'is required' }];
+  const message = issue.message.replace(/^Invalid input: /, '').replace(/, received .*$/, '');
+  return [{ path: path.join('.'), message: value === undefined ? message : `${message}, got ${preview(value)}` }];
+}
+
+interface Zod3Parser {
+  safeParseAsync(value: unknown): Promise<{
+    readonly data?: unknown;
+    readonly error?: { readonly issues: readonly StandardIssue[] };
+  }>;
+}
+
+function isObject(value: unknown): value is object {
+  return (typeof value === 'object' || typeof value === 'function') && value !== null;
+}
+
+function isStandard(schema: object): schema is StandardSchema {
+  return '~standard' in schema;
+}
+
+function isZod4(schema: object): schema is StandardSchema {
+  return '_zod' in schema && isStandard(schema);
+}
+
+function isZod3(schema: object): schema is Zod3Schema & Zod3Parser {
+  return '_def' in schema && isObject(schema._def) && 'typeName' in schema._def && 'safeParseAsync' in schema;
+}
+
+function isPlainObject(value: object): value is JsonSchema {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function notASchema(where: string, found: unknown): TypeError {
+  return new TypeError(
+    `${where}: takes a zod object, a shape of zod schemas, a Standard Schema with JSON Schema, or a JSON Schema object with "type": "object"; got ${preview(found)}`,
+  );
+}

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { ignoreOverride, zodToJsonSchema } from 'zod-to-json-schema';
+import { messageOf } from '../contract/errors.ts';
+import type { JsonSchema } from '../contract/json.ts';
+import { closeObjects } from './json-schema-walk.ts';
+import type { StandardSchema, Zod3Schema } from './schema-types.ts';
+
+export type Side = 'input' | 'output';
+
+/** A raw shape as the object that it stands for. */
+export function shapeToZod(shape: object): StandardSchema {
+  return z.object(shape as z.core.$ZodShape);
+}
+
+/** @throws TypeError that names the field which JSON Schema has no form for, such as a date. */
+export function zod4ToJsonSchema(schema: StandardSchema, where: string, side: Side): JsonSchema {
+  const type = schema as unknown as z.core.$ZodType;
+  try {
+    return withoutDialect(closeObjects(z.toJSONSchema(type, { io: side })));
+  } catch (cause) {
+    throw unrepresentable(where, findUnrepresentable(type, side), messageOf(cause), cause);
+  }
+}
+
+/** @throws TypeError that names the field which JSON Schema has no form for, such as a date. */
+export function zod3ToJsonSchema(schema: Zod3Schema, where: string): JsonSchema {
+  const jsonSchema = zodToJsonSchema(schema as unknown as Parameters<typeof zodToJsonSchema>[0], {
+    override(definition, { currentPath }) {
+      const { typeName } = definition as { typeName?: string };
+      if (typeName !== undefined && ZOD3_UNREPRESENTABLE.has(typeName)) {
+        throw unrepresentable(where, currentPath.slice(1), `${typeName} cannot be represented in JSON Schema`);
+      }
+      return ignoreOverride;
+    },
+  });
+  return closeObjects({ ...jsonSchema });
+}
+
+/** @throws TypeError when the library cannot write the schema as JSON Schema. */
+export function standardToJsonSchema(schema: StandardSchema, where: string, side: Side): JsonSchema {
+  const { vendor, jsonSchema } = schema['~standard'];
+  if (jsonSchema === undefined) {
+    throw new TypeError(
+      `${where}: the ${vendor} schema does not expose JSON Schema (\`~standard.jsonSchema\`); use the library's own conversion and pass the JSON Schema`,
+    );
+  }
+  try {
+    return withoutDialect(jsonSchema[side]({ target: 'draft-2020-12' }));
+  } catch (cause) {
+    throw new TypeError(`${where}: ${vendor} cannot write the schema as JSON Schema: ${messageOf(cause)}`, { cause });
+  }
+}
+
+// What zod-to-json-schema writes as something that the schema then refuses, or leaves out.
+const ZOD3_UNREPRESENTABLE: ReadonlySet<string> = new Set(
+  ['Date', 'BigInt', 'Map', 'Set', 'Symbol', 'Function', 'Promise', 'NaN', 'Undefined', 'Void'].map(
+    (name) => `Zod${name}`,
+  ),
+);
+
+/** 2020-12 is MCP's default, and older clients' validators know no other dialect than their own by its `$schema`. */
+function withoutDialect({ $schema, ...schema }: JsonSchema): JsonSchema {
+  return $schema === undefined || $schema === 'https://json-schema.org/draft/2020-12/schema'
+    ? schema
+    : { $schema, ...schema };
+}
+
+/** zod's own error does not say where: the deepest schema that cannot be converted alone is the one. */
+function findUnrepresentable(schema: z.core.$ZodType, side: Side): readonly string[] {
+  let deepest: readonly string[] = [];
+  z.toJSONSchema(schema, {
+    io: side,
+    unrepresentable: 'any',
+    override({ zodSchema, path }) {
+      if (path.length > deepest.length && !isRepresentable(zodSchema, side)) deepest = path.map(String);
+    },
+  });
+  return deepest;
+}
+
+function isRepresentable(schema: z.core.$ZodType, side: Side): boolean {
+  try {
+    z.toJSONSchema(schema, { io: side });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function unrepresentable(where: string, path: readonly string[], reason: string, cause?: unknown): TypeError {
+  const field = path.filter((part) => part !== 'properties').join('.');
+  return new TypeError(
+    `${where}${field === '' ? '' : `, field "${field}"`}: ${reason}; arguments and results are JSON, so take its JSON form (for a date z.iso.datetime())`,
+    { cause },
+  );
+}

@@ -1,0 +1,114 @@
+import type { ContentBlock } from '../contract/chat.ts';
+import { isJsonObject, type JsonObject } from '../contract/json.ts';
+import type { CompiledSchema } from './definition.ts';
+import { describeIssues } from './schema.ts';
+
+/** The result of a tool call as MCP spells it. */
+export interface ToolResult {
+  readonly content: readonly ContentBlock[];
+  readonly structuredContent?: JsonObject;
+  readonly isError?: boolean;
+}
+
+const CONTENT = Symbol.for('proctor.content');
+const TOOL_ERROR = Symbol.for('proctor.tool-error');
+
+/** A failure that the agent is shown as it is. Every other error is "the tool failed" to the agent. */
+export class ToolError extends Error {
+  override readonly name = 'ToolError';
+  readonly [TOOL_ERROR] = true;
+}
+
+/** True for a `ToolError` of any copy of this package: an environment may have loaded its own. */
+export function isToolError(thrown: unknown): thrown is ToolError {
+  return thrown instanceof Error && TOOL_ERROR in thrown;
+}
+
+/** An image that a tool returns, alone or in an array of content blocks, or that stands in a prompt. */
+export interface ImageContent {
+  readonly type: 'image';
+  /** Base64. */
+  readonly data: string;
+  readonly mimeType: string;
+}
+
+/**
+ * Makes an image of base64 text or of bytes.
+ *
+ * @throws TypeError when `mimeType` is not that of an image, such as `image/png`.
+ */
+export function image(data: string | Uint8Array, mimeType: string): ImageContent {
+  if (!mimeType.startsWith('image/')) {
+    throw new TypeError(`image() takes the MIME type of an image, such as image/png, got ${JSON.stringify(mimeType)}`);
+  }
+  const base64 = typeof data === 'string' ? data : Buffer.from(data).toString('base64');
+  const block: ImageContent = { type: 'image', data: base64, mimeType };
+  // Marked, so that a plain object that happens to look like a block stays the plain object that its author returned.
+  Object.defineProperty(block, CONTENT, { value: true });
+  return block;
+}
+
+/**
+ * Turns what a handler returned into a tool result: text for strings, numbers and booleans; `structuredContent` and its
+ * JSON text for plain objects; content blocks for an array of them (other arrays are JSON text) and for `image()`;
+ * no content for nothing. With `output`, the value is checked and read by it first.
+ *
+ * @throws Error for what JSON cannot hold, and for a value that does not fit `output`. It is the author's fault, so it
+ *   belongs into the log, not before the agent.
+ */
+export async function toToolResult(returned: unknown, output?: CompiledSchema): Promise<ToolResult> {
+  if (output === undefined) return toResult(returned);
+  const parsed = await output.parse(returned);
+  if (!parsed.ok)
+    throw new Error(`The tool returned what its \`returns\` does not allow: ${describeIssues(parsed.issues)}`);
+  return toResult(parsed.value);
+}
+
+function toResult(value: unknown): ToolResult {
+  if (value === undefined || value === null) return { content: [] };
+  if (typeof value === 'string') return text(value);
+  if (typeof value === 'number' || typeof value === 'boolean') return text(String(value));
+  if (isMarkedContent(value)) return { content: [value] };
+  // An empty array is an empty list, which the agent should see, rather than no content.
+  if (Array.isArray(value) && value.length > 0 && value.every(isContentBlock)) return { content: value };
+  const json = toJson(value);
+  const parsed: unknown = JSON.parse(json);
+  return isJsonObject(parsed) ? { ...text(json), structuredContent: parsed } : text(json);
+}
+
+function text(value: string): ToolResult {
+  return { content: [{ type: 'text', text: value }] };
+}
+
+function toJson(value: unknown): string {
+  const kind = value instanceof Map || value instanceof Set ? value.constructor.name : typeof value;
+  // JSON.stringify makes `{}` of a Map and of a Set: the agent would be told that there is nothing.
+  if (kind !== 'object') throw new TypeError(`A tool cannot return a ${kind}: return text, or what JSON can hold`);
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    throw new TypeError('The tool returned a value that JSON cannot hold', { cause });
+  }
+}
+
+function isMarkedContent(value: unknown): value is ContentBlock {
+  return typeof value === 'object' && value !== null && CONTENT in value;
+}
+
+/** MCP's content blocks: text, image, audio, resource and resource_link. */
+function isContentBlock(value: unknown): value is ContentBlock {
+  if (!isJsonObject(value)) return false;
+  switch (value.type) {
+    case 'text':
+      return typeof value.text === 'string';
+    case 'image':
+    case 'audio':
+      return typeof value.data === 'string' && typeof value.mimeType === 'string';
+    case 'resource':
+      return isJsonObject(value.resource) && typeof value.resource.uri === 'string';
+    case 'resource_link':
+      return typeof value.uri === 'string' && typeof value.name === 'string';
+    default:
+      return false;
+  }
+}

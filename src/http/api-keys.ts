@@ -1,0 +1,62 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { ApiError } from '../contract/errors.ts';
+import { isLoopbackName } from './origin-guard.ts';
+import type { Caller, Route } from './route.ts';
+
+export interface AuthenticationOptions {
+  /** The address that the server binds. */
+  readonly host: string;
+  /** Who a key stands for. Undefined: this server asks nobody for a key, and everybody is the account `local`. */
+  readonly verifyKey?: ((key: string) => Promise<Caller | undefined>) | undefined;
+  /** Who is signed in, by the `Cookie` header of a browser. */
+  readonly verifyBrowser?: ((cookie: string) => Promise<{ readonly account: string } | undefined>) | undefined;
+}
+
+export interface Authentication {
+  /** @throws ApiError invalid_api_key */
+  authenticate(
+    access: Route['access'],
+    request: { readonly method: string; readonly headers: IncomingHttpHeaders },
+  ): Promise<Caller | undefined>;
+}
+
+/** Who asks, where nobody is asked for a key. */
+export const LOCAL_CALLER: Caller = { account: 'local', keyId: null, requestsPerMinute: null };
+
+export function createAuthentication(options: AuthenticationOptions): Authentication {
+  return {
+    async authenticate(access, { method, headers }) {
+      if (access === 'public' || access === 'page') return undefined;
+      if (access === 'loopback' && isLoopbackName(options.host)) return undefined;
+      if (options.verifyKey === undefined) return LOCAL_CALLER;
+      if (headers.authorization !== undefined) return callerOfKey(headers.authorization, options.verifyKey);
+      // A cookie is good for reads alone: a form of another site could send it along with a change.
+      if (access === 'key-or-browser' && (method === 'GET' || method === 'HEAD') && headers.cookie !== undefined) {
+        const browser = await options.verifyBrowser?.(headers.cookie);
+        if (browser !== undefined) return { ...LOCAL_CALLER, account: browser.account };
+      }
+      throw unauthorized('This needs an API key: send the header "Authorization: Bearer <API_KEY>".');
+    },
+  };
+}
+
+async function callerOfKey(
+  header: string,
+  verifyKey: (key: string) => Promise<Caller | undefined>,
+): Promise<Caller | undefined> {
+  const key = /^bearer +([\x21-\x7e]+) *$/i.exec(header)?.[1];
+  if (key === undefined) {
+    throw unauthorized('The Authorization header has to be "Bearer <API_KEY>"; this one has another form.');
+  }
+  const caller = await verifyKey(key);
+  if (caller === undefined) throw unauthorized('The API key is unknown or was revoked.');
+  return caller;
+}
+
+function unauthorized(problem: string): ApiError {
+  return new ApiError(
+    'invalid_api_key',
+    `${problem} A new key is made by "proctor keys create --name <name>" on the server's machine.`,
+    { headers: { 'www-authenticate': 'Bearer' } },
+  );
+}

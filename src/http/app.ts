@@ -1,0 +1,215 @@
+import express, { type Express, type Request, type Response } from 'express';
+import type { Logger } from 'pino';
+import { ApiError } from '../contract/errors.ts';
+import { type AuthenticationOptions, createAuthentication } from './api-keys.ts';
+import { DEFAULT_BODY_LIMIT_BYTES, readBody } from './body.ts';
+import { toApiError } from './errors.ts';
+import { createOpenApiDocument } from './openapi.ts';
+import { createOriginGuard } from './origin-guard.ts';
+import { createRequestId, REQUEST_ID_HEADER } from './request-id.ts';
+import type { Route, RouteReply } from './route.ts';
+import { parseBody, parseQuery } from './validation.ts';
+
+export interface HttpAppOptions extends AuthenticationOptions {
+  readonly title: string;
+  readonly version: string;
+  readonly routes: readonly Route[];
+  /** Names beside the loopback ones that Host and Origin may have (`parseAllowedHosts`). */
+  readonly allowedHosts?: readonly string[];
+  readonly logger: Logger;
+  /** Default 4 MiB. */
+  readonly bodyLimitBytes?: number;
+  /** True from SIGTERM on: what is not a read is refused with 503 `shutting_down`. */
+  readonly isShuttingDown?: () => boolean;
+}
+
+/**
+ * What all HTTP servers share (contract section 0): request ids, errors as JSON, and the checks in their order: Host
+ * and Origin, key, path, method, body. It adds `GET /openapi.json`.
+ */
+export function createHttpApp(options: HttpAppOptions): Express {
+  const routes = [...options.routes, createOpenApiRoute(options)];
+  const app = express();
+  app.disable('x-powered-by');
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+  const serve = createExchange(options);
+  const unknownPath = serve([]);
+  app.use((request, response, next) => {
+    // A path that cannot be decoded names nothing; the router would answer for it before any check.
+    if (isDecodable(request.path)) next();
+    else unknownPath(request, response);
+  });
+  for (const path of new Set(routes.map((route) => route.path))) {
+    app.all(path, serve(routes.filter((route) => route.path === path)));
+  }
+  app.use(unknownPath);
+  return app;
+}
+
+/** Answers the requests of one path, whose routes these are (none: the path is unknown). */
+function createExchange(options: HttpAppOptions) {
+  const { logger } = options;
+  const guard = createOriginGuard(options.allowedHosts);
+  const { authenticate } = createAuthentication(options);
+  const limitBytes = options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES;
+
+  async function answer(routes: readonly Route[], exchange: Exchange): Promise<RouteReply> {
+    const { request, response, requestId, signal } = exchange;
+    if (!UNGUARDED_PATHS.has(request.path)) {
+      guard.check(request.headers);
+      allowReading(request, response);
+    }
+    if (request.method === 'OPTIONS' && routes.length > 0) return toPreflight(routes);
+    const method = request.method === 'HEAD' ? 'GET' : request.method;
+    const route = routes.find((candidate) => candidate.method === method);
+    const caller = await authenticate(route?.access ?? strictestAccess(routes), request);
+    if (routes.length === 0) throw unknownUrl(request);
+    if (route === undefined) throw methodNotAllowed(request, routes);
+    if (method !== 'GET' && options.isShuttingDown?.()) throw shuttingDown();
+    const query = new URL(request.url, 'http://localhost').searchParams;
+    const queryValues = route.query === undefined ? undefined : parseQuery(route.query, query);
+    const body =
+      route.request === undefined
+        ? undefined
+        : parseBody(route.request, await readBody(request, { limitBytes, acceptForms: route.access === 'page' }));
+    const params = Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)]));
+    return route.handle({ requestId, params, query, queryValues, headers: request.headers, body, caller, signal });
+  }
+
+  return (routes: readonly Route[]) => (request: Request, response: Response) => {
+    const exchange = startExchange(request, response, logger);
+    answer(routes, exchange)
+      .catch((thrown: unknown) => toErrorReply(thrown, exchange, logger))
+      .then((reply) => send(response, reply))
+      .catch((error: unknown) => {
+        logger.error({ requestId: exchange.requestId, err: error }, 'The reply could not be sent');
+        response.destroy();
+      });
+  };
+}
+
+interface Exchange {
+  readonly request: Request;
+  readonly response: Response;
+  readonly requestId: string;
+  readonly signal: AbortSignal;
+}
+
+/** Gives the request its id, its line in the log, and a signal that is aborted when the client goes away. */
+function startExchange(request: Request, response: Response, logger: Logger): Exchange {
+  const requestId = createRequestId();
+  const startedAt = performance.now();
+  const gone = new AbortController();
+  response.setHeader(REQUEST_ID_HEADER, requestId);
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort(new Error('The client went away'));
+    const durationMs = Math.round(performance.now() - startedAt);
+    const { method, path } = request; // Never the query: it may hold a sign-in token.
+    logger.info({ requestId, method, path, status: response.statusCode, durationMs }, 'request');
+  });
+  return { request, response, requestId, signal: gone.signal };
+}
+
+function toErrorReply(thrown: unknown, { requestId, signal }: Exchange, logger: Logger): RouteReply {
+  if (signal.aborted) return {};
+  const error = toApiError(thrown, requestId);
+  if (error.status >= 500) logger.error({ requestId, code: error.code, err: error.cause ?? error }, error.message);
+  const retry: Record<string, string> = error.status === 409 ? { 'x-should-retry': 'false' } : {};
+  return { status: error.status, headers: { ...retry, ...error.headers }, body: error.toBody() };
+}
+
+function send(response: Response, reply: RouteReply): void {
+  if (response.destroyed) return;
+  const { status = 200, headers = {}, body } = reply;
+  response.statusCode = status;
+  response.setHeader('cache-control', 'no-store');
+  response.setHeader('x-content-type-options', 'nosniff');
+  const isRaw = typeof body === 'string' || body instanceof Uint8Array;
+  const payload = isRaw || body === undefined ? body : JSON.stringify(body);
+  if (!isRaw && payload !== undefined) response.setHeader('content-type', 'application/json; charset=utf-8');
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  if (status !== 204) response.setHeader('content-length', payload === undefined ? 0 : Buffer.byteLength(payload));
+  response.end(payload);
+}
+
+/** A page of an allowed origin may read replies; it never sends cookies along (no credentials). */
+function allowReading(request: Request, response: Response): void {
+  response.vary('Origin');
+  if (request.headers.origin === undefined) return;
+  response.setHeader('access-control-allow-origin', request.headers.origin);
+  response.setHeader(
+    'access-control-expose-headers',
+    'x-request-id, retry-after, x-should-retry, preference-applied, x-svc-session-id, x-svc-trace-id',
+  );
+}
+
+function toPreflight(routes: readonly Route[]): RouteReply {
+  const allow = allowedMethods(routes);
+  return {
+    status: 204,
+    headers: {
+      allow,
+      'access-control-allow-methods': allow,
+      'access-control-allow-headers':
+        'authorization, content-type, idempotency-key, last-event-id, prefer, x-svc-session-id',
+      'access-control-max-age': '600',
+    },
+  };
+}
+
+function createOpenApiRoute(options: HttpAppOptions): Route {
+  const hasKeys = options.verifyKey !== undefined;
+  const document = createOpenApiDocument(options.routes, { title: options.title, version: options.version, hasKeys });
+  return {
+    method: 'GET',
+    path: '/openapi.json',
+    summary: 'This document',
+    access: 'loopback',
+    handle: () => ({ body: document }),
+  };
+}
+
+/** What a load balancer asks, under whatever name. */
+const UNGUARDED_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
+
+const ACCESS_BY_STRICTNESS = ['key', 'key-or-browser', 'loopback', 'page', 'public'] as const;
+
+/** The key comes before path and method, so that a stranger cannot find out what exists. */
+function strictestAccess(routes: readonly Route[]): Route['access'] {
+  return ACCESS_BY_STRICTNESS.find((access) => routes.some((route) => route.access === access)) ?? 'key-or-browser';
+}
+
+function allowedMethods(routes: readonly Route[]): string {
+  const methods = routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  return [...new Set([...methods, 'OPTIONS'])].join(', ');
+}
+
+function unknownUrl(request: Request): ApiError {
+  return new ApiError(
+    'unknown_url',
+    `Unknown URL: ${request.method} ${request.path.slice(0, 200)}. GET /openapi.json lists what exists.`,
+  );
+}
+
+function methodNotAllowed(request: Request, routes: readonly Route[]): ApiError {
+  const allow = allowedMethods(routes);
+  return new ApiError('method_not_allowed', `${request.path} does not take ${request.method}; it takes ${allow}.`, {
+    headers: { allow },
+  });
+}
+
+function shuttingDown(): ApiError {
+  return new ApiError('shutting_down', 'The server is shutting down and takes no new work; try again in a moment.', {
+    headers: { 'retry-after': '5' },
+  });
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,111 @@
+import type { IncomingMessage } from 'node:http';
+import { ApiError } from '../contract/errors.ts';
+
+/** Contract section 0: the limit of a request body unless a server says otherwise. */
+export const DEFAULT_BODY_LIMIT_BYTES = 4 * 1024 * 1024;
+
+/** How deep the JSON of a body may be nested. Deeper input would exhaust the stack of whoever walks it. */
+export const MAX_JSON_DEPTH = 256;
+
+/**
+ * Reads a request's body: JSON in UTF-8, and forms where they are accepted.
+ *
+ * @returns undefined for an empty body. @throws ApiError request_too_large, unsupported_media_type, invalid_json, and
+ *   invalid_parameter for JSON that is nested too deep.
+ */
+export async function readBody(
+  request: IncomingMessage,
+  options: { readonly limitBytes: number; readonly acceptForms: boolean },
+): Promise<unknown> {
+  const { headers } = request;
+  if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return undefined;
+  const mediaType = checkedMediaType(request, options.acceptForms);
+  const text = decode(await readBytes(request, options.limitBytes));
+  if (text.trim() === '') return undefined;
+  return mediaType === FORM ? Object.fromEntries(new URLSearchParams(text)) : parseJson(text);
+}
+
+const FORM = 'application/x-www-form-urlencoded';
+
+function checkedMediaType(request: IncomingMessage, acceptForms: boolean): string {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw unsupported(`The body is encoded as ${JSON.stringify(encoding)}`, acceptForms);
+  }
+  const declared = request.headers['content-type'] ?? 'application/json';
+  const [mediaType = '', ...parameters] = declared.split(';').map((part) => part.trim().toLowerCase());
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
+  const isUtf8 = charset === undefined || /^"?utf-?8"?$/.test(charset);
+  const isAccepted = /^application\/(?:[\w.!#$&^-]+\+)?json$/.test(mediaType) || (acceptForms && mediaType === FORM);
+  if (!isUtf8 || !isAccepted) throw unsupported(`The body is declared as ${JSON.stringify(declared)}`, acceptForms);
+  return mediaType;
+}
+
+function unsupported(problem: string, acceptForms: boolean): ApiError {
+  const forms = acceptForms ? `, or a form ("content-type: ${FORM}")` : '';
+  return new ApiError(
+    'unsupported_media_type',
+    `${problem}; send plain JSON in UTF-8 with "content-type: application/json"${forms}.`,
+  );
+}
+
+async function readBytes(request: IncomingMessage, limitBytes: number): Promise<Uint8Array> {
+  const tooLarge = () =>
+    new ApiError('request_too_large', `The body is larger than the limit of ${limitBytes} bytes of this server.`);
+  if (Number(request.headers['content-length'] ?? 0) > limitBytes) throw tooLarge();
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // Not `for await`: leaving that loop destroys the request, and the reply with it. Node discards what is not read.
+  return new Promise((resolve, reject) => {
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= limitBytes) chunks.push(chunk);
+      else {
+        chunks.length = 0;
+        reject(tooLarge());
+      }
+    });
+    request.once('end', () => resolve(Buffer.concat(chunks)));
+    request.once('error', reject);
+    request.once('close', () => reject(new ApiError('invalid_json', 'The connection ended inside the body.')));
+  });
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new ApiError('invalid_json', 'The body is not UTF-8; send JSON in UTF-8.', { cause });
+  }
+}
+
+function parseJson(text: string): unknown {
+  if (isNestedDeeper(text, MAX_JSON_DEPTH)) {
+    throw new ApiError(
+      'invalid_parameter',
+      `The body is nested deeper than ${MAX_JSON_DEPTH} levels; send flatter JSON.`,
+    );
+  }
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message.replace(/\s+/g, ' ') : 'unknown reason';
+    throw new ApiError('invalid_json', `The body is not JSON: ${reason}.`, { cause });
+  }
+}
+
+/** By the brackets outside of strings, so that nothing recurses before the depth is known. */
+function isNestedDeeper(text: string, limit: number): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) {
+      at += 1;
+      while (at < text.length && text.charCodeAt(at) !== 0x22) at += text.charCodeAt(at) === 0x5c ? 2 : 1;
+    } else if (code === 0x5b || code === 0x7b) {
+      depth += 1;
+      if (depth > limit) return true;
+    } else if (code === 0x5d || code === 0x7d) depth -= 1;
+  }
+  return false;
+}

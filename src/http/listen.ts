@@ -1,0 +1,103 @@
+import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { ApiError, messageOf } from '../contract/errors.ts';
+import { createRequestId, REQUEST_ID_HEADER } from './request-id.ts';
+
+export interface HttpListener {
+  /** Without a slash at the end. */
+  readonly url: string;
+  readonly port: number;
+  /**
+   * Stops accepting, lets requests finish for `graceMs` milliseconds, then ends every connection. Idle ones are ended
+   * at once. Never rejects; may be called more than once.
+   */
+  close(graceMs?: number): Promise<void>;
+}
+
+/**
+ * Serves an app on a host and a port (0: any free one).
+ *
+ * @throws Error that says what to do, for a port that is in use or an address that cannot be bound.
+ */
+export async function listen(
+  app: RequestListener,
+  options: { readonly host: string; readonly port: number },
+): Promise<HttpListener> {
+  const server = createServer(app);
+  server.on('clientError', answerBrokenRequest);
+  await bind(server, options);
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : options.port;
+  let closed: Promise<void> | undefined;
+  return {
+    url: `http://${toUrlHost(options.host)}:${port}`,
+    port,
+    close(graceMs = 0) {
+      closed ??= closeServer(server, graceMs);
+      return closed;
+    },
+  };
+}
+
+async function bind(server: Server, { host, port }: { readonly host: string; readonly port: number }): Promise<void> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host: host.replace(/^\[(.*)\]$/, '$1'), port }, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  } catch (cause) {
+    throw new Error(reasonOf(cause, host, port), { cause });
+  }
+}
+
+function reasonOf(cause: unknown, host: string, port: number): string {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  if (code === 'EADDRINUSE')
+    return `Port ${port} on ${host} is in use: stop what listens there, or choose another port.`;
+  if (code === 'EACCES') return `Port ${port} on ${host} is not permitted to this user: choose one above 1023.`;
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `${host} is not an address of this machine.`;
+  return `Cannot listen on ${host}:${port}: ${messageOf(cause)}`;
+}
+
+async function closeServer(server: Server, graceMs: number): Promise<void> {
+  const ended = new Promise<void>((resolve) => server.close(() => resolve()));
+  // A connection that is kept alive after its last reply would hold the server open.
+  server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'));
+  const sweep = setInterval(() => server.closeIdleConnections(), 50);
+  const deadline = setTimeout(() => server.closeAllConnections(), graceMs);
+  try {
+    await ended;
+  } finally {
+    clearInterval(sweep);
+    clearTimeout(deadline);
+  }
+}
+
+/** What is not HTTP never reaches the app: the same error shape, written by hand. */
+function answerBrokenRequest(_error: Error, socket: Socket): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const error = new ApiError('invalid_parameter', 'This is not a valid HTTP request, or its headers are too large.');
+  const body = JSON.stringify(error.toBody());
+  socket.end(
+    [
+      `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+      'content-type: application/json; charset=utf-8',
+      `content-length: ${Buffer.byteLength(body)}`,
+      `${REQUEST_ID_HEADER}: ${createRequestId()}`,
+      'connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+}
+
+function toUrlHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::' || host === '') return 'localhost';
+  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
+}

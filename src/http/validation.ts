@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { ApiError } from '../contract/errors.ts';
+import { isJsonObject, type JsonSchema } from '../contract/json.ts';
+import { preview } from '../contract/json-schema.ts';
+import { describeSchema, toSchemaAt } from './schema-words.ts';
+
+/**
+ * Checks a request body against the schema of its route.
+ *
+ * @returns the parsed body. @throws ApiError invalid_json (empty), invalid_parameter (no object), or
+ *   missing_required_parameter and invalid_parameter with the dotted path of the field.
+ */
+export function parseBody(schema: z.ZodType, body: unknown): unknown {
+  const jsonSchema = toJsonSchema(schema);
+  if (body === undefined) {
+    const empty = schema.safeParse(undefined);
+    if (empty.success) return empty.data;
+    throw new ApiError('invalid_json', 'The body is empty; send a JSON object.');
+  }
+  if (!isJsonObject(body)) {
+    throw new ApiError('invalid_parameter', `The body has to be a JSON object, got ${preview(body)}.`);
+  }
+  return parse(schema, jsonSchema, withoutNullScalars(body, jsonSchema));
+}
+
+/**
+ * Checks query values against the schema of their route. Names that it does not have are ignored.
+ *
+ * @throws ApiError invalid_parameter with the name of the value at fault.
+ */
+export function parseQuery(schema: z.ZodObject, query: URLSearchParams): unknown {
+  const jsonSchema = toJsonSchema(schema);
+  const values: Record<string, unknown> = {};
+  for (const name of Object.keys(schema.shape)) {
+    const texts = query.getAll(name);
+    if (texts.length > 1) {
+      throw new ApiError('invalid_parameter', `${name} is given ${texts.length} times; give it once.`, { param: name });
+    }
+    if (texts[0] !== undefined) values[name] = toTyped(texts[0], toSchemaAt(jsonSchema, [name]));
+  }
+  return parse(schema, jsonSchema, values);
+}
+
+const jsonSchemas = new WeakMap<z.ZodType, JsonSchema>();
+
+function toJsonSchema(schema: z.ZodType): JsonSchema {
+  const known = jsonSchemas.get(schema);
+  if (known !== undefined) return known;
+  const made: JsonSchema = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  jsonSchemas.set(schema, made);
+  return made;
+}
+
+function parse(schema: z.ZodType, jsonSchema: JsonSchema, value: unknown): unknown {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const path = issue?.path.map(String) ?? [];
+  const param = path.length === 0 ? null : path.join('.');
+  const words = describeSchema(toSchemaAt(jsonSchema, path)) ?? issue?.message ?? 'valid';
+  const got = valueAt(value, path);
+  if (got === undefined && param !== null) {
+    throw new ApiError('missing_required_parameter', `${param} is required: ${words}.`, { param });
+  }
+  throw new ApiError('invalid_parameter', `${param ?? 'The body'} has to be ${words}, got ${preview(got)}.`, {
+    param,
+  });
+}
+
+function valueAt(value: unknown, path: readonly string[]): unknown {
+  let at: unknown = value;
+  for (const key of path) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return undefined;
+    at = Object.getOwnPropertyDescriptor(at, key)?.value;
+  }
+  return at;
+}
+
+/** Contract section 0: an explicit null is as an absent optional scalar. */
+function withoutNullScalars(body: Readonly<Record<string, unknown>>, schema: JsonSchema): unknown {
+  const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+  const isAbsent = (name: string, value: unknown) =>
+    value === null && !required.has(name) && isScalar(toSchemaAt(schema, [name]));
+  const entries = Object.entries(body);
+  if (!entries.some(([name, value]) => isAbsent(name, value))) return body;
+  return Object.fromEntries(entries.filter(([name, value]) => !isAbsent(name, value)));
+}
+
+const SCALARS: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean']);
+
+function isScalar(schema: JsonSchema | undefined): boolean {
+  return SCALARS.has(schema?.type);
+}
+
+function toTyped(text: string, schema: JsonSchema | undefined): unknown {
+  if (schema?.type === 'integer' || schema?.type === 'number') {
+    return /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) ? Number(text) : text;
+  }
+  if (schema?.type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
+  return text;
+}

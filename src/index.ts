@@ -1,0 +1,32 @@
+// The authoring surface: what an environment is written with, and served by.
+export type { PromptMessage } from './contract/scenario.ts';
+export { close, initialize, shutdown } from './environment/decorators/hooks.ts';
+export { prompt } from './environment/decorators/prompt.ts';
+export { resource } from './environment/decorators/resource.ts';
+export { scenario } from './environment/decorators/scenario.ts';
+export { tool } from './environment/decorators/tool.ts';
+export type {
+  Audience,
+  Hook,
+  InitializeContext,
+  InitializeHook,
+  Session,
+  SolutionCall,
+  SolutionData,
+  SolutionGenerator,
+  SolutionToolResult,
+  ToolAnnotations,
+  ToolContext,
+} from './environment/definition.ts';
+export { EnvironmentServer, type EnvironmentServerOptions } from './environment/environment-server.ts';
+export type { EnvironmentSource } from './environment/environment-source.ts';
+export type { EvaluationInput as Evaluation, SubscoreInput as Subscore } from './environment/evaluation.ts';
+export { Hub, type HubOptions } from './environment/hub.ts';
+export type { HubCall, HubHalves } from './environment/hub-scenario.ts';
+export type { PromptConfig, PromptHandler } from './environment/prompt.ts';
+export type { Prompt } from './environment/prompt-messages.ts';
+export type { ResourceConfig, ResourceHandler } from './environment/resource.ts';
+export type { Scenario, ScenarioConfig, ScenarioFunction, ScenarioGenerator } from './environment/scenario.ts';
+export type { AnySchema, ArgsOf, NoArgs } from './environment/schema-types.ts';
+export type { ToolConfig, ToolHandler, ToolObject } from './environment/tool.ts';
+export { type ImageContent, image, ToolError } from './environment/tool-result.ts';

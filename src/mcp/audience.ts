@@ -1,0 +1,62 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { META } from '../contract/names.ts';
+import type { Audience } from '../environment/definition.ts';
+
+/** What makes a peer of this transport a harness. */
+export interface HarnessAuthority {
+  readonly harnessKey: string | undefined;
+  /** True where only the parent can hold the other end (stdio, memory): without a key, its word is enough. */
+  readonly isPeerTrusted: boolean;
+}
+
+export type Meta = Readonly<Record<string, unknown>>;
+
+/** True when `_meta` declares a harness and shows what the declaration needs. A wrong key makes an agent. */
+export function isHarness(meta: Meta | undefined, authority: HarnessAuthority): boolean {
+  return meta?.[META.audience] === 'harness' && holdsAuthority(meta, authority);
+}
+
+/** True when `_meta` shows the key, whatever audience it asks for: the peer may be told what the harness may know. */
+export function isHarnessPeer(meta: Meta | undefined, authority: HarnessAuthority): boolean {
+  return authority.harnessKey === undefined ? isHarness(meta, authority) : holdsAuthority(meta, authority);
+}
+
+/**
+ * The audience of one request. On a session-based connection the connection decides, and a request can only step down;
+ * on 2026-07-28 (`isHarnessConnection` undefined) each request speaks for itself.
+ */
+export function audienceOf(
+  meta: Meta | undefined,
+  authority: HarnessAuthority,
+  isHarnessConnection: boolean | undefined,
+): Audience {
+  if (isHarnessConnection === undefined) return isHarness(meta, authority) ? 'harness' : 'agent';
+  return isHarnessConnection && meta?.[META.audience] !== 'agent' ? 'harness' : 'agent';
+}
+
+/** True for what this audience may see and use: the agent's things for everybody, the harness's for the harness. */
+export function isVisible(thing: { readonly audience: Audience }, audience: Audience): boolean {
+  return thing.audience === 'agent' || audience === 'harness';
+}
+
+/** `_meta` as author code, logs and traces may see it. */
+export function withoutHarnessKey(meta: Meta | undefined): Meta {
+  if (meta === undefined) return {};
+  const { [META.harnessKey]: _key, ...rest } = meta;
+  return rest;
+}
+
+/** Compares two secrets in a time that tells nothing of where, or in what length, they differ. */
+export function isSameSecret(shown: string, secret: string): boolean {
+  return timingSafeEqual(digest(shown), digest(secret));
+}
+
+function holdsAuthority(meta: Meta | undefined, authority: HarnessAuthority): boolean {
+  if (authority.harnessKey === undefined) return authority.isPeerTrusted;
+  const shown = meta?.[META.harnessKey];
+  return typeof shown === 'string' && isSameSecret(shown, authority.harnessKey);
+}
+
+function digest(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}

@@ -1,0 +1,48 @@
+import { inspect } from 'node:util';
+
+export interface CleanupStep {
+  /** What is being cleaned up, for the log: `the close hook`. */
+  readonly name: string;
+  run(): unknown;
+}
+
+/** Takes one thing that went wrong and reaches no caller, as a line or several. */
+export type Report = (text: string) => void;
+
+/**
+ * Runs every step, one after another, whatever becomes of those before it: a step that throws is reported, one that
+ * hangs is left behind after its share of what remains of the budget, so that the last one starts too. Never rejects.
+ */
+export async function runCleanup(steps: readonly CleanupStep[], budgetMs: number, report: Report): Promise<void> {
+  const deadline = Date.now() + budgetMs;
+  for (const [index, step] of steps.entries()) {
+    const shareMs = Math.max(0, deadline - Date.now()) / (steps.length - index);
+    const isDone = await runWithin(step, shareMs, report);
+    if (!isDone) report(`${step.name} did not end within ${Math.round(shareMs)} ms and was left behind`);
+  }
+}
+
+async function runWithin(step: CleanupStep, limitMs: number, report: Report): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), limitMs);
+  });
+  const run = async () => {
+    try {
+      await step.run();
+    } catch (error) {
+      report(`${step.name} failed: ${inspect(error)}`);
+    }
+    return true;
+  };
+  try {
+    return await Promise.race([run(), limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The default report: standard error, which is nobody's protocol. */
+export function reportToStderr(text: string): void {
+  process.stderr.write(`proctor: ${text}\n`);
+}

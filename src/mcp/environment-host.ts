@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto';
+import type { EnvironmentDefinition } from '../environment/definition.ts';
+import { type EnvironmentSource, openEnvironment } from '../environment/environment-source.ts';
+import type { HarnessAuthority } from './audience.ts';
+import { type Report, runCleanup } from './cleanup.ts';
+import { EnvironmentSession, type Era } from './environment-session.ts';
+
+export interface HostOptions {
+  readonly authority: HarnessAuthority;
+  readonly report: Report;
+}
+
+/** Makes the sessions of one environment, an instance for each, and ends them. Whoever made it closes it. */
+export class EnvironmentHost {
+  readonly authority: HarnessAuthority;
+  readonly report: Report;
+  readonly #source: EnvironmentSource;
+  readonly #open = new Set<EnvironmentSession>();
+  /** Sessions that are ending: a shutdown waits for them. */
+  readonly #ending = new Set<Promise<void>>();
+  /** Made and not yet any session's. */
+  #spare: EnvironmentDefinition | undefined;
+  #latest: EnvironmentDefinition;
+
+  /** @throws TypeError for what is not an environment; what the author's constructor or factory throws. */
+  constructor(source: EnvironmentSource, options: HostOptions) {
+    this.#source = source;
+    this.authority = options.authority;
+    this.report = options.report;
+    // The first instance is made here, so that what is wrong with an environment is an error at start.
+    this.#spare = openEnvironment(source).definition;
+    this.#latest = this.#spare;
+  }
+
+  get name(): string {
+    return this.#latest.name;
+  }
+
+  get version(): string {
+    return this.#latest.version;
+  }
+
+  openSession(era: Era, hasHandle = false): EnvironmentSession {
+    const definition = this.#spare ?? openEnvironment(this.#source).definition;
+    this.#spare = undefined;
+    this.#latest = definition;
+    const { authority, report } = this;
+    const session = new EnvironmentSession({ id: randomUUID(), era, definition, authority, report, hasHandle });
+    this.#open.add(session);
+    session.onclose = () => {
+      this.#open.delete(session);
+      const ending = session.close().then(() => {
+        this.#ending.delete(ending);
+      });
+      this.#ending.add(ending);
+    };
+    return session;
+  }
+
+  /** Ends every session. Never rejects. */
+  async close(budgetMs: number): Promise<void> {
+    await Promise.all([...[...this.#open].map((session) => session.close(budgetMs)), ...this.#ending]);
+  }
+
+  /**
+   * What SIGTERM does: ends every session, then runs the shutdown hooks of their instances, or where none is open, those
+   * of the last one, so that what an environment put up is taken down. Never rejects.
+   */
+  async shutdown(budgetMs: number): Promise<void> {
+    const deadline = Date.now() + budgetMs;
+    const live = new Set([...this.#open].map(({ definition }) => definition));
+    const definitions = live.size > 0 ? live : new Set([this.#latest]);
+    // Half of the budget, so that what hangs while a session ends leaves time for the shutdown hooks.
+    await this.close(budgetMs / 2);
+    const hooks = [...definitions].flatMap(({ shutdownHooks }) => [...shutdownHooks].reverse());
+    const steps = hooks.map((hook) => ({ name: 'A shutdown hook', run: hook }));
+    await runCleanup(steps, Math.max(0, deadline - Date.now()), this.report);
+  }
+}

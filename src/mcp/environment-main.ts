@@ -1,0 +1,26 @@
+/**
+ * The process of an environment: `node environment-main.js <module path>` loads the module and serves its default export
+ * over stdio. Adapters start it with the harness key and the answers of the protocol on descriptors of their own.
+ */
+import { preloadSchemas } from '@modelcontextprotocol/server';
+import { messageOf } from '../contract/errors.ts';
+import { loadEnvironmentModule } from './load-module.ts';
+import { serveOverStdio, takeStdio } from './stdio.ts';
+
+const [, , path] = process.argv;
+try {
+  // Before the module is loaded: its code must neither print into the protocol nor find the key.
+  const taken = takeStdio();
+  if (path === undefined) throw new Error('Usage: node environment-main.js <path of an environment module>');
+  const environment = await loadEnvironmentModule(path);
+  try {
+    serveOverStdio(environment, { taken });
+  } catch (cause) {
+    throw new Error(`${path}: ${messageOf(cause)}`, { cause });
+  }
+  // The client has yet to say hello: what the SDK would build at its first message is built meanwhile.
+  setImmediate(preloadSchemas);
+} catch (error) {
+  process.stderr.write(`${messageOf(error).split('\n')[0]}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,146 @@
+import { CLIENT_INFO_META_KEY, mergeCapabilities, type ServerContext } from '@modelcontextprotocol/server';
+import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
+import type { EnvironmentDefinition, Session } from '../environment/definition.ts';
+import { ActiveScenario } from './active-scenario.ts';
+import { type HarnessAuthority, isHarness, type Meta } from './audience.ts';
+import { bindEnvironment } from './bind-environment.ts';
+import { type Report, runCleanup } from './cleanup.ts';
+import { Initialization } from './initialize.ts';
+import { type EnvironmentRequest, envelopeOf, openRequest } from './request.ts';
+import { RunningSolution } from './running-solution.ts';
+import { MODERN_REVISION, negotiatedRevision, SESSION_REVISIONS, SessionServer } from './session-server.ts';
+
+/** Session-based revisions begin with `initialize`; 2026-07-28 has no handshake. */
+export type Era = 'legacy' | 'modern';
+
+export interface SessionOptions {
+  readonly id: string;
+  readonly era: Era;
+  readonly definition: EnvironmentDefinition;
+  readonly authority: HarnessAuthority;
+  readonly report: Report;
+  /** True where the client has to name the session in each request: `setup` then answers its id. */
+  readonly hasHandle?: boolean;
+}
+
+/** One session of an environment: its server, what it has initialized, and its active scenario. Whoever made it closes it. */
+export class EnvironmentSession {
+  readonly id: string;
+  readonly era: Era;
+  readonly definition: EnvironmentDefinition;
+  readonly server: SessionServer;
+  /** Called once, when the session has ended for whatever reason, before its cleanup. */
+  onclose: (() => void) | undefined;
+
+  readonly #options: SessionOptions;
+  readonly #info: { readonly id: string; protocol: string; client: Session['client'] };
+  readonly #initialization: Initialization;
+  readonly #active: ActiveScenario;
+  readonly #solution: RunningSolution;
+  #isHarnessConnection: boolean | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: SessionOptions) {
+    const { id, era, definition, report } = options;
+    this.id = id;
+    this.era = era;
+    this.definition = definition;
+    this.server = createServer(definition, report);
+    this.#options = options;
+    this.#info = { id, protocol: era === 'modern' ? MODERN_REVISION : SESSION_REVISIONS[0], client: undefined };
+    this.#initialization = new Initialization(definition.initializeHooks, this.#info, report);
+    this.#active = new ActiveScenario(report);
+    this.#solution = new RunningSolution(report);
+    this.server.onclose = () => void this.close();
+    if (era === 'modern') this.server.serveModern();
+    else this.#awaitHandshake();
+    bindEnvironment({
+      definition,
+      server: this.server,
+      active: this.#active,
+      solution: this.#solution,
+      handle: options.hasHandle === true ? id : undefined,
+      admit: (mcp) => this.#admit(mcp),
+      ensureInitialized: (mcp) => this.#initialization.ensure(mcp),
+    });
+  }
+
+  /** The revision that was agreed on. */
+  get protocol(): string {
+    return this.#info.protocol;
+  }
+
+  get isInitialized(): boolean {
+    return this.#initialization.isDone;
+  }
+
+  /**
+   * Ends the session: running requests are aborted, generators closed, close hooks run in reverse, all within the
+   * budget (milliseconds). Never rejects; later calls wait for the first.
+   */
+  close(budgetMs: number = SHUTDOWN_GRACE_MS.environment): Promise<void> {
+    this.#closing ??= this.#close(budgetMs);
+    return this.#closing;
+  }
+
+  async #close(budgetMs: number): Promise<void> {
+    const { definition, report } = this.#options;
+    // By now `#closing` has to be set: closing the server calls `close` again.
+    await Promise.resolve();
+    this.onclose?.();
+    await this.server.close().catch(() => {});
+    if (!this.#initialization.hasBegun) return;
+    const closeHooks = [...definition.closeHooks].reverse();
+    await runCleanup(
+      [
+        { name: 'The initialize hook', run: () => this.#initialization.stopped() },
+        { name: 'The scenario', run: () => this.#active.close(budgetMs) },
+        { name: 'The solution', run: () => this.#solution.close(budgetMs) },
+        ...closeHooks.map((hook) => ({ name: 'A close hook', run: hook })),
+      ],
+      budgetMs,
+      report,
+    );
+  }
+
+  #awaitHandshake(): void {
+    this.#isHarnessConnection = false;
+    this.server.beforeInitialize(async (params, mcp) => {
+      await this.#initialization.initialize(mcp, () => {
+        this.#info.protocol = negotiatedRevision(params.protocolVersion);
+        this.#info.client = params.clientInfo;
+        this.#isHarnessConnection = isHarness(mcp.mcpReq._meta as Meta | undefined, this.#options.authority);
+      });
+    });
+  }
+
+  async #admit(mcp: ServerContext): Promise<EnvironmentRequest> {
+    if (this.era === 'legacy') await this.#initialization.settled(mcp);
+    else this.#info.client ??= envelopeOf(mcp)[CLIENT_INFO_META_KEY] as Session['client'];
+    return openRequest(mcp, {
+      server: this.server,
+      session: this.#info,
+      authority: this.#options.authority,
+      isHarnessConnection: this.#isHarnessConnection,
+      report: this.#options.report,
+    });
+  }
+}
+
+/** Options of the constructor that the SDK takes as part of what the server says of itself. */
+const INFO_OPTIONS: ReadonlySet<string> = new Set(['title', 'websiteUrl', 'icons', 'description']);
+
+function createServer(definition: EnvironmentDefinition, report: Report): SessionServer {
+  const { name, version, instructions, serverOptions } = definition;
+  const given = Object.entries(serverOptions);
+  const info = { name, version, ...Object.fromEntries(given.filter(([key]) => INFO_OPTIONS.has(key))) };
+  const { capabilities, ...options } = Object.fromEntries(given.filter(([key]) => !INFO_OPTIONS.has(key)));
+  const own = { tools: {}, resources: {}, prompts: {}, logging: {} };
+  const server = new SessionServer(info, {
+    ...options,
+    ...(instructions === undefined ? {} : { instructions }),
+    capabilities: mergeCapabilities(own, (capabilities ?? {}) as typeof own),
+  });
+  server.onerror = (error) => report(`The connection: ${error.message.slice(0, 500)}`);
+  return server;
+}

@@ -1,0 +1,83 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { classifyInboundRequest, type JSONRPCMessage } from '@modelcontextprotocol/server';
+import { isJsonObject } from '../contract/json.ts';
+import type { HarnessAuthority } from './audience.ts';
+import { readJsonBody } from './http-body.ts';
+import { deleteSession, openSessionStream, postInitialize, postInSession } from './http-legacy.ts';
+import { postModern } from './http-modern.ts';
+import { Refusal, RPC_CODE } from './http-refusal.ts';
+import { MODERN_REVISION } from './session-server.ts';
+import type { Sessions } from './sessions.ts';
+
+export interface EndpointOptions {
+  readonly sessions: Sessions;
+  readonly authority: HarnessAuthority;
+  readonly maxBodyBytes: number;
+}
+
+/** The MCP endpoint: both eras on one path. @throws Refusal */
+export async function serveEndpoint(
+  request: IncomingMessage,
+  response: ServerResponse,
+  caller: string,
+  { sessions, authority, maxBodyBytes }: EndpointOptions,
+): Promise<void> {
+  if (request.method !== 'POST') return serveSession(request, response, caller, sessions);
+  assertAccepts(request, ['application/json', 'text/event-stream']);
+  const body = await readJsonBody(request, maxBodyBytes);
+  const route = classifyInboundRequest({
+    httpMethod: 'POST',
+    ...header('protocolVersionHeader', request.headers['mcp-protocol-version']),
+    ...header('mcpMethodHeader', request.headers['mcp-method']),
+    ...header('mcpNameHeader', request.headers['mcp-name']),
+    body,
+  });
+  switch (route.kind) {
+    case 'reject':
+      throw new Refusal(route.httpStatus, route.code, route.message, { id: idOf(body), data: route.data });
+    case 'modern':
+      return postModern(request, response, route, sessions, authority, caller);
+    case 'legacy': {
+      // The classification has checked the shape of every message.
+      const messages = body as JSONRPCMessage | JSONRPCMessage[];
+      if (route.reason !== 'initialize' || Array.isArray(messages)) {
+        return postInSession(request, response, messages, sessions, caller);
+      }
+      return postInitialize(request, response, messages, sessions, caller);
+    }
+  }
+}
+
+async function serveSession(
+  request: IncomingMessage,
+  response: ServerResponse,
+  caller: string,
+  sessions: Sessions,
+): Promise<void> {
+  const isKnown = request.method === 'GET' || request.method === 'DELETE';
+  if (!isKnown || request.headers['mcp-protocol-version'] === MODERN_REVISION) {
+    const allow = isKnown ? 'POST' : 'POST, GET, DELETE';
+    throw new Refusal(405, RPC_CODE.refused, `${request.method} is not allowed here: ${allow}`, { headers: { allow } });
+  }
+  if (request.method === 'DELETE') return deleteSession(request, response, sessions, caller);
+  assertAccepts(request, ['text/event-stream']);
+  openSessionStream(request, response, sessions, caller);
+}
+
+/** @throws Refusal 406 */
+function assertAccepts(request: IncomingMessage, types: readonly string[]): void {
+  const accepted = (request.headers.accept ?? '').split(',').map((part) => part.split(';')[0]?.trim().toLowerCase());
+  const isAccepted = (type: string) =>
+    accepted.some((range) => range === type || range === '*/*' || range === `${type.split('/')[0]}/*`);
+  if (types.every(isAccepted)) return;
+  throw new Refusal(406, RPC_CODE.refused, `Not acceptable: Accept has to name ${types.join(' and ')}`);
+}
+
+function header<Name extends string>(name: Name, value: string | string[] | undefined): { [key in Name]?: string } {
+  return typeof value === 'string' ? ({ [name]: value } as { [key in Name]: string }) : {};
+}
+
+function idOf(body: unknown): string | number | undefined {
+  const id = isJsonObject(body) ? body.id : undefined;
+  return typeof id === 'string' || typeof id === 'number' ? id : undefined;
+}

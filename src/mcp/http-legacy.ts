@@ -1,0 +1,106 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isJSONRPCErrorResponse, isJSONRPCRequest, type JSONRPCMessage } from '@modelcontextprotocol/server';
+import { Refusal, RPC_CODE } from './http-refusal.ts';
+import { SESSION_REVISIONS } from './session-server.ts';
+import type { HttpSession, Sessions } from './sessions.ts';
+
+/** `Mcp-Session-Id` as Node.js spells headers. */
+const SESSION_ID_HEADER = 'mcp-session-id';
+/** Revisions whose clients may send several messages in one body. */
+const BATCH_REVISIONS: ReadonlySet<string> = new Set(['2025-03-26', '2024-11-05']);
+
+/** Opens a session with `initialize`. A handshake that fails, or that nobody waits for, leaves none behind. */
+export function postInitialize(
+  request: IncomingMessage,
+  response: ServerResponse,
+  message: JSONRPCMessage,
+  sessions: Sessions,
+  caller: string,
+): void {
+  if (request.headers[SESSION_ID_HEADER] !== undefined) {
+    const hint = 'This session is initialized already: send initialize without Mcp-Session-Id to open another';
+    throw new Refusal(400, RPC_CODE.invalidRequest, hint, { id: isJSONRPCRequest(message) ? message.id : undefined });
+  }
+  const { session, transport } = sessions.open('legacy', caller);
+  response.once('close', () => {
+    if (!session.isInitialized) void session.close();
+  });
+  const headers = { [SESSION_ID_HEADER]: session.id };
+  transport.receive(response, {
+    messages: [message],
+    isBatch: false,
+    headOf: (reply) => (isJSONRPCErrorResponse(reply) ? {} : { headers }),
+  });
+}
+
+/** Takes what a client sends within its session. */
+export function postInSession(
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: JSONRPCMessage | readonly JSONRPCMessage[],
+  sessions: Sessions,
+  caller: string,
+): void {
+  const { session, transport } = sessionOf(request, sessions, caller);
+  const isBatch = Array.isArray(body);
+  const messages: readonly JSONRPCMessage[] = isBatch ? body : [body];
+  if (isBatch && !BATCH_REVISIONS.has(session.protocol)) {
+    const hint = `JSON-RPC batches are not part of MCP ${session.protocol}, which this session speaks`;
+    throw new Refusal(400, RPC_CODE.invalidRequest, hint);
+  }
+  assertFreshIds(messages, transport);
+  transport.receive(response, { messages, isBatch, headOf: () => ({ headers: { [SESSION_ID_HEADER]: session.id } }) });
+}
+
+/** The stream for messages of the server that belong to no request. */
+export function openSessionStream(
+  request: IncomingMessage,
+  response: ServerResponse,
+  sessions: Sessions,
+  caller: string,
+): void {
+  const { session, transport } = sessionOf(request, sessions, caller);
+  transport.openStream(response, { [SESSION_ID_HEADER]: session.id });
+}
+
+export async function deleteSession(
+  request: IncomingMessage,
+  response: ServerResponse,
+  sessions: Sessions,
+  caller: string,
+): Promise<void> {
+  const { session } = sessionOf(request, sessions, caller);
+  await session.close();
+  response.writeHead(204).end();
+}
+
+/** @throws Refusal 400 without a session or with a revision that is unknown, 404 for a session that is. */
+function sessionOf(request: IncomingMessage, sessions: Sessions, caller: string): HttpSession {
+  const version = request.headers['mcp-protocol-version'];
+  if (version !== undefined && !SESSION_REVISIONS.some((revision) => revision === version)) {
+    const hint = `MCP-Protocol-Version ${JSON.stringify(version)} is not supported: ${SESSION_REVISIONS.join(', ')}`;
+    throw new Refusal(400, RPC_CODE.refused, hint);
+  }
+  const id = request.headers[SESSION_ID_HEADER];
+  if (typeof id !== 'string' || id === '') {
+    throw new Refusal(400, RPC_CODE.refused, 'Mcp-Session-Id is missing: open a session with initialize first');
+  }
+  const found = sessions.find(id, 'legacy', caller);
+  if (found === undefined) throw new Refusal(404, RPC_CODE.sessionNotFound, 'Session not found: initialize again');
+  return found;
+}
+
+function assertFreshIds(messages: readonly JSONRPCMessage[], transport: HttpSession['transport']): void {
+  const seen = new Set<string | number>();
+  for (const message of messages) {
+    if (!isJSONRPCRequest(message)) continue;
+    if (message.method === 'initialize') {
+      throw new Refusal(400, RPC_CODE.invalidRequest, 'initialize cannot be part of a batch', { id: message.id });
+    }
+    if (seen.has(message.id) || transport.hasPending(message.id)) {
+      const hint = `The id ${JSON.stringify(message.id)} is that of a request which is still running in this session`;
+      throw new Refusal(400, RPC_CODE.invalidRequest, hint, { id: message.id });
+    }
+    seen.add(message.id);
+  }
+}

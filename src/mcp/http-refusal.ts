@@ -1,0 +1,46 @@
+import type { ServerResponse } from 'node:http';
+
+/** Codes of JSON-RPC and MCP that this transport answers with. The range from -32000 is the implementation's. */
+export const RPC_CODE = {
+  parseError: -32_700,
+  invalidRequest: -32_600,
+  invalidParams: -32_602,
+  methodNotFound: -32_601,
+  internalError: -32_603,
+  refused: -32_000,
+  sessionNotFound: -32_001,
+  headerMismatch: -32_020,
+  missingCapability: -32_021,
+  unsupportedVersion: -32_022,
+} as const;
+
+export interface RefusalOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Of the request that is refused, where it is known. */
+  readonly id?: string | number | undefined;
+  readonly data?: unknown;
+}
+
+/** A request that is refused before any session sees it: an HTTP status, and a JSON-RPC error as the body. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly status: number;
+  readonly code: number;
+  readonly options: RefusalOptions;
+
+  constructor(status: number, code: number, message: string, options: RefusalOptions = {}) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.options = options;
+  }
+}
+
+/** Answers with a refusal, unless an answer has begun. */
+export function sendRefusal(response: ServerResponse, refusal: Refusal): void {
+  if (response.headersSent || response.destroyed) return;
+  const { headers = {}, id = null, data } = refusal.options;
+  const error = { code: refusal.code, message: refusal.message, ...(data === undefined ? {} : { data }) };
+  response.writeHead(refusal.status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify({ jsonrpc: '2.0', id, error }));
+}

@@ -1,0 +1,166 @@
+import type { ServerResponse } from 'node:http';
+import {
+  isJSONRPCErrorResponse,
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  isJSONRPCResultResponse,
+  type JSONRPCMessage,
+  type MessageExtraInfo,
+  type Transport,
+  type TransportSendOptions,
+} from '@modelcontextprotocol/server';
+import { EventStream } from './event-stream.ts';
+import { type HeadOf, HttpExchange } from './http-exchange.ts';
+import { Refusal, RPC_CODE } from './http-refusal.ts';
+
+type RequestId = string | number;
+
+/** A request that is not answered yet, under the private id that the SDK knows it by. */
+interface Pending {
+  readonly clientId: RequestId;
+  readonly exchange: HttpExchange;
+}
+
+export interface ReceiveOptions {
+  readonly messages: readonly JSONRPCMessage[];
+  readonly isBatch: boolean;
+  readonly headOf: HeadOf;
+  readonly classification?: MessageExtraInfo['classification'];
+  /** Sees each reply before it is sent. */
+  readonly onReply?: (reply: JSONRPCMessage) => void;
+}
+
+/**
+ * The server's end of one session over Streamable HTTP. Every request gets an id of its own before the SDK sees it: two
+ * callers that use the same one would otherwise be taken for each other.
+ */
+export class HttpTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
+  sessionId?: string;
+
+  readonly #pending = new Map<RequestId, Pending>();
+  readonly #onReply = new Map<RequestId, (reply: JSONRPCMessage) => void>();
+  readonly #now: () => number;
+  #lastActiveAt: number;
+  #nextId = 1;
+  #stream: EventStream | undefined;
+  #isClosed = false;
+
+  constructor(sessionId: string, now: () => number) {
+    this.sessionId = sessionId;
+    this.#now = now;
+    this.#lastActiveAt = now();
+  }
+
+  /** When a request or a stream last began or ended, on the clock that was passed in. */
+  get lastActiveAt(): number {
+    return this.#lastActiveAt;
+  }
+
+  async start(): Promise<void> {}
+
+  /** True while a request or a stream of the client is open. */
+  get isBusy(): boolean {
+    return this.#pending.size > 0 || this.#stream?.isOpen === true;
+  }
+
+  hasPending(clientId: RequestId): boolean {
+    return [...this.#pending.values()].some((pending) => pending.clientId === clientId);
+  }
+
+  /** Takes the messages of one POST and answers on `response`: at once with 202 where none is a request. */
+  receive(response: ServerResponse, options: ReceiveOptions): void {
+    const { messages, isBatch, headOf, classification } = options;
+    this.#touch();
+    const ids = messages.filter(isJSONRPCRequest).map(({ id }) => id);
+    const exchange = new HttpExchange(response, { ids, isBatch, headOf });
+    const privateIds: RequestId[] = [];
+    const deliverable = messages.map((message) => {
+      if (!isJSONRPCRequest(message)) return this.#withPrivateTarget(message);
+      const id = this.#nextId++;
+      privateIds.push(id);
+      this.#pending.set(id, { clientId: message.id, exchange });
+      if (options.onReply !== undefined) this.#onReply.set(id, options.onReply);
+      return { ...message, id };
+    });
+    if (ids.length === 0) response.writeHead(202, headOf(undefined).headers).end();
+    // The client went away: what it asked for is of no use to anybody any more.
+    else response.once('close', () => this.#cancel(privateIds, 'The client has disconnected'));
+    const extra = classification === undefined ? undefined : { classification };
+    for (const message of deliverable) if (message !== undefined) this.onmessage?.(message, extra);
+  }
+
+  /** Makes `response` the stream for messages that belong to no request. A newer one takes over from an older one. */
+  openStream(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
+    this.#stream?.end();
+    this.#stream = new EventStream(response, headers);
+    this.#touch();
+    response.once('close', () => this.#touch());
+  }
+
+  async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    if (this.#isClosed) throw new Error('The session is closed');
+    if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) return this.#reply(message);
+    const related = options?.relatedRequestId;
+    const pending = related === undefined ? undefined : this.#pending.get(related);
+    if (pending !== undefined) return pending.exchange.send(message);
+    // What belongs to a request that is over goes nowhere: never progress after the reply.
+    if (related === undefined && this.#stream?.isOpen === true) return this.#stream.send(message);
+    // A notification that nobody listens for is dropped; a request would wait for ever.
+    if (isJSONRPCRequest(message)) throw new Error('The client has no open request or stream to be asked on');
+  }
+
+  /** Ends open streams, and unanswered requests with an error. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#stream?.end();
+    for (const { clientId, exchange } of this.#pending.values()) {
+      exchange.abandon(new Refusal(404, RPC_CODE.sessionNotFound, 'The session has ended', { id: clientId }));
+    }
+    this.#pending.clear();
+    this.onclose?.();
+  }
+
+  async #reply(reply: JSONRPCMessage & { readonly id?: RequestId | undefined }): Promise<void> {
+    const id = reply.id;
+    const pending = id === undefined ? undefined : this.#pending.get(id);
+    if (id === undefined || pending === undefined) return;
+    const onReply = this.#onReply.get(id);
+    this.#forget(id);
+    onReply?.(reply);
+    await pending.exchange.reply({ ...reply, id: pending.clientId });
+  }
+
+  /** Cancels requests as the client would; they get no reply. */
+  #cancel(privateIds: readonly RequestId[], reason: string): void {
+    for (const requestId of privateIds) {
+      if (!this.#pending.has(requestId)) continue;
+      this.#forget(requestId);
+      this.onmessage?.({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } });
+    }
+  }
+
+  /** A client cancels by its own id: the SDK knows another. Undefined where there is nothing to cancel. */
+  #withPrivateTarget(message: JSONRPCMessage): JSONRPCMessage | undefined {
+    if (!isJSONRPCNotification(message) || message.method !== 'notifications/cancelled') return message;
+    const found = [...this.#pending].find(([, { clientId }]) => clientId === message.params?.requestId);
+    if (found === undefined) return undefined;
+    const [requestId, { exchange }] = found;
+    this.#forget(requestId);
+    exchange.skip();
+    return { ...message, params: { ...message.params, requestId } };
+  }
+
+  #touch(): void {
+    this.#lastActiveAt = this.#now();
+  }
+
+  #forget(id: RequestId): void {
+    this.#touch();
+    this.#pending.delete(id);
+    this.#onReply.delete(id);
+  }
+}

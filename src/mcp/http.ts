@@ -1,0 +1,133 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { inspect } from 'node:util';
+import { ApiError } from '../contract/errors.ts';
+import { DEFAULT_PORTS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
+import type { EnvironmentSource } from '../environment/environment-source.ts';
+import { listen } from '../http/listen.ts';
+import { createOriginGuard, parseAllowedHosts } from '../http/origin-guard.ts';
+import { createRequestId, REQUEST_ID_HEADER } from '../http/request-id.ts';
+import { type Report, reportToStderr } from './cleanup.ts';
+import { EnvironmentHost } from './environment-host.ts';
+import { takeHarnessKey } from './harness-key.ts';
+import { answerPreflight, assertMayBind, authenticate } from './http-checks.ts';
+import { serveEndpoint } from './http-endpoint.ts';
+import { Refusal, RPC_CODE, sendRefusal } from './http-refusal.ts';
+import { Sessions } from './sessions.ts';
+import { onSigterm } from './sigterm.ts';
+
+export interface HttpOptions {
+  /** Default 127.0.0.1. Elsewhere than on loopback a bearer token is needed. */
+  readonly host?: string | undefined;
+  /** Default 8765; 0 for any free one. */
+  readonly port?: number | undefined;
+  /** Default `/mcp`. */
+  readonly path?: string | undefined;
+  /** Asked of every request where it is set. It says nothing of the audience. */
+  readonly bearerToken?: string | undefined;
+  readonly harnessKey?: string | undefined;
+  /** Names beside those of loopback, and of `PROCTOR_ALLOWED_HOSTS`, that Host and Origin may have. */
+  readonly allowedHosts?: readonly string[] | undefined;
+  /** Default 1,000. */
+  readonly maxSessions?: number | undefined;
+  /** Milliseconds; default 30 minutes. */
+  readonly idleTimeoutMs?: number | undefined;
+  /** Default 4 MiB. */
+  readonly maxBodyBytes?: number | undefined;
+  readonly report?: Report | undefined;
+  /** Milliseconds; passed in by tests. */
+  readonly now?: (() => number) | undefined;
+}
+
+const DEFAULTS = { maxSessions: 1_000, idleTimeoutMs: 30 * 60_000, maxBodyBytes: 4 * 1024 * 1024 } as const;
+
+/**
+ * Serves an environment over Streamable HTTP, a session for each client. SIGTERM runs the shutdown hooks.
+ *
+ * @throws TypeError for what is not an environment; Error for a bad key, an address that cannot be bound, or one that is
+ *   open to other machines without a bearer token.
+ */
+export async function serveOverHttp(
+  environment: EnvironmentSource,
+  options: HttpOptions = {},
+): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const { host: address = '127.0.0.1', port = DEFAULT_PORTS.environment, path = '/mcp', bearerToken } = options;
+  assertMayBind(address, bearerToken);
+  const report = options.report ?? reportToStderr;
+  const authority = { harnessKey: takeHarnessKey(options.harnessKey), isPeerTrusted: false };
+  const host = new EnvironmentHost(environment, { authority, report });
+  const { maxSessions = DEFAULTS.maxSessions, idleTimeoutMs = DEFAULTS.idleTimeoutMs, now = Date.now } = options;
+  const sessions = new Sessions(host, { maxSessions, idleTimeoutMs, now });
+  const { maxBodyBytes = DEFAULTS.maxBodyBytes } = options;
+  const allowedHosts = parseAllowedHosts(process.env.PROCTOR_ALLOWED_HOSTS);
+  const guard = createOriginGuard([...(options.allowedHosts ?? []), ...allowedHosts]);
+  let isShuttingDown = false;
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const pathname = (request.url ?? '').split('?')[0];
+    if (pathname === '/healthz') return answerHealth(request, response);
+    guard.check(request.headers);
+    if (answerPreflight(request, response)) return;
+    const caller = authenticate(request, bearerToken);
+    if (pathname !== path) {
+      throw new ApiError('unknown_url', `There is nothing at ${pathname}: MCP is served at ${path}`);
+    }
+    if (isShuttingDown) {
+      const headers = { 'retry-after': '5' };
+      throw new Refusal(503, RPC_CODE.refused, 'This server is shutting down', { headers });
+    }
+    await serveEndpoint(request, response, caller, { sessions, authority, maxBodyBytes });
+  };
+  const listener = await listen(answerWith(answer, path, report), { host: address, port });
+  const forgetSigterm = onSigterm(async (budgetMs) => {
+    isShuttingDown = true;
+    await host.shutdown(budgetMs);
+  });
+  return {
+    url: `${listener.url}${path}`,
+    async close() {
+      forgetSigterm();
+      sessions.stop();
+      isShuttingDown = true;
+      await Promise.all([host.close(SHUTDOWN_GRACE_MS.environment), listener.close()]);
+    },
+  };
+}
+
+/** Turns whatever is thrown on the way into an answer: JSON-RPC on the MCP endpoint, our own shape elsewhere. */
+function answerWith(
+  answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
+  path: string,
+  report: Report,
+): RequestListener {
+  return (request, response) => {
+    response.setHeader(REQUEST_ID_HEADER, createRequestId());
+    answer(request, response).catch((error: unknown) => {
+      if (error instanceof Refusal) sendRefusal(response, error);
+      else if (error instanceof ApiError) sendApiError(request, response, error, path);
+      // A client that went away while it sent its body is nobody's fault.
+      else if (request.errored === null && !response.destroyed) {
+        report(`A request failed: ${inspect(error)}`);
+        sendRefusal(response, new Refusal(500, RPC_CODE.internalError, 'Internal error'));
+      }
+    });
+  };
+}
+
+function sendApiError(request: IncomingMessage, response: ServerResponse, error: ApiError, path: string): void {
+  if ((request.url ?? '').split('?')[0] === path) {
+    const { headers } = error;
+    sendRefusal(response, new Refusal(error.status, RPC_CODE.refused, error.message, { headers }));
+    return;
+  }
+  response.writeHead(error.status, { 'content-type': 'application/json; charset=utf-8', ...error.headers });
+  response.end(JSON.stringify(error.toBody()));
+}
+
+function answerHealth(request: IncomingMessage, response: ServerResponse): void {
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    const headers = { allow: 'GET, HEAD' };
+    throw new ApiError('method_not_allowed', `${request.method} is not allowed on /healthz: GET`, { headers });
+  }
+  response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' });
+  response.end(JSON.stringify({ status: 'ok' }));
+}

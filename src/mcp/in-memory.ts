@@ -1,0 +1,48 @@
+import { InMemoryTransport, type Transport } from '@modelcontextprotocol/server';
+import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
+import type { EnvironmentSource } from '../environment/environment-source.ts';
+import { type Report, reportToStderr } from './cleanup.ts';
+import { EnvironmentHost } from './environment-host.ts';
+import { serveConnection } from './serve-connection.ts';
+
+export interface InMemoryOptions {
+  /** Without one, a peer that declares itself a harness is one: it is in this process. */
+  readonly harnessKey?: string;
+  /** Takes what goes wrong and reaches no client. Default: standard error. */
+  readonly report?: Report;
+}
+
+export interface InMemoryEnvironment {
+  /** The client's end, of either era. */
+  readonly clientTransport: Transport;
+  /** Ends the session: generators and close hooks, never shutdown hooks. Never rejects. */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves one session of an environment in this process. What crosses is copied as JSON, as on a wire, so that neither
+ * side holds the other's objects.
+ *
+ * @throws TypeError for what is not an environment; what the author's constructor or factory throws.
+ */
+export function openInMemory(environment: EnvironmentSource, options: InMemoryOptions = {}): InMemoryEnvironment {
+  const report = options.report ?? reportToStderr;
+  const authority = { harnessKey: options.harnessKey, isPeerTrusted: true };
+  const host = new EnvironmentHost(environment, { authority, report });
+  const [clientTransport, serverTransport] = InMemoryTransport.createLinkedPair();
+  copyMessages(clientTransport);
+  copyMessages(serverTransport);
+  const connection = serveConnection(host, serverTransport);
+  return {
+    clientTransport,
+    async close() {
+      await connection.close();
+      await host.close(SHUTDOWN_GRACE_MS.environment);
+    },
+  };
+}
+
+function copyMessages(transport: InMemoryTransport): void {
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) => send(JSON.parse(JSON.stringify(message)), options);
+}

@@ -1,0 +1,112 @@
+import { inspect } from 'node:util';
+import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcontextprotocol/server';
+import type { InitializeContext, InitializeHook, Session } from '../environment/definition.ts';
+import { abortable } from './abortable.ts';
+import { withoutHarnessKey } from './audience.ts';
+import type { Report } from './cleanup.ts';
+import { openProgress } from './request.ts';
+import { guardStdout } from './stdout-guard.ts';
+
+const DEFAULT_DISPLAY = { width: 1920, height: 1080 } as const;
+
+/**
+ * The initialize hooks of one session: run once, by the first request that asks for it, while the others wait. A failure
+ * is answered in our own words and tried again by the next that asks.
+ */
+export class Initialization {
+  readonly #hooks: readonly InitializeHook[];
+  readonly #session: Session;
+  readonly #report: Report;
+  #flight: Promise<void> | undefined;
+  #isDone = false;
+  #hasBegun = false;
+
+  constructor(hooks: readonly InitializeHook[], session: Session, report: Report) {
+    this.#hooks = hooks;
+    this.#session = session;
+    this.#report = report;
+  }
+
+  /** True once the author's code may hold something for this session. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  /** Runs inside `initialize`. @throws ProtocolError when the hook fails, and for a session that is initialized already. */
+  async initialize(mcp: ServerContext, admit: () => void): Promise<void> {
+    // Another `initialize` of the session may be running: this one is needed only if that one fails.
+    while (this.#flight !== undefined) await this.stopped();
+    if (this.#isDone) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, 'This session is initialized already');
+    admit();
+    await this.ensure(mcp);
+  }
+
+  /** Runs the hooks where they have not run, or waits for those that run. @throws ProtocolError when they fail. */
+  async ensure(mcp: ServerContext): Promise<void> {
+    if (this.#isDone) return;
+    this.#hasBegun = true;
+    this.#flight ??= this.#run(mcp).finally(() => {
+      this.#flight = undefined;
+    });
+    await abortable(this.#flight, mcp.mcpReq.signal);
+  }
+
+  /** Resolves when no hook runs, whatever became of it. */
+  async stopped(): Promise<void> {
+    await this.#flight?.catch(() => {});
+  }
+
+  /** Waits for the `initialize` that runs. @throws ProtocolError where there was none, or it failed. */
+  async settled(mcp: ServerContext): Promise<void> {
+    if (this.#isDone) return;
+    if (this.#flight !== undefined) await abortable(this.#flight, mcp.mcpReq.signal);
+    else
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidRequest,
+        'This session is not initialized: send initialize first',
+      );
+  }
+
+  async #run(mcp: ServerContext): Promise<void> {
+    if (this.#hooks.length === 0) {
+      this.#isDone = true;
+      return;
+    }
+    const meta = withoutHarnessKey(mcp.mcpReq._meta as Readonly<Record<string, unknown>> | undefined);
+    const progress = openProgress(mcp, meta);
+    const context: InitializeContext = {
+      meta: {
+        ...meta,
+        display_width: pixels(meta.display_width, DEFAULT_DISPLAY.width),
+        display_height: pixels(meta.display_height, DEFAULT_DISPLAY.height),
+      },
+      session: this.#session,
+      progress: progress.report,
+      signal: mcp.mcpReq.signal,
+    };
+    const guard = guardStdout();
+    try {
+      for (const hook of this.#hooks) await hook(context);
+      this.#isDone = true;
+    } catch (error) {
+      this.#report(`The initialize hook failed: ${inspect(error)}`);
+      throw new ProtocolError(
+        ProtocolErrorCode.InternalError,
+        'The environment could not be initialized. Its log says why; initialize again to retry.',
+      );
+    } finally {
+      guard.release();
+      progress.stop();
+      // As for every request: what is sent together with the reply would be lost on the SDK's client.
+      if (progress.hasSent) await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+}
+
+function pixels(given: unknown, fallback: number): number {
+  return typeof given === 'number' && Number.isFinite(given) && given > 0 ? given : fallback;
+}

@@ -1,0 +1,47 @@
+import { extname, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { messageOf } from '../contract/errors.ts';
+
+const TYPESCRIPT = new Set(['.ts', '.mts', '.cts', '.tsx']);
+
+/**
+ * Loads an environment module: JavaScript as it is, TypeScript through tsx, without the settings of the project around
+ * it, whose `experimentalDecorators` would call our decorators in another way.
+ *
+ * @returns its default export.
+ * @throws Error of one line: the file, the line and the column where that is known, and what is wrong there.
+ */
+export async function loadEnvironmentModule(path: string): Promise<unknown> {
+  const file = resolve(path);
+  try {
+    if (TYPESCRIPT.has(extname(file))) {
+      const { register } = await import('tsx/esm/api');
+      register({ tsconfig: false });
+    }
+    const module: { readonly default?: unknown } = await import(pathToFileURL(file).href);
+    return module.default;
+  } catch (cause) {
+    throw new Error(describeLoadFailure(file, cause), { cause });
+  }
+}
+
+/** esbuild has the place in its message, Node.js puts that of a syntax error before it, other errors have a stack. */
+function describeLoadFailure(file: string, cause: unknown): string {
+  const message = messageOf(cause);
+  const transform = /^(.+?:\d+:\d+): ERROR: (.+)$/m.exec(message);
+  if (transform !== null) return `${transform[1]}: ${transform[2]}`;
+  const stack = cause instanceof Error ? (cause.stack ?? '') : '';
+  const line = firstLine(message);
+  const syntax = /^(?:file:\/\/)?(\/.+?):(\d+)\n.*\n( *)\^/.exec(stack);
+  if (syntax !== null) return `${syntax[1]}:${syntax[2]}:${(syntax[3] ?? '').length + 1}: ${line}`;
+  const frame = new RegExp(`${toPattern(file)}:(\\d+:\\d+)`).exec(stack);
+  return frame === null ? `${file}: ${line}` : `${file}:${frame[1]}: ${line}`;
+}
+
+function firstLine(text: string): string {
+  return text.split('\n')[0] ?? '';
+}
+
+function toPattern(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}

@@ -1,0 +1,64 @@
+import { realpathSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { messageOf } from '../contract/errors.ts';
+import { PROCESS_VARIABLES } from '../contract/names.ts';
+import type { EnvironmentSource } from '../environment/environment-source.ts';
+import { type HttpOptions, serveOverHttp } from './http.ts';
+import { serveOverStdio } from './stdio.ts';
+
+export interface ServeOptions extends HttpOptions {
+  /** Default `stdio`, which uses `harnessKey` alone of the other options. */
+  readonly transport?: 'stdio' | 'http' | undefined;
+}
+
+export interface ServerHandle {
+  /** Where it is served, over HTTP. */
+  readonly url?: string;
+  /** Stops serving: sessions end with their close hooks, shutdown hooks do not run. Never rejects. */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves an environment until the handle is closed, or SIGTERM. Over stdio the end of standard input ends the process.
+ *
+ * @throws TypeError for what is not an environment, or a transport that does not exist; Error for what cannot be bound,
+ *   for a bad key, and for an address that is open to other machines without a bearer token.
+ */
+export async function serve(environment: EnvironmentSource, options: ServeOptions = {}): Promise<ServerHandle> {
+  const { transport = 'stdio' } = options;
+  if (transport === 'http') return serveOverHttp(environment, options);
+  if (transport === 'stdio') return serveOverStdio(environment, options);
+  throw new TypeError(`There is no transport ${JSON.stringify(transport)}: use "stdio" or "http"`);
+}
+
+/**
+ * Serves the environment when its file is the program (`node environment.js`), as `PROCTOR_TRANSPORT` and `PROCTOR_PORT`
+ * say or over stdio; does nothing when the file is imported. What fails at start ends the process with 1.
+ */
+export function serveMain(meta: { readonly url: string }, environment: EnvironmentSource): void {
+  if (!isProgram(meta.url)) return;
+  const start = async () => serve(environment, optionsOf(process.env));
+  start().catch((error: unknown) => {
+    process.stderr.write(`${messageOf(error)}\n`);
+    process.exit(1);
+  });
+}
+
+function isProgram(url: string): boolean {
+  const [, program] = process.argv;
+  if (program === undefined) return false;
+  try {
+    return realpathSync(program) === realpathSync(fileURLToPath(url));
+  } catch {
+    return false;
+  }
+}
+
+function optionsOf(variables: NodeJS.ProcessEnv): ServeOptions {
+  const transport = variables[PROCESS_VARIABLES.transport] as ServeOptions['transport'];
+  const port = variables[PROCESS_VARIABLES.port];
+  if (port !== undefined && !/^\d{1,5}$/.test(port)) {
+    throw new Error(`${PROCESS_VARIABLES.port} has to be a port number, got ${JSON.stringify(port)}`);
+  }
+  return { transport, ...(port === undefined ? {} : { port: Number(port) }) };
+}

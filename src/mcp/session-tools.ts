@@ -1,0 +1,51 @@
+import type { CallToolResult, Tool } from '@modelcontextprotocol/server';
+import type { Audience, EnvironmentDefinition, ToolDefinition } from '../environment/definition.ts';
+import { isVisible } from './audience.ts';
+import { callTool } from './call-tool.ts';
+import { dispatch, dispatcherDescription, dispatcherSchema, type SessionHub } from './dispatcher.ts';
+import type { EnvironmentRequest } from './request.ts';
+
+/** A tool of a session: one of the author's, or the dispatcher of a hub. */
+export interface SessionTool {
+  readonly audience: Audience;
+  readonly entry: Tool;
+  call(args: unknown, request: EnvironmentRequest): Promise<CallToolResult>;
+}
+
+export function sessionTools(
+  definition: EnvironmentDefinition,
+  hubs: ReadonlyMap<string, SessionHub>,
+): ReadonlyMap<string, SessionTool> {
+  const tools = new Map<string, SessionTool>();
+  for (const tool of definition.tools.values()) tools.set(tool.name, toSessionTool(tool));
+  for (const hub of hubs.values()) tools.set(hub.name, toDispatcher(hub));
+  return tools;
+}
+
+export function listTools(tools: ReadonlyMap<string, SessionTool>, audience: Audience): Tool[] {
+  return [...tools.values()].filter((tool) => isVisible(tool, audience)).map(({ entry }) => entry);
+}
+
+function toSessionTool(tool: ToolDefinition): SessionTool {
+  const { name, title, description, annotations, input, output } = tool;
+  return {
+    audience: 'agent',
+    entry: {
+      name,
+      ...(title === undefined ? {} : { title }),
+      ...(description === undefined ? {} : { description }),
+      inputSchema: input.jsonSchema as Tool['inputSchema'],
+      ...(output === undefined ? {} : { outputSchema: output.jsonSchema as Tool['inputSchema'] }),
+      ...(annotations === undefined ? {} : { annotations }),
+    },
+    call: (args, request) => callTool(tool, args, request),
+  };
+}
+
+function toDispatcher(hub: SessionHub): SessionTool {
+  return {
+    audience: hub.audience,
+    entry: { name: hub.name, description: dispatcherDescription(hub), inputSchema: dispatcherSchema(hub) },
+    call: (args, request) => dispatch(hub, args, request),
+  };
+}

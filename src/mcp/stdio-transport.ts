@@ -1,0 +1,130 @@
+import type { Readable, Writable } from 'node:stream';
+import {
+  isJSONRPCErrorResponse,
+  isJSONRPCRequest,
+  isJSONRPCResultResponse,
+  type JSONRPCMessage,
+  type MessageExtraInfo,
+  ProtocolErrorCode,
+  parseJSONRPCMessage,
+  serializeMessage,
+  type Transport,
+} from '@modelcontextprotocol/server';
+import { isTooDeep, MAX_JSON_DEPTH } from './json-depth.ts';
+
+/** Characters of one message. */
+const MAX_MESSAGE_LENGTH = 64 * 1024 * 1024;
+/** How long requests that came before the end of the input may still be answered: `printf … | node environment.js`. */
+const DRAIN_MS = 1_000;
+
+type RequestId = string | number;
+
+/**
+ * MCP over a pair of streams, a message a line. The end of the input closes it, once what has been asked before is
+ * answered or the time for that is over.
+ */
+export class StdioTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
+
+  readonly #input: Readable;
+  readonly #output: Writable;
+  readonly #unanswered = new Set<RequestId>();
+  #rest = '';
+  #isClosed = false;
+  #draining: NodeJS.Timeout | undefined;
+
+  constructor(input: Readable, output: Writable) {
+    this.#input = input;
+    this.#output = output;
+  }
+
+  async start(): Promise<void> {
+    this.#input.setEncoding('utf8');
+    this.#input.on('data', this.#read);
+    this.#input.once('end', this.#drain);
+    this.#input.once('close', this.#drain);
+    this.#input.once('error', this.#fail);
+    this.#output.once('error', this.#fail);
+    if (this.#input.readableEnded || this.#input.destroyed) setImmediate(this.#drain);
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (this.#isClosed) throw new Error('The connection is closed');
+    const answer = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message) ? message.id : undefined;
+    await new Promise<void>((resolve, reject) => {
+      this.#output.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()));
+    });
+    if (answer !== undefined) this.#settle(answer);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#draining);
+    this.#input.off('data', this.#read);
+    this.#input.off('end', this.#drain);
+    this.#input.off('close', this.#drain);
+    this.#input.pause();
+    // An output that breaks from here on is nobody's loss, and must not end the process.
+    this.#output.on('error', () => {});
+    this.onclose?.();
+  }
+
+  readonly #read = (chunk: string): void => {
+    const lines = (this.#rest + chunk).split('\n');
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) if (line.trim() !== '') this.#receive(line);
+    if (this.#rest.length > MAX_MESSAGE_LENGTH) this.#fail(new Error('A message of more than 64 MiB'));
+  };
+
+  #receive(line: string): void {
+    const message = parse(line);
+    if (typeof message === 'string') {
+      const code = message === 'Parse error' ? ProtocolErrorCode.ParseError : ProtocolErrorCode.InvalidRequest;
+      // The id is unknown: the specification of JSON-RPC has null for it, which the SDK's types leave out.
+      const refusal = { jsonrpc: '2.0', id: null, error: { code, message } } as unknown as JSONRPCMessage;
+      this.send(refusal).catch(() => {});
+      return;
+    }
+    if (isJSONRPCRequest(message)) this.#unanswered.add(message.id);
+    // A cancelled request is not answered.
+    else if ('method' in message && message.method === 'notifications/cancelled') {
+      this.#settle(message.params?.requestId as RequestId);
+    }
+    this.onmessage?.(message);
+  }
+
+  #settle(id: RequestId): void {
+    this.#unanswered.delete(id);
+    if (this.#draining !== undefined && this.#unanswered.size === 0) void this.close();
+  }
+
+  readonly #drain = (): void => {
+    if (this.#isClosed || this.#draining !== undefined) return;
+    if (this.#unanswered.size === 0) void this.close();
+    else this.#draining = setTimeout(() => void this.close(), DRAIN_MS);
+  };
+
+  readonly #fail = (error: Error): void => {
+    this.onerror?.(error);
+    void this.close();
+  };
+}
+
+/** The message of a line, or what is wrong with it. */
+function parse(line: string): JSONRPCMessage | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return 'Parse error';
+  }
+  if (isTooDeep(value)) return `Invalid request: nested more than ${MAX_JSON_DEPTH} deep`;
+  try {
+    return parseJSONRPCMessage(value);
+  } catch {
+    return 'Invalid request: not a JSON-RPC message';
+  }
+}

@@ -1,0 +1,105 @@
+import childProcess, { ChildProcess } from 'node:child_process';
+import { syncBuiltinESMExports } from 'node:module';
+import { Writable } from 'node:stream';
+
+export interface StdoutGuard {
+  /** The real standard output. */
+  readonly stdout: Writable;
+  /** Lets go; the last one to do so puts everything back. */
+  release(): void;
+}
+
+/**
+ * Redirects standard output to standard error: `console`, `process.stdout`, and the standard output that
+ * `child_process` gives a child by default or by `inherit`. A child that is given a descriptor on purpose is not caught.
+ * Such a child does not inherit standard input either, which is the protocol's where this matters.
+ */
+export function guardStdout(): StdoutGuard {
+  if (holders === 0) restore = redirect();
+  holders += 1;
+  let isHeld = true;
+  return {
+    stdout: realStdout(),
+    release() {
+      if (!isHeld) return;
+      isHeld = false;
+      holders -= 1;
+      if (holders > 0) return;
+      restore();
+      restore = () => {};
+    },
+  };
+}
+
+// The one thing here that belongs to the process and not to a session: there is one standard output.
+let holders = 0;
+let restore = () => {};
+let writeForReal = process.stdout.write;
+
+function redirect(): () => void {
+  const { stdout } = process;
+  const originalWrite = stdout.write;
+  writeForReal = originalWrite.bind(stdout) as typeof originalWrite;
+  stdout.write = process.stderr.write.bind(process.stderr) as typeof originalWrite;
+  const restoreChildren = redirectChildren();
+  return () => {
+    stdout.write = originalWrite;
+    restoreChildren();
+  };
+}
+
+function realStdout(): Writable {
+  const write = writeForReal;
+  return new Writable({
+    decodeStrings: false,
+    write: (chunk, encoding, callback) => {
+      write(chunk, encoding, callback);
+    },
+  });
+}
+
+/** `spawn`, `exec`, `execFile` and `fork` come down to one method, which the types do not show; the rest are functions. */
+function redirectChildren(): () => void {
+  const prototype = ChildProcess.prototype as unknown as { spawn(options: Record<string, unknown>): unknown };
+  const { spawn } = prototype;
+  const { spawnSync, execSync, execFileSync } = childProcess;
+  prototype.spawn = function (this: unknown, options) {
+    return spawn.call(this, withoutStdout(options));
+  };
+  Object.assign(childProcess, {
+    spawnSync: withRedirectedOptions(spawnSync),
+    execSync: withRedirectedOptions(execSync),
+    execFileSync: withRedirectedOptions(execFileSync),
+  });
+  syncBuiltinESMExports();
+  return () => {
+    prototype.spawn = spawn;
+    Object.assign(childProcess, { spawnSync, execSync, execFileSync });
+    syncBuiltinESMExports();
+  };
+}
+
+function withRedirectedOptions(start: (...args: never[]) => unknown): unknown {
+  return (...args: unknown[]) => {
+    const redirected = args.map((arg, index) => (index > 0 && isOptions(arg) ? withoutStdout(arg) : arg));
+    return start(...(redirected as never[]));
+  };
+}
+
+function isOptions(arg: unknown): arg is Record<string, unknown> {
+  return typeof arg === 'object' && arg !== null && !Array.isArray(arg);
+}
+
+function withoutStdout(options: Record<string, unknown>): Record<string, unknown> {
+  const { stdio } = options;
+  if (stdio === 'inherit') return { ...options, stdio: ['ignore', 2, 2] };
+  if (!Array.isArray(stdio)) return options;
+  return { ...options, stdio: stdio.map(redirected) };
+}
+
+function redirected(target: unknown, descriptor: number): unknown {
+  if (target === 1 || target === process.stdout) return 2;
+  if (target === 0 || target === process.stdin) return 'ignore';
+  if (target !== 'inherit') return target;
+  return descriptor === 0 ? 'ignore' : descriptor === 1 ? 2 : target;
+}

@@ -1,0 +1,114 @@
+import { ApiError, BoundaryError } from '../contract/errors.ts';
+import type { ModelList } from '../contract/run.ts';
+import type { ChatModel, ReferenceContext } from './chat-model.ts';
+import { createGatewayModel } from './gateway.ts';
+import { createGatewayClient, type Fetch, type GatewayClient } from './gateway-client.ts';
+import { createModelList, type ListedGateway } from './model-list.ts';
+import { checkReferenceModel, createReferenceModel, isReferenceModel } from './reference-models.ts';
+import type { RetryTiming } from './retries.ts';
+
+const OPENAI_URL = 'https://api.openai.com/v1';
+
+export interface ModelConfig {
+  /** OpenAI's base URL form, with its `/v1`. */
+  readonly gatewayUrl?: string | undefined;
+  readonly gatewayApiKey?: string | undefined;
+  /** In place of an address: any client with `chat.completions.create`. */
+  readonly client?: GatewayClient | undefined;
+  /** Tried before the gateway above, in order; `*` in a pattern stands for any run of characters. */
+  readonly gateways?: readonly {
+    readonly pattern: string;
+    readonly baseUrl: string;
+    readonly apiKey?: string | undefined;
+  }[];
+  readonly fetch?: Fetch | undefined;
+  /** How long a gateway may send nothing, in milliseconds. Default 290,000. */
+  readonly idleTimeoutMs?: number | undefined;
+  readonly timing?: RetryTiming | undefined;
+}
+
+export interface Models {
+  /** A model for one session. @throws BoundaryError boundary `model`, code `model_not_found`, as `check` does. */
+  create(name: string, context: ReferenceContext): ChatModel;
+  /** @throws ApiError model_not_found for an unknown `proctor/` name, and for any other where no gateway would have it. */
+  check(name: string): void;
+  /** What the gateways list, kept for a minute, and the reference models. A gateway that does not answer has none. */
+  list(signal: AbortSignal): Promise<ModelList>;
+}
+
+/** @throws Error for a gateway whose URL is none. Holds nothing open. */
+export function createModels(config: ModelConfig): Models {
+  const gateways = toGateways(config);
+  const check = (name: string) => {
+    if (isReferenceModel(name)) return checkReferenceModel(name);
+    if (gateways.some((gateway) => gateway.matches(name))) return;
+    const message = `No gateway is configured for model ${JSON.stringify(name)}: set PROCTOR_GATEWAY_URL (and PROCTOR_GATEWAY_API_KEY), or use a reference model such as proctor/oracle`;
+    throw new ApiError('model_not_found', message, { param: 'model' });
+  };
+  return {
+    check,
+    create: (name, context) => {
+      try {
+        check(name);
+      } catch (thrown) {
+        if (!(thrown instanceof ApiError)) throw thrown;
+        throw new BoundaryError('model', thrown.code, thrown.message, { cause: thrown });
+      }
+      if (isReferenceModel(name)) return createReferenceModel(name, context);
+      const gateway = gateways.find((candidate) => candidate.matches(name));
+      if (gateway === undefined) throw new TypeError(`No gateway for ${name}`);
+      return createGatewayModel(name, {
+        client: gateway.client,
+        keys: gateway.keys,
+        idleTimeoutMs: config.idleTimeoutMs,
+        timing: config.timing,
+      });
+    },
+    list: createModelList(gateways, config.timing?.now),
+  };
+}
+
+/** Reads `PROCTOR_GATEWAY_URL` and `PROCTOR_GATEWAY_API_KEY`, and OpenAI's own variables where those are not set. */
+export function modelConfigFromEnvironment(env: Readonly<Record<string, string | undefined>>): ModelConfig {
+  const read = (name: string) => env[name]?.trim() || undefined;
+  const openAiKey = read('OPENAI_API_KEY');
+  const gatewayUrl = read('PROCTOR_GATEWAY_URL') ?? read('OPENAI_BASE_URL');
+  if (gatewayUrl !== undefined) return { gatewayUrl, gatewayApiKey: read('PROCTOR_GATEWAY_API_KEY') ?? openAiKey };
+  return openAiKey === undefined ? {} : { gatewayUrl: OPENAI_URL, gatewayApiKey: openAiKey };
+}
+
+interface Gateway extends ListedGateway {
+  readonly keys: readonly string[];
+}
+
+function toGateways(config: ModelConfig): readonly Gateway[] {
+  const gateways = (config.gateways ?? []).map(({ pattern, baseUrl, apiKey }) => {
+    const expression = toExpression(pattern);
+    return toGateway(baseUrl, apiKey, config.fetch, (name) => expression.test(name));
+  });
+  const matches = () => true;
+  if (config.client !== undefined) return [...gateways, { client: config.client, keys: [], matches }];
+  if (config.gatewayUrl === undefined) return gateways;
+  return [...gateways, toGateway(config.gatewayUrl, config.gatewayApiKey, config.fetch, matches)];
+}
+
+function toGateway(
+  baseUrl: string,
+  apiKey: string | undefined,
+  fetch: Fetch | undefined,
+  matches: (name: string) => boolean,
+): Gateway {
+  const protocol = URL.canParse(baseUrl) ? new URL(baseUrl).protocol : '';
+  if (protocol !== 'http:' && protocol !== 'https:') {
+    throw new Error(
+      `The URL of a gateway (PROCTOR_GATEWAY_URL) has to be an http or https base URL such as ${OPENAI_URL}, not ${JSON.stringify(baseUrl)}`,
+    );
+  }
+  const client = createGatewayClient({ baseUrl, apiKey, fetch });
+  return { client, keys: apiKey === undefined ? [] : [apiKey], matches };
+}
+
+function toExpression(pattern: string): RegExp {
+  const parts = pattern.split('*').map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`, 's');
+}

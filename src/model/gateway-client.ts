@@ -1,0 +1,73 @@
+import { OpenAI } from 'openai';
+import { isJsonObject, type Json } from '../contract/json.ts';
+
+/** What is needed of an `openai` client, of any version or make. */
+export interface GatewayClient {
+  readonly chat: {
+    readonly completions: {
+      create(body: object, options?: object): PromiseLike<unknown>;
+    };
+  };
+  readonly models?: { list(options?: object): PromiseLike<unknown> };
+}
+
+export type Fetch = typeof globalThis.fetch;
+
+export interface GatewayAddress {
+  /** OpenAI's base URL, with its `/v1`. */
+  readonly baseUrl: string;
+  /** Undefined for a gateway without keys. */
+  readonly apiKey?: string | undefined;
+  readonly fetch?: Fetch | undefined;
+}
+
+/** The client asks for one; it is not sent. */
+const NO_KEY = 'no-key-is-configured';
+
+/** An `openai` client that takes nothing from the process's environment, retries nothing and prints nothing. */
+export function createGatewayClient(address: GatewayAddress): GatewayClient {
+  return new OpenAI({
+    baseURL: address.baseUrl,
+    apiKey: address.apiKey ?? NO_KEY,
+    ...(address.apiKey === undefined ? { defaultHeaders: { authorization: null } } : {}),
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    webhookSecret: null,
+    maxRetries: 0,
+    logLevel: 'off',
+    fetch: withReadableErrors(address.fetch ?? globalThis.fetch),
+  });
+}
+
+/** The client reads `{"error": {...}}` and drops what other gateways say: every error is brought into that form. */
+function withReadableErrors(fetch: Fetch): Fetch {
+  return async (input, init) => {
+    const response = await fetch(input, init);
+    // Below 400 are the statuses that have no body.
+    if (response.status < 400) return response;
+    const headers = new Headers(response.headers);
+    headers.delete('content-encoding');
+    headers.delete('content-length');
+    const body = JSON.stringify({ error: toErrorObject(await response.text()) });
+    return new Response(body, { status: response.status, statusText: response.statusText, headers });
+  };
+}
+
+/** OpenAI's form, Gemini's list of one, a text in place of the object, FastAPI's `detail`, or a text that is no JSON. */
+function toErrorObject(text: string): Json {
+  const body = parseJson(text);
+  const object = Array.isArray(body) ? body[0] : body;
+  if (!isJsonObject(object)) return { message: text.trim() };
+  if (isJsonObject(object.error)) return object.error;
+  const said = object.error ?? object.detail ?? object.message;
+  return { ...object, message: typeof said === 'string' ? said : JSON.stringify(said ?? object) };
+}
+
+function parseJson(text: string): Json | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,35 @@
+const MAX_TEXT_BYTES = 1_024;
+/** A shorter "key" is the dummy of a gateway without keys, and part of many words. */
+const MIN_KEY_LENGTH = 4;
+
+/** What looks like a credential, whoever it belongs to. Each has what is left of the match as its replacement. */
+const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
+  [/\b(bearer|basic)\s+[^\s"',;]{6,}/gi, '$1 [key]'],
+  [/\b((?:x-)?(?:api|goog-api|auth)[-_ ]?(?:key|token))(["']?\s*[:=]\s*["']?)[^\s"',;&]{8,}/gi, '$1$2[key]'],
+  [/([?&](?:key|token|access_token)=)[^\s&"']+/gi, '$1[key]'],
+  [/\b(?:sk|pk|rk|gsk|hf|xai|nvapi|ghp)[-_][\w*.-]{4,}/g, '[key]'],
+  [/\bAIza[\w-]{16,}/g, '[key]'],
+  [/(\/\/)[^\s/@]+@/g, '$1'],
+];
+
+/**
+ * A gateway's text as it may stand in a message: without keys (those given here, and what looks like one), without
+ * control characters, on one line, and at most 1 KiB of UTF-8.
+ */
+export function cleanGatewayText(text: string, keys: readonly string[]): string {
+  let cleaned = text;
+  for (const key of keys) if (key.length >= MIN_KEY_LENGTH) cleaned = cleaned.replaceAll(key, '[key]');
+  for (const [pattern, replacement] of CREDENTIALS) cleaned = cleaned.replace(pattern, replacement);
+  cleaned = cleaned.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim();
+  const { kept, isCut } = cutToBytes(cleaned, MAX_TEXT_BYTES - '…'.length * 3);
+  return isCut ? `${kept}…` : kept;
+}
+
+/** The start of a text that fits into `maxBytes` of UTF-8, never with half a character at its end. */
+export function cutToBytes(text: string, maxBytes: number): { readonly kept: string; readonly isCut: boolean } {
+  if (text.length * 3 <= maxBytes) return { kept: text, isCut: false };
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= maxBytes) return { kept: text, isCut: false };
+  // As a stream, the decoder keeps an unfinished character back.
+  return { kept: new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true }), isCut: true };
+}

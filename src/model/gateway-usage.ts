@@ -1,0 +1,39 @@
+import type { Usage } from '../contract/chat.ts';
+import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
+
+/** Of a model that costs nothing and counts nothing, and of a gateway that does not tell. */
+export const NO_USAGE: Usage = {
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  total_tokens: 0,
+  cached_tokens: 0,
+  reasoning_tokens: 0,
+  cost_usd: null,
+};
+
+/** A gateway's `usage` in the contract's terms. DeepSeek and Kimi put cached tokens beside, not into, the details. */
+export function toUsage(usage: Json | undefined): Usage {
+  if (!isJsonObject(usage)) return NO_USAGE;
+  const prompt = isJsonObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
+  const completion = isJsonObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {};
+  const promptTokens = firstCount(usage.prompt_tokens, usage.input_tokens);
+  const completionTokens = firstCount(usage.completion_tokens, usage.output_tokens);
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: firstCount(usage.total_tokens, promptTokens + completionTokens),
+    cached_tokens: firstCount(prompt.cached_tokens, usage.prompt_cache_hit_tokens, usage.cached_tokens),
+    reasoning_tokens: firstCount(completion.reasoning_tokens, usage.reasoning_tokens),
+    cost_usd: costOf(usage),
+  };
+}
+
+function firstCount(...values: readonly (Json | undefined)[]): number {
+  const count = values.find((value): value is number => typeof value === 'number' && value >= 0);
+  return Math.floor(count ?? 0);
+}
+
+/** OpenRouter and its like tell US dollars. */
+function costOf(usage: JsonObject): number | null {
+  return typeof usage.cost === 'number' && usage.cost >= 0 ? usage.cost : null;
+}

@@ -1,0 +1,88 @@
+import type { TranscriptMessage } from '../contract/chat.ts';
+import { BoundaryError, messageOf } from '../contract/errors.ts';
+import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
+import type { ChatModel, ModelRequest, ModelResponse, ReferenceContext, SolutionStepResult } from './chat-model.ts';
+import { answerWith, callWith } from './reference-response.ts';
+
+type SolutionPart = Awaited<ReturnType<ReferenceContext['solution']>>;
+
+/**
+ * `proctor/oracle`: plays the scenario's solution, one call in each response, then gives its answer (in every later turn
+ * again). Of a solution that is a generator it asks for the next call once the one before has its result.
+ */
+export class OracleModel implements ChatModel {
+  readonly name: string;
+  readonly #context: ReferenceContext;
+  #part: SolutionPart | undefined;
+  /** Calls of the part that have been made. */
+  #playedOfPart = 0;
+  /** Ids of all calls that have been made, to find their results. */
+  readonly #callIds: string[] = [];
+
+  constructor(name: string, context: ReferenceContext) {
+    this.name = name;
+    this.#context = context;
+  }
+
+  async respond(request: ModelRequest): Promise<ModelResponse> {
+    request.signal.throwIfAborted();
+    const part = await this.#currentPart(request);
+    const call = part.calls[this.#playedOfPart];
+    if (call === undefined) return answerWith(toAnswerText(part.answer), request.onDelta);
+    this.#playedOfPart += 1;
+    const id = `oracle_${this.#callIds.length + 1}`;
+    this.#callIds.push(id);
+    return callWith({ id, name: call.name, arguments: call.arguments, raw_arguments: null });
+  }
+
+  /** The part of the solution that is being played, or the next one where that is played and there is more. */
+  async #currentPart(request: ModelRequest): Promise<SolutionPart> {
+    const current = this.#part;
+    if (current !== undefined && (current.done || this.#playedOfPart < current.calls.length)) return current;
+    const next = await this.#ask(request);
+    if (!next.done && next.calls.length === 0) {
+      throw new BoundaryError('model', 'model_failed', `${this.name}: the solution gave neither a call nor its end`);
+    }
+    this.#part = next;
+    this.#playedOfPart = 0;
+    return next;
+  }
+
+  async #ask({ messages, signal }: ModelRequest): Promise<SolutionPart> {
+    try {
+      return await this.#context.solution(toResults(messages, this.#callIds), signal);
+    } catch (cause) {
+      signal.throwIfAborted();
+      const message = `${this.name} plays the scenario's solution and could not get one: ${messageOf(cause)}. A scenario has one if its "solution" is declared`;
+      throw new BoundaryError('model', 'model_failed', message, { cause });
+    }
+  }
+}
+
+/** The results of the oracle's own calls, in the order in which it made them. */
+function toResults(messages: readonly TranscriptMessage[], callIds: readonly string[]): SolutionStepResult[] {
+  return callIds.flatMap((id) => {
+    const message = messages.find((candidate) => candidate.role === 'tool' && candidate.tool_call_id === id);
+    if (message?.role !== 'tool') return [];
+    const structured = message.structured_content === undefined ? parseOnlyText(message) : message.structured_content;
+    return [{ content: message.content, structured_content: structured, is_error: message.is_error }];
+  });
+}
+
+/** Structured content is sent as JSON text too, so that it can be had where a transcript keeps the text alone. */
+function parseOnlyText(message: { readonly content: SolutionStepResult['content'] }): JsonObject | null {
+  const [block] = message.content;
+  if (message.content.length !== 1 || typeof block?.text !== 'string') return null;
+  try {
+    const value: Json = JSON.parse(block.text);
+    return isJsonObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A structured answer is its JSON text. */
+function toAnswerText(answer: Json): string {
+  if (answer === null) return '';
+  return typeof answer === 'string' ? answer : JSON.stringify(answer);
+}

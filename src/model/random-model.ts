@@ -1,0 +1,46 @@
+import { randomInt } from 'node:crypto';
+import type { AgentTool, ToolCall } from '../contract/chat.ts';
+import type { ChatModel, ModelRequest, ModelResponse } from './chat-model.ts';
+import { randomArguments } from './random-arguments.ts';
+import { answerWith, callWith } from './reference-response.ts';
+import { createSeededRandom, type SeededRandom } from './seeded-random.ts';
+
+/** Calls before the answer, at most. */
+const MAX_CALLS = 8;
+
+/**
+ * `proctor/random`: one valid call of a tool picked by chance in each response, and after 1 to 8 of them an answer. The
+ * same seed over the same tools gives the same calls; without one every run is another.
+ */
+export class RandomModel implements ChatModel {
+  readonly name: string;
+  readonly #random: SeededRandom;
+  readonly #maxCalls: number;
+  #made = 0;
+
+  constructor(name: string, seed: number | null) {
+    this.name = name;
+    this.#random = createSeededRandom(seed ?? randomInt(2 ** 32));
+    this.#maxCalls = this.#random.integer(1, MAX_CALLS);
+  }
+
+  async respond(request: ModelRequest): Promise<ModelResponse> {
+    request.signal.throwIfAborted();
+    const call = this.#made < this.#maxCalls ? this.#call(request.tools) : undefined;
+    // Beyond its calls it answers every further turn.
+    this.#made = call === undefined ? this.#maxCalls : this.#made + 1;
+    return call === undefined ? answerWith(`random ${this.#random.integer(0, 999)}`, request.onDelta) : callWith(call);
+  }
+
+  /** Undefined where no tool is offered, or none for which valid arguments could be found. */
+  #call(tools: readonly AgentTool[]): ToolCall | undefined {
+    const untried = [...tools];
+    while (untried.length > 0) {
+      const [tool] = untried.splice(this.#random.integer(0, untried.length - 1), 1);
+      const args = tool && randomArguments(tool.input_schema, this.#random);
+      if (tool && args)
+        return { id: `random_${this.#made + 1}`, name: tool.name, arguments: args, raw_arguments: null };
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,72 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { GatewayFailure } from './gateway-failure.ts';
+
+/** Two retries after the first try (contract section 3, "Gateway retries"). */
+const MAX_TRIES = 3;
+const FIRST_WAIT_MS = 500;
+const MAX_BACKOFF_MS = 8_000;
+const MAX_RETRY_AFTER_MS = 60_000;
+
+/** The edges of time and chance, so that tests need neither wait nor guess. */
+export interface RetryTiming {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** 0 to below 1. */
+  random(): number;
+  /** Rejects with the reason of the signal when that is aborted. */
+  sleep(milliseconds: number, signal: AbortSignal): Promise<void>;
+}
+
+export const systemTiming: RetryTiming = {
+  now: () => Date.now(),
+  random: () => Math.random(),
+  sleep: async (milliseconds, signal) => {
+    try {
+      await delay(milliseconds, undefined, { signal });
+    } catch (thrown) {
+      signal.throwIfAborted();
+      throw thrown;
+    }
+  },
+};
+
+export interface RetryOptions {
+  readonly signal: AbortSignal;
+  readonly timing: RetryTiming;
+  /** What a try threw, as a failure. */
+  toFailure(thrown: unknown): GatewayFailure;
+  /** False once a token was delivered: from then on a failure is final. */
+  mayRetry(): boolean;
+  /** What is thrown at the end. */
+  toError(failure: GatewayFailure, tries: number): Error;
+}
+
+/**
+ * Tries up to three times, waiting as the gateway asks (at most 60 s) or ever longer with some jitter.
+ *
+ * @returns the value, and how many tries failed before it.
+ * @throws what `toError` makes of the last failure, or the reason of the signal.
+ */
+export async function withRetries<T>(
+  attempt: () => Promise<T>,
+  options: RetryOptions,
+): Promise<{ readonly value: T; readonly retries: number }> {
+  for (let tries = 1; ; tries += 1) {
+    options.signal.throwIfAborted();
+    try {
+      return { value: await attempt(), retries: tries - 1 };
+    } catch (thrown) {
+      options.signal.throwIfAborted();
+      const failure = options.toFailure(thrown);
+      if (tries >= MAX_TRIES || !failure.isPassing || !options.mayRetry()) throw options.toError(failure, tries);
+      await options.timing.sleep(waitMs(failure, tries, options.timing), options.signal);
+    }
+  }
+}
+
+function waitMs(failure: GatewayFailure, tries: number, timing: RetryTiming): number {
+  const asked = failure.retryAfterMs(timing.now());
+  if (asked !== undefined) return Math.min(asked, MAX_RETRY_AFTER_MS);
+  const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** (tries - 1), MAX_BACKOFF_MS);
+  return Math.round(backoffMs * (1 - timing.random() / 4));
+}

@@ -1,0 +1,206 @@
+import type { AssistantMessage, FinishReason } from '../contract/chat.ts';
+import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
+import { toExtra } from './assistant-extra.ts';
+import type { ModelDelta, ModelResponse } from './chat-model.ts';
+import { answeredFailure, GatewayFailure } from './gateway-failure.ts';
+import { toUsage } from './gateway-usage.ts';
+import { TOKEN_FIELDS, TokenRecord } from './token-record.ts';
+import { ToolCallAssembly } from './tool-call-assembly.ts';
+
+/**
+ * Puts one response together from the chunks of a stream. A whole `chat.completion`, which some gateways send although
+ * a stream was asked for, is taken as a stream of one chunk. Of several choices the first counts.
+ */
+export class StreamAssembly {
+  readonly #onDelta: ((delta: ModelDelta) => void) | undefined;
+  readonly #calls = new ToolCallAssembly();
+  readonly #tokens = new TokenRecord();
+  readonly #messageExtra: JsonObject = {};
+  #content = '';
+  #reasoning = '';
+  #reasoningField: ReasoningField | undefined;
+  readonly #reasoningDetails: JsonObject[] = [];
+  #refusal = '';
+  #finishReason: string | undefined;
+  #usage: Json | undefined;
+
+  constructor(onDelta?: (delta: ModelDelta) => void) {
+    this.#onDelta = onDelta;
+  }
+
+  /** Whether anything that the model said has come. */
+  get hasTokens(): boolean {
+    return this.#content + this.#reasoning + this.#refusal !== '' || !this.#calls.isEmpty;
+  }
+
+  /** Whether the model has said that it is done; what may still come is the usage. */
+  get isFinished(): boolean {
+    return this.#finishReason !== undefined;
+  }
+
+  /** @throws GatewayFailure for an error in place of a chunk. */
+  add(received: unknown): void {
+    // Gemini wraps its errors in a list.
+    const chunk: unknown = Array.isArray(received) ? received[0] : received;
+    if (!isJsonObject(chunk)) return;
+    throwIfError(chunk);
+    const choice = firstChoice(chunk);
+    const message = [choice?.delta, choice?.message].find(isJsonObject);
+    this.#usage = [chunk.usage, choice?.usage].find(isJsonObject) ?? this.#usage;
+    this.#tokens.add([choice, message, chunk].filter(isJsonObject));
+    if (message !== undefined) this.#addMessage(message);
+    if (choice === undefined) return;
+    if (typeof choice.finish_reason === 'string' && choice.finish_reason !== '') {
+      this.#finishReason = choice.finish_reason;
+    } else if (isJsonObject(choice.message)) {
+      this.#finishReason ??= 'stop';
+    }
+  }
+
+  /** @throws GatewayFailure when the stream ended before the model was done, or ended in an error. */
+  finish(): Omit<ModelResponse, 'retries'> {
+    if (this.#finishReason === undefined) {
+      throw new GatewayFailure('lost', 'the stream ended without a finish_reason');
+    }
+    if (this.#finishReason === 'error') {
+      throw new GatewayFailure('answered', 'the stream ended with the finish_reason "error"');
+    }
+    const { calls, extras } = this.#calls.finish();
+    if (this.#reasoningDetails.length > 0) this.#messageExtra.reasoning_details = this.#reasoningDetails;
+    const reasoning = this.#reasoning || this.#reasoningDetails.map((detail) => textOf(detail.text)).join('');
+    const extra = toExtra({
+      message: this.#messageExtra,
+      toolCalls: extras,
+      reasoningField: this.#reasoningField,
+    });
+    const message: AssistantMessage = {
+      role: 'assistant',
+      content: this.#content === '' && calls.length > 0 ? null : this.#content,
+      reasoning: reasoning === '' ? null : reasoning,
+      ...(this.#refusal === '' ? {} : { refusal: this.#refusal }),
+      tool_calls: calls,
+      ...(extra === undefined ? {} : { extra }),
+    };
+    return {
+      message,
+      finishReason: toFinishReason(this.#finishReason, calls.length > 0),
+      usage: toUsage(this.#usage),
+      tokenIds: this.#tokens.tokenIds,
+      logprobs: this.#tokens.logprobs,
+    };
+  }
+
+  #addMessage(message: JsonObject): void {
+    this.#addContent(message.content);
+    const field = this.#reasoningField ?? REASONING_FIELDS.find((name) => textOf(message[name]) !== '');
+    if (field !== undefined) {
+      this.#reasoningField = field;
+      this.#addReasoning(textOf(message[field]));
+    }
+    this.#refusal += textOf(message.refusal);
+    for (const detail of listOf(message.reasoning_details)) this.#addReasoningDetail(detail);
+    for (const piece of listOf(message.tool_calls)) this.#calls.add(piece);
+    for (const [name, value] of Object.entries(message)) {
+      if (!OWN_FIELDS.has(name) && !TOKEN_FIELDS.has(name) && value !== null) {
+        this.#messageExtra[name] = merged(this.#messageExtra[name], value);
+      }
+    }
+  }
+
+  /** Text, or (Mistral) a list of parts, of which those that think are reasoning. */
+  #addContent(content: Json | undefined): void {
+    if (typeof content === 'string') {
+      if (content === '') return;
+      this.#content += content;
+      this.#onDelta?.({ content });
+    }
+    for (const part of listOf(content).filter(isJsonObject)) {
+      if (part.type === 'text') this.#addContent(textOf(part.text));
+      if (part.type === 'thinking') {
+        for (const thought of listOf(part.thinking).filter(isJsonObject)) this.#addReasoning(textOf(thought.text));
+      }
+    }
+  }
+
+  #addReasoning(reasoning: string): void {
+    if (reasoning === '') return;
+    this.#reasoning += reasoning;
+    this.#onDelta?.({ reasoning });
+  }
+
+  /** Pieces of one detail share type and index; they go back as the whole that they make. */
+  #addReasoningDetail(detail: Json): void {
+    if (!isJsonObject(detail)) return;
+    const last = this.#reasoningDetails.at(-1);
+    if (last === undefined || last.type !== detail.type || last.index !== detail.index) {
+      this.#reasoningDetails.push({ ...detail });
+      return;
+    }
+    for (const [name, value] of Object.entries(detail)) {
+      const before = last[name];
+      const isPiece = DETAIL_TEXTS.has(name) && typeof before === 'string' && typeof value === 'string';
+      if (isPiece) last[name] = before + value;
+      else if (value !== null) last[name] = value;
+    }
+  }
+}
+
+type ReasoningField = (typeof REASONING_FIELDS)[number];
+const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const;
+const DETAIL_TEXTS: ReadonlySet<string> = new Set(['text', 'summary', 'data']);
+
+/** Fields of a message that have a place in the contract, and `function_call`, which tools have replaced. */
+const OWN_FIELDS: ReadonlySet<string> = new Set([
+  'role',
+  'content',
+  'refusal',
+  'tool_calls',
+  'function_call',
+  'reasoning_details',
+  ...REASONING_FIELDS,
+]);
+
+const FINISH_REASONS: ReadonlyMap<string, FinishReason> = new Map([
+  ['length', 'length'],
+  ['max_tokens', 'length'],
+  ['max_output_tokens', 'length'],
+  ['model_length', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['content_filter', 'content_filter'],
+  ['safety', 'content_filter'],
+  ['refusal', 'content_filter'],
+  ['sensitive', 'content_filter'],
+]);
+
+/** Gateways end a response with calls in many ways (Gemini: `stop`): the calls themselves decide. */
+function toFinishReason(reason: string, hasCalls: boolean): FinishReason {
+  if (hasCalls) return 'tool_calls';
+  return FINISH_REASONS.get(reason.toLowerCase()) ?? 'stop';
+}
+
+/** `{"error": ...}`, vLLM's `{"object": "error", ...}` and Anthropic's `{"type": "error", ...}`. */
+function throwIfError(chunk: JsonObject): void {
+  if (chunk.error !== undefined && chunk.error !== null && chunk.error !== false) throw answeredFailure(chunk.error);
+  if (chunk.object === 'error' || chunk.type === 'error') throw answeredFailure(chunk);
+}
+
+function firstChoice(chunk: JsonObject): JsonObject | undefined {
+  return listOf(chunk.choices)
+    .filter(isJsonObject)
+    .find((choice) => choice.index === undefined || choice.index === 0);
+}
+
+/** Lists come in parts, objects field by field; anything else is what came last. */
+function merged(before: Json | undefined, value: Json): Json {
+  if (Array.isArray(before) && Array.isArray(value)) return [...before, ...value];
+  if (isJsonObject(before) && isJsonObject(value)) return { ...before, ...value };
+  return value;
+}
+
+function listOf(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
+}

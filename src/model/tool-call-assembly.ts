@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto';
+import type { ToolCall } from '../contract/chat.ts';
+import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
+
+/** The calls of one response, put together from the pieces in which gateways send them. */
+export class ToolCallAssembly {
+  readonly #calls: PartialCall[] = [];
+
+  get isEmpty(): boolean {
+    return this.#calls.length === 0;
+  }
+
+  /** One entry of `tool_calls`, a piece or a whole. */
+  add(piece: Json): void {
+    if (!isJsonObject(piece)) return;
+    const made = isJsonObject(piece.function) ? piece.function : {};
+    const call = this.#find(piece, made) ?? this.#begin(piece);
+    if (call.id === '') call.id = textOf(piece.id);
+    if (call.name === '') call.name = textOf(made.name);
+    // Some servers send the arguments as an object, and then whole.
+    call.arguments += isJsonObject(made.arguments) ? JSON.stringify(made.arguments) : textOf(made.arguments);
+    for (const [field, value] of Object.entries(piece)) {
+      if (!OWN_FIELDS.has(field) && value !== null) call.extra[field] = value;
+    }
+  }
+
+  /** The calls in their order, each with an id of its own, and the provider's fields of each by that id. */
+  finish(): { readonly calls: ToolCall[]; readonly extras: Record<string, JsonObject> } {
+    const extras: Record<string, JsonObject> = {};
+    const taken = new Set<string>();
+    const calls = this.#calls.map((call) => {
+      const id = call.id === '' || taken.has(call.id) ? `call_${randomBytes(12).toString('hex')}` : call.id;
+      taken.add(id);
+      if (Object.keys(call.extra).length > 0) extras[id] = call.extra;
+      return { id, name: call.name, ...parseArguments(call.arguments) };
+    });
+    return { calls, extras };
+  }
+
+  /**
+   * The call that a piece continues: by index, else by id, else the last one unless a new id or name begins another
+   * (Gemini sends no index). A new id under a known index is another call when it comes with a name.
+   */
+  #find(piece: JsonObject, made: JsonObject): PartialCall | undefined {
+    const id = textOf(piece.id);
+    const hasName = textOf(made.name) !== '';
+    if (typeof piece.index === 'number') {
+      const call = this.#calls.findLast((known) => known.index === piece.index);
+      const isAnother = call !== undefined && id !== '' && call.id !== '' && call.id !== id && hasName;
+      return isAnother ? undefined : call;
+    }
+    if (id !== '') {
+      const known = this.#calls.find((call) => call.id === id);
+      if (known !== undefined) return known;
+    }
+    return id !== '' || hasName ? undefined : this.#calls.at(-1);
+  }
+
+  #begin(piece: JsonObject): PartialCall {
+    const index = typeof piece.index === 'number' ? piece.index : undefined;
+    const call: PartialCall = { index, id: '', name: '', arguments: '', extra: {} };
+    this.#calls.push(call);
+    return call;
+  }
+}
+
+interface PartialCall {
+  readonly index: number | undefined;
+  id: string;
+  name: string;
+  arguments: string;
+  readonly extra: JsonObject;
+}
+
+const OWN_FIELDS: ReadonlySet<string> = new Set(['index', 'id', 'type', 'function']);
+
+/** No arguments are `{}`; what is not a JSON object is kept as the text that came, so that the model can be told. */
+function parseArguments(text: string): Pick<ToolCall, 'arguments' | 'raw_arguments'> {
+  if (text.trim() === '') return { arguments: {}, raw_arguments: null };
+  try {
+    const value: Json = JSON.parse(text);
+    if (isJsonObject(value)) return { arguments: value, raw_arguments: null };
+  } catch {
+    // Not JSON: kept as it came, below.
+  }
+  return { arguments: {}, raw_arguments: text };
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
+}

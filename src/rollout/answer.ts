@@ -1,0 +1,54 @@
+import type { Json, JsonSchema } from '../contract/json.ts';
+import { validateJsonSchema } from '../contract/json-schema.ts';
+
+export type FittedAnswer =
+  | { readonly fits: true; readonly answer: Json }
+  /** Submitted as the text that it is, when nothing better comes. */
+  | { readonly fits: false; readonly answer: string; readonly problem: string };
+
+/**
+ * The answer that a model's last text stands for. Without a schema, the text; with one, the JSON in it (bare or in one
+ * code fence), or the text itself where the schema takes a text.
+ */
+export function fitAnswer(text: string, schema: JsonSchema | null): FittedAnswer {
+  if (schema === null) return { fits: true, answer: text };
+  const parsed = parseJson(unfenced(text));
+  if (parsed.ok) {
+    const issues = issuesOf(schema, parsed.value);
+    if (issues === '') return { fits: true, answer: parsed.value };
+    if (issuesOf(schema, text) === '') return { fits: true, answer: text };
+    return { fits: false, answer: text, problem: issues };
+  }
+  if (issuesOf(schema, text) === '') return { fits: true, answer: text };
+  return { fits: false, answer: text, problem: `it is not valid JSON (${parsed.problem})` };
+}
+
+/** What the model is asked once when its answer does not fit. */
+export function repairRequest(problem: string, schema: JsonSchema): string {
+  return [
+    `Your answer cannot be used: ${problem}.`,
+    'Reply with the JSON of your answer alone, without any other text. It has to fit this JSON Schema:',
+    JSON.stringify(schema),
+  ].join('\n');
+}
+
+function issuesOf(schema: JsonSchema, value: Json): string {
+  return validateJsonSchema(schema, value)
+    .map(({ path, message }) => `${path === '' ? 'it' : `\`${path}\``} ${message}`)
+    .join('; ');
+}
+
+function unfenced(text: string): string {
+  return /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/i.exec(text)?.[1] ?? text;
+}
+
+type Parsed = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly problem: string };
+
+function parseJson(text: string): Parsed {
+  if (text.trim() === '') return { ok: false, problem: 'it is empty' };
+  try {
+    return { ok: true, value: JSON.parse(text) };
+  } catch (error) {
+    return { ok: false, problem: error instanceof Error ? error.message : String(error) };
+  }
+}

@@ -1,0 +1,137 @@
+import type { EnvironmentClient, ToolResult } from '../client/environment-client.ts';
+import type { FinishReason, ToolCall } from '../contract/chat.ts';
+import { BoundaryError, messageOf } from '../contract/errors.ts';
+import type { Json } from '../contract/json.ts';
+import type { EventRecorder } from '../trace/recorder.ts';
+import { withLimit } from './limits.ts';
+import { textBlock } from './transcript.ts';
+
+export interface ToolCallContext {
+  readonly client: EnvironmentClient;
+  /** Names of the tools that are annotated with `readOnlyHint`. */
+  readonly readOnlyTools: ReadonlySet<string>;
+  readonly recorder: EventRecorder;
+  readonly turn: number;
+  readonly step: number;
+  readonly finishReason: FinishReason;
+  readonly signal: AbortSignal;
+  /** Milliseconds that one call may take. */
+  readonly toolCallMs: number;
+}
+
+export interface AnsweredCall {
+  readonly call: ToolCall;
+  readonly result: ToolResult;
+}
+
+export interface AnsweredCalls {
+  /** Every call, in the order of the response. */
+  readonly answered: readonly AnsweredCall[];
+  /** What stopped the calls before their end: the reason of the signal, or the failure of the environment. */
+  readonly interruption: { readonly thrown: unknown } | null;
+}
+
+/**
+ * Runs the calls of one response: in order, or together where every tool is annotated read-only. Every call is
+ * answered, whatever happens, so that the transcript can go on: malformed arguments are not run, a failure of the tool
+ * is a result, and what an interruption leaves open is closed with an error.
+ */
+export async function answerToolCalls(calls: readonly ToolCall[], context: ToolCallContext): Promise<AnsweredCalls> {
+  const state: { interruption: AnsweredCalls['interruption'] } = { interruption: null };
+  const answer = async (call: ToolCall): Promise<AnsweredCall> => {
+    const startedAt = performance.now();
+    const { turn, step } = context;
+    context.recorder.record({
+      type: 'tool.called',
+      turn,
+      step,
+      tool_call_id: call.id,
+      name: call.name,
+      arguments: call.arguments,
+      raw_arguments: call.raw_arguments,
+    });
+    let result: ToolResult;
+    let stored: ToolResult;
+    try {
+      if (state.interruption !== null) throw state.interruption.thrown;
+      result = await resultOf(call, context);
+      stored = await toStoredResult(result, context.recorder);
+    } catch (thrown) {
+      const wasStarted = state.interruption === null;
+      state.interruption ??= { thrown };
+      result = toErrorResult(`The call was ${wasStarted ? 'stopped' : 'not run'}: ${messageOf(thrown)}`);
+      stored = result;
+    }
+    context.recorder.record({
+      type: 'tool.responded',
+      turn,
+      step,
+      tool_call_id: call.id,
+      name: call.name,
+      content: [...stored.content],
+      structured_content: stored.structured_content,
+      is_error: stored.is_error,
+      duration_ms: Math.round(performance.now() - startedAt),
+    });
+    return { call, result };
+  };
+  const canRunTogether = calls.every((call) => context.readOnlyTools.has(call.name));
+  const answered = canRunTogether ? await Promise.all(calls.map(answer)) : await inOrder(calls, answer);
+  return { answered, interruption: state.interruption };
+}
+
+async function inOrder<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (const item of items) results.push(await work(item));
+  return results;
+}
+
+async function resultOf(call: ToolCall, context: ToolCallContext): Promise<ToolResult> {
+  if (call.raw_arguments !== null) return toErrorResult(malformedText(call, call.raw_arguments, context.finishReason));
+  const limit = {
+    signal: context.signal,
+    limitMs: context.toolCallMs,
+    toError: (time: string) => new ToolLimitError(`The tool ${call.name} did not answer within ${time}`),
+  };
+  try {
+    // The limit is ours alone: 0 turns the client's own off.
+    return await withLimit(limit, (signal) => context.client.call(call.name, call.arguments, { signal, timeoutMs: 0 }));
+  } catch (thrown) {
+    if (context.signal.aborted) throw context.signal.reason;
+    if (thrown instanceof ToolLimitError) return toErrorResult(thrown.message);
+    // What the agent may see is a result, so that this is the environment's end.
+    if (thrown instanceof BoundaryError) throw thrown;
+    const message = `The environment failed at the call of ${call.name}: ${messageOf(thrown)}`;
+    throw new BoundaryError('environment', 'environment_failed', message, { cause: thrown });
+  }
+}
+
+class ToolLimitError extends Error {}
+
+function malformedText(call: ToolCall, raw: string, finishReason: FinishReason): string {
+  const cut = finishReason === 'length' ? ' The reply was cut at its token limit: send a shorter call.' : '';
+  return `The call of ${call.name} was not run: its arguments ${problemOf(raw)}.${cut} They began with: ${raw.slice(0, 200)}`;
+}
+
+function problemOf(raw: string): string {
+  try {
+    const value: unknown = JSON.parse(raw);
+    const kind = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`;
+    return `have to be a JSON object, not ${kind}`;
+  } catch (error) {
+    return `are not valid JSON (${messageOf(error)})`;
+  }
+}
+
+function toErrorResult(text: string): ToolResult {
+  return { content: [textBlock(text)], structured_content: null, is_error: true };
+}
+
+/** The result as the trace keeps it. What came over MCP is JSON, although its type says less. */
+async function toStoredResult(result: ToolResult, recorder: EventRecorder): Promise<ToolResult> {
+  const stored = await recorder.toStored({
+    content: result.content,
+    structured_content: result.structured_content,
+  } as unknown as Json);
+  return { ...(stored as unknown as Pick<ToolResult, 'content' | 'structured_content'>), is_error: result.is_error };
+}

@@ -1,0 +1,60 @@
+import { ApiError } from '../contract/errors.ts';
+import { TRACE_ID_PATTERN } from '../contract/names.ts';
+import { traceSchema } from '../contract/trace.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
+import { accountOf } from './account.ts';
+import { CANCELLED } from './run-endings.ts';
+import { findTrace, traceNotFound } from './traces-route.ts';
+import { isFinal } from './wait-for-end.ts';
+
+export interface CancelRouteOptions {
+  readonly store: TraceStore;
+  /** Tells a worker of this process, which then need not wait for its next look at the row. */
+  cancelHere(traceId: string): void;
+}
+
+/**
+ * `POST /v1/traces/{trace_id}/cancel`. A queued run is cancelled at once (the worker that takes its entry drops it); a
+ * running one is ended by its worker, within seconds.
+ */
+export function createCancelRoute({ store, cancelHere }: CancelRouteOptions): Route {
+  return defineRoute({
+    method: 'POST',
+    path: '/v1/traces/:trace_id/cancel',
+    summary: 'Cancel a run that is queued or running',
+    access: 'key',
+    response: traceSchema,
+    async handle({ params, caller }) {
+      const row = await findRow(store, params.trace_id, accountOf(caller));
+      if (isFinal(row.status)) throw runFinished(row);
+      const isEnded = row.status === 'queued' && (await cancelQueued(store, row));
+      if (!isEnded && !(await store.requestCancel(row.traceId))) {
+        throw runFinished((await store.row(row.traceId)) ?? row);
+      }
+      cancelHere(row.traceId); // A queued one too: a worker may have taken it in the meantime.
+      return { body: await findTrace(store, row.traceId, row.account) };
+    },
+  });
+}
+
+/** @returns false when a worker took the run in the meantime. */
+async function cancelQueued(store: TraceStore, row: TraceRow): Promise<boolean> {
+  try {
+    await store.append(row.traceId, row.attempt, [CANCELLED]);
+    return true;
+  } catch (error) {
+    if (error instanceof AttemptSupersededError) return false;
+    throw error;
+  }
+}
+
+async function findRow(store: TraceStore, traceId: string | undefined, account: string): Promise<TraceRow> {
+  const row = traceId !== undefined && TRACE_ID_PATTERN.test(traceId) ? await store.row(traceId) : undefined;
+  if (row === undefined || row.account !== account) throw traceNotFound(traceId);
+  return row;
+}
+
+function runFinished(row: TraceRow): ApiError {
+  return new ApiError('run_finished', `The run of trace ${row.traceId} is over: it is ${row.status}.`);
+}

@@ -1,0 +1,21 @@
+import type { EventOf } from '../contract/event.ts';
+
+/** The end of a run that nobody executes any more. */
+export const CANCELLED: EventOf<'run.finished'> = {
+  type: 'run.finished',
+  status: 'cancelled',
+  stop_reason: 'cancelled',
+  reward: null,
+  error: null,
+};
+
+/** The end of a run that could not be executed. */
+export function failedByWorker(message: string): EventOf<'run.finished'> {
+  return {
+    type: 'run.finished',
+    status: 'failed',
+    stop_reason: 'error',
+    reward: null,
+    error: { boundary: 'worker', code: 'internal_error', message },
+  };
+}

@@ -1,0 +1,134 @@
+import type { Logger } from 'pino';
+import type { Accounts } from '../accounts/accounts.ts';
+import { readSessionCookie } from '../accounts/session-cookie.ts';
+import { type Catalogue, createCatalogue } from '../client/catalogue.ts';
+import type { EnvironmentTarget } from '../client/environment-client.ts';
+import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
+import { PROCTOR_VERSION } from '../contract/version.ts';
+import type { Database } from '../database/database.ts';
+import { createHttpApp } from '../http/app.ts';
+import { listen } from '../http/listen.ts';
+import { assertBindAllowed } from '../http/origin-guard.ts';
+import type { Route } from '../http/route.ts';
+import type { Models } from '../model/create-model.ts';
+import type { RunQueue } from '../queue/run-queue.ts';
+import type { TraceStore } from '../trace/trace-store.ts';
+import { createBlobRoute } from './blob-route.ts';
+import { createCancelRoute } from './cancel-route.ts';
+import { createCatalogueRoutes } from './catalogue-routes.ts';
+import { createHealthRoutes } from './health-routes.ts';
+import { createRunRoute } from './run-route.ts';
+import { enqueueForgottenRuns } from './sweep.ts';
+import { createTracesRoutes } from './traces-route.ts';
+import { startWorker, type Worker } from './worker.ts';
+
+export interface RunServiceOptions {
+  readonly environments: ReadonlyMap<string, EnvironmentTarget>;
+  readonly database: Database;
+  readonly store: TraceStore;
+  readonly queue: RunQueue;
+  readonly accounts: Accounts;
+  readonly models: Models;
+  /** Routes beside those of the service, such as the trace pages. */
+  readonly pages?: readonly Route[];
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  /** Where the trace pages are, without a slash at the end. */
+  readonly appUrl: string;
+  /** Names beside the loopback ones that Host and Origin may have. */
+  readonly allowedHosts?: readonly string[];
+  readonly logger: Logger;
+  /** False: this process accepts runs and executes none. */
+  readonly worker?: { readonly concurrency?: number } | false;
+  /** Milliseconds that `close` may take in all. Default 10,000. */
+  readonly shutdownGraceMs?: number;
+}
+
+export interface RunService {
+  /** Without a slash at the end. */
+  readonly url: string;
+  readonly port: number;
+  /**
+   * Takes no new work (503 `shutting_down`), gives the runs that are executed here back to the queue, and lets requests
+   * finish, within the budget. Database, store and queue are closed by whoever opened them. Never rejects.
+   */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the run service (contract section 3): its HTTP surface and, unless told otherwise, a worker in this process.
+ *
+ * @throws Error that says what to do: for a port in use, an address of another machine, and for a bind elsewhere than
+ *   loopback while there is no API key.
+ */
+export async function startRunService(options: RunServiceOptions): Promise<RunService> {
+  const { host, port, accounts, logger } = options;
+  // The key `local` is made by a first start, so it does not show that someone wants others to connect.
+  const hasKey = await accounts.hasKeys({ except: ['local'] });
+  assertBindAllowed(host, hasKey, 'make one with "proctor keys create --name <name>"');
+
+  const catalogue = createCatalogue(options.environments);
+  const closing = new AbortController();
+  const parts: Parts = { catalogue, closing: closing.signal, worker: undefined };
+  const listener = await listen(createApp(options, parts), { host, port }).catch(async (error: unknown) => {
+    await catalogue.close();
+    throw error;
+  });
+  const forgotten = await enqueueForgottenRuns(options.database, options.store, options.queue);
+  if (forgotten > 0) logger.warn({ runs: forgotten }, 'Accepted runs without an entry in the queue were enqueued');
+  if (options.worker !== false) {
+    parts.worker = startWorker({ ...options, concurrency: options.worker?.concurrency });
+  }
+
+  let closed: Promise<void> | undefined;
+  const close = async () => {
+    const endsAt = performance.now() + (options.shutdownGraceMs ?? SHUTDOWN_GRACE_MS.service);
+    const remainingMs = () => Math.max(0, endsAt - performance.now());
+    closing.abort(new Error('The service is shutting down'));
+    await parts.worker?.stop(remainingMs());
+    await Promise.all([listener.close(remainingMs()), catalogue.close()]);
+  };
+  return {
+    url: listener.url,
+    port: listener.port,
+    close() {
+      closed ??= close();
+      return closed;
+    },
+  };
+}
+
+interface Parts {
+  readonly catalogue: Catalogue;
+  readonly closing: AbortSignal;
+  worker: Worker | undefined;
+}
+
+function createApp(options: RunServiceOptions, parts: Parts) {
+  const { store, queue, models, accounts, database, logger, appUrl } = options;
+  const { catalogue, closing } = parts;
+  const isShuttingDown = () => closing.aborted;
+  return createHttpApp({
+    title: 'Proctor run service',
+    version: PROCTOR_VERSION,
+    host: options.host,
+    allowedHosts: options.allowedHosts ?? [],
+    logger,
+    verifyKey: (key) => accounts.verifyKey(key),
+    verifyBrowser: async (cookie) => {
+      const session = readSessionCookie(cookie);
+      return session === undefined ? undefined : accounts.verifyBrowserSession(session);
+    },
+    isShuttingDown,
+    routes: [
+      createRunRoute({ catalogue, models, store, queue, closing, toTraceUrl: (id) => `${appUrl}/traces/${id}` }),
+      ...createTracesRoutes({ store, closing }),
+      createCancelRoute({ store, cancelHere: (traceId) => parts.worker?.cancel(traceId) }),
+      createBlobRoute(store),
+      ...createCatalogueRoutes(catalogue, models),
+      ...createHealthRoutes({ database, queue, catalogue, isShuttingDown }),
+      ...(options.pages ?? []),
+    ],
+  });
+}

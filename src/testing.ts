@@ -1,0 +1,7 @@
+export {
+  type Script,
+  type ScriptedCall,
+  type ScriptedModel,
+  type ScriptedResponse,
+  scriptedModel,
+} from './testing/scripted-model.ts';

@@ -1,0 +1,188 @@
+import type { Usage } from '../contract/chat.ts';
+import type { EventOf, TraceEvent } from '../contract/event.ts';
+import type { Step, Trace, TurnStatus } from '../contract/trace.ts';
+import { ToolResults } from './tool-results.ts';
+
+/** What one attempt says about its trace. */
+export type AttemptFields = Pick<
+  Trace,
+  'versions' | 'started_at' | 'system' | 'prompt' | 'tools' | 'turns' | 'steps' | 'answer' | 'evaluation' | 'usage'
+> & { readonly timing: Omit<Trace['timing'], 'total_ms'> };
+
+/** Before the run has started nobody has said what runs it. */
+const UNKNOWN_VERSIONS: Trace['versions'] = {
+  proctor: '',
+  environment: null,
+  environment_hash: null,
+  protocol: null,
+  node: '',
+};
+
+/** What happened in one attempt of a run, or in a chat session, from the events of that attempt. */
+export class AttemptProjection {
+  readonly #queuedAt: string;
+  #startedAt: string | null = null;
+  #versions = UNKNOWN_VERSIONS;
+  #environmentMs = 0;
+  #setup: EventOf<'setup.completed'> | undefined;
+  readonly #turns: Turn[] = [];
+  readonly #requestedAt = new Map<number, string>();
+  readonly #steps: Omit<Step, 'tool_results'>[] = [];
+  readonly #toolResults = new ToolResults();
+  #answer: Trace['answer'] = null;
+  #evaluated: EventOf<'evaluation.completed'> | undefined;
+
+  /** @param queuedAt when the attempt was queued, ISO 8601. */
+  constructor(queuedAt: string) {
+    this.#queuedAt = queuedAt;
+  }
+
+  add(event: TraceEvent): void {
+    switch (event.type) {
+      case 'run.started':
+        this.#startedAt = event.at;
+        this.#versions = event.versions;
+        break;
+      case 'environment.ready':
+        this.#environmentMs += event.duration_ms;
+        this.#versions = event.versions;
+        break;
+      case 'setup.completed':
+        this.#setup = event;
+        break;
+      case 'turn.started':
+        this.#turns.push({ turn: event.turn, startedAt: event.at, messages: event.messages, end: undefined });
+        break;
+      case 'model.requested':
+        this.#requestedAt.set(event.step, event.at);
+        break;
+      case 'model.responded':
+        this.#steps.push(toStep(event, this.#requestedAt.get(event.step)));
+        break;
+      case 'tool.called':
+        this.#toolResults.called(event);
+        break;
+      case 'tool.responded':
+        this.#toolResults.responded(event);
+        break;
+      case 'turn.finished':
+        this.#endTurns({ at: event.at, status: event.status, toolMs: event.tool_ms }, event.turn);
+        break;
+      case 'answer.submitted':
+        this.#answer = event.answer;
+        break;
+      case 'evaluation.completed':
+        this.#evaluated = event;
+        break;
+      case 'run.finished':
+        // A turn that nobody ended was cut off with the run.
+        this.#endTurns({ at: event.at, status: event.status === 'failed' ? 'failed' : 'aborted', toolMs: undefined });
+        break;
+    }
+  }
+
+  toTraceFields(): AttemptFields {
+    return {
+      versions: this.#versions,
+      started_at: this.#startedAt,
+      system: this.#setup?.system ?? null,
+      prompt: this.#setup?.prompt ?? [],
+      tools: this.#setup?.tools ?? [],
+      turns: this.#turns.map((turn) => this.#toTraceTurn(turn)),
+      steps: this.#steps.map((step) => ({ ...step, tool_results: this.#toolResults.of(step.step) })),
+      answer: this.#answer,
+      evaluation: this.#evaluated?.evaluation ?? null,
+      usage: {
+        model_calls: this.#steps.length,
+        tool_calls: this.#toolResults.calls,
+        ...sumUsage(this.#steps.map(({ usage }) => usage)),
+      },
+      timing: {
+        queued_ms: this.#startedAt === null ? 0 : millisecondsBetween(this.#queuedAt, this.#startedAt),
+        environment_ms: this.#environmentMs,
+        setup_ms: this.#setup?.duration_ms ?? 0,
+        model_ms: sum(this.#steps.map(({ model_ms }) => model_ms)),
+        tool_ms: sum(this.#turns.map((turn) => turn.end?.toolMs ?? this.#sumToolMs(turn))),
+        evaluate_ms: this.#evaluated?.duration_ms ?? 0,
+      },
+    };
+  }
+
+  /** Ends the turn with this number, or every one that is still open. */
+  #endTurns(end: TurnEnd, number?: number): void {
+    for (const turn of this.#turns) {
+      if (turn.end === undefined && (number === undefined || turn.turn === number)) turn.end = end;
+    }
+  }
+
+  #toTraceTurn({ turn, startedAt, messages, end }: Turn): Trace['turns'][number] {
+    return {
+      turn,
+      started_at: startedAt,
+      finished_at: end?.at ?? null,
+      messages,
+      status: end?.status ?? 'running',
+      steps: this.#stepsOf(turn),
+    };
+  }
+
+  #stepsOf(turn: number): number[] {
+    return this.#steps.filter((step) => step.turn === turn).map(({ step }) => step);
+  }
+
+  /** Of a turn without its end the wall time is not known: the sum counts parallel calls twice. */
+  #sumToolMs({ turn }: Turn): number {
+    const results = this.#stepsOf(turn).flatMap((step) => this.#toolResults.of(step));
+    return sum(results.map(({ duration_ms }) => duration_ms));
+  }
+}
+
+interface Turn {
+  readonly turn: number;
+  readonly startedAt: string;
+  readonly messages: EventOf<'turn.started'>['messages'];
+  end: TurnEnd | undefined;
+}
+
+interface TurnEnd {
+  readonly at: string;
+  readonly status: TurnStatus;
+  readonly toolMs: number | undefined;
+}
+
+/** Never negative: the clock may have been set back between the two. */
+export function millisecondsBetween(from: string, to: string): number {
+  return Math.max(0, Date.parse(to) - Date.parse(from));
+}
+
+function toStep(event: EventOf<'model.responded'> & TraceEvent, requestedAt: string | undefined) {
+  return {
+    step: event.step,
+    turn: event.turn,
+    started_at: requestedAt ?? new Date(Date.parse(event.at) - event.duration_ms).toISOString(),
+    model_ms: event.duration_ms,
+    message: event.message,
+    finish_reason: event.finish_reason,
+    usage: event.usage,
+    token_ids: event.token_ids,
+    logprobs: event.logprobs,
+    retries: event.retries,
+  };
+}
+
+/** The cost is known where every call told it. */
+function sumUsage(usages: readonly Usage[]): Usage {
+  const costs = usages.map(({ cost_usd }) => cost_usd).filter((cost) => cost !== null);
+  return {
+    prompt_tokens: sum(usages.map((usage) => usage.prompt_tokens)),
+    completion_tokens: sum(usages.map((usage) => usage.completion_tokens)),
+    total_tokens: sum(usages.map((usage) => usage.total_tokens)),
+    cached_tokens: sum(usages.map((usage) => usage.cached_tokens)),
+    reasoning_tokens: sum(usages.map((usage) => usage.reasoning_tokens)),
+    cost_usd: usages.length > 0 && costs.length === usages.length ? sum(costs) : null,
+  };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
+}

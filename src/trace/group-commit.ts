@@ -1,0 +1,65 @@
+/** Requests of one transaction at most: what comes after waits for the next, and other processes get their turn. */
+const MAX_GROUP = 1_000;
+
+/**
+ * Commits together what was asked for in one turn of the event loop. There is no timer: a request that comes alone is
+ * committed at the end of its turn, and those that arrive while a commit blocks are the next group.
+ */
+export class GroupCommit<Request, Result> {
+  readonly #commit: (requests: readonly Request[]) => Promise<readonly (Result | Error)[]>;
+  #waiting: Waiting<Request, Result>[] = [];
+  #isRunning = false;
+
+  /**
+   * @param commit runs one transaction; it gives one result for each request, an Error for one that was refused by
+   *   itself. When it throws, nothing of the group was written, and each request is tried in a transaction of its own.
+   */
+  constructor(commit: (requests: readonly Request[]) => Promise<readonly (Result | Error)[]>) {
+    this.#commit = commit;
+  }
+
+  /** Resolves once the request is committed; requests are committed in the order in which they were submitted. */
+  submit(request: Request): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ request, resolve, reject });
+      if (this.#isRunning) return;
+      this.#isRunning = true;
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    setImmediate(() => void this.#run());
+  }
+
+  async #run(): Promise<void> {
+    const group = this.#waiting.splice(0, MAX_GROUP);
+    if (!(await this.#settle(group)) && group.length > 1) {
+      for (const single of group) await this.#settle([single]);
+    }
+    if (this.#waiting.length > 0) this.#schedule();
+    else this.#isRunning = false;
+  }
+
+  /** @returns false when the group of several failed: nothing is settled then. */
+  async #settle(group: readonly Waiting<Request, Result>[]): Promise<boolean> {
+    try {
+      const results = await this.#commit(group.map(({ request }) => request));
+      for (const [index, { resolve, reject }] of group.entries()) {
+        const result = results[index];
+        if (result === undefined || result instanceof Error) reject(result);
+        else resolve(result);
+      }
+      return true;
+    } catch (error) {
+      if (group.length === 1) group[0]?.reject(error);
+      return false;
+    }
+  }
+}
+
+interface Waiting<Request, Result> {
+  readonly request: Request;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}

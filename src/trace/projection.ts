@@ -1,0 +1,112 @@
+import type { EventOf, TraceEvent } from '../contract/event.ts';
+import type { Trace, TraceSummary } from '../contract/trace.ts';
+import { AttemptProjection, millisecondsBetween } from './attempt-projection.ts';
+
+/** What a trace has from outside its events: its name and its address. */
+export interface TraceIdentity {
+  readonly traceId: string;
+  readonly traceUrl: string;
+}
+
+/**
+ * The trace that these events make, oldest first, from `run.queued` on. What an attempt did (steps, turns, usage,
+ * timing, answer, evaluation) is that of the last one; `attempts` and `logs` are of all.
+ *
+ * @throws Error when the first event is not `run.queued`.
+ */
+export function projectTrace(events: Iterable<TraceEvent>, identity: TraceIdentity): Trace {
+  const projection = new TraceProjection(identity);
+  for (const event of events) projection.add(event);
+  return projection.toTrace();
+}
+
+/** A trace as lists hold it. */
+export function toSummary({ steps: _steps, logs: _logs, ...summary }: Trace): TraceSummary {
+  return summary;
+}
+
+/** `projectTrace` event by event, for events that are read in pages. */
+export class TraceProjection {
+  readonly #identity: TraceIdentity;
+  #request: Stamped<'run.queued'> | undefined;
+  #finished: Stamped<'run.finished'> | undefined;
+  #attempt: AttemptProjection | undefined;
+  readonly #attempts: AttemptEntry[] = [];
+  readonly #logs: Trace['logs'] = [];
+
+  constructor(identity: TraceIdentity) {
+    this.#identity = identity;
+  }
+
+  add(event: TraceEvent): void {
+    switch (event.type) {
+      case 'run.queued':
+        this.#request ??= event;
+        this.#endAttempt(event.at, event.previous_end);
+        this.#attempts.push({ attempt: event.attempt, started_at: null, ended_at: null, end: null });
+        this.#attempt = new AttemptProjection(event.at);
+        return;
+      case 'log':
+        this.#logs.push({ at: event.at, level: event.level, logger: event.logger, message: event.message });
+        return;
+      case 'run.finished':
+        this.#finished = event;
+        this.#endAttempt(event.at, event.status);
+        break;
+      case 'run.started':
+        this.#updateAttempt({ started_at: event.at });
+        break;
+    }
+    this.#attempt?.add(event);
+  }
+
+  /** What was added so far. @throws Error when the first event was not `run.queued`. */
+  toTrace(): Trace {
+    const request = this.#request;
+    const attempt = this.#attempt;
+    if (request === undefined || attempt === undefined) {
+      throw new Error(`The events of trace ${this.#identity.traceId} do not begin with run.queued`);
+    }
+    const finished = this.#finished;
+    const did = attempt.toTraceFields();
+    return {
+      object: 'trace',
+      version: 1,
+      trace_id: this.#identity.traceId,
+      trace_url: this.#identity.traceUrl,
+      origin: request.origin,
+      status: finished?.status ?? (did.started_at === null ? 'queued' : 'running'),
+      stop_reason: finished?.stop_reason ?? null,
+      attempt: this.#attempts.at(-1)?.attempt ?? 1,
+      attempts: this.#attempts.map((entry) => ({ ...entry })),
+      env_name: request.env_name,
+      scenario_name: request.scenario_name,
+      scenario_args: request.scenario_args,
+      model: request.model,
+      max_steps: request.max_steps,
+      seed: request.seed,
+      sampling: request.sampling,
+      metadata: request.metadata,
+      ...did,
+      created_at: request.at,
+      finished_at: finished?.at ?? null,
+      // Of a failed or cancelled run the reward stays apart, in `evaluation` (contract section 3).
+      reward: finished?.status === 'completed' ? finished.reward : null,
+      timing: { ...did.timing, total_ms: finished === undefined ? 0 : millisecondsBetween(request.at, finished.at) },
+      error: finished?.error ?? null,
+      logs: [...this.#logs],
+    };
+  }
+
+  #endAttempt(at: string, end: AttemptEntry['end']): void {
+    this.#updateAttempt({ ended_at: at, end });
+  }
+
+  #updateAttempt(change: Partial<AttemptEntry>): void {
+    const last = this.#attempts.pop();
+    if (last !== undefined) this.#attempts.push({ ...last, ...change });
+  }
+}
+
+type Stamped<Type extends TraceEvent['type']> = EventOf<Type> & TraceEvent;
+type AttemptEntry = Trace['attempts'][number];

@@ -1,0 +1,165 @@
+import { createHash } from 'node:crypto';
+import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
+import { z } from 'zod';
+import { ApiError } from '../contract/errors.ts';
+import type { DatabaseSchema } from '../database/schema.ts';
+import type { TraceQuery } from './trace-store.ts';
+
+export interface ListedRow {
+  readonly trace_id: string;
+  /** JSON of the finished trace without steps and logs; null until it is finished. */
+  readonly summary: string | null;
+}
+
+const LIMIT = { default: 50, minimum: 1, maximum: 100 } as const;
+
+/** Traces without a value of the sorted column are a part of their own: they come last, newest first. */
+const SORTS = {
+  created_at: { column: 'created_at', parts: ['all'] },
+  reward: { column: 'reward', parts: ['valued', 'missing'] },
+  duration: { column: 'duration_ms', parts: ['valued', 'missing'] },
+  tokens: { column: 'total_tokens', parts: ['valued', 'missing'] },
+} as const;
+
+/**
+ * One page of a list, by keyset: a cursor names the row after which the next page begins, so that rows which are added
+ * meanwhile neither shift it nor come twice, and the last page costs what the first does.
+ *
+ * @throws ApiError invalid_parameter for a limit out of range and for a cursor of another query.
+ */
+export async function listTraceRows(
+  queries: Kysely<DatabaseSchema>,
+  query: TraceQuery,
+): Promise<{ readonly rows: readonly ListedRow[]; readonly nextCursor: string | null }> {
+  const limit = parseLimit(query.limit);
+  const after = query.cursor === undefined ? undefined : parseCursor(query.cursor, query);
+  const rows: SortedRow[] = [];
+  for (const part of SORTS[query.sort ?? 'created_at'].parts) {
+    if (rows.length > limit) break;
+    if (part === 'valued' && after !== undefined && after.value === null) continue;
+    const isCursorHere = after !== undefined && (part !== 'missing' || after.value === null);
+    const page = selectPart(queries, query, part, isCursorHere ? after : undefined);
+    rows.push(...(await page.limit(limit + 1 - rows.length).execute()));
+  }
+  const last = rows[limit - 1];
+  const nextCursor = rows.length > limit && last !== undefined ? toCursor(last, query) : null;
+  return { rows: rows.slice(0, limit), nextCursor };
+}
+
+type Part = 'all' | 'valued' | 'missing';
+
+interface Position {
+  readonly value: number | null;
+  readonly created_at: number;
+  readonly trace_id: string;
+}
+
+interface SortedRow extends ListedRow, Position {}
+
+function selectPart(queries: Kysely<DatabaseSchema>, query: TraceQuery, part: Part, after: Position | undefined) {
+  const { column } = SORTS[query.sort ?? 'created_at'];
+  let page = filter(queries, query).select([
+    'traces.trace_id',
+    'traces.created_at',
+    'traces.summary',
+    `traces.${column} as value`,
+  ]);
+  if (part === 'valued') {
+    page = page.where(`traces.${column}`, 'is not', null).orderBy(`traces.${column}`, 'desc');
+    if (after !== undefined) {
+      page = page.where(({ eb, refTuple, tuple }) =>
+        eb(
+          refTuple(`traces.${column}`, 'traces.created_at', 'traces.trace_id'),
+          '<',
+          tuple(after.value, after.created_at, after.trace_id),
+        ),
+      );
+    }
+  } else {
+    if (part === 'missing') page = page.where(`traces.${column}`, 'is', null);
+    if (after !== undefined) {
+      page = page.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple('traces.created_at', 'traces.trace_id'), '<', tuple(after.created_at, after.trace_id)),
+      );
+    }
+  }
+  return page.orderBy('traces.created_at', 'desc').orderBy('traces.trace_id', 'desc');
+}
+
+function filter(
+  queries: Kysely<DatabaseSchema>,
+  query: TraceQuery,
+): SelectQueryBuilder<DatabaseSchema, 'traces', object> {
+  let rows = queries.selectFrom('traces');
+  if (query.account !== undefined) rows = rows.where('traces.account', '=', query.account);
+  if (query.envName !== undefined) rows = rows.where('traces.env_name', '=', query.envName);
+  if (query.scenarioName !== undefined) rows = rows.where('traces.scenario_name', '=', query.scenarioName);
+  if (query.model !== undefined) rows = rows.where('traces.model', '=', query.model);
+  if (query.status !== undefined) rows = rows.where('traces.status', '=', query.status);
+  if (query.origin !== undefined) rows = rows.where('traces.origin', '=', query.origin);
+  if (query.since !== undefined) rows = rows.where('traces.created_at', '>=', query.since);
+  if (query.until !== undefined) rows = rows.where('traces.created_at', '<=', query.until);
+  // By its index a range of rewards would have to be sorted again, unless it is also what the list is sorted by.
+  const reward = query.sort === 'reward' ? sql.ref<number>('traces.reward') : sql<number>`+${sql.ref('traces.reward')}`;
+  if (query.minReward !== undefined) rows = rows.where(reward, '>=', query.minReward);
+  if (query.maxReward !== undefined) rows = rows.where(reward, '<=', query.maxReward);
+  for (const [key, value] of Object.entries(query.metadata ?? {})) {
+    rows = rows.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('trace_metadata')
+          .select('trace_metadata.trace_id')
+          .whereRef('trace_metadata.trace_id', '=', 'traces.trace_id')
+          .where('trace_metadata.key', '=', key)
+          .where('trace_metadata.value', '=', value),
+      ),
+    );
+  }
+  return rows;
+}
+
+function parseLimit(limit: number = LIMIT.default): number {
+  if (Number.isInteger(limit) && limit >= LIMIT.minimum && limit <= LIMIT.maximum) return limit;
+  throw new ApiError(
+    'invalid_parameter',
+    `limit is ${limit}: use a whole number from ${LIMIT.minimum} to ${LIMIT.maximum}`,
+    { param: 'limit' },
+  );
+}
+
+const cursorSchema = z.tuple([z.string(), z.number().nullable(), z.int(), z.string()]);
+
+function toCursor({ value, created_at, trace_id }: Position, query: TraceQuery): string {
+  const cursor: z.infer<typeof cursorSchema> = [fingerprint(query), value, created_at, trace_id];
+  return Buffer.from(JSON.stringify(cursor)).toString('base64url');
+}
+
+function parseCursor(cursor: string, query: TraceQuery): Position {
+  const [made, value, created_at, trace_id] = decodeCursor(cursor) ?? [];
+  if (made !== fingerprint(query) || value === undefined || created_at === undefined || trace_id === undefined) {
+    throw new ApiError(
+      'invalid_parameter',
+      'cursor is not one of this list: use the next_cursor of a page with the same filters and sort, or leave it out',
+      { param: 'cursor' },
+    );
+  }
+  return { value, created_at, trace_id };
+}
+
+function decodeCursor(cursor: string): z.infer<typeof cursorSchema> | undefined {
+  try {
+    return cursorSchema.safeParse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))).data;
+  } catch {
+    return undefined; // not JSON: not one of ours
+  }
+}
+
+/** Says which list a cursor belongs to. It is no secret: a forged one reaches nothing that its caller may not list. */
+function fingerprint({ limit: _limit, cursor: _cursor, sort = 'created_at', ...filters }: TraceQuery): string {
+  const { metadata = {}, ...single } = filters;
+  const parts = [sort, ...[single, metadata].map((each) => Object.entries(each).filter(isGiven).sort())];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 12);
+}
+
+function isGiven([, value]: [string, unknown]): boolean {
+  return value !== undefined;
+}

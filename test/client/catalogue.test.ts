@@ -1,0 +1,141 @@
+import { mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Catalogue, createCatalogue } from '../../src/client/catalogue.ts';
+import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
+import { ApiError } from '../../src/contract/errors.ts';
+import { EnvironmentServer } from '../../src/index.ts';
+import { failureOf, fixture } from './harness.ts';
+import { processesNamed, until } from './processes.ts';
+
+let made = 0;
+const catalogues: Catalogue[] = [];
+
+function create(targets: Record<string, EnvironmentTarget>): Catalogue {
+  const catalogue = createCatalogue(new Map(Object.entries(targets)));
+  catalogues.push(catalogue);
+  return catalogue;
+}
+
+function demo(): EnvironmentTarget {
+  const environment = () => {
+    made += 1;
+    const env = new EnvironmentServer({ name: 'inside', version: '3.0.0', instructions: 'First line.\nSecond.' });
+    env.scenario('one', { description: 'The first.' }, async function* () {
+      yield 'go';
+      return 1;
+    });
+    return env;
+  };
+  return { kind: 'memory', environment };
+}
+
+const broken: EnvironmentTarget = { kind: 'command', command: process.execPath, args: ['-e', 'process.exit(9)'] };
+
+async function refusal(promise: Promise<unknown>): Promise<ApiError> {
+  const error = await promise.catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(ApiError);
+  return error as ApiError;
+}
+
+beforeEach(() => {
+  made = 0;
+});
+afterEach(() => Promise.all(catalogues.splice(0).map((catalogue) => catalogue.close())));
+
+describe('the catalogue of environments', () => {
+  it('lists them with the first line of what they say of themselves, and their version', async () => {
+    expect(await create({ demo: demo() }).list()).toEqual([
+      { name: 'demo', description: 'First line.', version: '3.0.0' },
+    ]);
+  });
+
+  it('lists one that cannot be started too, with the reason', async () => {
+    const entries = await create({ broken, demo: demo() }).list();
+    expect(entries.map(({ name, version }) => [name, version])).toEqual([
+      ['broken', ''],
+      ['demo', '3.0.0'],
+    ]);
+    expect(entries[0]?.description).toContain('exited with code 9');
+  });
+
+  it('reads an environment once, for callers at the same time and later', async () => {
+    const catalogue = create({ demo: demo() });
+    await Promise.all([catalogue.list(), catalogue.scenarios('demo'), catalogue.find('demo', 'one')]);
+    await catalogue.scenarios('demo');
+    expect(made).toBe(1);
+  });
+
+  it('finds a scenario by its short name, by the name that the environment gives and by the configured one', async () => {
+    const catalogue = create({ demo: demo() });
+    for (const name of ['one', 'inside:one', 'demo:one']) {
+      expect(await catalogue.find('demo', name)).toMatchObject({ short_name: 'one', description: 'The first.' });
+    }
+  });
+
+  it('refuses an unknown environment and lists those that exist', async () => {
+    const error = await refusal(create({ demo: demo(), other: demo() }).find('dmo', 'one'));
+    expect(error).toMatchObject({ code: 'env_not_found', param: 'env_name', status: 404 });
+    expect(error.message).toBe('No environment is named "dmo". Environments: demo, other.');
+    expect((await refusal(create({}).scenarios('demo'))).message).toContain('Environments: none.');
+  });
+
+  it('refuses an unknown scenario and lists those that exist', async () => {
+    for (const name of ['two', 'other:one', '']) {
+      const error = await refusal(create({ demo: demo() }).find('demo', name));
+      expect(error).toMatchObject({ code: 'scenario_not_found', param: 'scenario_name' });
+      expect(error.message).toBe(`The environment "demo" has no scenario ${JSON.stringify(name)}. Scenarios: one.`);
+    }
+  });
+
+  it('gives the failure of one that cannot be started, and tries again the next time', async () => {
+    let isBroken = true;
+    const environment = () => {
+      if (isBroken) throw new Error('not today');
+      return new EnvironmentServer({ name: 'moody' });
+    };
+    const catalogue = create({ moody: { kind: 'memory', environment } });
+    const error = await failureOf(catalogue.scenarios('moody'));
+    expect(error).toMatchObject({ boundary: 'environment', code: 'environment_failed' });
+    isBroken = false;
+    expect(await catalogue.scenarios('moody')).toEqual([]);
+  });
+
+  it('ends what is being started when it is closed', async () => {
+    const catalogue = create({ slow: { kind: 'module', path: fixture('slow-start/environment.ts') } });
+    const reading = catalogue.scenarios('slow').catch((error: Error) => error.message);
+    await until(() => processesNamed('slow-start/environment.ts').length > 0);
+    await catalogue.close();
+    expect(await reading).toBe('The catalogue is closed');
+    expect(processesNamed('slow-start/environment.ts')).toEqual([]);
+    await expect(catalogue.scenarios('slow')).rejects.toThrow('The catalogue is closed');
+  });
+});
+
+describe('the catalogue of a module', () => {
+  let folder: string;
+  const write = (version: string) =>
+    writeFile(
+      join(folder, 'environment.mjs'),
+      `import { EnvironmentServer } from 'proctor';
+       export default () => new EnvironmentServer({ name: 'changing', version: '${version}' });`,
+    );
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'catalogue-'));
+    await mkdir(join(folder, 'node_modules'));
+    await symlink(fileURLToPath(new URL('../..', import.meta.url)), join(folder, 'node_modules/proctor'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it('is read again when its code has changed', async () => {
+    await write('1.0.0');
+    const catalogue = create({ changing: { kind: 'module', path: join(folder, 'environment.mjs') } });
+    expect((await catalogue.list())[0]?.version).toBe('1.0.0');
+    await write('2.0.0');
+    await utimes(join(folder, 'environment.mjs'), 1, 1);
+    expect((await catalogue.list())[0]?.version).toBe('2.0.0');
+  });
+});

@@ -1,0 +1,210 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import { defineConfig } from '../../src/config/define-config.ts';
+import { findEnvironments, resolveEnvironment } from '../../src/config/find-environments.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { loadProject } from '../../src/config/project.ts';
+import { readSettings } from '../../src/config/settings.ts';
+
+/** A directory with these files, until the test ends. */
+function directoryOf(files: Readonly<Record<string, string>>): string {
+  const directory = mkdtempSync(join(tmpdir(), 'proctor-config-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries({ 'package.json': '{"type":"module"}', ...files })) {
+    mkdirSync(dirname(join(directory, name)), { recursive: true });
+    writeFileSync(join(directory, name), text);
+  }
+  return directory;
+}
+
+const NO_CONFIG = await loadConfig(directoryPath());
+
+function directoryPath(): string {
+  return fileURLToPath(new URL('.', import.meta.url));
+}
+
+/** The settings as a process without any loader of TypeScript reads them: vitest has one of its own. */
+async function loadInNode(directory: string): Promise<unknown> {
+  const module = new URL('../../dist/config/project.js', import.meta.url).href;
+  const program = `
+    import { loadProject } from ${JSON.stringify(module)};
+    const { settings } = await loadProject(${JSON.stringify(directory)}, {});
+    console.log(JSON.stringify(settings));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
+  return JSON.parse(stdout);
+}
+
+test('every environments/<name>/environment.ts|js under the working directory is found', async () => {
+  const directory = directoryOf({
+    'environments/a/environment.ts': '',
+    'environments/b/environment.js': '',
+    'environments/both/environment.ts': '',
+    'environments/both/environment.js': '',
+    'environments/empty/README.md': '',
+    'environments/file.ts': '',
+  });
+  const { environments } = await loadProject(directory, {});
+  expect([...environments]).toEqual([
+    ['a', { kind: 'module', path: join(directory, 'environments/a/environment.ts') }],
+    ['b', { kind: 'module', path: join(directory, 'environments/b/environment.js') }],
+    ['both', { kind: 'module', path: join(directory, 'environments/both/environment.ts') }],
+  ]);
+});
+
+test('a directory without environments, configuration and .env has the defaults', async () => {
+  const directory = directoryOf({});
+  expect(await loadProject(directory, {})).toEqual({
+    directory,
+    environments: new Map(),
+    settings: {
+      databaseUrl: 'sqlite:.proctor/proctor.db',
+      queueUrl: undefined,
+      appUrl: 'http://127.0.0.1:8320',
+      isAppUrlNamed: false,
+      ports: { runService: 8320, scenarioServer: 8321 },
+      allowedHosts: [],
+      models: { gateways: [] },
+      apiKey: undefined,
+    },
+  });
+});
+
+test('the configuration adds environments of every kind, which win over found ones', async () => {
+  const directory = directoryOf({
+    'environments/a/environment.ts': '',
+    'other/environment.ts': '',
+    'shop.ts': '',
+    'proctor.config.js': `export default {
+      environments: {
+        a: 'other',
+        shop: './shop.ts',
+        python: { command: 'python3', args: ['server.py'], env: { MODE: 'x' } },
+        remote: { url: 'https://example.com/mcp', headers: { 'x-team': 'y' }, harnessKey: 'k' },
+      },
+    }`,
+  });
+  const { environments } = await loadProject(directory, {});
+  expect(Object.fromEntries(environments)).toEqual({
+    a: { kind: 'module', path: join(directory, 'other/environment.ts') },
+    shop: { kind: 'module', path: join(directory, 'shop.ts') },
+    python: { kind: 'command', command: 'python3', args: ['server.py'], env: { MODE: 'x' }, cwd: directory },
+    remote: { kind: 'url', url: 'https://example.com/mcp', headers: { 'x-team': 'y' }, harnessKey: 'k' },
+  });
+});
+
+test('a configuration in TypeScript is loaded by a plain node process', async () => {
+  const directory = directoryOf({
+    'proctor.config.ts': `
+      enum Port { service = 9000 }
+      const ports: { runService: number } = { runService: Port.service };
+      export default { ports, gateways: { 'gpt-*': { url: 'https://gateway.example/v1', apiKey: 'k' } } };`,
+  });
+  expect(await loadInNode(directory)).toMatchObject({
+    appUrl: 'http://127.0.0.1:9000',
+    ports: { runService: 9000, scenarioServer: 8321 },
+    models: { gateways: [{ pattern: 'gpt-*', baseUrl: 'https://gateway.example/v1', apiKey: 'k' }] },
+  });
+});
+
+test('a configuration in TypeScript of a package that is no module says what to do', async () => {
+  const directory = directoryOf({ 'package.json': '{}', 'proctor.config.ts': 'export default {};' });
+  await expect(loadInNode(directory)).rejects.toThrow(
+    'proctor.config.ts could not be loaded: its package.json does not say "type": "module"; say so there, or name the',
+  );
+  const renamed = directoryOf({
+    'package.json': '{}',
+    'proctor.config.mts': 'export default { store: "sqlite:a.db" };',
+  });
+  expect(await loadInNode(renamed)).toMatchObject({ databaseUrl: 'sqlite:a.db' });
+});
+
+test.each([
+  ['export default { ports: { runService: "x" } }', 'proctor.config.js is not a configuration. ports.runService: '],
+  [
+    'export default { environment: {} }',
+    'proctor.config.js is not a configuration. it: Unrecognized key: "environment"',
+  ],
+  ['export default 3', 'proctor.config.js is not a configuration. it: '],
+  ['export const config = {}', 'proctor.config.js could not be loaded: it has no default export'],
+  ['throw new Error("the author failed")', 'proctor.config.js could not be loaded: the author failed'],
+  ['export default {', 'proctor.config.js could not be loaded: '],
+])('the configuration %j is an error that names file and fault', async (text, message) => {
+  await expect(loadProject(directoryOf({ 'proctor.config.js': text }), {})).rejects.toThrow(message);
+});
+
+test('a configured path without a module is an error that names it', async () => {
+  const directory = directoryOf({ 'proctor.config.js': "export default { environments: { a: './missing.ts' } }" });
+  await expect(loadProject(directory, {})).rejects.toThrow('"a": there is no module at "./missing.ts"');
+});
+
+test('.env is read and never overrides a variable that is set', async () => {
+  const directory = directoryOf({
+    '.env': 'PROCTOR_API_KEY=from-file\nPROCTOR_APP_URL=https://file.example/\nOPENAI_API_KEY="quoted"\n',
+  });
+  const variables: NodeJS.ProcessEnv = { PROCTOR_API_KEY: 'from-process' };
+  const { settings } = await loadProject(directory, variables);
+  expect(settings).toMatchObject({
+    apiKey: 'from-process',
+    appUrl: 'https://file.example',
+    isAppUrlNamed: true,
+    models: { gatewayApiKey: 'quoted' },
+  });
+});
+
+test('variables win over the configuration', async () => {
+  const config = { ...NO_CONFIG, store: 'sqlite:mine.db', queue: 'redis://a' };
+  expect(readSettings({}, config)).toMatchObject({ databaseUrl: 'sqlite:mine.db', queueUrl: 'redis://a' });
+  const variables = { PROCTOR_DATABASE_URL: 'sqlite:/data/x.db', PROCTOR_QUEUE_URL: 'redis://b' };
+  expect(readSettings(variables, config)).toMatchObject({ databaseUrl: 'sqlite:/data/x.db', queueUrl: 'redis://b' });
+});
+
+test.each([
+  [{ PROCTOR_DATABASE_URL: 'mysql://user:secret@db' }, 'starts with "mysql"; it has to be "sqlite:<path>"'],
+  [{ PROCTOR_DATABASE_URL: 'sqlite:' }, 'it has to be "sqlite:<path>"'],
+  [{ PROCTOR_APP_URL: 'proctor.example' }, 'PROCTOR_APP_URL is "proctor.example"; it has to be a URL that starts with'],
+  [{ PROCTOR_ALLOWED_HOSTS: 'http://x' }, 'PROCTOR_ALLOWED_HOSTS: "http://x" is not a host name'],
+])('the variables %j are an error that says what would be right', (variables, message) => {
+  expect(() => readSettings(variables, NO_CONFIG)).toThrow(message);
+  expect(() => readSettings(variables, NO_CONFIG)).not.toThrow('secret');
+});
+
+test('a variable that is set to nothing is as one that is not set', () => {
+  expect(readSettings({ PROCTOR_DATABASE_URL: '', PROCTOR_APP_URL: ' ' }, NO_CONFIG).databaseUrl).toBe(
+    'sqlite:.proctor/proctor.db',
+  );
+});
+
+test('an environment is named by its name, the path of its module or directory, or a URL', async () => {
+  const directory = directoryOf({ 'environments/a/environment.ts': '', 'mine/environment.ts': '', 'mine/shop.ts': '' });
+  const known = findEnvironments(directory, NO_CONFIG);
+  const resolved = (text: string) => resolveEnvironment(text, known, directory);
+  expect(resolved('a')).toEqual({ name: 'a', target: known.get('a') });
+  const mine = { name: 'mine', target: { kind: 'module', path: join(directory, 'mine/environment.ts') } };
+  expect(resolved('mine')).toEqual(mine);
+  expect(resolved('./mine/environment.ts')).toEqual(mine);
+  expect(resolved(join(directory, 'mine'))).toEqual(mine);
+  expect(resolved('mine/shop.ts')).toMatchObject({ name: 'shop' });
+  expect(resolved('http://localhost:8765/mcp')).toEqual({
+    name: 'localhost:8765',
+    target: { kind: 'url', url: 'http://localhost:8765/mcp' },
+  });
+});
+
+test('an environment that nothing names is env_not_found with the known names', () => {
+  const directory = directoryOf({ 'environments/a/environment.ts': '', 'environments/b/environment.ts': '' });
+  const known = findEnvironments(directory, NO_CONFIG);
+  expect(() => resolveEnvironment('c', known, directory)).toThrow(
+    'There is no environment "c": it is neither a known name (a, b), nor the path of a module, nor a URL.',
+  );
+  expect(() => resolveEnvironment('c', new Map(), directory)).toThrow('neither a known name (there is none)');
+});
+
+test('defineConfig gives back what it got', () => {
+  const config = { environments: { a: './a.ts' } };
+  expect(defineConfig(config)).toBe(config);
+});

@@ -1,0 +1,335 @@
+import { OpenAI } from 'openai';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ModelDelta } from '../../src/model/chat-model.ts';
+import { createGatewayModel, type GatewayOptions } from '../../src/model/gateway.ts';
+import { type RetryTiming, systemTiming } from '../../src/model/retries.ts';
+import {
+  delta,
+  type FakeGateway,
+  fakeTiming,
+  frames,
+  json,
+  type Play,
+  rawStream,
+  says,
+  startGateway,
+  stream,
+  toRequest,
+} from './fake-gateway.ts';
+
+const KEY = 'secret-key-of-the-gateway';
+let gateway: FakeGateway | undefined;
+afterEach(async () => {
+  await gateway?.close();
+  gateway = undefined;
+});
+
+async function playing(...plays: Play[]): Promise<FakeGateway> {
+  gateway = await startGateway(...plays);
+  return gateway;
+}
+
+async function modelFor(plays: Play[], options: Partial<GatewayOptions> = {}) {
+  const timing = fakeTiming();
+  const { url } = await playing(...plays);
+  return { timing, model: createGatewayModel('m-1', { baseUrl: url, apiKey: KEY, timing, ...options }) };
+}
+
+const toolCallsOf = (...pieces: object[]) => delta({ tool_calls: pieces });
+
+describe('a gateway is asked', () => {
+  it('for a stream with usage, with the key, the tools and the sampling', async () => {
+    const { model } = await modelFor([says('hi')]);
+    await model.respond(
+      toRequest({
+        sampling: { temperature: 0.5, seed: 7, stream: false, model: 'other' },
+        tools: [
+          {
+            name: 'add',
+            description: 'Adds',
+            input_schema: { $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'object', properties: {} },
+          },
+        ],
+      }),
+    );
+    const [request] = gateway?.requests ?? [];
+    expect(request?.path).toBe('/v1/chat/completions');
+    expect(request?.headers.authorization).toBe(`Bearer ${KEY}`);
+    expect(request?.body).toEqual({
+      model: 'm-1',
+      messages: [{ role: 'user', content: 'Hello' }],
+      tools: [
+        {
+          type: 'function',
+          function: { name: 'add', description: 'Adds', parameters: { type: 'object', properties: {} } },
+        },
+      ],
+      temperature: 0.5,
+      seed: 7,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+  });
+
+  it('without a key where none is configured', async () => {
+    const { url, requests } = await playing(says('hi'));
+    await createGatewayModel('m', { baseUrl: url }).respond(toRequest());
+    expect(requests[0]?.headers.authorization).toBeUndefined();
+    expect(requests[0]?.body).not.toHaveProperty('tools');
+  });
+
+  it('without stream_options once it has refused them, which is no retry', async () => {
+    const refusal = json(400, { error: { message: 'Unrecognized request argument supplied: stream_options' } });
+    const { model, timing } = await modelFor([refusal, says('one'), says('two')]);
+    const first = await model.respond(toRequest());
+    await model.respond(toRequest());
+    expect(first).toMatchObject({ message: { content: 'one' }, retries: 0 });
+    expect(timing.sleptMs).toEqual([]);
+    expect(gateway?.requests.map(({ body }) => 'stream_options' in body)).toEqual([true, false, false]);
+  });
+});
+
+describe('a streamed response is put together', () => {
+  it('from content, reasoning and usage, with text as it comes', async () => {
+    const { model } = await modelFor([
+      stream(
+        delta({ role: 'assistant', content: '' }),
+        delta({ reasoning_content: 'Let me ' }),
+        delta({ reasoning_content: 'think.' }),
+        delta({ content: 'Hel' }),
+        delta({ content: 'lo' }),
+        delta({}, 'stop'),
+        {
+          choices: [],
+          usage: {
+            prompt_tokens: 10,
+            completion_tokens: 5,
+            total_tokens: 15,
+            prompt_tokens_details: { cached_tokens: 4 },
+            completion_tokens_details: { reasoning_tokens: 3 },
+            cost: 0.25,
+          },
+        },
+      ),
+    ]);
+    const deltas: ModelDelta[] = [];
+    const response = await model.respond(toRequest({ onDelta: (part) => deltas.push(part) }));
+    expect(response).toEqual({
+      message: {
+        role: 'assistant',
+        content: 'Hello',
+        reasoning: 'Let me think.',
+        tool_calls: [],
+        extra: { reasoning_field: 'reasoning_content' },
+      },
+      finishReason: 'stop',
+      usage: {
+        prompt_tokens: 10,
+        completion_tokens: 5,
+        total_tokens: 15,
+        cached_tokens: 4,
+        reasoning_tokens: 3,
+        cost_usd: 0.25,
+      },
+      retries: 0,
+      tokenIds: null,
+      logprobs: null,
+    });
+    expect(deltas).toEqual([{ reasoning: 'Let me ' }, { reasoning: 'think.' }, { content: 'Hel' }, { content: 'lo' }]);
+  });
+
+  it('when characters, frames and line breaks are split between reads', async () => {
+    const bytes = Buffer.from(
+      `: keep-alive\r\n\r\n${frames(delta({ content: 'Grüße 🌍\u2028!' }), delta({}, 'stop')).replaceAll('\n', '\r\n')}data: [DONE]\r\n\r\n`,
+    );
+    const single = Array.from(bytes, (byte) => Uint8Array.of(byte));
+    const { model } = await modelFor([rawStream(...single)]);
+    expect((await model.respond(toRequest())).message.content).toBe('Grüße 🌍\u2028!');
+  });
+
+  it('when the last frame has neither a blank line nor a [DONE] after it', async () => {
+    const { model } = await modelFor([rawStream(frames(delta({ content: 'a' }), delta({}, 'stop')).trimEnd())]);
+    expect((await model.respond(toRequest())).message.content).toBe('a');
+  });
+
+  it('from JSON that came although a stream was asked for', async () => {
+    const { model } = await modelFor([
+      json(200, {
+        object: 'chat.completion',
+        choices: [
+          {
+            index: 0,
+            message: {
+              role: 'assistant',
+              content: null,
+              tool_calls: [
+                { id: 'a', type: 'function', function: { name: 'f', arguments: '{"x":1}' } },
+                { id: 'b', type: 'function', function: { name: 'g', arguments: '' } },
+              ],
+            },
+            finish_reason: 'tool_calls',
+          },
+        ],
+        usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
+      }),
+    ]);
+    const response = await model.respond(toRequest());
+    expect(response.message.tool_calls).toEqual([
+      { id: 'a', name: 'f', arguments: { x: 1 }, raw_arguments: null },
+      { id: 'b', name: 'g', arguments: {}, raw_arguments: null },
+    ]);
+    expect(response.usage.total_tokens).toBe(3);
+  });
+
+  it('from tool calls whose pieces have no index', async () => {
+    const { model } = await modelFor([
+      stream(
+        toolCallsOf({ id: 'a', type: 'function', function: { name: 'f', arguments: '{"x"' } }),
+        toolCallsOf({ function: { arguments: ':1}' } }),
+        toolCallsOf({ id: 'b', function: { name: 'g', arguments: '{}' } }),
+        delta({}, 'stop'),
+      ),
+    ]);
+    const { message, finishReason } = await model.respond(toRequest());
+    expect(message.tool_calls).toEqual([
+      { id: 'a', name: 'f', arguments: { x: 1 }, raw_arguments: null },
+      { id: 'b', name: 'g', arguments: {}, raw_arguments: null },
+    ]);
+    expect(message.content).toBeNull();
+    expect(finishReason).toBe('tool_calls');
+  });
+
+  it('from two tool calls under the same index', async () => {
+    const { model } = await modelFor([
+      stream(
+        toolCallsOf({ index: 0, id: 'a', function: { name: 'f', arguments: '{"x":' } }),
+        toolCallsOf({ index: 0, function: { arguments: '1}' } }),
+        toolCallsOf({ index: 0, id: 'b', function: { name: 'f', arguments: '{"x":' } }),
+        toolCallsOf({ index: 0, function: { arguments: '2}' } }),
+        delta({}, 'tool_calls'),
+      ),
+    ]);
+    const { message } = await model.respond(toRequest());
+    expect(message.tool_calls.map((call) => [call.id, call.arguments])).toEqual([
+      ['a', { x: 1 }],
+      ['b', { x: 2 }],
+    ]);
+  });
+
+  it('with broken arguments kept as they came and replaced by none', async () => {
+    const { model } = await modelFor([
+      stream(
+        toolCallsOf(
+          { index: 0, id: 'a', function: { name: 'f', arguments: '{"x": 1' } },
+          { index: 1, id: 'b', function: { name: 'f', arguments: '[1]' } },
+        ),
+        delta({}, 'length'),
+      ),
+    ]);
+    const { message } = await model.respond(toRequest());
+    expect(message.tool_calls).toEqual([
+      { id: 'a', name: 'f', arguments: {}, raw_arguments: '{"x": 1' },
+      { id: 'b', name: 'f', arguments: {}, raw_arguments: '[1]' },
+    ]);
+  });
+
+  it('also when the connection is lost after the model had said that it is done', async () => {
+    let cut = () => {};
+    const { model, timing } = await modelFor([
+      (response) => {
+        cut = () => response.socket?.resetAndDestroy();
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.write(frames(delta({ content: 'all of it' }), delta({}, 'stop')));
+      },
+    ]);
+    const response = await model.respond(toRequest({ onDelta: () => cut() }));
+    expect(response).toMatchObject({ message: { content: 'all of it' }, retries: 0, usage: { cost_usd: null } });
+    expect(timing.sleptMs).toEqual([]);
+  });
+});
+
+describe('a client of the caller', () => {
+  it('may be an openai client, whose own retries are off and which may be answered in JSON', async () => {
+    const { url, requests } = await playing(
+      json(500, { error: { message: 'down' } }),
+      json(200, { choices: [{ index: 0, message: { role: 'assistant', content: 'hi' } }] }),
+    );
+    const client = new OpenAI({ baseURL: url, apiKey: KEY, maxRetries: 5 });
+    const timing = fakeTiming();
+    const response = await createGatewayModel('m', { client, timing }).respond(toRequest());
+    expect(response).toMatchObject({ message: { content: 'hi' }, finishReason: 'stop', retries: 1 });
+    expect(requests).toHaveLength(2);
+    expect(timing.sleptMs).toHaveLength(1);
+  });
+
+  it('may be anything with chat.completions.create, streaming or not', async () => {
+    const answers: unknown[] = [
+      (async function* () {
+        yield delta({ content: 'streamed' });
+        yield delta({}, 'stop');
+      })(),
+      { choices: [{ index: 0, message: { role: 'assistant', content: 'whole' }, finish_reason: 'stop' }] },
+    ];
+    const model = createGatewayModel('m', {
+      client: { chat: { completions: { create: async () => answers.shift() } } },
+    });
+    expect((await model.respond(toRequest())).message.content).toBe('streamed');
+    expect((await model.respond(toRequest())).message.content).toBe('whole');
+  });
+
+  it('that does not listen to its signal is left when that is aborted', async () => {
+    const controller = new AbortController();
+    const create = () => {
+      queueMicrotask(() => controller.abort(new Error('enough')));
+      return new Promise(() => {});
+    };
+    const model = createGatewayModel('m', { client: { chat: { completions: { create } } } });
+    await expect(model.respond(toRequest({ signal: controller.signal }))).rejects.toThrow('enough');
+  });
+});
+
+describe('an aborted request', () => {
+  it('rejects with the reason of the signal and closes the socket, in the middle of a stream', async () => {
+    const { model } = await modelFor([
+      (response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.write(frames(delta({ content: 'never ' })));
+      },
+    ]);
+    const controller = new AbortController();
+    const reason = new Error('the run was cancelled');
+    const response = model.respond(toRequest({ signal: controller.signal, onDelta: () => controller.abort(reason) }));
+    await expect(response).rejects.toBe(reason);
+    await gateway?.clientClosed;
+  });
+
+  it('rejects with the reason of the signal and closes the socket, before anything came', async () => {
+    const { model } = await modelFor([() => {}]);
+    const controller = new AbortController();
+    const reason = new Error('the run was cancelled');
+    const response = model.respond(toRequest({ signal: controller.signal }));
+    await gateway?.asked;
+    controller.abort(reason);
+    await expect(response).rejects.toBe(reason);
+    await gateway?.clientClosed;
+  });
+
+  it('is not sent when the signal was aborted before', async () => {
+    const { model } = await modelFor([says('hi')]);
+    await expect(model.respond(toRequest({ signal: AbortSignal.abort(new Error('no')) }))).rejects.toThrow('no');
+    expect(gateway?.requests).toEqual([]);
+  });
+
+  it('does not wait for its next try', async () => {
+    const { url } = await playing(json(429, { error: { message: 'slow down' } }, { 'retry-after': '50' }));
+    const controller = new AbortController();
+    const sleep: RetryTiming['sleep'] = (milliseconds, signal) => {
+      const slept = systemTiming.sleep(milliseconds, signal);
+      controller.abort(new Error('the run is over'));
+      return slept;
+    };
+    const model = createGatewayModel('m', { baseUrl: url, timing: { ...systemTiming, sleep } });
+    await expect(model.respond(toRequest({ signal: controller.signal }))).rejects.toThrow('the run is over');
+    expect(gateway?.requests).toHaveLength(1);
+  });
+});

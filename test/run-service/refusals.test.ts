@@ -1,0 +1,281 @@
+import { expect, test } from 'vitest';
+import { createModels } from '../../src/model/create-model.ts';
+import { BROKEN, COUNTER, startService, type TestService } from './service.ts';
+
+async function expectRefused(service: TestService, body: object, status: number, error: object): Promise<void> {
+  const reply = await service.run(body);
+  expect({ status: reply.status, body: reply.json }).toEqual({ status, body: { error } });
+  expect(await service.countRuns()).toBe(0);
+}
+
+const invalid = (param: string, message: string, code = 'invalid_parameter') =>
+  ({ message, type: 'invalid_request_error', param, code }) as const;
+
+test.each([
+  [
+    { env_name: undefined },
+    invalid('env_name', 'env_name is required: a string that is not empty.', 'missing_required_parameter'),
+  ],
+  [
+    { scenario_name: undefined },
+    invalid('scenario_name', 'scenario_name is required: a string that is not empty.', 'missing_required_parameter'),
+  ],
+  [
+    { model: undefined },
+    invalid('model', 'model is required: a string that is not empty.', 'missing_required_parameter'),
+  ],
+  [{ env_name: 7 }, invalid('env_name', 'env_name has to be a string that is not empty, got 7.')],
+  [{ scenario_args: null }, invalid('scenario_args', 'scenario_args has to be an object, got null.')],
+  [{ scenario_args: [] }, invalid('scenario_args', 'scenario_args has to be an object, got [].')],
+  [{ max_steps: 0 }, invalid('max_steps', 'max_steps has to be an integer from 1 to 500, got 0.')],
+  [{ max_steps: 501 }, invalid('max_steps', 'max_steps has to be an integer from 1 to 500, got 501.')],
+  [{ max_steps: '5' }, invalid('max_steps', 'max_steps has to be an integer from 1 to 500, got "5".')],
+  [{ max_steps: 1.5 }, invalid('max_steps', 'max_steps has to be an integer from 1 to 500, got 1.5.')],
+  [{ timeout_seconds: 0 }, invalid('timeout_seconds', 'timeout_seconds has to be an integer from 1 to 86400, got 0.')],
+  [
+    { timeout_seconds: 86_401 },
+    invalid('timeout_seconds', 'timeout_seconds has to be an integer from 1 to 86400, got 86401.'),
+  ],
+  [{ priority: 10 }, invalid('priority', 'priority has to be an integer from 0 to 9, got 10.')],
+  [{ seed: 0.5 }, invalid('seed', 'seed has to be a safe integer, got 0.5.')],
+  [{ metadata: { build: 7 } }, invalid('metadata.build', 'metadata.build has to be a string, got 7.')],
+  [{ sampling: 'hot' }, invalid('sampling', 'sampling has to be an object, got "hot".')],
+])('the body %j is refused, and no run exists', async (body, error) => {
+  await expectRefused(await startService(), body, 400, error);
+});
+
+test('an unknown environment is refused with those that exist', async () => {
+  await expectRefused(await startService(), { env_name: 'countr' }, 404, {
+    message: 'No environment is named "countr". Environments: counter.',
+    type: 'not_found_error',
+    param: 'env_name',
+    code: 'env_not_found',
+  });
+});
+
+test('an unknown scenario is refused with those that exist', async () => {
+  await expectRefused(await startService(), { scenario_name: 'count' }, 404, {
+    message: 'The environment "counter" has no scenario "count". Scenarios: count_to, slow_count.',
+    type: 'not_found_error',
+    param: 'scenario_name',
+    code: 'scenario_not_found',
+  });
+});
+
+test.each([
+  [{}, 'scenario_args.target', 'Scenario "count_to": scenario_args.target is required. Its arguments are target.'],
+  [
+    { target: -1 },
+    'scenario_args.target',
+    'Scenario "count_to": scenario_args.target must be >= 0, got -1. Its arguments are target.',
+  ],
+  [
+    { target: '3' },
+    'scenario_args.target',
+    'Scenario "count_to": scenario_args.target must be integer, got "3". Its arguments are target.',
+  ],
+  [
+    { target: 3, goal: 4 },
+    'scenario_args.goal',
+    'Scenario "count_to": scenario_args.goal is not an argument that exists. Its arguments are target.',
+  ],
+])('the arguments %j fail the schema of the scenario and are refused by name', async (scenarioArgs, param, message) => {
+  await expectRefused(await startService(), { scenario_args: scenarioArgs }, 400, {
+    message,
+    type: 'invalid_request_error',
+    param,
+    code: 'invalid_scenario_args',
+  });
+});
+
+test('an unknown reference model is refused, and any name while no gateway is configured, with what to set', async () => {
+  const service = await startService();
+  const notFound = { type: 'not_found_error', param: 'model', code: 'model_not_found' };
+  await expectRefused(service, { model: 'proctor/oracel' }, 404, {
+    message: expect.stringContaining('proctor/oracle'),
+    ...notFound,
+  });
+  await expectRefused(service, { model: 'gpt-5' }, 404, {
+    message: expect.stringContaining('PROCTOR_GATEWAY_URL'),
+    ...notFound,
+  });
+});
+
+test('the model is checked before the environment, and that before the arguments', async () => {
+  const service = await startService();
+  const codes = [];
+  for (const body of [
+    { model: 'gpt-5', env_name: 'x', scenario_name: 'y', scenario_args: {} },
+    { env_name: 'x', scenario_name: 'y', scenario_args: {} },
+    { scenario_name: 'y', scenario_args: {} },
+    { scenario_args: {} },
+  ]) {
+    codes.push((await service.run(body)).json);
+  }
+  expect(codes).toMatchObject(
+    ['model_not_found', 'env_not_found', 'scenario_not_found', 'invalid_scenario_args'].map((code) => ({
+      error: { code },
+    })),
+  );
+});
+
+test('an environment that cannot be started is 502 environment_failed, and the others go on', async () => {
+  const service = await startService({
+    environments: new Map([
+      ['broken', BROKEN],
+      ['counter', COUNTER],
+    ]),
+  });
+  await expectRefused(service, { env_name: 'broken', scenario_name: 'any' }, 502, {
+    message: expect.stringMatching(/this module cannot be loaded|exited/),
+    type: 'upstream_error',
+    param: null,
+    code: 'environment_failed',
+  });
+  expect(JSON.stringify((await service.run({ env_name: 'broken' })).json)).not.toContain(process.cwd());
+  expect((await service.run()).status).toBe(200);
+  const ready = await service.request('/readyz', { headers: { authorization: '' } });
+  expect({ status: ready.status, body: ready.json }).toEqual({
+    status: 503,
+    body: {
+      error: {
+        message: 'Not ready, these do not answer: environment broken.',
+        type: 'server_error',
+        param: null,
+        code: 'capacity_exceeded',
+      },
+    },
+  });
+});
+
+test.each([
+  ['no key', { authorization: '' }],
+  ['a malformed key', { authorization: 'Basic abc' }],
+  ['an unknown key', { authorization: 'Bearer nobody' }],
+])('%s is 401, and no run exists', async (_case, headers) => {
+  const service = await startService();
+  const reply = await service.run({}, headers);
+  expect({ status: reply.status, scheme: reply.headers['www-authenticate'] }).toEqual({
+    status: 401,
+    scheme: 'Bearer',
+  });
+  expect(reply.json).toMatchObject({ error: { type: 'authentication_error', param: null, code: 'invalid_api_key' } });
+  expect(await service.countRuns()).toBe(0);
+});
+
+test('a foreign Host or Origin is refused, and no run exists', async () => {
+  const service = await startService();
+  for (const headers of [{ host: 'evil.example' }, { origin: 'https://evil.example' }, { origin: 'null' }]) {
+    expect((await service.run({}, headers)).json).toMatchObject({ error: { code: 'forbidden_origin' } });
+  }
+  expect(await service.countRuns()).toBe(0);
+});
+
+test('a body that is empty, broken, no object, too large or no JSON is refused, and no run exists', async () => {
+  const service = await startService();
+  const post = async (body: string, type = 'application/json') => {
+    const reply = await service.request('/v1/agent/run', { method: 'POST', headers: { 'content-type': type }, body });
+    return { status: reply.status, body: reply.json };
+  };
+  const error = (code: string) => ({ error: { code, type: 'invalid_request_error', param: null } });
+  expect(await post('')).toMatchObject({ status: 400, body: error('invalid_json') });
+  expect(await post('{"env_name":')).toMatchObject({ status: 400, body: error('invalid_json') });
+  expect(await post('[]')).toMatchObject({ status: 400, body: error('invalid_parameter') });
+  expect(await post(`"${'x'.repeat(5_000_000)}"`)).toMatchObject({ status: 413, body: error('request_too_large') });
+  expect(await post('a=b', 'text/plain')).toMatchObject({ status: 415, body: error('unsupported_media_type') });
+  expect(await service.countRuns()).toBe(0);
+});
+
+test.each([
+  ['limit=0', 'limit'],
+  ['limit=101', 'limit'],
+  ['limit=x', 'limit'],
+  ['sort=name', 'sort'],
+  ['status=done', 'status'],
+  ['origin=x', 'origin'],
+  ['min_reward=x', 'min_reward'],
+  ['max_reward=', 'max_reward'],
+  ['since=yesterday', 'since'],
+  ['until=2026-13-01T00:00:00Z', 'until'],
+  ['cursor=nonsense', 'cursor'],
+  ['env_name=', 'env_name'],
+  ['metadata.=x', 'metadata.'],
+])('the query %s of a list is 400 with its name', async (query, param) => {
+  const service = await startService();
+  const reply = await service.request(`/v1/traces?${query}`);
+  expect({ status: reply.status, body: reply.json }).toMatchObject({
+    status: 400,
+    body: { error: { type: 'invalid_request_error', param, code: 'invalid_parameter' } },
+  });
+});
+
+test('?wait= over 240 is 400', async () => {
+  const service = await startService();
+  const reply = await service.request(`/v1/traces/${'0'.repeat(32)}?wait=241`);
+  expect({ status: reply.status, body: reply.json }).toEqual({
+    status: 400,
+    body: { error: invalid('wait', 'wait has to be an integer from 0 to 240, got 241.') },
+  });
+});
+
+test.each(['0'.repeat(32), 'nonsense', '0'.repeat(31)])('the trace %s is not found', async (traceId) => {
+  const service = await startService();
+  for (const [path, method] of [
+    [`/v1/traces/${traceId}`, 'GET'],
+    [`/v1/traces/${traceId}/cancel`, 'POST'],
+  ] as const) {
+    const reply = await service.request(path, { method });
+    expect({ status: reply.status, body: reply.json }).toEqual({
+      status: 404,
+      body: {
+        error: {
+          message: `There is no trace "${traceId}". GET /v1/traces lists those of this account.`,
+          type: 'not_found_error',
+          param: null,
+          code: 'trace_not_found',
+        },
+      },
+    });
+  }
+});
+
+test('the scenarios of an unknown environment are not found, with no field at fault', async () => {
+  const service = await startService();
+  const reply = await service.request('/v1/environments/nope/scenarios');
+  expect({ status: reply.status, body: reply.json }).toMatchObject({
+    status: 404,
+    body: { error: { code: 'env_not_found', param: null } },
+  });
+});
+
+test('a blob that does not exist is not found', async () => {
+  const service = await startService();
+  const reply = await service.request(`/v1/blobs/${'a'.repeat(64)}`);
+  expect({ status: reply.status, body: reply.json }).toMatchObject({
+    status: 404,
+    body: { error: { code: 'blob_not_found', param: null } },
+  });
+});
+
+test('binding elsewhere than loopback is refused without a key; the key "local" is not enough', async () => {
+  const { startRunService } = await import('../../src/run-service/start.ts');
+  const { openParts, APP_URL } = await import('./service.ts');
+  const { pino } = await import('pino');
+  const parts = await openParts();
+  await parts.accounts.createKey({ name: 'local' });
+  const start = () =>
+    startRunService({
+      ...parts,
+      environments: new Map(),
+      models: createModels({}),
+      host: '0.0.0.0',
+      port: 0,
+      appUrl: APP_URL,
+      logger: pino({ level: 'silent' }),
+      worker: false,
+    });
+  await expect(start()).rejects.toThrow('make one with "proctor keys create --name <name>"');
+  await parts.accounts.createKey({ name: 'team' });
+  const service = await start();
+  await service.close();
+});

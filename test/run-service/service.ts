@@ -1,0 +1,114 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import { z } from 'zod';
+import Counter from '../../environments/counter/environment.ts';
+import type { Accounts } from '../../src/accounts/accounts.ts';
+import { createAccounts } from '../../src/accounts/database-accounts.ts';
+import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
+import type { Trace } from '../../src/contract/trace.ts';
+import { traceSchema } from '../../src/contract/trace.ts';
+import type { Database } from '../../src/database/database.ts';
+import { openDatabase } from '../../src/database/sqlite.ts';
+import { createModels } from '../../src/model/create-model.ts';
+import { createDatabaseQueue } from '../../src/queue/database-queue.ts';
+import type { RunQueue } from '../../src/queue/run-queue.ts';
+import { type RunService, type RunServiceOptions, startRunService } from '../../src/run-service/start.ts';
+import { createTraceStore } from '../../src/trace/database-store.ts';
+import type { TraceStore } from '../../src/trace/trace-store.ts';
+import { type Reply, type Send, send } from '../http/http-server.ts';
+
+export const APP_URL = 'https://app.example';
+
+const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}/environment.ts`, import.meta.url));
+
+export const COUNTER: EnvironmentTarget = { kind: 'memory', environment: Counter };
+export const COUNTER_PROCESS: EnvironmentTarget = {
+  kind: 'module',
+  path: fileURLToPath(new URL('../../environments/counter/environment.ts', import.meta.url)),
+};
+export const TROUBLE: EnvironmentTarget = { kind: 'module', path: fixture('trouble') };
+export const BROKEN: EnvironmentTarget = { kind: 'module', path: fixture('broken') };
+
+export interface Parts {
+  readonly database: Database;
+  readonly store: TraceStore;
+  readonly queue: RunQueue;
+  readonly accounts: Accounts;
+}
+
+/** A directory for a database, until the test ends. */
+export function temporaryDatabaseUrl(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'proctor-run-service-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  return `sqlite:${join(directory, 'proctor.db')}`;
+}
+
+export async function openParts(databaseUrl = temporaryDatabaseUrl()): Promise<Parts> {
+  const database = await openDatabase(databaseUrl);
+  onTestFinished(() => database.close());
+  return {
+    database,
+    store: createTraceStore(database, { appUrl: APP_URL }),
+    queue: createDatabaseQueue(database),
+    accounts: createAccounts(database),
+  };
+}
+
+export interface TestService extends Parts, RunService {
+  readonly key: string;
+  /** With the key of the account `local`, unless the headers say otherwise. */
+  request(path: string, options?: Send): Promise<Reply>;
+  /** `POST /v1/agent/run` on the counter, with whatever differs. */
+  run(body?: object, headers?: Readonly<Record<string, string>>): Promise<Reply>;
+  /** The trace once its run has ended. */
+  ended(traceId: string): Promise<Trace>;
+  /** Rows in the store: what refusals must not add to. */
+  countRuns(): Promise<number>;
+}
+
+/** A run service on a free port with a real database, until the test ends. */
+export async function startService(options: Partial<RunServiceOptions> & { parts?: Parts } = {}): Promise<TestService> {
+  const { parts = await openParts(), ...rest } = options;
+  const { key } = await parts.accounts.createKey({ name: `test-${Math.random()}` });
+  const service = await startRunService({
+    ...parts,
+    environments: new Map([['counter', COUNTER]]),
+    models: createModels({}),
+    host: '127.0.0.1',
+    port: 0,
+    appUrl: APP_URL,
+    logger: pino({ level: 'silent' }),
+    ...rest,
+  });
+  onTestFinished(() => service.close());
+  const request = (path: string, { headers, ...other }: Send = {}) =>
+    send(service.url, path, { ...other, headers: { authorization: `Bearer ${key}`, ...headers } });
+  return {
+    ...parts,
+    ...service,
+    key,
+    request,
+    run: (body = {}, headers = {}) =>
+      request('/v1/agent/run', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({
+          env_name: 'counter',
+          scenario_name: 'count_to',
+          scenario_args: { target: 3 },
+          model: 'proctor/oracle',
+          ...body,
+        }),
+      }),
+    ended: async (traceId) => traceSchema.parse((await request(`/v1/traces/${traceId}?wait=60`)).json),
+    countRuns: async () => (await parts.database.kysely.selectFrom('traces').select('trace_id').execute()).length,
+  };
+}
+
+export function traceIdOf(reply: Reply): string {
+  return z.object({ trace_id: z.string() }).parse(reply.json).trace_id;
+}
