@@ -30,3 +30,4 @@ export type { Scenario, ScenarioConfig, ScenarioFunction, ScenarioGenerator } fr
 export type { AnySchema, ArgsOf, NoArgs } from './environment/schema-types.ts';
 export type { ToolConfig, ToolHandler, ToolObject } from './environment/tool.ts';
 export { type ImageContent, image, ToolError } from './environment/tool-result.ts';
+export { type ServeOptions, type ServerHandle, serve, serveMain } from './mcp/serve.ts';

@@ -14,7 +14,12 @@ export interface Outcome {
 }
 
 /** One task in a process of its own, as a run has it. Faults are lines for people; without any, the task matches. */
-export async function replayTask(task: ExpectedTask, shop: Shop, target: EnvironmentTarget): Promise<Outcome> {
+export async function replayTask(
+  task: ExpectedTask,
+  shop: Shop,
+  target: EnvironmentTarget,
+  options: { readonly everyRecord: boolean },
+): Promise<Outcome> {
   const faults: string[] = [];
   let matchedCalls = 0;
   const client = await connectEnvironment(target);
@@ -25,7 +30,7 @@ export async function replayTask(task: ExpectedTask, shop: Shop, target: Environ
       if (fault === undefined) matchedCalls += 1;
       else faults.push(`call ${index + 1}, ${step.name}: ${fault}`);
     }
-    faults.push(...(await compareAllRecords(task, shop, client)));
+    faults.push(...(await compareRecords(task, shop, client, options.everyRecord)));
     faults.push(...compareEvaluation(task, await client.evaluate('task', '')));
   } finally {
     await client.close();
@@ -45,24 +50,32 @@ function compareResult(step: ExpectedStep, result: ToolResult): string | undefin
   return isEqual(value, step.ok) ? undefined : `expected ${shown(step.ok)}, got ${shown(result)}`;
 }
 
-/** Reads every order and user of the shop: those of `changed_records` are as given there, and all others as in db.json. */
-async function compareAllRecords(task: ExpectedTask, shop: Shop, client: EnvironmentClient): Promise<string[]> {
-  const { orders, users } = task.changed_records;
+/**
+ * Reads the records of `changed_records`, or with `everyRecord` all orders and users of the shop: those that should have
+ * changed are as given there, and all others as in db.json.
+ */
+async function compareRecords(
+  task: ExpectedTask,
+  shop: Shop,
+  client: EnvironmentClient,
+  everyRecord: boolean,
+): Promise<string[]> {
   const faults: string[] = [];
-  const compare = async (tool: string, argument: string, records: Records, changed: Records) => {
-    for (const ids of chunks(Object.keys(records), READS_IN_FLIGHT)) {
+  const compare = async (tool: string, argument: string, before: Records, changed: Records) => {
+    for (const ids of chunks(Object.keys(everyRecord ? before : changed), READS_IN_FLIGHT)) {
       const results = await Promise.all(ids.map((id) => client.call(tool, { [argument]: id })));
       for (const [index, id] of ids.entries()) {
-        const isAsExpected = isEqual(results[index]?.structured_content, changed[id] ?? records[id]);
+        const isAsExpected = isEqual(results[index]?.structured_content, changed[id] ?? before[id]);
         if (!isAsExpected) faults.push(`${id} ${id in changed ? 'is not as it should be' : 'should not have changed'}`);
       }
     }
   };
-  await compare('get_order_details', 'order_id', shop.orders, orders);
-  await compare('get_user_details', 'user_id', shop.users, users);
+  await compare('get_order_details', 'order_id', shop.orders, task.changed_records.orders);
+  await compare('get_user_details', 'user_id', shop.users, task.changed_records.users);
   return faults;
 }
 
+/** The reward, and the set of records that differ from the fresh shop, which the evaluation finds by comparing both. */
 function compareEvaluation(task: ExpectedTask, { reward, info }: Evaluation): string[] {
   const expected = {
     orders: Object.keys(task.changed_records.orders).sort(),

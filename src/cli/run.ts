@@ -7,6 +7,7 @@ import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { runRequestSchema } from '../contract/run.ts';
 import type { Trace } from '../contract/trace.ts';
+import type { Lease } from '../queue/run-queue.ts';
 import { RunInterrupted } from '../rollout/run.ts';
 import { executeLease } from '../run-service/leased-run.ts';
 import { SilentFailure, UsageError } from './failure.ts';
@@ -68,7 +69,7 @@ async function run(environment: string, scenario: string, options: RunCommandOpt
   const stopListening = onInterrupt(() => interrupt.abort(new RunInterrupted('cancelled')));
   try {
     const traces = await playAll(installation, plan, interrupt);
-    report(traces, installation, options);
+    report(traces, options);
   } finally {
     stopListening();
   }
@@ -147,11 +148,14 @@ async function playOne(
   const worker = `command_${process.pid}`;
   const unsubscribe = store.subscribe(traceId, createRunView(label));
   try {
-    const lease = queue.prepareLease({ traceId, priority: request.priority }, worker);
-    await store.create({ traceId, account: 'local', queued: { ...request, origin: 'run' } }, lease.write);
+    let lease: Lease | undefined;
+    await store.create({ traceId, account: 'local', queued: { ...request, origin: 'run' } }, async (transaction) => {
+      lease = await queue.enqueueLeased({ traceId, priority: request.priority }, worker, transaction);
+    });
+    if (lease === undefined) throw new TypeError('A trace was created without its queue entry');
     const environments = new Map([[plan.name, plan.target]]);
     const logger = pino({ level: 'silent' });
-    await executeLease(lease.lease, followed(interrupt), { environments, store, queue, models, logger, worker });
+    await executeLease(lease, followed(interrupt), { environments, store, queue, models, logger, worker });
     const trace = await store.trace(traceId);
     if (trace === undefined) throw new Error(`Trace ${traceId} is gone: it was deleted while it ran.`);
     note(`${label === '' ? '' : `${colors.dim(label)} `}${describeOutcome(trace)}  ${colors.dim(trace.trace_url)}`);
@@ -182,7 +186,7 @@ function onInterrupt(stop: () => void): () => void {
   };
 }
 
-function report(traces: readonly Trace[], installation: Installation, options: RunCommandOptions): void {
+function report(traces: readonly Trace[], options: RunCommandOptions): void {
   const rewards = traces.map(({ reward }) => reward).filter((reward) => reward !== null);
   const { mean, deviation } = summarize(rewards);
   const completed = traces.filter(({ status }) => status === 'completed').length;

@@ -48,7 +48,7 @@ function describe(
   return `The environment ${name} could not be reached while ${doing}: ${causeOf(thrown)}${remedy}`;
 }
 
-export function isTimeout(thrown: unknown): boolean {
+function isTimeout(thrown: unknown): boolean {
   return thrown instanceof SdkError && thrown.code === SdkErrorCode.RequestTimeout;
 }
 

@@ -8,7 +8,7 @@ import type { LogRecord } from '../contract/trace.ts';
  * server decides what a model may reach; setup, evaluation and solutions it asks for as the harness.
  *
  * Every method takes a signal and rejects with a `BoundaryError` (environment, setup, tool, evaluate) that says what
- * failed. Whoever connected it closes it.
+ * failed, or, when the signal is aborted, with its reason. Whoever connected it closes it.
  */
 export interface EnvironmentClient {
   readonly name: string;

@@ -149,7 +149,7 @@ function parseAddress(address: string): URL {
 }
 
 /** The built file, also for code that runs from `src`, where plain Node.js could not load it. */
-function environmentMainPath(): string {
+export function environmentMainPath(): string {
   const beside = fileURLToPath(new URL('../mcp/environment-main.js', import.meta.url));
   return existsSync(beside) ? beside : fileURLToPath(new URL('../../dist/mcp/environment-main.js', import.meta.url));
 }

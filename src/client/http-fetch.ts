@@ -2,6 +2,9 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import { Readable } from 'node:stream';
 
+/** An idle connection is dropped before the server does it (Node.js: after 5 s), so that no request meets a closed one. */
+const IDLE_CONNECTION_MS = 2_500;
+
 export interface HttpFetch {
   (url: string | URL, init?: RequestInit): Promise<Response>;
   /** Closes the connections that are kept alive. */
@@ -13,7 +16,9 @@ export interface HttpFetch {
  * headers take five minutes, whatever its caller says: a tool may take longer. Redirects are handed back, not followed.
  */
 export function createHttpFetch(): HttpFetch {
-  const agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) };
+  // Counts idle connections alone: a request that takes longer is left alone.
+  const settings = { keepAlive: true, timeout: IDLE_CONNECTION_MS };
+  const agents = { 'http:': new http.Agent(settings), 'https:': new https.Agent(settings) };
   const fetchOver = (target: string | URL, init: RequestInit = {}) =>
     new Promise<Response>((resolve, reject) => {
       const url = new URL(target);

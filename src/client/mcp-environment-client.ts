@@ -200,12 +200,11 @@ export class McpEnvironmentClient implements EnvironmentClient {
   }
 
   #parse<Value>(schema: z.ZodType<Value>, value: unknown, attempt: Attempt): Value {
-    const parsed = schema.safeParse(value);
+    const parsed = safeParse(schema, value);
     if (parsed.success) return parsed.data;
-    const issues = parsed.error.issues.slice(0, 3).map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`);
     throw this.#failure(
       attempt,
-      `answered ${attempt.doing} with something else than Proctor's form (${issues.join('; ')}). ` +
+      `answered ${attempt.doing} with something else than Proctor's form (${parsed.issues}). ` +
         'Serve it with the "proctor" package, in a version that fits this one',
       parsed.error,
     );
@@ -260,6 +259,22 @@ function toAgentTool(tool: {
     input_schema: tool.inputSchema,
     annotations: isReadOnly === undefined ? {} : { readOnlyHint: isReadOnly },
   };
+}
+
+type Parsed<Value> =
+  | { readonly success: true; readonly data: Value }
+  | { readonly success: false; readonly issues: string; readonly error: unknown };
+
+function safeParse<Value>(schema: z.ZodType<Value>, value: unknown): Parsed<Value> {
+  try {
+    const parsed = schema.safeParse(value);
+    if (parsed.success) return parsed;
+    const issues = parsed.error.issues.slice(0, 3).map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`);
+    return { success: false, issues: issues.join('; '), error: parsed.error };
+  } catch (error) {
+    // A RangeError: what is nested without measure exhausts the stack of whoever walks it.
+    return { success: false, issues: 'it: is nested too deeply', error };
+  }
 }
 
 function parseJson(text: string): unknown {

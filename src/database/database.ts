@@ -1,4 +1,4 @@
-import type { Kysely, Transaction } from 'kysely';
+import type { CompiledQuery, Kysely, Transaction } from 'kysely';
 import type { DatabaseSchema } from './schema.ts';
 
 /** The one database of a Proctor installation: traces, queue, keys and sign-ins. */
@@ -7,6 +7,12 @@ export interface Database {
   readonly kysely: Kysely<DatabaseSchema>;
   /** Runs `write` in a transaction that takes the write lock first; commits are durable when it resolves. */
   transaction<T>(write: (transaction: DatabaseTransaction) => Promise<T>): Promise<T>;
+  /** Runs one write once for each list of parameters, in order: for many rows, where compiling and dispatching each costs. */
+  runEach(
+    transaction: DatabaseTransaction,
+    write: CompiledQuery,
+    parameters: readonly (readonly unknown[])[],
+  ): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -84,11 +84,11 @@ async function createTraces({ schema }: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** Events refer to no other table: an append has seen the trace's row under the same lock, and a reference costs each one. */
+/** Their key is what keeps two writers of a trace apart (see trace/append-events.ts), and the reference keeps a deleted trace from coming back. */
 async function createEvents({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('events')
-    .addColumn('trace_id', 'text', (column) => column.notNull())
+    .addColumn('trace_id', 'text', (column) => column.notNull().references('traces.trace_id').onDelete('cascade'))
     .addColumn('seq', 'integer', (column) => column.notNull())
     .addColumn('attempt', 'integer', (column) => column.notNull())
     .addColumn('at', 'bigint', (column) => column.notNull())

@@ -75,6 +75,11 @@ async function openFile(path: string): Promise<Database> {
   return {
     kysely,
     transaction: (write) => kysely.transaction().execute(write),
+    async runEach(_transaction, { sql }, parameters) {
+      // There is one connection, and the transaction has it: its statements may be run without asking for it again.
+      const statement = dialect.database.prepare(sql);
+      for (const each of parameters) statement.run(each);
+    },
     close: () => kysely.destroy(),
   };
 }

@@ -128,11 +128,12 @@ export class EnvironmentServer {
    *
    * @throws Error for a name that is taken; TypeError for a bad name, schema or placeholder.
    */
-  scenario<const Args extends AnySchema = NoArgs, const Answer extends AnySchema | undefined = undefined>(
-    name: string,
-    config: ScenarioConfig<Args, Answer>,
-    run: ScenarioFunction<Args, Answer>,
-  ): Scenario<Args>;
+  scenario<
+    const Args extends AnySchema = NoArgs,
+    const Answer extends AnySchema | undefined = undefined,
+    // A type of its own, because only then TypeScript knows the answer's type where the generator yields.
+    Run extends ScenarioFunction<Args, Answer> = ScenarioFunction<Args, Answer>,
+  >(name: string, config: ScenarioConfig<Args, Answer>, run: Run): Scenario<Args>;
   scenario<const Args extends AnySchema = NoArgs, const Answer extends AnySchema | undefined = undefined>(
     name: string,
     config: ScenarioConfig<Args, Answer> & HubHalves,

@@ -8,7 +8,8 @@ import { parseOrThrow } from './schema.ts';
 /** A call of a function of the hub `setup` or `evaluate`. */
 export interface HubCall {
   readonly name: string;
-  readonly arguments?: JsonObject;
+  /** JSON, with placeholders. */
+  readonly arguments?: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -36,7 +37,11 @@ export function runHubHalves(
   const values = isJsonObject(args) ? args : {};
   const call = async (hub: string, { name, arguments: template = {} }: HubCall, known: JsonObject) => {
     const tool = hubFunction(label, hubs, hub, name);
-    const parsed = await parseOrThrow(tool.input, fill(template, known), `${label}: ${hub} function "${name}"`);
+    const parsed = await parseOrThrow(
+      tool.input,
+      fill(template as JsonObject, known),
+      `${label}: ${hub} function "${name}"`,
+    );
     return tool.handler(parsed, context);
   };
   return {

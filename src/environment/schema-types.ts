@@ -40,22 +40,26 @@ export interface PlainJsonSchema {
 /** Whatever a schema may be written as: zod 4 or its raw shape, a Standard Schema, zod 3, or plain JSON Schema. */
 export type AnySchema = StandardSchema | Zod3Schema | PlainJsonSchema | z.core.$ZodShape;
 
-/** The schema of something without arguments. */
+/** The schema of something without arguments, and those arguments. */
 export type NoArgs = Record<never, never>;
 
 /** What a handler receives: the output of the schema of its arguments. Plain JSON Schema gives a JSON object. */
-export type ArgsOf<S extends AnySchema> = S extends StandardSchema | Zod3Schema
-  ? OutputOf<S>
-  : S extends PlainJsonSchema
-    ? JsonObject
-    : OutputOf<S>;
+export type ArgsOf<S extends AnySchema> = [keyof S] extends [never]
+  ? NoArgs
+  : S extends StandardSchema | Zod3Schema
+    ? OutputOf<S>
+    : S extends PlainJsonSchema
+      ? JsonObject
+      : OutputOf<S>;
 
 /** What a caller writes: the input of the schema, in which whatever has a default is optional. */
-export type ArgsInput<S extends AnySchema> = S extends StandardSchema | Zod3Schema
-  ? InputOf<S>
-  : S extends PlainJsonSchema
-    ? JsonObject
-    : InputOf<S>;
+export type ArgsInput<S extends AnySchema> = [keyof S] extends [never]
+  ? NoArgs
+  : S extends StandardSchema | Zod3Schema
+    ? InputOf<S>
+    : S extends PlainJsonSchema
+      ? JsonObject
+      : InputOf<S>;
 
 export type OutputOf<S extends AnySchema> = S extends { readonly '~standard': { readonly types?: infer T } }
   ? NonNullable<T> extends { readonly output: infer Output }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { ApiError } from '../contract/errors.ts';
-import { isLoopbackName } from './origin-guard.ts';
+import { isLoopbackHost } from './origin-guard.ts';
 import type { Caller, Route } from './route.ts';
 
 export interface AuthenticationOptions {
@@ -27,7 +27,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   return {
     async authenticate(access, { method, headers }) {
       if (access === 'public' || access === 'page') return undefined;
-      if (access === 'loopback' && isLoopbackName(options.host)) return undefined;
+      if (access === 'loopback' && isLoopbackHost(options.host)) return undefined;
       if (options.verifyKey === undefined) return LOCAL_CALLER;
       if (headers.authorization !== undefined) return callerOfKey(headers.authorization, options.verifyKey);
       // A cookie is good for reads alone: a form of another site could send it along with a change.

@@ -15,7 +15,7 @@ export interface OriginGuard {
 export function createOriginGuard(allowedHosts: readonly string[] = []): OriginGuard {
   const allowed = new Set(allowedHosts.map((host) => host.toLowerCase()));
   const isAllowed = (host: HostAndPort) =>
-    isLoopbackName(host.name) ||
+    isLoopbackHost(host.name) ||
     allowed.has(host.name) ||
     (host.port !== '' && allowed.has(`${host.name}:${host.port}`));
   return {
@@ -50,7 +50,7 @@ export function parseAllowedHosts(text: string | undefined): readonly string[] {
 }
 
 /** True for addresses and names that other machines cannot reach. An IPv6 address may be in brackets. */
-export function isLoopbackName(name: string): boolean {
+export function isLoopbackHost(name: string): boolean {
   const bare = name.replace(/^\[(.*)\]$/, '$1').toLowerCase();
   return bare === 'localhost' || bare === '::1' || (isIP(bare) === 4 && bare.startsWith('127.'));
 }
@@ -61,7 +61,7 @@ export function isLoopbackName(name: string): boolean {
  * @throws Error that says what to set.
  */
 export function assertBindAllowed(host: string, hasKey: boolean, remedy: string): void {
-  if (isLoopbackName(host) || hasKey) return;
+  if (isLoopbackHost(host) || hasKey) return;
   throw new Error(
     `Refusing to listen on ${JSON.stringify(host)}, where other machines can connect, without an API key: ` +
       `${remedy}, or listen on 127.0.0.1.`,

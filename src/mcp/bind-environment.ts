@@ -22,7 +22,7 @@ export interface SessionParts {
   /** Lets a request in. @throws ProtocolError before the handshake. */
   admit(mcp: ServerContext): Promise<EnvironmentRequest>;
   /** Makes sure that the initialize hook has run. @throws ProtocolError when it fails. */
-  ensureInitialized(mcp: ServerContext): Promise<void>;
+  ensureInitialized(mcp: ServerContext, request: EnvironmentRequest): Promise<void>;
 }
 
 /**
@@ -56,7 +56,7 @@ export function bindEnvironment(parts: SessionParts): void {
     serve(mcp, async (request) => {
       const tool = tools.get(params.name);
       if (tool === undefined || !isVisible(tool, request.audience)) throw unknown('tool', params.name);
-      await parts.ensureInitialized(mcp);
+      await parts.ensureInitialized(mcp, request);
       const result = await tool.call(params.arguments ?? {}, request);
       const meta =
         parts.handle === undefined || params.name !== 'setup' ? {} : { _meta: { [META.sessionId]: parts.handle } };
@@ -82,7 +82,7 @@ export function bindEnvironment(parts: SessionParts): void {
     serve(mcp, async (request) => {
       const found = findResource(resources, params.uri, request.audience);
       if (found === undefined) throw unknown('resource', params.uri);
-      if (!found.resource.isBuiltIn) await parts.ensureInitialized(mcp);
+      if (!found.resource.isBuiltIn) await parts.ensureInitialized(mcp, request);
       return readResource(found.resource, params.uri, found.variables, request);
     }),
   );
@@ -98,7 +98,7 @@ export function bindEnvironment(parts: SessionParts): void {
     serve(mcp, async (request) => {
       const prompt = prompts.get(params.name);
       if (prompt === undefined || !isVisible(prompt, request.audience)) throw unknown('prompt', params.name);
-      await parts.ensureInitialized(mcp);
+      await parts.ensureInitialized(mcp, request);
       return prompt.get(params.arguments ?? {}, request);
     }),
   );

@@ -61,7 +61,7 @@ export class EnvironmentSession {
       solution: this.#solution,
       handle: options.hasHandle === true ? id : undefined,
       admit: (mcp) => this.#admit(mcp),
-      ensureInitialized: (mcp) => this.#initialization.ensure(mcp),
+      ensureInitialized: (mcp, { context }) => this.#initialization.ensure(mcp, context.progress),
     });
   }
 

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../contract/errors.ts';
-import { isLoopbackName } from '../http/origin-guard.ts';
+import { isLoopbackHost } from '../http/origin-guard.ts';
 import { REQUEST_ID_HEADER } from '../http/request-id.ts';
 import { isSameSecret } from './audience.ts';
 
 /** @throws Error that says what to set. */
 export function assertMayBind(address: string, bearerToken: string | undefined): void {
   if (bearerToken === '') throw new Error('The bearer token is empty: give a random one, or none at all');
-  if (isLoopbackName(address) || bearerToken !== undefined) return;
+  if (isLoopbackHost(address) || bearerToken !== undefined) return;
   throw new Error(
     `Refusing to listen on ${address}, where other machines can connect, without a bearer token: ` +
       'set bearerToken, or listen on 127.0.0.1',

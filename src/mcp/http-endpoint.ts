@@ -25,6 +25,20 @@ export async function serveEndpoint(
   if (request.method !== 'POST') return serveSession(request, response, caller, sessions);
   assertAccepts(request, ['application/json', 'text/event-stream']);
   const body = await readJsonBody(request, maxBodyBytes);
+  try {
+    post(request, response, body, caller, { sessions, authority });
+  } catch (error) {
+    throw error instanceof Refusal ? error.withId(idOf(body)) : error;
+  }
+}
+
+function post(
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: unknown,
+  caller: string,
+  { sessions, authority }: Pick<EndpointOptions, 'sessions' | 'authority'>,
+): void {
   const route = classifyInboundRequest({
     httpMethod: 'POST',
     ...header('protocolVersionHeader', request.headers['mcp-protocol-version']),
@@ -32,20 +46,16 @@ export async function serveEndpoint(
     ...header('mcpNameHeader', request.headers['mcp-name']),
     body,
   });
-  switch (route.kind) {
-    case 'reject':
-      throw new Refusal(route.httpStatus, route.code, route.message, { id: idOf(body), data: route.data });
-    case 'modern':
-      return postModern(request, response, route, sessions, authority, caller);
-    case 'legacy': {
-      // The classification has checked the shape of every message.
-      const messages = body as JSONRPCMessage | JSONRPCMessage[];
-      if (route.reason !== 'initialize' || Array.isArray(messages)) {
-        return postInSession(request, response, messages, sessions, caller);
-      }
-      return postInitialize(request, response, messages, sessions, caller);
-    }
+  if (route.kind === 'reject') throw new Refusal(route.httpStatus, route.code, route.message, { data: route.data });
+  if (route.kind === 'modern') {
+    postModern(request, response, route, sessions, authority, caller);
+    return;
   }
+  // The classification has checked the shape of every message.
+  const messages = body as JSONRPCMessage | JSONRPCMessage[];
+  const isHandshake = route.reason === 'initialize' && !Array.isArray(messages);
+  if (isHandshake) postInitialize(request, response, messages, sessions, caller);
+  else postInSession(request, response, messages, sessions, caller);
 }
 
 async function serveSession(

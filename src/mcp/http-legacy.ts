@@ -19,7 +19,7 @@ export function postInitialize(
 ): void {
   if (request.headers[SESSION_ID_HEADER] !== undefined) {
     const hint = 'This session is initialized already: send initialize without Mcp-Session-Id to open another';
-    throw new Refusal(400, RPC_CODE.invalidRequest, hint, { id: isJSONRPCRequest(message) ? message.id : undefined });
+    throw new Refusal(400, RPC_CODE.invalidRequest, hint);
   }
   const { session, transport } = sessions.open('legacy', caller);
   response.once('close', () => {
@@ -95,11 +95,11 @@ function assertFreshIds(messages: readonly JSONRPCMessage[], transport: HttpSess
   for (const message of messages) {
     if (!isJSONRPCRequest(message)) continue;
     if (message.method === 'initialize') {
-      throw new Refusal(400, RPC_CODE.invalidRequest, 'initialize cannot be part of a batch', { id: message.id });
+      throw new Refusal(400, RPC_CODE.invalidRequest, 'initialize cannot be part of a batch');
     }
     if (seen.has(message.id) || transport.hasPending(message.id)) {
       const hint = `The id ${JSON.stringify(message.id)} is that of a request which is still running in this session`;
-      throw new Refusal(400, RPC_CODE.invalidRequest, hint, { id: message.id });
+      throw new Refusal(400, RPC_CODE.invalidRequest, hint);
     }
     seen.add(message.id);
   }

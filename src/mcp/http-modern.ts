@@ -34,7 +34,6 @@ export function postModern(
   if (classification.revision !== MODERN_REVISION) {
     const requested = classification.revision ?? 'unknown';
     throw new Refusal(400, RPC_CODE.unsupportedVersion, `Unsupported protocol version: ${requested}`, {
-      id: idOf(message),
       data: { supported: [MODERN_REVISION], requested },
     });
   }
@@ -60,7 +59,7 @@ export function postModern(
 
 /** The session that a request means: the one it names, a new one for a setup that names none, or the caller's own. */
 function sessionFor(
-  { id, method }: { readonly id: string | number; readonly method: string },
+  { method }: { readonly method: string },
   params: JsonObject,
   sessions: Sessions,
   authority: HarnessAuthority,
@@ -72,7 +71,7 @@ function sessionFor(
     const found = typeof handle === 'string' ? sessions.find(handle, 'modern', caller) : undefined;
     if (found !== undefined) return { ...found, isNew: false };
     const hint = `Unknown session in _meta["${META.sessionId}"]: it has ended, or never was`;
-    throw new Refusal(404, RPC_CODE.invalidParams, hint, { id });
+    throw new Refusal(404, RPC_CODE.invalidParams, hint);
   }
   // An agent's call of `setup` is one of an unknown tool: it opens nothing.
   const isSetup = method === 'tools/call' && params.name === 'setup' && isHarness(meta, authority);
@@ -82,9 +81,8 @@ function sessionFor(
 }
 
 /** @throws Refusal 400 where a header is missing or says something else than the body. The version was compared before. */
-function assertHeaders(request: IncomingMessage, message: { id: string | number; method: string }, params: JsonObject) {
-  const refuse = (what: string) =>
-    new Refusal(400, RPC_CODE.headerMismatch, `Bad Request: ${what}`, { id: message.id });
+function assertHeaders(request: IncomingMessage, message: { readonly method: string }, params: JsonObject) {
+  const refuse = (what: string) => new Refusal(400, RPC_CODE.headerMismatch, `Bad Request: ${what}`);
   const { headers } = request;
   if (headers['mcp-protocol-version'] === undefined) throw refuse('the header MCP-Protocol-Version is missing');
   const method = headers['mcp-method'];
@@ -111,10 +109,6 @@ function statusOf(reply: JSONRPCMessage): number {
 function isFailure(reply: JSONRPCMessage): boolean {
   if (isJSONRPCErrorResponse(reply)) return true;
   return 'result' in reply && isJsonObject(reply.result) && reply.result.isError === true;
-}
-
-function idOf(message: JSONRPCMessage): string | number | undefined {
-  return 'id' in message ? message.id : undefined;
 }
 
 function shown(header: unknown): string {

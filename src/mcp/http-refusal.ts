@@ -34,6 +34,11 @@ export class Refusal extends Error {
     this.code = code;
     this.options = options;
   }
+
+  /** The same refusal, as an answer to the request with this id. */
+  withId(id: string | number | undefined): Refusal {
+    return new Refusal(this.status, this.code, this.message, { ...this.options, id });
+  }
 }
 
 /** Answers with a refusal, unless an answer has begun. */

@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcontextprotocol/server';
-import type { InitializeContext, InitializeHook, Session } from '../environment/definition.ts';
+import type { InitializeContext, InitializeHook, ReportProgress, Session } from '../environment/definition.ts';
 import { abortable } from './abortable.ts';
-import { withoutHarnessKey } from './audience.ts';
+import { type Meta, withoutHarnessKey } from './audience.ts';
 import type { Report } from './cleanup.ts';
 import { openProgress } from './request.ts';
 import { guardStdout } from './stdout-guard.ts';
@@ -42,14 +42,24 @@ export class Initialization {
     while (this.#flight !== undefined) await this.stopped();
     if (this.#isDone) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, 'This session is initialized already');
     admit();
-    await this.ensure(mcp);
+    const progress = openProgress(mcp, withoutHarnessKey(mcp.mcpReq._meta as Meta | undefined));
+    try {
+      await this.ensure(mcp, progress.report);
+    } finally {
+      await progress.finish();
+    }
   }
 
-  /** Runs the hooks where they have not run, or waits for those that run. @throws ProtocolError when they fail. */
-  async ensure(mcp: ServerContext): Promise<void> {
+  /**
+   * Runs the hooks where they have not run, or waits for those that run. `progress` is that of the request, which goes on
+   * to report by the same token.
+   *
+   * @throws ProtocolError when they fail.
+   */
+  async ensure(mcp: ServerContext, progress: ReportProgress): Promise<void> {
     if (this.#isDone) return;
     this.#hasBegun = true;
-    this.#flight ??= this.#run(mcp).finally(() => {
+    this.#flight ??= this.#run(mcp, progress).finally(() => {
       this.#flight = undefined;
     });
     await abortable(this.#flight, mcp.mcpReq.signal);
@@ -71,13 +81,12 @@ export class Initialization {
       );
   }
 
-  async #run(mcp: ServerContext): Promise<void> {
+  async #run(mcp: ServerContext, progress: ReportProgress): Promise<void> {
     if (this.#hooks.length === 0) {
       this.#isDone = true;
       return;
     }
-    const meta = withoutHarnessKey(mcp.mcpReq._meta as Readonly<Record<string, unknown>> | undefined);
-    const progress = openProgress(mcp, meta);
+    const meta = withoutHarnessKey(mcp.mcpReq._meta as Meta | undefined);
     const context: InitializeContext = {
       meta: {
         ...meta,
@@ -85,7 +94,7 @@ export class Initialization {
         display_height: pixels(meta.display_height, DEFAULT_DISPLAY.height),
       },
       session: this.#session,
-      progress: progress.report,
+      progress,
       signal: mcp.mcpReq.signal,
     };
     const guard = guardStdout();
@@ -100,9 +109,6 @@ export class Initialization {
       );
     } finally {
       guard.release();
-      progress.stop();
-      // As for every request: what is sent together with the reply would be lost on the SDK's client.
-      if (progress.hasSent) await new Promise((resolve) => setImmediate(resolve));
     }
   }
 }

@@ -9,9 +9,8 @@ export interface ProgressNotification {
 
 export interface Progress {
   readonly report: ReportProgress;
-  readonly hasSent: boolean;
-  /** From here on reports are dropped: the reply goes out. */
-  stop(): void;
+  /** Drops every further report; resolves when the reply may go out. */
+  finish(): Promise<void>;
 }
 
 const DEFAULT_TOTAL = 100;
@@ -32,11 +31,11 @@ export function createProgress(token: unknown, send: (notification: ProgressNoti
         ...(message === undefined ? {} : { message: String(message) }),
       });
     },
-    get hasSent() {
-      return last !== Number.NEGATIVE_INFINITY;
-    },
-    stop() {
+    async finish() {
       isOpen = false;
+      // The SDK's client forgets whom progress is for as soon as it has the reply, and hands notifications on a little
+      // later: those that arrive together with the reply would be lost.
+      if (last !== Number.NEGATIVE_INFINITY) await new Promise((resolve) => setImmediate(resolve));
     },
   };
 }

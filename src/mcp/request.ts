@@ -14,7 +14,7 @@ export interface EnvironmentRequest {
   readonly context: ToolContext;
   /** Tells a harness, or else the log of the process, what went wrong in full. An agent is told nothing by it. */
   reportFailure(what: string, error: unknown): void;
-  /** Ends progress; resolves when what was sent is on its way. The reply may go out then. */
+  /** Ends progress; resolves when the reply may go out. */
   finish(): Promise<void>;
 }
 
@@ -49,12 +49,7 @@ export function openRequest(mcp: ServerContext, parts: RequestParts): Environmen
       if (isHarnessAtOtherEnd && takesLogs(mcp, isHarnessConnection)) log.error(text);
       else report(text);
     },
-    async finish() {
-      progress.stop();
-      // The SDK's client forgets whom progress is for as soon as it has the reply, and hands notifications on a little
-      // later: those that arrive together with the reply would be lost.
-      if (progress.hasSent) await new Promise((resolve) => setImmediate(resolve));
-    },
+    finish: progress.finish,
   };
 }
 

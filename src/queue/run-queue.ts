@@ -7,6 +7,8 @@ import type { DatabaseTransaction } from '../database/database.ts';
 export interface RunQueue {
   /** Adds an entry. With a transaction, in it: the run and its entry are then one commit. */
   enqueue(entry: QueueEntry, transaction?: DatabaseTransaction): Promise<void>;
+  /** Adds an entry that `worker` holds from the start: for a process that runs what it enqueues. */
+  enqueueLeased(entry: QueueEntry, worker: string, transaction: DatabaseTransaction): Promise<Lease>;
   /** The next entry (highest priority, then oldest), now held by `worker` for `leaseMs`; undefined where there is none. */
   lease(worker: string, options?: { readonly leaseMs?: number }): Promise<Lease | undefined>;
   /** Holds it for another `leaseMs`. @returns false when the lease was lost: the holder has to stop. */

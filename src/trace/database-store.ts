@@ -1,15 +1,15 @@
-import { createHash } from 'node:crypto';
-import type { Kysely } from 'kysely';
 import type { EventBody, EventOf, TraceEvent } from '../contract/event.ts';
 import type { Trace, TraceSummary } from '../contract/trace.ts';
-import type { Database, DatabaseTransaction } from '../database/database.ts';
-import type { DatabaseSchema, EventsTable } from '../database/schema.ts';
-import { type AppendRequest, appendEvents, encodeEvent, toEvents, toRows } from './append-events.ts';
+import type { Database } from '../database/database.ts';
+import { type AppendContext, type AppendedGroup, appendEvents } from './append-events.ts';
 import { BLOB_PREFIX } from './blob-references.ts';
-import { EventStatements, lastSeq } from './event-statements.ts';
+import { putBlob, readBlob } from './blob-rows.ts';
+import { type AppendRequest, EventWriter, encodeEvent, readEvents, readTrace, toEvents } from './event-rows.ts';
 import { GroupCommit } from './group-commit.ts';
-import { TraceProjection, toSummary } from './projection.ts';
+import { toSummary } from './projection.ts';
+import { readHead, TraceHeads } from './trace-heads.ts';
 import { listTraceRows } from './trace-list.ts';
+import { insertTraceRow, readTraceRow, requeueTraceRow, UNFINISHED } from './trace-rows.ts';
 import {
   type Alongside,
   AttemptSupersededError,
@@ -26,24 +26,19 @@ export interface TraceStoreOptions {
   readonly now?: () => number;
 }
 
-/** The traces of a database. It holds nothing that has to be closed; the database is its owner's. */
+/** The traces of a database. There is nothing to close; the database is its owner's. */
 export function createTraceStore(database: Database, options: TraceStoreOptions): TraceStore {
   return new DatabaseTraceStore(database, options);
 }
 
-type Queries = Kysely<DatabaseSchema>;
 type Listener = (events: readonly TraceEvent[]) => void;
-
-const UNFINISHED = ['queued', 'running'];
-
-/** Events read at once: what bounds the memory of a long trace's reader. */
-const EVENT_PAGE = 500;
 
 class DatabaseTraceStore implements TraceStore {
   readonly #database: Database;
   readonly #appUrl: string;
   readonly #now: () => number;
-  readonly #statements: EventStatements;
+  readonly #writer: EventWriter;
+  readonly #heads = new TraceHeads();
   readonly #appends: GroupCommit<AppendRequest, readonly TraceEvent[]>;
   readonly #listeners = new Map<string, Set<Listener>>();
 
@@ -51,8 +46,8 @@ class DatabaseTraceStore implements TraceStore {
     this.#database = database;
     this.#appUrl = appUrl.replace(/\/+$/, '');
     this.#now = now;
-    this.#statements = new EventStatements(database.kysely);
-    this.#appends = new GroupCommit((requests) => this.#commit(requests));
+    this.#writer = new EventWriter(database);
+    this.#appends = new GroupCommit<AppendRequest, readonly TraceEvent[]>((requests) => this.#commit(requests));
   }
 
   async create({ traceId, account, queued }: NewTrace, alongside?: Alongside): Promise<void> {
@@ -60,15 +55,16 @@ class DatabaseTraceStore implements TraceStore {
     const body: EventOf<'run.queued'> = { type: 'run.queued', ...queued, previous_end: null };
     const request: AppendRequest = { traceId, attempt: 1, at, events: [encodeEvent(body)] };
     await this.#database.transaction(async (transaction) => {
-      await insertTraceRow(transaction, { traceId, account, at, body });
-      await this.#statements.insert(transaction, toRows({ last_seq: 0 }, request));
+      await insertTraceRow(transaction, { traceId, account, createdAt: at, request: body });
+      await this.#writer.insert(transaction, [{ request, lastSeq: 0 }]);
       await alongside?.(transaction);
     });
-    this.#tell(traceId, toEvents({ last_seq: 0 }, request));
+    this.#heads.remember(traceId, { attempt: 1, status: 'queued', lastSeq: 1 });
+    this.#tell(traceId, toEvents(request, 0));
   }
 
   async append(traceId: string, attempt: number, bodies: readonly EventBody[]): Promise<readonly TraceEvent[]> {
-    refuseOutOfOrder(bodies);
+    refuseOutOfPlace(bodies);
     if (bodies.length === 0) return [];
     return await this.#appends.submit({ traceId, attempt, at: this.#now(), events: bodies.map(encodeEvent) });
   }
@@ -79,25 +75,20 @@ class DatabaseTraceStore implements TraceStore {
     end: 'lost' | 'released',
     alongside?: Alongside,
   ): Promise<number> {
-    const events = await this.#database.transaction(async (transaction) => {
-      const row = await transaction
-        .updateTable('traces')
-        .set({ attempt: attempt + 1, status: 'queued' })
-        .where('trace_id', '=', traceId)
-        .where('attempt', '=', attempt)
-        .where('status', 'in', UNFINISHED)
-        .returning(['request'])
-        .executeTakeFirst();
-      const head = (await this.#statements.heads(transaction, [traceId])).get(traceId);
-      if (row === undefined || head === undefined) throw new AttemptSupersededError(traceId, attempt);
-      const body: EventOf<'run.queued'> = { ...parseRequest(row.request), previous_end: end };
-      const request: AppendRequest = { traceId, attempt: attempt + 1, at: this.#now(), events: [encodeEvent(body)] };
-      await this.#statements.insert(transaction, toRows(head, request));
+    const next = attempt + 1;
+    const { lastSeq, request } = await this.#database.transaction(async (transaction) => {
+      const asked = await requeueTraceRow(transaction, traceId, attempt);
+      const head = await readHead(transaction, traceId);
+      if (asked === undefined || head === undefined) throw new AttemptSupersededError(traceId, attempt);
+      const body = encodeEvent({ ...asked, previous_end: end });
+      const written = { request: { traceId, attempt: next, at: this.#now(), events: [body] }, lastSeq: head.lastSeq };
+      await this.#writer.insert(transaction, [written]);
       await alongside?.(transaction);
-      return toEvents(head, request);
+      return written;
     });
-    this.#tell(traceId, events);
-    return attempt + 1;
+    this.#heads.remember(traceId, { attempt: next, status: 'queued', lastSeq: lastSeq + 1 });
+    this.#tell(traceId, toEvents(request, lastSeq));
+    return next;
   }
 
   async requestCancel(traceId: string): Promise<boolean> {
@@ -112,41 +103,25 @@ class DatabaseTraceStore implements TraceStore {
   }
 
   async remove(traceId: string): Promise<boolean> {
-    return await this.#database.transaction(async (transaction) => {
-      const row = await transaction
-        .deleteFrom('traces')
-        .where('trace_id', '=', traceId)
-        .where('status', 'not in', UNFINISHED)
-        .returning('trace_id')
-        .executeTakeFirst();
-      if (row === undefined) return false;
-      await transaction.deleteFrom('events').where('trace_id', '=', traceId).execute();
-      return true;
-    });
+    // Events and metadata refer to the row and go with it.
+    const row = await this.#database.kysely
+      .deleteFrom('traces')
+      .where('trace_id', '=', traceId)
+      .where('status', 'not in', UNFINISHED)
+      .returning('trace_id')
+      .executeTakeFirst();
+    return row !== undefined;
   }
 
   async row(traceId: string): Promise<TraceRow | undefined> {
-    const row = await this.#database.kysely
-      .selectFrom('traces')
-      .select(['trace_id', 'account', 'origin', 'status', 'attempt', 'cancel_requested', 'request'])
-      .select(lastSeq)
-      .where('trace_id', '=', traceId)
-      .executeTakeFirst();
-    if (row === undefined) return undefined;
-    return {
-      traceId: row.trace_id,
-      account: row.account,
-      origin: row.origin as TraceRow['origin'],
-      status: row.status as TraceRow['status'],
-      attempt: row.attempt,
-      lastSeq: row.last_seq,
-      cancelRequested: row.cancel_requested !== 0,
-      request: parseRequest(row.request),
-    };
+    return await readTraceRow(this.#database.kysely, traceId);
   }
 
-  async events(traceId: string, { after = 0, limit }: { after?: number; limit?: number } = {}): Promise<TraceEvent[]> {
-    return await readEvents(this.#database.kysely, traceId, after, limit);
+  async events(
+    traceId: string,
+    options?: { readonly after?: number; readonly limit?: number },
+  ): Promise<readonly TraceEvent[]> {
+    return await readEvents(this.#database.kysely, traceId, options);
   }
 
   async trace(traceId: string, account?: string): Promise<Trace | undefined> {
@@ -156,19 +131,21 @@ class DatabaseTraceStore implements TraceStore {
       .where('trace_id', '=', traceId)
       .executeTakeFirst();
     if (row === undefined || (account !== undefined && row.account !== account)) return undefined;
-    return await this.#project(this.#database.kysely, traceId);
+    return await readTrace(this.#database.kysely, traceId, this.#urlOf(traceId));
   }
 
   async list(query: TraceQuery): Promise<{ data: TraceSummary[]; nextCursor: string | null }> {
     const { rows, nextCursor } = await listTraceRows(this.#database.kysely, query);
     const data: TraceSummary[] = [];
-    // One after another: an unfinished trace is projected, and only one at a time is held in memory.
     for (const { trace_id: traceId, summary } of rows) {
-      data.push(
-        summary === null
-          ? toSummary(await this.#project(this.#database.kysely, traceId))
-          : { ...(JSON.parse(summary) as TraceSummary), trace_url: this.#urlOf(traceId) },
-      );
+      const traceUrl = this.#urlOf(traceId);
+      if (summary !== null) {
+        data.push({ ...(JSON.parse(summary) as TraceSummary), trace_url: traceUrl });
+        continue;
+      }
+      // Unfinished ones are projected one after another, so that only one is held in memory.
+      const trace = await readTrace(this.#database.kysely, traceId, traceUrl);
+      if (trace !== undefined) data.push(toSummary(trace));
     }
     return { data, nextCursor };
   }
@@ -176,7 +153,7 @@ class DatabaseTraceStore implements TraceStore {
   subscribe(traceId: string, listener: Listener): () => void {
     const listeners = this.#listeners.get(traceId) ?? new Set();
     this.#listeners.set(traceId, listeners);
-    const own: Listener = (events) => listener(events); // the same function may listen twice
+    const own: Listener = (events) => listener(events); // one function may listen twice
     listeners.add(own);
     return () => {
       listeners.delete(own);
@@ -185,58 +162,43 @@ class DatabaseTraceStore implements TraceStore {
   }
 
   async putBlob(bytes: Uint8Array, mimeType: string): Promise<string> {
-    const sha256 = createHash('sha256').update(bytes).digest('hex');
-    const { kysely } = this.#database;
-    const known = await kysely.selectFrom('blobs').select('sha256').where('sha256', '=', sha256).executeTakeFirst();
-    if (known === undefined) {
-      await kysely
-        .insertInto('blobs')
-        .values({ sha256, mime_type: mimeType, bytes })
-        .onConflict((conflict) => conflict.column('sha256').doNothing())
-        .execute();
-    }
-    return `${BLOB_PREFIX}${sha256}`;
+    return `${BLOB_PREFIX}${await putBlob(this.#database.kysely, bytes, mimeType)}`;
   }
 
-  async blob(sha256: string): Promise<{ bytes: Uint8Array; mimeType: string } | undefined> {
-    const row = await this.#database.kysely
-      .selectFrom('blobs')
-      .select(['bytes', 'mime_type'])
-      .where('sha256', '=', sha256)
-      .executeTakeFirst();
-    return row && { bytes: row.bytes, mimeType: row.mime_type };
+  async blob(sha256: string): Promise<{ readonly bytes: Uint8Array; readonly mimeType: string } | undefined> {
+    return await readBlob(this.#database.kysely, sha256);
   }
 
-  async #commit(requests: readonly AppendRequest[]): Promise<readonly (readonly TraceEvent[] | Error)[]> {
-    const results = await this.#database.transaction((transaction) =>
-      appendEvents(
-        { transaction, statements: this.#statements, project: (traceId) => this.#project(transaction, traceId) },
-        requests,
-      ),
-    );
-    if (this.#listeners.size > 0) {
-      for (const [index, result] of results.entries()) {
-        const traceId = requests[index]?.traceId;
-        if (traceId !== undefined && Array.isArray(result)) this.#tell(traceId, result);
-      }
+  async #commit(requests: readonly AppendRequest[]): Promise<AppendedGroup['results']> {
+    const { results, heads } = await this.#appendGroup(requests);
+    for (const [traceId, head] of heads) this.#heads.remember(traceId, head);
+    for (const [index, result] of results.entries()) {
+      const traceId = requests[index]?.traceId;
+      if (traceId !== undefined && Array.isArray(result)) this.#tell(traceId, result);
     }
     return results;
   }
 
-  async #project(queries: Queries, traceId: string): Promise<Trace> {
-    const projection = new TraceProjection({ traceId, traceUrl: this.#urlOf(traceId) });
-    let after = 0;
-    for (;;) {
-      const page = await readEvents(queries, traceId, after, EVENT_PAGE);
-      for (const event of page) projection.add(event);
-      if (page.length < EVENT_PAGE) return projection.toTrace();
-      after += page.length;
+  async #appendGroup(requests: readonly AppendRequest[]): Promise<AppendedGroup> {
+    const context: AppendContext = {
+      heads: this.#heads,
+      writer: this.#writer,
+      project: (transaction, traceId) => readTrace(transaction, traceId, this.#urlOf(traceId)),
+    };
+    try {
+      return await this.#database.transaction((transaction) => appendEvents(transaction, requests, context));
+    } catch (error) {
+      // Another process may have written since: the second try, of each alone, reads where its trace stands.
+      for (const { traceId } of requests) this.#heads.forget(traceId);
+      throw error;
     }
   }
 
-  /** The events are durable whatever a listener does with them, so its failure is reported and not passed on. */
+  /** The events are durable whatever a listener does with them, so that its failure is reported and not passed on. */
   #tell(traceId: string, events: readonly TraceEvent[]): void {
-    for (const listener of [...(this.#listeners.get(traceId) ?? [])]) {
+    const listeners = this.#listeners.get(traceId);
+    if (listeners === undefined) return;
+    for (const listener of [...listeners]) {
       try {
         listener(events);
       } catch (error) {
@@ -250,65 +212,11 @@ class DatabaseTraceStore implements TraceStore {
   }
 }
 
-function refuseOutOfOrder(bodies: readonly EventBody[]): void {
+function refuseOutOfPlace(bodies: readonly EventBody[]): void {
   for (const [index, { type }] of bodies.entries()) {
     if (type === 'run.queued') throw new TypeError('run.queued is written by create and startNextAttempt alone');
     if (type === 'run.finished' && index < bodies.length - 1) {
       throw new TypeError('run.finished is the last event of a trace: nothing can be appended after it');
     }
   }
-}
-
-async function insertTraceRow(
-  transaction: DatabaseTransaction,
-  {
-    traceId,
-    account,
-    at,
-    body,
-  }: {
-    readonly traceId: string;
-    readonly account: string;
-    readonly at: number;
-    readonly body: EventOf<'run.queued'>;
-  },
-): Promise<void> {
-  await transaction
-    .insertInto('traces')
-    .values({
-      trace_id: traceId,
-      account,
-      origin: body.origin,
-      status: 'queued',
-      attempt: 1,
-      cancel_requested: 0,
-      env_name: body.env_name,
-      scenario_name: body.scenario_name,
-      model: body.model,
-      created_at: at,
-      metadata: JSON.stringify(body.metadata),
-      request: JSON.stringify(body),
-    })
-    .execute();
-  const metadata = Object.entries(body.metadata);
-  if (metadata.length === 0) return;
-  await transaction
-    .insertInto('trace_metadata')
-    .values(metadata.map(([key, value]) => ({ trace_id: traceId, key, value, account, created_at: at })))
-    .execute();
-}
-
-async function readEvents(queries: Queries, traceId: string, after: number, limit?: number): Promise<TraceEvent[]> {
-  const query = queries.selectFrom('events').selectAll().where('trace_id', '=', traceId).where('seq', '>', after);
-  const rows = await (limit === undefined ? query : query.limit(limit)).orderBy('seq').execute();
-  return rows.map(toTraceEvent);
-}
-
-function toTraceEvent({ seq, at, attempt, body }: EventsTable): TraceEvent {
-  return { seq, at: new Date(at).toISOString(), attempt, ...(JSON.parse(body) as EventBody) };
-}
-
-/** Rows hold what this store wrote from checked values; reading it back is the one place that trusts it. */
-function parseRequest(request: string): EventOf<'run.queued'> {
-  return JSON.parse(request) as EventOf<'run.queued'>;
 }

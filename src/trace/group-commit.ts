@@ -12,7 +12,7 @@ export class GroupCommit<Request, Result> {
 
   /**
    * @param commit runs one transaction; it gives one result for each request, an Error for one that was refused by
-   *   itself. When it throws, nothing of the group was written, and each request is tried in a transaction of its own.
+   *   itself. When it throws, nothing of the group was written, and each request is tried once more, by itself.
    */
   constructor(commit: (requests: readonly Request[]) => Promise<readonly (Result | Error)[]>) {
     this.#commit = commit;
@@ -34,27 +34,30 @@ export class GroupCommit<Request, Result> {
 
   async #run(): Promise<void> {
     const group = this.#waiting.splice(0, MAX_GROUP);
-    if (!(await this.#settle(group)) && group.length > 1) {
-      for (const single of group) await this.#settle([single]);
+    if ((await this.#settle(group)) !== undefined) {
+      for (const single of group) {
+        const failure = await this.#settle([single]);
+        if (failure !== undefined) single.reject(failure.error);
+      }
     }
     if (this.#waiting.length > 0) this.#schedule();
     else this.#isRunning = false;
   }
 
-  /** @returns false when the group of several failed: nothing is settled then. */
-  async #settle(group: readonly Waiting<Request, Result>[]): Promise<boolean> {
+  /** @returns why nothing of the group was written; undefined when each of it is settled. */
+  async #settle(group: readonly Waiting<Request, Result>[]): Promise<{ readonly error: unknown } | undefined> {
+    let results: readonly (Result | Error)[];
     try {
-      const results = await this.#commit(group.map(({ request }) => request));
-      for (const [index, { resolve, reject }] of group.entries()) {
-        const result = results[index];
-        if (result === undefined || result instanceof Error) reject(result);
-        else resolve(result);
-      }
-      return true;
+      results = await this.#commit(group.map(({ request }) => request));
     } catch (error) {
-      if (group.length === 1) group[0]?.reject(error);
-      return false;
+      return { error };
     }
+    for (const [index, { resolve, reject }] of group.entries()) {
+      const result = results[index];
+      if (result === undefined || result instanceof Error) reject(result);
+      else resolve(result);
+    }
+    return undefined;
   }
 }
 

@@ -200,6 +200,14 @@ describe('answers of a command that are not those of an environment', () => {
     expect(error.message).toContain('prompt: ');
   });
 
+  it('one that is nested without measure is a failure, and the connection goes on', async () => {
+    const client = await connect(faulty());
+    const error = await failureOf(client.evaluate('deep', ''));
+    expect(error.boundary).toBe('evaluate');
+    expect(error.message).toContain("with something else than Proctor's form (it: is nested too deeply)");
+    expect(await client.call('echo', {})).toMatchObject({ is_error: false });
+  });
+
   it('an error of the hub is the failure of its half', async () => {
     const client = await connect(faulty());
     const error = await failureOf(client.evaluate('demo', ''));

@@ -1,15 +1,35 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
+import { type ServerHandle, serve } from '../../src/mcp/serve.ts';
 import lively from './fixtures/lively/environment.ts';
+import SlowStart from './fixtures/slow-start/environment.ts';
 import { connections, failureOf, fixture } from './harness.ts';
 import { until } from './processes.ts';
 
 const { connect, logs, messages } = connections();
 
+const KEY = 'the-key-of-this-test';
+let server: ServerHandle;
+let slowServer: ServerHandle;
+const address = () => ({ kind: 'url', url: server.url as string }) as const;
+
+beforeAll(async () => {
+  server = await serve(lively, { transport: 'http', port: 0, harnessKey: KEY });
+  slowServer = await serve(SlowStart, { transport: 'http', port: 0, harnessKey: KEY });
+});
+afterAll(() => Promise.all([server.close(), slowServer.close()]));
+
 const targets: readonly (readonly [string, () => EnvironmentTarget])[] = [
   ['in this process', () => ({ kind: 'memory', environment: lively })],
+  ['at an address', () => ({ ...address(), harnessKey: KEY })],
   ['in a process of its module', () => ({ kind: 'module', path: fixture('lively/environment.ts') })],
 ];
+
+const slowStarts: { readonly [kind: string]: () => EnvironmentTarget } = {
+  memory: () => ({ kind: 'memory', environment: SlowStart }),
+  url: () => ({ kind: 'url', url: slowServer.url as string }),
+  module: () => ({ kind: 'module', path: fixture('slow-start/environment.ts') }),
+};
 
 describe.each(targets)('an environment %s', (_kind, target) => {
   it('says its name and version, and lists its scenarios', async () => {
@@ -104,16 +124,16 @@ describe.each(targets)('an environment %s', (_kind, target) => {
     expect(await client.call('add', {})).toMatchObject({ is_error: false });
   });
 
-  it.each(['setup', 'evaluate', 'solution', 'nope'])(
-    'tells an agent that calls %s that it is unknown',
-    async (name) => {
-      const client = await connect(target());
+  it('tells an agent that calls a tool of the harness the same as of one that does not exist', async () => {
+    const client = await connect(target());
+    const listed = (await client.tools()).map((tool) => tool.name);
+    for (const name of ['setup', 'evaluate', 'solution', 'nope']) {
       const result = await client.call(name, { name: 'count_to', arguments: { target: 0 } });
       expect(result.is_error).toBe(true);
       expect(result.content).toEqual([{ type: 'text', text: `Unknown tool: ${name}` }]);
-      expect((await client.tools()).map((tool) => tool.name)).not.toContain(name);
-    },
-  );
+      expect(listed).not.toContain(name);
+    }
+  });
 
   it('aborts a tool that does not return, which sees it, and goes on', async () => {
     const client = await connect(target());
@@ -176,19 +196,36 @@ describe.each(targets)('an environment %s', (_kind, target) => {
   });
 
   it('that starts too slowly is given up at the limit, and so is one that is not wanted any more', async () => {
-    const slow: EnvironmentTarget =
-      target().kind === 'memory'
-        ? { kind: 'memory', environment: (await import('./fixtures/slow-start/environment.ts')).default }
-        : { kind: 'module', path: fixture('slow-start/environment.ts') };
+    const slow = slowStarts[target().kind]?.() as EnvironmentTarget;
     const error = await failureOf(connect(slow, { timeoutMs: 1_000 }));
     expect(error.boundary).toBe('environment');
     expect(error.message).toMatch(/did not finish connecting within 1000 ms\. Its initialize hook/);
     const controller = new AbortController();
     const connecting = connect(slow, { signal: controller.signal });
-    await until(() => target().kind === 'memory' || messages().includes('initializing for ever'));
+    if (slow.kind === 'module') await until(() => messages().includes('initializing for ever'));
     controller.abort(new Error('not wanted'));
     await expect(connecting).rejects.toThrow('not wanted');
   });
+});
+
+describe('an environment at an address', () => {
+  it.each([
+    ['without its key', {}, 'no harness key was given'],
+    ['with a wrong key', { harnessKey: 'another' }, 'the harness key may be wrong'],
+  ])(
+    '%s is one for agents: tools work, setup is unknown and the failure says to set the key',
+    async (_how, key, why) => {
+      const client = await connect({ ...address(), ...key });
+      expect(await client.call('add', {})).toMatchObject({ is_error: false });
+      expect(await client.scenarios()).not.toEqual([]);
+      const error = await failureOf(client.setup('count_to', { target: 1 }));
+      expect(error).toMatchObject({ boundary: 'setup', code: 'environment_failed' });
+      expect(error.message).toBe(
+        'The environment "lively" does not know the hub "setup". ' +
+          `It has no scenarios, or ${why}: set "harnessKey" of this environment to the server's PROCTOR_HARNESS_KEY.`,
+      );
+    },
+  );
 });
 
 describe('an environment in this process', () => {

@@ -50,9 +50,16 @@ describe('a scenario', () => {
       }
     }
     environment.scenario('yes', {}, twoYields as unknown as () => ScenarioGenerator);
-    expect((await play(environment, 'yes', {}, 'yes')).evaluation.reward).toBe(1);
-    expect((await play(environment, 'yes', {}, 'no')).evaluation.reward).toBe(0);
-    expect(cleaned).toBe(2);
+    for (const [answer, reward] of [
+      ['yes', 1],
+      ['no', 0],
+    ] as const) {
+      const run = await startScenario(environment, 'yes');
+      await run.prompt();
+      expect(await run.evaluate(answer)).toMatchObject({ reward });
+      expect(cleaned).toBe(1);
+      cleaned = 0;
+    }
   });
 
   it('without any evaluation is an error, never a reward', async () => {

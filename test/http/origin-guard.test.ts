@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import {
   assertBindAllowed,
   createOriginGuard,
-  isLoopbackName,
+  isLoopbackHost,
   parseAllowedHosts,
 } from '../../src/http/origin-guard.ts';
 import type { Route } from '../../src/http/route.ts';
@@ -107,5 +107,5 @@ test('binding elsewhere than loopback without a key is refused with what to set'
   );
   assertBindAllowed('0.0.0.0', true, '');
   for (const host of ['127.0.0.1', 'localhost', '::1', '[::1]', '127.1.2.3']) assertBindAllowed(host, false, '');
-  expect(isLoopbackName('127.evil')).toBe(false);
+  expect(isLoopbackHost('127.evil')).toBe(false);
 });

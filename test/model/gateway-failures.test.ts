@@ -136,12 +136,13 @@ describe('a lasting failure is told at once', () => {
     expect(failure.message).toBe('Model m-1: the gateway answered an error: model is loading');
   });
 
-  it('a web page', async () => {
-    const page: Play = (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html></html>');
+  it('a web page, whose connection is not kept', async () => {
+    const page: Play = (response) => response.writeHead(200, { 'content-type': 'text/html' }).write('<html>');
     const failure = await failureOf([page]);
     expect(failure.asked).toBe(1);
     expect(failure.message).toContain('web page');
     expect(failure.message).toContain('/v1');
+    await gateway?.clientClosed;
   });
 
   it('a gateway that hangs', async () => {

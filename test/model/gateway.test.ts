@@ -1,5 +1,5 @@
 import { OpenAI } from 'openai';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ModelDelta } from '../../src/model/chat-model.ts';
 import { createGatewayModel, type GatewayOptions } from '../../src/model/gateway.ts';
 import { type RetryTiming, systemTiming } from '../../src/model/retries.ts';
@@ -147,6 +147,13 @@ describe('a streamed response is put together', () => {
     expect((await model.respond(toRequest())).message.content).toBe('Grüße 🌍\u2028!');
   });
 
+  it('when the data of a frame has several lines', async () => {
+    const frame = JSON.stringify(delta({ content: 'a' }, 'stop'), null, 1).replaceAll('\n', '\r\ndata: ');
+    const single = Array.from(Buffer.from(`data: ${frame}\r\n\r\n`), (byte) => Uint8Array.of(byte));
+    const { model } = await modelFor([rawStream(...single)]);
+    expect((await model.respond(toRequest())).message.content).toBe('a');
+  });
+
   it('when the last frame has neither a blank line nor a [DONE] after it', async () => {
     const { model } = await modelFor([rawStream(frames(delta({ content: 'a' }), delta({}, 'stop')).trimEnd())]);
     expect((await model.respond(toRequest())).message.content).toBe('a');
@@ -275,6 +282,24 @@ describe('a client of the caller', () => {
     });
     expect((await model.respond(toRequest())).message.content).toBe('streamed');
     expect((await model.respond(toRequest())).message.content).toBe('whole');
+  });
+
+  it('may take as long as it likes while it does not fall silent', async () => {
+    vi.useFakeTimers();
+    try {
+      const create = async () =>
+        (async function* () {
+          for (const content of ['a', 'b', 'c']) {
+            await vi.advanceTimersByTimeAsync(80);
+            yield delta({ content });
+          }
+          yield delta({}, 'stop');
+        })();
+      const model = createGatewayModel('m', { client: { chat: { completions: { create } } }, idleTimeoutMs: 100 });
+      expect((await model.respond(toRequest())).message.content).toBe('abc');
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('that does not listen to its signal is left when that is aborted', async () => {

@@ -222,7 +222,12 @@ const SCHEMAS: Record<string, JsonSchema> = {
     $defs: {
       tree: {
         type: 'object',
-        properties: { leaf: { type: 'integer' }, branches: { type: 'array', items: { $ref: '#/$defs/tree' } } },
+        properties: {
+          leaf: { type: 'integer' },
+          branches: { type: 'array', items: { $ref: '#/$defs/tree' } },
+          left: { $ref: '#/$defs/tree' },
+          right: { $ref: '#/$defs/tree' },
+        },
         required: ['leaf'],
       },
     },

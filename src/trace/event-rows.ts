@@ -1,0 +1,91 @@
+import type { CompiledQuery, Kysely } from 'kysely';
+import type { EventBody, TraceEvent } from '../contract/event.ts';
+import type { Trace } from '../contract/trace.ts';
+import type { Database, DatabaseTransaction } from '../database/database.ts';
+import type { DatabaseSchema, EventsTable } from '../database/schema.ts';
+import { TraceProjection } from './projection.ts';
+
+/** Events of one trace, as they will be written but for their numbers. */
+export interface AppendRequest {
+  readonly traceId: string;
+  readonly attempt: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly events: readonly EncodedEvent[];
+}
+
+export interface EncodedEvent {
+  readonly body: EventBody;
+  readonly json: string;
+}
+
+/** Events read at once: what bounds the memory of a long trace's reader. */
+const PAGE = 500;
+
+/** An event as it is written. @throws TypeError for a body that JSON cannot hold. */
+export function encodeEvent(body: EventBody): EncodedEvent {
+  return { body, json: JSON.stringify(body) };
+}
+
+/** What a request is once it is written after the event with the number `lastSeq`. */
+export function toEvents({ attempt, at, events }: AppendRequest, lastSeq: number): TraceEvent[] {
+  const time = new Date(at).toISOString();
+  return events.map(({ body }, index) => ({ seq: lastSeq + 1 + index, at: time, attempt, ...body }));
+}
+
+/** Inserts events, by one statement that is compiled once. */
+export class EventWriter {
+  readonly #database: Database;
+  readonly #insert: CompiledQuery;
+
+  constructor(database: Database) {
+    this.#database = database;
+    const row: EventsTable = { trace_id: '', seq: 0, attempt: 0, at: 0, type: '', body: '' };
+    this.#insert = database.kysely.insertInto('events').values(row).compile();
+  }
+
+  /** @throws where a number is taken, or where there is no such trace. */
+  async insert(
+    transaction: DatabaseTransaction,
+    requests: readonly { readonly request: AppendRequest; readonly lastSeq: number }[],
+  ): Promise<void> {
+    const parameters: unknown[][] = [];
+    for (const { request, lastSeq } of requests) {
+      let seq = lastSeq;
+      for (const { body, json } of request.events) {
+        parameters.push([request.traceId, ++seq, request.attempt, request.at, body.type, json]); // as in the row above
+      }
+    }
+    await this.#database.runEach(transaction, this.#insert, parameters);
+  }
+}
+
+export async function readEvents(
+  queries: Kysely<DatabaseSchema>,
+  traceId: string,
+  { after = 0, limit }: { readonly after?: number; readonly limit?: number | undefined } = {},
+): Promise<TraceEvent[]> {
+  const query = queries.selectFrom('events').selectAll().where('trace_id', '=', traceId).where('seq', '>', after);
+  const rows = await (limit === undefined ? query : query.limit(limit)).orderBy('seq').execute();
+  return rows.map(toTraceEvent);
+}
+
+/** The trace as its events say; undefined where it has none. */
+export async function readTrace(
+  queries: Kysely<DatabaseSchema>,
+  traceId: string,
+  traceUrl: string,
+): Promise<Trace | undefined> {
+  const projection = new TraceProjection({ traceId, traceUrl });
+  for (let after = 0; ; ) {
+    const page = await readEvents(queries, traceId, { after, limit: PAGE });
+    for (const event of page) projection.add(event);
+    after += page.length;
+    if (page.length < PAGE) return after === 0 ? undefined : projection.toTrace();
+  }
+}
+
+/** Rows hold what this layer wrote, so that reading them back trusts them. */
+function toTraceEvent({ seq, at, attempt, body }: EventsTable): TraceEvent {
+  return { seq, at: new Date(at).toISOString(), attempt, ...(JSON.parse(body) as EventBody) };
+}

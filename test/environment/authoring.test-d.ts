@@ -1,0 +1,247 @@
+import {
+  EnvironmentServer,
+  type Evaluation,
+  Hub,
+  type Prompt,
+  type ScenarioGenerator,
+  scenario,
+  type ToolContext,
+  tool,
+} from 'proctor';
+import { describe, expectTypeOf, it } from 'vitest';
+import { z } from 'zod';
+import { z as z3 } from 'zod/v3';
+import type { JsonObject } from '../../src/contract/json.ts';
+import type { StandardSchema } from '../../src/environment/schema-types.ts';
+
+const environment = new EnvironmentServer({ name: 'types' });
+const Add = z.object({ by: z.number().default(1), note: z.string().optional() });
+
+describe('the call style infers', () => {
+  it('arguments from every kind of schema', () => {
+    environment.tool('zod', { args: Add }, (args, context) => {
+      expectTypeOf(args).toEqualTypeOf<{ by: number; note?: string | undefined }>();
+      expectTypeOf(context).toEqualTypeOf<ToolContext>();
+    });
+    environment.tool('shape', { args: { by: z.number(), to: z.enum(['a', 'b']) } }, ({ by, to }) => {
+      expectTypeOf(by).toEqualTypeOf<number>();
+      expectTypeOf(to).toEqualTypeOf<'a' | 'b'>();
+    });
+    environment.tool('zod3', { args: z3.object({ by: z3.number() }) }, ({ by }) => {
+      expectTypeOf(by).toEqualTypeOf<number>();
+    });
+    environment.tool('standard', { args: {} as StandardSchema<{ by: string }, { by: number }> }, (args) => {
+      expectTypeOf(args).toEqualTypeOf<{ by: number }>();
+    });
+    environment.tool('json', { args: { type: 'object', properties: { by: { type: 'number' } } } }, (args) => {
+      expectTypeOf(args).toEqualTypeOf<JsonObject>();
+    });
+    environment.addTool({
+      name: 'object',
+      args: Add,
+      handler: ({ by }) => {
+        expectTypeOf(by).toEqualTypeOf<number>();
+      },
+    });
+    new Hub('setup').tool('seed', { args: { value: z.number() } }, ({ value }) => {
+      expectTypeOf(value).toEqualTypeOf<number>();
+    });
+    environment.prompt('ask', { args: { topic: z.string() } }, ({ topic }) => {
+      expectTypeOf(topic).toEqualTypeOf<string>();
+      return topic;
+    });
+    environment.resource('notes://{folder}/{id}', {}, (variables) => {
+      expectTypeOf(variables).toEqualTypeOf<{ readonly folder: string; readonly id: string }>();
+    });
+  });
+
+  it('no argument that does not exist', () => {
+    // @ts-expect-error there is no `to`
+    environment.tool('extra', { args: Add }, ({ to }) => String(to));
+    // @ts-expect-error it takes none
+    environment.tool('none', {}, ({ by }) => String(by));
+    // @ts-expect-error not a schema
+    environment.tool('bad', { args: 'by' }, () => 1);
+  });
+
+  it('what a handler returns, from `returns`', () => {
+    const returns = z.object({ count: z.number(), unit: z.string().default('m') });
+    environment.tool('good', { returns }, () => ({ count: 1 }));
+    environment.tool('later', { returns }, async () => ({ count: 1, unit: 'km' }));
+    // @ts-expect-error count is a number
+    environment.tool('wrong', { returns }, () => ({ count: 'one' }));
+    // @ts-expect-error nothing is returned
+    environment.tool('nothing', { returns }, () => {});
+    // @ts-expect-error JSON has no such value
+    environment.tool('symbol', {}, () => Symbol('x'));
+  });
+
+  it('a scenario’s arguments, answer and solution', () => {
+    environment.scenario(
+      'text',
+      { args: Add, solution: ({ by }) => ({ calls: [], answer: by }) },
+      async function* ({ by }) {
+        expectTypeOf(by).toEqualTypeOf<number>();
+        const answer = yield `Add ${by}.`;
+        expectTypeOf(answer).toEqualTypeOf<string>();
+        return answer === 'done';
+      },
+    );
+    environment.scenario('structured', { answer: z.object({ total: z.number() }) }, async function* () {
+      const { total } = yield [{ role: 'user', content: [{ type: 'text', text: 'How much?' }] }];
+      expectTypeOf(total).toEqualTypeOf<number>();
+      return { reward: total, content: 'Counted.', info: { total } };
+    });
+    environment.scenario('parts', {}, async function* () {
+      yield 'Go.';
+      return { subscores: [{ name: 'a', value: 1, weight: 2 }] };
+    });
+  });
+
+  it('a handle whose arguments are those that a caller writes', () => {
+    const add = environment.scenario(
+      'add',
+      { args: { by: z.number(), to: z.number().default(0) } },
+      async function* () {
+        yield 'Go.';
+        return 1;
+      },
+    );
+    expectTypeOf(add.with({ by: 1 }).scenario_args).toEqualTypeOf<{ by: number; to?: number | undefined }>();
+    // @ts-expect-error by is required
+    add.with({});
+    // @ts-expect-error by is required
+    add.with();
+    // @ts-expect-error by is a number
+    add.with({ by: '1' });
+    const plain = environment.scenario('plain', {}, async function* () {
+      yield 'Go.';
+      return 1;
+    });
+    plain.with();
+  });
+});
+
+describe('a scenario does not compile', () => {
+  it('without a reward', () => {
+    // @ts-expect-error the reward is forgotten
+    environment.scenario('forgotten', {}, async function* () {
+      yield 'Go.';
+    });
+    environment.scenario(
+      'sometimes',
+      {},
+      // @ts-expect-error the reward is forgotten in one case
+      async function* () {
+        const answer: string = yield 'Go.';
+        if (answer === 'done') return 1;
+      },
+    );
+  });
+
+  it('with a prompt or an evaluation that is none', () => {
+    // @ts-expect-error a prompt is text or messages
+    environment.scenario('number', {}, async function* () {
+      yield 3;
+      return 1;
+    });
+    // @ts-expect-error an evaluation is no text
+    environment.scenario('word', {}, async function* () {
+      yield 'Go.';
+      return 'passed';
+    });
+    // @ts-expect-error an object needs a reward or subscores
+    environment.scenario('empty', {}, async function* () {
+      yield 'Go.';
+      return { content: 'Good.' };
+    });
+  });
+});
+
+describe('the decorator style checks', () => {
+  it('arguments, rewards and places', () => {
+    class Good extends EnvironmentServer {
+      @tool({ args: Add })
+      add({ by }: z.output<typeof Add>, { signal }: ToolContext) {
+        return signal.aborted ? 0 : by;
+      }
+
+      @tool()
+      async read() {
+        return 'text';
+      }
+
+      @scenario({ args: { target: z.number() } })
+      async *count({ target }: { target: number }): ScenarioGenerator {
+        const answer = yield `Count to ${target}.`;
+        return answer.length;
+      }
+
+      @scenario({ answer: z.object({ total: z.number() }) })
+      async *sum(): AsyncGenerator<Prompt, Evaluation, { total: number }> {
+        const { total } = yield 'Sum up.';
+        return total === 3;
+      }
+    }
+    expectTypeOf(Good).toBeConstructibleWith({ name: 'good' });
+
+    class Wrong extends EnvironmentServer {
+      // @ts-expect-error by is a number
+      @tool({ args: Add })
+      add({ by }: { by: string }) {
+        return by;
+      }
+
+      // @ts-expect-error there is no `to`
+      @tool({ args: Add })
+      move({ to }: { to: number }) {
+        return to;
+      }
+
+      // @ts-expect-error a static method
+      @tool({ args: Add })
+      static fixed({ by }: z.output<typeof Add>) {
+        return by;
+      }
+
+      // @ts-expect-error a private method
+      @tool({})
+      #hidden() {
+        return 1;
+      }
+
+      // @ts-expect-error the reward is missing
+      @scenario({})
+      async *forgotten() {
+        yield 'Go.';
+      }
+
+      // @ts-expect-error the answer is text
+      @scenario({})
+      async *structured(): ScenarioGenerator<{ total: number }> {
+        const { total } = yield 'Sum up.';
+        return total;
+      }
+
+      // @ts-expect-error a scenario is a generator
+      @scenario({})
+      async plain() {
+        return 1;
+      }
+
+      use() {
+        return this.#hidden();
+      }
+    }
+    expectTypeOf(Wrong).toBeConstructibleWith({ name: 'wrong' });
+
+    class NoEnvironment {
+      // @ts-expect-error not in an environment
+      @tool({})
+      read() {
+        return 1;
+      }
+    }
+    expectTypeOf(NoEnvironment).toBeConstructibleWith();
+  });
+});
