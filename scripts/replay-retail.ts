@@ -32,11 +32,11 @@ async function main(args: readonly string[]): Promise<number> {
   const expected = readExpected(data);
   const target: EnvironmentTarget = { kind: 'module', path: environmentPath, env: { RETAIL_DATA: data } };
   const isReplayed = await replay(expected, data, target, everyRecord);
-  const areRunsRight = await withRunService(
-    target,
-    async (runTasks) => (await runOracle(expected, runTasks)) && (await runNoop(expected, runTasks)),
-  );
-  return isReplayed && areRunsRight ? 0 : 1;
+  const areRunsRight = await withRunService(target, async (runTasks) => [
+    await runOracle(expected, runTasks),
+    await runNoop(expected, runTasks),
+  ]);
+  return isReplayed && areRunsRight.every((isRight) => isRight) ? 0 : 1;
 }
 
 async function replay(

@@ -50,7 +50,7 @@ export async function withRunService<Result>(
       store: createTraceStore(database, { appUrl }),
       queue: createDatabaseQueue(database),
       accounts,
-      models: createModels([]),
+      models: createModels({}),
       host: '127.0.0.1',
       port: 0,
       appUrl,

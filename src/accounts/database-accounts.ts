@@ -37,6 +37,8 @@ export function createAccounts(database: Database, options: AccountsOptions = {}
     async createKey({ name, account = 'local', requestsPerMinute, concurrentRuns }) {
       checkName('name', name);
       checkName('account', account);
+      checkLimit('requests_per_minute', requestsPerMinute);
+      checkLimit('concurrent_runs', concurrentRuns);
       const key = `pk_${randomSecret()}`;
       const id = `key_${randomBytes(8).toString('hex')}`;
       await database.transaction(async (transaction) => {
@@ -150,6 +152,13 @@ function checkName(what: string, value: string): void {
     `The ${what} of a key is 1 to 64 letters, digits, ".", "_", "-" or "@", not ${JSON.stringify(value)}.`,
     { param: what },
   );
+}
+
+function checkLimit(what: string, limit: number | undefined): void {
+  if (limit === undefined || (Number.isSafeInteger(limit) && limit >= 1)) return;
+  throw new ApiError('invalid_parameter', `${what} is a whole number of at least 1, or left out, not ${limit}.`, {
+    param: what,
+  });
 }
 
 /** 256 random bits. */

@@ -8,7 +8,7 @@ import { parsePort } from './options.ts';
 import { createRunView, describeOutcome } from './run-view.ts';
 import { ensureLocalKey, startService, untilSignal } from './service.ts';
 import { signedInAddress } from './signed-in-address.ts';
-import { colors, note, print } from './terminal.ts';
+import { colors, print } from './terminal.ts';
 
 const DEMO_RUN = { env_name: 'retail', scenario_name: 'task', model: 'proctor/oracle' } as const;
 const LONGEST_RUN_SECONDS = 60;
@@ -70,7 +70,7 @@ async function playRun(installation: Installation, url: string, key: string, bod
   });
   if (!reply.ok) throw new Error(`POST /v1/agent/run answered ${reply.status}: ${await reply.text()}`);
   const { trace_id } = runAcceptedSchema.parse(await reply.json());
-  const view = createRunView('');
+  const view = createRunView('', print);
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(
       () => reject(new Error(`The run ${trace_id} has not ended within ${LONGEST_RUN_SECONDS} s`)),
@@ -91,7 +91,7 @@ async function playRun(installation: Installation, url: string, key: string, bod
   });
   const trace = await store.trace(trace_id);
   if (trace === undefined) throw new Error(`Trace ${trace_id} is gone`);
-  note('');
+  print();
   print(describeOutcome(trace));
   if (trace.status !== 'completed') throw new Error('The demo run did not complete; its trace says why.');
   return trace_id;

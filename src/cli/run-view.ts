@@ -3,21 +3,24 @@ import type { Trace } from '../contract/trace.ts';
 import { colors, note, printable } from './terminal.ts';
 
 /**
- * Follows one run on standard error, a line for what a person wants to see happen: steps, tool calls, results.
- * `label` tells runs apart that go on at the same time.
+ * Follows one run, a line for what a person wants to see happen: steps, tool calls, results. `label` tells runs apart
+ * that go on at the same time. Beside a result the lines go to standard error.
  */
-export function createRunView(label: string): (events: readonly TraceEvent[]) => void {
+export function createRunView(
+  label: string,
+  write: (line: string) => void = note,
+): (events: readonly TraceEvent[]) => void {
   const prefix = label === '' ? '' : `${colors.dim(label)} `;
   return (events) => {
     for (const event of events) {
       const line = describeEvent(event);
-      if (line !== undefined) note(`${prefix}${line}`);
+      if (line !== undefined) write(`${prefix}${line}`);
     }
   };
 }
 
 /** The line of an event; undefined for those that say nothing new to someone who watches. */
-export function describeEvent(event: TraceEvent): string | undefined {
+function describeEvent(event: TraceEvent): string | undefined {
   switch (event.type) {
     case 'run.queued':
       return event.attempt === 1

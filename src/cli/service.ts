@@ -13,7 +13,7 @@ export interface ServiceOptions {
   readonly logger: Logger;
 }
 
-export const LOCAL_KEY_NAME = 'local';
+const LOCAL_KEY_NAME = 'local';
 
 /** The run service with its worker and the pages, as `proctor serve` and `proctor demo` start it. */
 export async function startService(installation: Installation, options: ServiceOptions): Promise<RunService> {

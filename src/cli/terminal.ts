@@ -1,7 +1,7 @@
 import pc from 'picocolors';
 
 /** Whether a person is likely to read standard output. */
-export const isTerminal: boolean = process.stdout.isTTY === true;
+const isTerminal: boolean = process.stdout.isTTY === true;
 
 /** Colours for people; plain text for pipes, `NO_COLOR` and CI logs. */
 export const colors: ReturnType<typeof pc.createColors> = pc.createColors(pc.isColorSupported && isTerminal);

@@ -20,6 +20,7 @@ import {
   setupResultSchema,
   solutionSchema,
 } from '../contract/scenario.ts';
+import { isTooDeep, MAX_JSON_DEPTH } from '../mcp/json-depth.ts';
 import { type Attempt, toBoundaryError } from './client-failure.ts';
 import type {
   AgentToolEntry,
@@ -179,8 +180,13 @@ export class McpEnvironmentClient implements EnvironmentClient {
       this.#client.request({ method, params: { ...params, _meta: { ...params._meta, ...meta } } }, settings);
     signal?.throwIfAborted();
     try {
-      if (onProgress === undefined) return await send();
-      return await this.#progress.listen(onProgress, (progressToken) => send({ progressToken }));
+      const result =
+        onProgress === undefined
+          ? await send()
+          : await this.#progress.listen(onProgress, (progressToken) => send({ progressToken }));
+      // It would exhaust the stack of whoever walks it later.
+      if (!isTooDeep(result)) return result;
+      throw this.#failure(attempt, `answered ${attempt.doing} with JSON nested more than ${MAX_JSON_DEPTH} deep`);
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       throw toBoundaryError(error, attempt, this.#shownName, this.#link);
@@ -200,11 +206,12 @@ export class McpEnvironmentClient implements EnvironmentClient {
   }
 
   #parse<Value>(schema: z.ZodType<Value>, value: unknown, attempt: Attempt): Value {
-    const parsed = safeParse(schema, value);
+    const parsed = schema.safeParse(value);
     if (parsed.success) return parsed.data;
+    const issues = parsed.error.issues.slice(0, 3).map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`);
     throw this.#failure(
       attempt,
-      `answered ${attempt.doing} with something else than Proctor's form (${parsed.issues}). ` +
+      `answered ${attempt.doing} with something else than Proctor's form (${issues.join('; ')}). ` +
         'Serve it with the "proctor" package, in a version that fits this one',
       parsed.error,
     );
@@ -259,22 +266,6 @@ function toAgentTool(tool: {
     input_schema: tool.inputSchema,
     annotations: isReadOnly === undefined ? {} : { readOnlyHint: isReadOnly },
   };
-}
-
-type Parsed<Value> =
-  | { readonly success: true; readonly data: Value }
-  | { readonly success: false; readonly issues: string; readonly error: unknown };
-
-function safeParse<Value>(schema: z.ZodType<Value>, value: unknown): Parsed<Value> {
-  try {
-    const parsed = schema.safeParse(value);
-    if (parsed.success) return parsed;
-    const issues = parsed.error.issues.slice(0, 3).map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`);
-    return { success: false, issues: issues.join('; '), error: parsed.error };
-  } catch (error) {
-    // A RangeError: what is nested without measure exhausts the stack of whoever walks it.
-    return { success: false, issues: 'it: is nested too deeply', error };
-  }
 }
 
 function parseJson(text: string): unknown {

@@ -11,7 +11,7 @@ export const agentToolSchema = z.object({
 export type AgentTool = z.infer<typeof agentToolSchema>;
 
 /** A call that a model made; `raw_arguments` keeps what it sent when that was not a JSON object. */
-export const toolCallSchema = z.object({
+const toolCallSchema = z.object({
   id: z.string(),
   name: z.string(),
   arguments: jsonObjectSchema,

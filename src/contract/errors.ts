@@ -38,7 +38,7 @@ export const ERRORS = {
 } as const;
 
 export type ErrorCode = keyof typeof ERRORS;
-export type ErrorType = (typeof ERRORS)[ErrorCode]['type'];
+type ErrorType = (typeof ERRORS)[ErrorCode]['type'];
 
 /** The body of every error reply of an HTTP surface; all four keys are present. */
 export const errorBodySchema = z.object({
@@ -86,7 +86,7 @@ export class ApiError extends Error {
 }
 
 /** What was crossed when a run failed (contract section 3, "A run"). */
-export const boundarySchema = z.enum(['environment', 'setup', 'model', 'tool', 'evaluate', 'worker']);
+const boundarySchema = z.enum(['environment', 'setup', 'model', 'tool', 'evaluate', 'worker']);
 export type Boundary = z.infer<typeof boundarySchema>;
 
 /** `error` of a failed trace. `code` is one of the error codes above, or the one that the failing side gave. */

@@ -104,6 +104,6 @@ export type EventBody = z.infer<typeof eventBodySchema>;
 export type EventType = EventBody['type'];
 export type EventOf<Type extends EventType> = Extract<EventBody, { type: Type }>;
 
-export const eventStampSchema = z.object({ seq: z.int(), at: timeSchema, attempt: z.int() });
+const eventStampSchema = z.object({ seq: z.int(), at: timeSchema, attempt: z.int() });
 /** An event as it is stored and streamed. */
 export type TraceEvent = EventBody & z.infer<typeof eventStampSchema>;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { jsonObjectSchema, jsonSchemaSchema } from './json.ts';
 
-export const textPartSchema = z.object({ type: z.literal('text'), text: z.string() });
+const textPartSchema = z.object({ type: z.literal('text'), text: z.string() });
 /** `data` is base64; `mimeType` as MCP spells it. */
-export const imagePartSchema = z.object({ type: z.literal('image'), data: z.string(), mimeType: z.string() });
+const imagePartSchema = z.object({ type: z.literal('image'), data: z.string(), mimeType: z.string() });
 export const contentPartSchema = z.discriminatedUnion('type', [textPartSchema, imagePartSchema]);
 export type ContentPart = z.infer<typeof contentPartSchema>;
 
@@ -23,7 +23,7 @@ export const setupResultSchema = z.object({
 });
 export type SetupResult = z.infer<typeof setupResultSchema>;
 
-export const subscoreSchema = z.object({
+const subscoreSchema = z.object({
   name: z.string(),
   value: z.number(),
   weight: z.number().optional(),
@@ -52,7 +52,7 @@ export const solutionSchema = z.object({
 });
 export type Solution = z.infer<typeof solutionSchema>;
 
-export const scenarioArgumentSchema = z.object({
+const scenarioArgumentSchema = z.object({
   name: z.string(),
   type: z.string(),
   required: z.boolean(),
@@ -61,7 +61,7 @@ export const scenarioArgumentSchema = z.object({
 });
 
 /** An entry of `svc://scenarios` and of `GET /scenarios`. It holds nothing secret. */
-export const scenarioEntrySchema = z.object({
+const scenarioEntrySchema = z.object({
   name: z.string(),
   short_name: z.string(),
   description: z.string(),

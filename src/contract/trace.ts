@@ -41,7 +41,7 @@ export const versionsSchema = z.object({
   node: z.string(),
 });
 
-export const toolResultSchema = z.object({
+const toolResultSchema = z.object({
   tool_call_id: z.string(),
   name: z.string(),
   arguments: jsonObjectSchema,
@@ -53,7 +53,7 @@ export const toolResultSchema = z.object({
 });
 export type ToolResultRecord = z.infer<typeof toolResultSchema>;
 
-export const stepSchema = z.object({
+const stepSchema = z.object({
   step: z.int(),
   turn: z.int(),
   started_at: timeSchema,
@@ -71,7 +71,7 @@ export type Step = z.infer<typeof stepSchema>;
 export const turnStatusSchema = z.enum(['running', 'answered', 'max_steps', 'length', 'failed', 'aborted']);
 export type TurnStatus = z.infer<typeof turnStatusSchema>;
 
-export const turnSchema = z.object({
+const turnSchema = z.object({
   turn: z.int(),
   started_at: timeSchema,
   finished_at: timeSchema.nullable(),
@@ -142,7 +142,7 @@ export const traceSchema = z.object({
 export type Trace = z.infer<typeof traceSchema>;
 
 /** A trace as lists hold it. */
-export const traceSummarySchema = traceSchema.omit({ steps: true, logs: true });
+const traceSummarySchema = traceSchema.omit({ steps: true, logs: true });
 export type TraceSummary = z.infer<typeof traceSummarySchema>;
 
 export const traceListSchema = z.object({

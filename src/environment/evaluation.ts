@@ -5,7 +5,7 @@ import type { Evaluation, Subscore } from '../contract/scenario.ts';
 /** What a scenario may give as its evaluation. `reward` and subscores are finite; true is 1 and false 0. */
 export type EvaluationInput = number | boolean | EvaluationObject;
 
-export type EvaluationObject = {
+type EvaluationObject = {
   /** Text about the evaluation, for people. */
   readonly content?: string | null | undefined;
   /** Anything that JSON can hold. */
@@ -25,12 +25,12 @@ export interface SubscoreInput {
 }
 
 /** A scenario that ended without an evaluation: never a reward. */
-export class EvaluationMissingError extends Error {
+class EvaluationMissingError extends Error {
   override readonly name = 'EvaluationMissingError';
 }
 
 /** An evaluation that is none: a reward that is not finite, subscores without weight, a word. */
-export class EvaluationInvalidError extends Error {
+class EvaluationInvalidError extends Error {
   override readonly name = 'EvaluationInvalidError';
 }
 

@@ -32,7 +32,7 @@ export interface Zod3Schema {
 }
 
 /** A plain JSON Schema object, draft 2020-12 unless its `$schema` says draft-07. */
-export interface PlainJsonSchema {
+interface PlainJsonSchema {
   readonly type: string;
   readonly [keyword: string]: unknown;
 }

@@ -40,7 +40,7 @@ export function describeIssues(issues: readonly SchemaIssue[]): string {
 }
 
 /** Arguments, or an answer, that do not fit their schema. The message names each bad field. */
-export class InvalidArgumentsError extends Error {
+class InvalidArgumentsError extends Error {
   override readonly name = 'InvalidArgumentsError';
   readonly issues: readonly SchemaIssue[];
 

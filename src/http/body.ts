@@ -5,7 +5,7 @@ import { ApiError } from '../contract/errors.ts';
 export const DEFAULT_BODY_LIMIT_BYTES = 4 * 1024 * 1024;
 
 /** How deep the JSON of a body may be nested. Deeper input would exhaust the stack of whoever walks it. */
-export const MAX_JSON_DEPTH = 256;
+const MAX_JSON_DEPTH = 256;
 
 /**
  * Reads a request's body: JSON in UTF-8, and forms where they are accepted.

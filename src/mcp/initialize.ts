@@ -17,7 +17,10 @@ export class Initialization {
   readonly #hooks: readonly InitializeHook[];
   readonly #session: Session;
   readonly #report: Report;
+  /** The hooks that run. */
   #flight: Promise<void> | undefined;
+  /** The `initialize` that runs, from its first line to its last. */
+  #handshake: Promise<void> | undefined;
   #isDone = false;
   #hasBegun = false;
 
@@ -39,15 +42,13 @@ export class Initialization {
   /** Runs inside `initialize`. @throws ProtocolError when the hook fails, and for a session that is initialized already. */
   async initialize(mcp: ServerContext, admit: () => void): Promise<void> {
     // Another `initialize` of the session may be running: this one is needed only if that one fails.
-    while (this.#flight !== undefined) await this.stopped();
+    while (this.#handshake !== undefined) await this.#handshake.catch(() => {});
     if (this.#isDone) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, 'This session is initialized already');
     admit();
-    const progress = openProgress(mcp, withoutHarnessKey(mcp.mcpReq._meta as Meta | undefined));
-    try {
-      await this.ensure(mcp, progress.report);
-    } finally {
-      await progress.finish();
-    }
+    this.#handshake = this.#shakeHands(mcp).finally(() => {
+      this.#handshake = undefined;
+    });
+    await this.#handshake;
   }
 
   /**
@@ -72,13 +73,23 @@ export class Initialization {
 
   /** Waits for the `initialize` that runs. @throws ProtocolError where there was none, or it failed. */
   async settled(mcp: ServerContext): Promise<void> {
-    if (this.#isDone) return;
-    if (this.#flight !== undefined) await abortable(this.#flight, mcp.mcpReq.signal);
-    else
-      throw new ProtocolError(
-        ProtocolErrorCode.InvalidRequest,
-        'This session is not initialized: send initialize first',
-      );
+    if (this.#handshake !== undefined) {
+      await abortable(this.#handshake, mcp.mcpReq.signal);
+      // The reply to `initialize` goes out first.
+      await new Promise((resolve) => setImmediate(resolve));
+    } else if (!this.#isDone) {
+      const hint = 'This session is not initialized: send initialize first';
+      throw new ProtocolError(ProtocolErrorCode.InvalidRequest, hint);
+    }
+  }
+
+  async #shakeHands(mcp: ServerContext): Promise<void> {
+    const progress = openProgress(mcp, withoutHarnessKey(mcp.mcpReq._meta as Meta | undefined));
+    try {
+      await this.ensure(mcp, progress.report);
+    } finally {
+      await progress.finish();
+    }
   }
 
   async #run(mcp: ServerContext, progress: ReportProgress): Promise<void> {

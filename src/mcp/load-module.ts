@@ -1,7 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { messageOf } from '../contract/errors.ts';
 
+const CHECK_TIMEOUT_MS = 5_000;
 const TYPESCRIPT = new Set(['.ts', '.mts', '.cts', '.tsx']);
 
 /**
@@ -25,17 +27,23 @@ export async function loadEnvironmentModule(path: string): Promise<unknown> {
   }
 }
 
-/** esbuild has the place in its message, Node.js puts that of a syntax error before it, other errors have a stack. */
+/** esbuild has the place in its message and other errors have a stack; a syntax error of JavaScript has neither. */
 function describeLoadFailure(file: string, cause: unknown): string {
   const message = messageOf(cause);
   const transform = /^(.+?:\d+:\d+): ERROR: (.+)$/m.exec(message);
   if (transform !== null) return `${transform[1]}: ${transform[2]}`;
-  const stack = cause instanceof Error ? (cause.stack ?? '') : '';
   const line = firstLine(message);
-  const syntax = /^(?:file:\/\/)?(\/.+?):(\d+)\n.*\n( *)\^/.exec(stack);
-  if (syntax !== null) return `${syntax[1]}:${syntax[2]}:${(syntax[3] ?? '').length + 1}: ${line}`;
+  if (cause instanceof SyntaxError) return `${findSyntaxError(file) ?? file}: ${line}`;
+  const stack = cause instanceof Error ? (cause.stack ?? '') : '';
   const frame = new RegExp(`${toPattern(file)}:(\\d+:\\d+)`).exec(stack);
   return frame === null ? `${file}: ${line}` : `${file}:${frame[1]}: ${line}`;
+}
+
+/** Asks Node.js for the place, which `import()` keeps to itself. Undefined where it is in a file that this one imports. */
+function findSyntaxError(file: string): string | undefined {
+  const { stderr } = spawnSync(process.execPath, ['--check', file], { encoding: 'utf8', timeout: CHECK_TIMEOUT_MS });
+  const place = /^(.+):(\d+)\n.*\n( *)\^/m.exec(stderr ?? '');
+  return place === null ? undefined : `${place[1]}:${place[2]}:${(place[3] ?? '').length + 1}`;
 }
 
 function firstLine(text: string): string {

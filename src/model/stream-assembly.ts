@@ -172,10 +172,9 @@ const FINISH_REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['sensitive', 'content_filter'],
 ]);
 
-/** Gateways end a response with calls in many ways (Gemini: `stop`): the calls themselves decide. */
+/** Between `stop` and `tool_calls` the calls decide, not the gateway (Gemini ends a response with calls as `stop`). */
 function toFinishReason(reason: string, hasCalls: boolean): FinishReason {
-  if (hasCalls) return 'tool_calls';
-  return FINISH_REASONS.get(reason.toLowerCase()) ?? 'stop';
+  return FINISH_REASONS.get(reason.toLowerCase()) ?? (hasCalls ? 'tool_calls' : 'stop');
 }
 
 /** `{"error": ...}`, vLLM's `{"object": "error", ...}` and Anthropic's `{"type": "error", ...}`. */

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import type { Expression, ExpressionBuilder, SqlBool } from 'kysely';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
+import type { DatabaseSchema } from '../database/schema.ts';
 import { LEASE, type Lease, type QueueEntry, type RunQueue } from './run-queue.ts';
 
 export interface DatabaseQueueOptions {
@@ -50,7 +52,7 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
           queue
             .selectFrom('queue')
             .select('trace_id')
-            .where((row) => row.or([row('lease_until', 'is', null), row('lease_until', '<=', now())]))
+            .where((row) => isWaiting(row, now()))
             .orderBy('priority', 'desc')
             .orderBy('enqueued_at')
             .orderBy('trace_id')
@@ -91,21 +93,27 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
     },
 
     onEntry(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
+      const own = () => listener(); // one function may listen twice
+      listeners.add(own);
+      return () => listeners.delete(own);
     },
 
     async counts() {
-      const { waiting, held } = await database.kysely
+      const { waiting, entries } = await database.kysely
         .selectFrom('queue')
         .select((row) => [
-          row.fn.countAll<number>().filterWhere('lease_until', 'is', null).as('waiting'),
-          row.fn.countAll<number>().filterWhere('lease_until', 'is not', null).as('held'),
+          row.fn.countAll<number>().filterWhere(isWaiting(row, now())).as('waiting'),
+          row.fn.countAll<number>().as('entries'),
         ])
         .executeTakeFirstOrThrow();
-      return { waiting: Number(waiting), leased: Number(held) };
+      return { waiting: Number(waiting), leased: Number(entries) - Number(waiting) };
     },
   };
+}
+
+/** Never leased, given back, or held by a lease that ran out. */
+function isWaiting(queue: ExpressionBuilder<DatabaseSchema, 'queue'>, now: number): Expression<SqlBool> {
+  return queue.or([queue('lease_until', 'is', null), queue('lease_until', '<=', now)]);
 }
 
 function newLease(traceId: string, worker: string, leaseMs: number): Lease {

@@ -76,7 +76,7 @@ export async function answerToolCalls(calls: readonly ToolCall[], context: ToolC
     return { call, result };
   };
   const canRunTogether = calls.every((call) => context.readOnlyTools.has(call.name));
-  const answered = false ? await Promise.all(calls.map(answer)) : await inOrder(calls, answer);
+  const answered = canRunTogether ? await Promise.all(calls.map(answer)) : await inOrder(calls, answer);
   return { answered, interruption: state.interruption };
 }
 

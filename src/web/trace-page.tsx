@@ -1,6 +1,6 @@
 import type { Trace } from '../contract/trace.ts';
 import { Json, MessageContent, Text } from './content.tsx';
-import { formatCount, formatDuration, formatTime } from './format.ts';
+import { formatCount, formatDuration, formatTime, preview } from './format.ts';
 import { renderPage } from './layout.tsx';
 import { Reward, Status } from './status.tsx';
 import { StepView } from './step.tsx';
@@ -43,6 +43,9 @@ function Header({ trace }: { readonly trace: Trace }) {
           <Status status={trace.status} stopReason={trace.stop_reason} />
           {` ${trace.model} · ${trace.usage.model_calls} steps · ${trace.usage.tool_calls} tool calls · `}
           {`${formatCount(trace.usage.total_tokens)} tokens · ${formatDuration(trace.timing.total_ms)}`}
+        </p>
+        <p>
+          <code>{preview(trace.scenario_args, 300)}</code>
         </p>
         <p class="quiet">
           <code>{trace.trace_id}</code> <a href={`/v1/traces/${trace.trace_id}`}>JSON</a>

@@ -202,9 +202,10 @@ describe('answers of a command that are not those of an environment', () => {
 
   it('one that is nested without measure is a failure, and the connection goes on', async () => {
     const client = await connect(faulty());
-    const error = await failureOf(client.evaluate('deep', ''));
-    expect(error.boundary).toBe('evaluate');
-    expect(error.message).toContain("with something else than Proctor's form (it: is nested too deeply)");
+    const evaluation = await failureOf(client.evaluate('deep', ''));
+    expect(evaluation.boundary).toBe('evaluate');
+    expect(evaluation.message).toContain('with JSON nested more than');
+    expect((await failureOf(client.call('tool', { name: 'deep' }))).boundary).toBe('tool');
     expect(await client.call('echo', {})).toMatchObject({ is_error: false });
   });
 

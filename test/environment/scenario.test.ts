@@ -137,10 +137,7 @@ describe('a scenario', () => {
 });
 
 describe('the answer', () => {
-  function asking(answer?: Parameters<typeof newStructured>[0]) {
-    return newStructured(answer);
-  }
-  function newStructured(answer: z.ZodType | undefined) {
+  function asking(answer?: z.ZodType) {
     const environment = newEnvironment();
     const received: unknown[] = [];
     environment.scenario('ask', answer === undefined ? {} : { answer }, async function* () {

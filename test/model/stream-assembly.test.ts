@@ -74,9 +74,14 @@ describe('finish reasons', () => {
     expect((await responseOf(delta({ content: 'a' }, sent))).finishReason).toBe(reason);
   });
 
-  it.each(['stop', 'length', 'tool_calls', 'function_call'])('%s with calls is tool_calls', async (sent) => {
+  it.each([
+    ['stop', 'tool_calls'],
+    ['tool_calls', 'tool_calls'],
+    ['function_call', 'tool_calls'],
+    ['length', 'length'],
+  ])('%s with calls is %s', async (sent, reason) => {
     const call = { index: 0, id: 'a', function: { name: 'f', arguments: '{}' } };
-    expect((await responseOf(delta({ tool_calls: [call] }, sent))).finishReason).toBe('tool_calls');
+    expect((await responseOf(delta({ tool_calls: [call] }, sent))).finishReason).toBe(reason);
   });
 });
 

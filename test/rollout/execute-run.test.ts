@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { ConnectOptions } from '../../src/client/environment-client.ts';
 import { BoundaryError } from '../../src/contract/errors.ts';
@@ -197,7 +198,15 @@ describe('a run that ends before its answer', () => {
     });
   });
 
-  it('has a grace time for the evaluation after a timeout, and fails where that is not enough', async () => {
+  it('has a grace time of its own for the evaluation', async () => {
+    const recorder = listRecorder();
+    const client = counterClient({ onEvaluate: () => setTimeout(20, { reward: 0.5 }) });
+    const request = runRequest({ timeout_seconds: 0.02 });
+    const outcome = await executeRun(runOptions(client, scripted(forever), recorder, { request }));
+    expect(outcome).toMatchObject({ status: 'completed', stopReason: 'timeout', reward: 0.5 });
+  });
+
+  it('fails where the grace time is not enough for the evaluation', async () => {
     const client = counterClient({ onEvaluate: (_answer, signal) => untilAborted(signal) });
     const outcome = await executeRun(
       runOptions(client, scripted(forever), listRecorder(), {

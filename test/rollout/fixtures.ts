@@ -8,7 +8,7 @@ import type { ChatModel, ModelRequest, ModelResponse } from '../../src/model/cha
 import type { RunOptions } from '../../src/rollout/run.ts';
 import type { EventRecorder } from '../../src/trace/recorder.ts';
 
-export const noUsage = {
+const noUsage = {
   prompt_tokens: 0,
   completion_tokens: 0,
   total_tokens: 0,
@@ -78,8 +78,8 @@ export function scripted(...lines: readonly Line[]): ScriptedModel {
 export interface ListRecorder extends EventRecorder {
   readonly events: EventBody[];
   of<Type extends EventType>(type: Type): EventOf<Type>[];
-  /** From now on whatever is written fails with this. */
-  failWith(error: Error): void;
+  /** From now on whatever is written fails with this; with undefined, it is written again. */
+  failWith(error: Error | undefined): void;
 }
 
 export function listRecorder(): ListRecorder {

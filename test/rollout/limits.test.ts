@@ -55,7 +55,7 @@ describe('a guarded recorder', () => {
     recorder.record({ type: 'model.requested', turn: 1, step: 1 });
     await new Promise((resolve) => recorder.failed.addEventListener('abort', resolve));
     expect(recorder.failed.reason).toBe(full);
-    list.failWith(new Error('another'));
+    list.failWith(undefined);
     await expect(recorder.settled()).rejects.toBe(full);
     await expect(recorder.toStored('x')).rejects.toBe(full);
     recorder.record({ type: 'model.requested', turn: 1, step: 2 });

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { ApiError, BoundaryError } from '../../src/contract/errors.ts';
 import type { PromptMessage } from '../../src/contract/scenario.ts';
@@ -131,6 +132,20 @@ describe('a scenario session', () => {
     await expect(session.finish({ signal })).rejects.toEqual(busy);
     line.open(says('One.'));
     expect((await turn).status).toBe('answered');
+  });
+
+  it('waits until a step is durable before it begins the next', async () => {
+    const isWritten = gate();
+    const model = scripted(calls(call('read')), says('One.'));
+    const { session, recorder } = await openSession(model);
+    recorder.settled = () => isWritten.passed;
+    const turn = session.turn([user('a')], { maxSteps: 5, signal });
+    await expect.poll(() => recorder.of('tool.responded').length).toBe(1);
+    await setImmediate();
+    expect(model.requests).toHaveLength(1);
+    isWritten.open();
+    await turn;
+    expect(model.requests).toHaveLength(2);
   });
 });
 

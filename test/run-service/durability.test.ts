@@ -1,24 +1,28 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import type { EventOf } from '../../src/contract/event.ts';
 import { traceSchema } from '../../src/contract/trace.ts';
 import { type Reply, send } from '../http/http-server.ts';
-import { COUNTER_PROCESS, openParts, type Parts, startService, temporaryDatabaseUrl, traceIdOf } from './service.ts';
+import { GATE, openParts, type Parts, startService, temporaryDirectory, traceIdOf } from './service.ts';
+
+// Processes start slowly on a machine that is busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 interface ServiceProcess {
   readonly child: ChildProcess;
   request(path: string, body?: object): Promise<Reply>;
 }
 
-/** The service as a process of its own, until the test ends. */
-async function spawnService(databaseUrl: string, graceMs = 10_000): Promise<ServiceProcess> {
-  const program = fileURLToPath(new URL('./fixtures/service-process.ts', import.meta.url));
-  const counter = COUNTER_PROCESS.kind === 'module' ? COUNTER_PROCESS.path : '';
-  const child = spawn(process.execPath, ['--import', 'tsx', program, databaseUrl, counter, String(graceMs)], {
+/** The service with the environment `gate` as a process of its own, until the test ends. */
+async function spawnService(databaseUrl: string): Promise<ServiceProcess> {
+  const program = fileURLToPath(new URL('./fixtures/service-process.mjs', import.meta.url));
+  const child = spawn(process.execPath, [program, databaseUrl, 'gate', GATE.path], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -28,22 +32,27 @@ async function spawnService(databaseUrl: string, graceMs = 10_000): Promise<Serv
   return {
     child,
     request: (path, body) =>
-      send(url, path, {
-        headers,
-        ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
-      }),
+      send(url, path, { headers, ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }) }),
   };
 }
 
-const slowRun = (delayMs: number) => ({
-  env_name: 'counter',
-  scenario_name: 'slow_count',
-  scenario_args: { target: 1, delay_ms: delayMs },
+/** A run that does not end before the file exists. */
+const gateRun = (file: string) => ({
+  env_name: 'gate',
+  scenario_name: 'pass',
+  scenario_args: { file },
   model: 'proctor/oracle',
 });
 
+const slowRun = { scenario_name: 'slow_count', scenario_args: { target: 1, delay_ms: 60_000 } };
+
+function temporaryPlaces() {
+  const directory = temporaryDirectory();
+  return { databaseUrl: `sqlite:${join(directory, 'proctor.db')}`, gate: join(directory, 'gate') };
+}
+
 async function untilToolCalled({ store }: Parts, traceId: string): Promise<void> {
-  await expect.poll(async () => (await store.events(traceId)).at(-1)?.type, { timeout: 20_000 }).toBe('tool.called');
+  await expect.poll(async () => (await store.events(traceId)).at(-1)?.type, { timeout: 60_000 }).toBe('tool.called');
 }
 
 const QUEUED: Omit<EventOf<'run.queued'>, 'type' | 'previous_end'> = {
@@ -74,15 +83,16 @@ async function abandonRun({ store, queue, database }: Parts, previousAttempts = 
 }
 
 test('a run whose service was killed with kill -9 completes as attempt 2 of the same trace', async () => {
-  const databaseUrl = temporaryDatabaseUrl();
+  const { databaseUrl, gate } = temporaryPlaces();
   const first = await spawnService(databaseUrl);
-  const traceId = traceIdOf(await first.request('/v1/agent/run', slowRun(3_000)));
+  const traceId = traceIdOf(await first.request('/v1/agent/run', gateRun(gate)));
   const parts = await openParts(databaseUrl);
   await untilToolCalled(parts, traceId);
   const dead = once(first.child, 'exit');
   first.child.kill('SIGKILL');
   await dead;
   const before = await parts.store.events(traceId);
+  writeFileSync(gate, '');
   // What a clock would do in 10 s.
   await parts.database.kysely.updateTable('queue').set({ lease_until: 1 }).execute();
 
@@ -105,9 +115,9 @@ test('a run whose service was killed with kill -9 completes as attempt 2 of the 
 });
 
 test('SIGTERM gives a run back as a new attempt, and the process exits 0', async () => {
-  const databaseUrl = temporaryDatabaseUrl();
+  const { databaseUrl, gate } = temporaryPlaces();
   const first = await spawnService(databaseUrl);
-  const traceId = traceIdOf(await first.request('/v1/agent/run', slowRun(2_000)));
+  const traceId = traceIdOf(await first.request('/v1/agent/run', gateRun(gate)));
   const parts = await openParts(databaseUrl);
   await untilToolCalled(parts, traceId);
   const exited = once(first.child, 'exit');
@@ -123,14 +133,15 @@ test('SIGTERM gives a run back as a new attempt, and the process exits 0', async
   });
   expect(await parts.queue.counts()).toEqual({ waiting: 1, leased: 0 });
 
-  await startService({ parts, environments: new Map([['counter', COUNTER_PROCESS]]) });
-  await expect.poll(async () => (await parts.store.row(traceId))?.status, { timeout: 20_000 }).toBe('completed');
+  writeFileSync(gate, '');
+  await startService({ parts, environments: new Map([['gate', GATE]]) });
+  await expect.poll(async () => (await parts.store.row(traceId))?.status, { timeout: 60_000 }).toBe('completed');
   expect(await parts.store.trace(traceId)).toMatchObject({ attempt: 2, reward: 1 });
 });
 
 test('a service that closes lets those who wait go, with what there is', async () => {
   const service = await startService();
-  const waiting = service.run(slowRun(60_000), { prefer: 'wait=240' });
+  const waiting = service.run(slowRun, { prefer: 'wait=240' });
   await expect.poll(() => service.countRuns()).toBe(1);
   const { data } = await service.store.list({});
   const traceId = data[0]?.trace_id ?? '';
@@ -209,7 +220,7 @@ test('a finished run whose entry was left in the queue is not executed again', a
 
 test('a worker whose lease was taken by another stops and writes nothing more', async () => {
   const service = await startService();
-  const traceId = traceIdOf(await service.run(slowRun(60_000)));
+  const traceId = traceIdOf(await service.run(slowRun));
   await untilToolCalled(service, traceId);
   // As if this process had been stopped for longer than its lease.
   await service.database.kysely.updateTable('queue').set({ leased_by: 'other', lease_token: 'other' }).execute();

@@ -1,18 +1,45 @@
-import { expect, test } from 'vitest';
-import { BROKEN, COUNTER, startService, TROUBLE, traceIdOf } from './service.ts';
+import { join } from 'node:path';
+import { beforeAll, expect, test, vi } from 'vitest';
+import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
+import type { Trace } from '../../src/contract/trace.ts';
+import {
+  BROKEN,
+  COUNTER,
+  openParts,
+  startService,
+  type TestService,
+  TROUBLE,
+  TROUBLE_HERE,
+  temporaryDirectory,
+  traceIdOf,
+} from './service.ts';
 
-const environments = new Map([
+// Processes start slowly on a machine that is busy.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const environments = new Map<string, EnvironmentTarget>([
   ['trouble', TROUBLE],
+  ['trouble_here', TROUBLE_HERE],
   ['counter', COUNTER],
 ]);
 
-async function runTrouble(scenario: string, body: object = {}) {
-  const service = await startService({ environments });
+// One service for all: whatever a run did, the next one shows that the service is unharmed.
+let service: TestService;
+beforeAll(async () => {
+  const ends: (() => void | Promise<void>)[] = [];
+  const onEnd = (end: () => void | Promise<void>) => void ends.unshift(end);
+  const databaseUrl = `sqlite:${join(temporaryDirectory(onEnd), 'proctor.db')}`;
+  service = await startService({ environments, parts: await openParts(databaseUrl, onEnd) }, onEnd);
+  return async () => {
+    for (const end of ends) await end();
+  };
+});
+
+async function runTrouble(scenario: string, body: object = {}): Promise<Trace> {
   const asked = { env_name: 'trouble', scenario_name: scenario, scenario_args: {}, model: 'proctor/noop', ...body };
   const trace = await service.ended(traceIdOf(await service.run(asked)));
-  // Whatever it did, the service is unharmed.
   expect((await service.run({}, { prefer: 'wait=60' })).json).toMatchObject({ status: 'completed', reward: 1 });
-  expect(await service.queue.counts()).toEqual({ waiting: 0, leased: 0 });
+  await expect.poll(() => service.queue.counts(), { timeout: 20_000 }).toEqual({ waiting: 0, leased: 0 });
   return trace;
 }
 
@@ -38,7 +65,7 @@ test('an environment that throws in setup is a failed trace that says so', async
 });
 
 test('an environment that hangs in setup ends with the time of the run', async () => {
-  expect(await runTrouble('hangs_in_setup', { timeout_seconds: 1 })).toMatchObject({
+  expect(await runTrouble('hangs_in_setup', { env_name: 'trouble_here', timeout_seconds: 1 })).toMatchObject({
     status: 'failed',
     error: { boundary: 'setup', code: 'environment_failed', message: expect.stringContaining('1 s') },
   });
@@ -80,20 +107,20 @@ test('an environment that exits in a tool is a failed trace that says so', async
 });
 
 test('an environment that a worker does not have is a failed trace that says so', async () => {
-  const service = await startService({ worker: false });
-  const traceId = traceIdOf(await service.run());
-  await startService({ parts: service, environments: new Map() });
-  expect(await service.ended(traceId)).toMatchObject({
+  const accepting = await startService({ worker: false });
+  const traceId = traceIdOf(await accepting.run());
+  await startService({ parts: accepting, environments: new Map() });
+  expect(await accepting.ended(traceId)).toMatchObject({
     status: 'failed',
     error: { boundary: 'environment', code: 'env_not_found', message: 'This worker has no environment "counter"' },
   });
 });
 
 test('an environment that cannot be started any more is a failed trace that says so', async () => {
-  const service = await startService({ worker: false });
-  const traceId = traceIdOf(await service.run());
-  await startService({ parts: service, environments: new Map([['counter', BROKEN]]) });
-  expect(await service.ended(traceId)).toMatchObject({
+  const accepting = await startService({ worker: false });
+  const traceId = traceIdOf(await accepting.run());
+  await startService({ parts: accepting, environments: new Map([['counter', BROKEN]]) });
+  expect(await accepting.ended(traceId)).toMatchObject({
     status: 'failed',
     error: { boundary: 'environment', code: 'environment_failed' },
   });

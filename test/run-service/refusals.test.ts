@@ -1,6 +1,11 @@
-import { expect, test } from 'vitest';
+import { pino } from 'pino';
+import { expect, test, vi } from 'vitest';
 import { createModels } from '../../src/model/create-model.ts';
-import { BROKEN, COUNTER, startService, type TestService } from './service.ts';
+import { startRunService } from '../../src/run-service/start.ts';
+import { APP_URL, BROKEN, COUNTER, openParts, startService, type TestService } from './service.ts';
+
+// Processes start slowly on a machine that is busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 async function expectRefused(service: TestService, body: object, status: number, error: object): Promise<void> {
   const reply = await service.run(body);
@@ -258,9 +263,6 @@ test('a blob that does not exist is not found', async () => {
 });
 
 test('binding elsewhere than loopback is refused without a key; the key "local" is not enough', async () => {
-  const { startRunService } = await import('../../src/run-service/start.ts');
-  const { openParts, APP_URL } = await import('./service.ts');
-  const { pino } = await import('pino');
   const parts = await openParts();
   await parts.accounts.createKey({ name: 'local' });
   const start = () =>

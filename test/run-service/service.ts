@@ -20,6 +20,7 @@ import { type RunService, type RunServiceOptions, startRunService } from '../../
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import type { TraceStore } from '../../src/trace/trace-store.ts';
 import { type Reply, type Send, send } from '../http/http-server.ts';
+import createTrouble from './fixtures/trouble/environment.ts';
 
 export const APP_URL = 'https://app.example';
 
@@ -31,6 +32,9 @@ export const COUNTER_PROCESS: EnvironmentTarget = {
   path: fileURLToPath(new URL('../../environments/counter/environment.ts', import.meta.url)),
 };
 export const TROUBLE: EnvironmentTarget = { kind: 'module', path: fixture('trouble') };
+/** In memory: for what does no harm to this process. */
+export const TROUBLE_HERE: EnvironmentTarget = { kind: 'memory', environment: createTrouble };
+export const GATE = { kind: 'module', path: fixture('gate') } as const;
 export const BROKEN: EnvironmentTarget = { kind: 'module', path: fixture('broken') };
 
 export interface Parts {
@@ -40,16 +44,22 @@ export interface Parts {
   readonly accounts: Accounts;
 }
 
-/** A directory for a database, until the test ends. */
-export function temporaryDatabaseUrl(): string {
+/** Who ends what was started: a test at its end, or a hook after all of them. */
+type OnEnd = (end: () => void | Promise<void>) => void;
+
+/** A directory, until the test ends. */
+export function temporaryDirectory(onEnd: OnEnd = onTestFinished): string {
   const directory = mkdtempSync(join(tmpdir(), 'proctor-run-service-'));
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
-  return `sqlite:${join(directory, 'proctor.db')}`;
+  onEnd(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
 }
 
-export async function openParts(databaseUrl = temporaryDatabaseUrl()): Promise<Parts> {
+export async function openParts(
+  databaseUrl = `sqlite:${join(temporaryDirectory(), 'proctor.db')}`,
+  onEnd: OnEnd = onTestFinished,
+): Promise<Parts> {
   const database = await openDatabase(databaseUrl);
-  onTestFinished(() => database.close());
+  onEnd(() => database.close());
   return {
     database,
     store: createTraceStore(database, { appUrl: APP_URL }),
@@ -71,7 +81,10 @@ export interface TestService extends Parts, RunService {
 }
 
 /** A run service on a free port with a real database, until the test ends. */
-export async function startService(options: Partial<RunServiceOptions> & { parts?: Parts } = {}): Promise<TestService> {
+export async function startService(
+  options: Partial<RunServiceOptions> & { parts?: Parts } = {},
+  onEnd: OnEnd = onTestFinished,
+): Promise<TestService> {
   const { parts = await openParts(), ...rest } = options;
   const { key } = await parts.accounts.createKey({ name: `test-${Math.random()}` });
   const service = await startRunService({
@@ -84,7 +97,7 @@ export async function startService(options: Partial<RunServiceOptions> & { parts
     logger: pino({ level: 'silent' }),
     ...rest,
   });
-  onTestFinished(() => service.close());
+  onEnd(() => service.close());
   const request = (path: string, { headers, ...other }: Send = {}) =>
     send(service.url, path, { ...other, headers: { authorization: `Bearer ${key}`, ...headers } });
   return {
