@@ -38,7 +38,6 @@ export const ERRORS = {
 } as const;
 
 export type ErrorCode = keyof typeof ERRORS;
-type ErrorType = (typeof ERRORS)[ErrorCode]['type'];
 
 /** The body of every error reply of an HTTP surface; all four keys are present. */
 export const errorBodySchema = z.object({

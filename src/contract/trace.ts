@@ -142,7 +142,7 @@ export const traceSchema = z.object({
 export type Trace = z.infer<typeof traceSchema>;
 
 /** A trace as lists hold it. */
-const traceSummarySchema = traceSchema.omit({ steps: true, logs: true });
+export const traceSummarySchema = traceSchema.omit({ steps: true, logs: true });
 export type TraceSummary = z.infer<typeof traceSummarySchema>;
 
 export const traceListSchema = z.object({

@@ -17,7 +17,8 @@ const MIN_SQLITE_VERSION = '3.51.3';
 const MEMORY = ':memory:';
 
 /**
- * Opens the database and brings its schema up to date. Several processes may have one file open.
+ * Opens the database and brings its schema up to date. Several processes may have one file open; a process opens it
+ * once, since a second connection of its own would block the event loop that the first one's transaction waits for.
  *
  * @param url `sqlite:<path>`, relative to the working directory; a missing file and its folder are made, readable by
  *   their owner alone. `sqlite::memory:` is a database of this process that ends with `close`.

@@ -21,6 +21,7 @@ export class EnvironmentHost {
   /** Made and not yet any session's. */
   #spare: EnvironmentDefinition | undefined;
   #latest: EnvironmentDefinition;
+  #isClosed = false;
 
   /** @throws TypeError for what is not an environment; what the author's constructor or factory throws. */
   constructor(source: EnvironmentSource, options: HostOptions) {
@@ -40,7 +41,9 @@ export class EnvironmentHost {
     return this.#latest.version;
   }
 
+  /** @throws Error after closing; what the author's constructor or factory throws. */
   openSession(era: Era, hasHandle = false): EnvironmentSession {
+    if (this.#isClosed) throw new Error('The server is closed');
     const definition = this.#spare ?? openEnvironment(this.#source).definition;
     this.#spare = undefined;
     this.#latest = definition;
@@ -59,6 +62,7 @@ export class EnvironmentHost {
 
   /** Ends every session. Never rejects. */
   async close(budgetMs: number): Promise<void> {
+    this.#isClosed = true;
     await Promise.all([...[...this.#open].map((session) => session.close(budgetMs)), ...this.#ending]);
   }
 

@@ -29,23 +29,29 @@ export async function readJsonBody(request: IncomingMessage, maxBytes: number): 
   return value;
 }
 
+/** Not by `for await`: leaving that loop destroys the request, and the reply with it. */
 async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(request, maxBytes);
+  const tooLarge = () =>
+    // What follows is discarded: the connection cannot carry another request.
+    new Refusal(413, RPC_CODE.refused, `The body is larger than ${maxBytes} bytes, the limit of this server`, {
+      headers: { connection: 'close' },
+    });
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxBytes) throw tooLarge(request, maxBytes);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, size);
-}
-
-function tooLarge(request: IncomingMessage, maxBytes: number): Refusal {
-  // The rest is not read: the connection cannot carry another request.
-  request.unpipe().resume();
-  const message = `The body is larger than ${maxBytes / 1024 / 1024} MiB`;
-  return new Refusal(413, RPC_CODE.refused, message, { headers: { connection: 'close' } });
+  return new Promise((resolve, reject) => {
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= maxBytes) chunks.push(chunk);
+      else {
+        chunks.length = 0;
+        reject(tooLarge());
+      }
+    });
+    request.once('end', () => resolve(Buffer.concat(chunks)));
+    request.once('error', reject);
+    request.once('close', () => reject(new Error('The connection ended inside the body')));
+  });
 }
 
 function parse(body: Buffer): unknown {

@@ -4,12 +4,13 @@ import { ApiError } from '../contract/errors.ts';
 import { DEFAULT_PORTS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { EnvironmentSource } from '../environment/environment-source.ts';
 import { listen } from '../http/listen.ts';
-import { createOriginGuard, parseAllowedHosts } from '../http/origin-guard.ts';
+import { createOriginGuard, isLoopbackHost, parseAllowedHosts } from '../http/origin-guard.ts';
 import { createRequestId, REQUEST_ID_HEADER } from '../http/request-id.ts';
 import { type Report, reportToStderr } from './cleanup.ts';
 import { EnvironmentHost } from './environment-host.ts';
 import { takeHarnessKey } from './harness-key.ts';
 import { answerPreflight, assertMayBind, authenticate } from './http-checks.ts';
+import { answerDocument, toOpenApi } from './http-documents.ts';
 import { serveEndpoint } from './http-endpoint.ts';
 import { Refusal, RPC_CODE, sendRefusal } from './http-refusal.ts';
 import { Sessions } from './sessions.ts';
@@ -60,14 +61,18 @@ export async function serveOverHttp(
   const { maxBodyBytes = DEFAULTS.maxBodyBytes } = options;
   const allowedHosts = parseAllowedHosts(process.env.PROCTOR_ALLOWED_HOSTS);
   const guard = createOriginGuard([...(options.allowedHosts ?? []), ...allowedHosts]);
+  const hasBearerToken = bearerToken !== undefined;
+  const openApi = toOpenApi({ name: host.name, version: host.version, path, hasBearerToken });
   let isShuttingDown = false;
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const pathname = (request.url ?? '').split('?')[0];
-    if (pathname === '/healthz') return answerHealth(request, response);
+    if (pathname === '/healthz') return answerDocument(request, response, { status: 'ok' });
     guard.check(request.headers);
     if (answerPreflight(request, response)) return;
+    if (pathname === '/openapi.json' && isLoopbackHost(address)) return answerDocument(request, response, openApi);
     const caller = authenticate(request, bearerToken);
+    if (pathname === '/openapi.json') return answerDocument(request, response, openApi);
     if (pathname !== path) {
       throw new ApiError('unknown_url', `There is nothing at ${pathname}: MCP is served at ${path}`);
     }
@@ -77,7 +82,10 @@ export async function serveOverHttp(
     }
     await serveEndpoint(request, response, caller, { sessions, authority, maxBodyBytes });
   };
-  const listener = await listen(answerWith(answer, path, report), { host: address, port });
+  const listener = await listen(answerWith(answer, path, report), { host: address, port }).catch((error: unknown) => {
+    sessions.stop();
+    throw error;
+  });
   const forgetSigterm = onSigterm(async (budgetMs) => {
     isShuttingDown = true;
     await host.shutdown(budgetMs);
@@ -121,13 +129,4 @@ function sendApiError(request: IncomingMessage, response: ServerResponse, error:
   }
   response.writeHead(error.status, { 'content-type': 'application/json; charset=utf-8', ...error.headers });
   response.end(JSON.stringify(error.toBody()));
-}
-
-function answerHealth(request: IncomingMessage, response: ServerResponse): void {
-  if (request.method !== 'GET' && request.method !== 'HEAD') {
-    const headers = { allow: 'GET, HEAD' };
-    throw new ApiError('method_not_allowed', `${request.method} is not allowed on /healthz: GET`, { headers });
-  }
-  response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' });
-  response.end(JSON.stringify({ status: 'ok' }));
 }

@@ -37,7 +37,10 @@ export async function serve(environment: EnvironmentSource, options: ServeOption
  */
 export function serveMain(meta: { readonly url: string }, environment: EnvironmentSource): void {
   if (!isProgram(meta.url)) return;
-  const start = async () => serve(environment, optionsOf(process.env));
+  const start = async () => {
+    const { url } = await serve(environment, optionsOf(process.env));
+    if (url !== undefined) process.stderr.write(`Serving MCP at ${url}\n`);
+  };
   start().catch((error: unknown) => {
     process.stderr.write(`${messageOf(error)}\n`);
     process.exit(1);

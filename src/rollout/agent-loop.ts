@@ -46,7 +46,6 @@ export async function runAgentLoop(
 ): Promise<'answered' | 'max_steps' | 'length'> {
   const { recorder } = options;
   while (progress.responses.length < options.maxSteps) {
-    options.signal.throwIfAborted();
     const step = options.stepsBefore + progress.responses.length + 1;
     const response = await takeResponse(transcript, step, options);
     const calls = response.message.tool_calls;

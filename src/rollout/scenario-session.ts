@@ -213,7 +213,7 @@ export class ScenarioSession {
       else this.#transcript.restore(mark);
     }
     record({ type: 'turn.finished', turn, status: ending.status, tool_ms: Math.round(progress.toolMs) });
-    await recorder.settled();
+    await recorder.settled(); // where it failed, that is what the turn was aborted for
     return { ...ending, turn, responses, answer: responses.at(-1)?.message.content ?? '' };
   }
 
@@ -242,7 +242,6 @@ export class ScenarioSession {
       });
       return { status };
     } catch (thrown) {
-      recorder.failed.throwIfAborted();
       if (signal.aborted) return { status: 'aborted', reason: signal.reason };
       if (thrown instanceof BoundaryError) return { status: 'failed', error: thrown };
       throw thrown;

@@ -33,7 +33,7 @@ export async function waitForEnd(
     const unsubscribe = store.subscribe(traceId, (events) => {
       if (events.some((event) => event.type === 'run.finished')) stop();
     });
-    const poll = setInterval(() => {}, POLL_EVERY_MS);
+    const poll = setInterval(() => void check().catch(fail), POLL_EVERY_MS);
     const timer = setTimeout(stop, options.seconds * 1_000);
     signal.addEventListener('abort', stop, { once: true });
     const end = (settle: () => void) => {

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../contract/json.ts';
 export const BLOB_PREFIX = 'svc-blob://sha256/';
 
 /** Bytes up to this length stay where they are. */
-export const MAX_INLINE_BYTES = 16 * 1024;
+const MAX_INLINE_BYTES = 16 * 1024;
 
 /** Content is not looked for below this depth: arguments and results may be nested without end. */
 const MAX_DEPTH = 32;

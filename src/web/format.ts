@@ -1,3 +1,5 @@
+import type { LogRecord } from '../contract/trace.ts';
+
 /** `1.25` → `1.25`, `1` → `1`, null → `–`: at most three decimals, none that say nothing. */
 export function formatReward(reward: number | null): string {
   return reward === null ? '–' : String(Number(reward.toFixed(3)));
@@ -16,18 +18,46 @@ export function formatCount(count: number): string {
   return count.toLocaleString('en-US');
 }
 
+/** `1 step`, `12,345 steps`. */
+export function formatCountOf(count: number, one: string, many = `${one}s`): string {
+  return `${formatCount(count)} ${count === 1 ? one : many}`;
+}
+
 /** `2026-01-31 10:20:30` (UTC) of an ISO time. */
 export function formatTime(iso: string | null): string {
   return iso === null ? '–' : iso.slice(0, 19).replace('T', ' ');
+}
+
+/** `10:20:30.123 warning environment: The disk is full` (UTC). */
+export function formatLog({ at, level, logger, message }: LogRecord): string {
+  return `${at.slice(11, 23)} ${level} ${logger}: ${message}`;
 }
 
 export function formatJson(value: unknown): string {
   return JSON.stringify(value, null, 2) ?? 'undefined';
 }
 
-/** The lines of a multi-line string, or the JSON of anything else, cut for a heading. */
+/** A text, or the JSON of anything else, on one line and cut. */
 export function preview(value: unknown, length = 100): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
   const line = text.replace(/\s+/g, ' ').trim();
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }
+
+/**
+ * Characters that a reader cannot see, or that change the order of others, by their names: control characters (but tab,
+ * carriage return and line feed), zero-width spaces, marks and overrides of direction, and tags, in which text can be
+ * hidden from people but not from models. Joiners stay: emoji are made with them.
+ */
+export function revealHidden(text: string): string {
+  return text.replace(HIDDEN, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return code < 0x20
+      ? String.fromCodePoint(0x2400 + code)
+      : `[U+${code.toString(16).toUpperCase().padStart(4, '0')}]`;
+  });
+}
+
+const HIDDEN =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what has to be seen
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;

@@ -1,39 +1,27 @@
 import type { ComponentChildren } from 'preact';
 import { renderToString } from 'preact-render-to-string';
-
-/**
- * No script at all, and nothing from anywhere else: whatever a model or a tool wrote is text on these pages. Styles are
- * one file of our own; inline styles are refused too.
- */
-export const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+import { revealHidden } from './format.ts';
 
 export interface PageProps {
   readonly title: string;
-  /** Seconds until the browser loads the page again; for what is still going on. */
-  readonly refreshSeconds?: number;
+  /** The browser loads the page again after these seconds, or another page of ours: for what is still going on. */
+  readonly refresh?: { readonly seconds: number; readonly path?: string };
   readonly children: ComponentChildren;
 }
 
-/** A whole HTML document. */
+/** A whole HTML document. Characters that hide or reorder text are shown by their names, wherever they are. */
 export function renderPage(props: PageProps): string {
-  return `<!doctype html>${renderToString(<Page {...props} />)}`;
+  return revealHidden(`<!doctype html>${renderToString(<Page {...props} />)}`);
 }
 
-function Page({ title, refreshSeconds, children }: PageProps) {
+function Page({ title, refresh, children }: PageProps) {
   return (
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        {refreshSeconds === undefined ? null : <meta http-equiv="refresh" content={String(refreshSeconds)} />}
+        {refresh === undefined ? null : <meta http-equiv="refresh" content={toContent(refresh)} />}
         <title>{`${title} · Proctor`}</title>
         <link rel="stylesheet" href="/assets/style.css" />
       </head>
@@ -47,4 +35,8 @@ function Page({ title, refreshSeconds, children }: PageProps) {
       </body>
     </html>
   );
+}
+
+function toContent({ seconds, path }: NonNullable<PageProps['refresh']>): string {
+  return path === undefined ? String(seconds) : `${seconds}; url=${path}`;
 }

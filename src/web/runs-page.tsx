@@ -1,5 +1,5 @@
 import type { TraceSummary } from '../contract/trace.ts';
-import { formatCount, formatDuration, formatReward, formatTime, preview } from './format.ts';
+import { formatCount, formatDuration, formatTime, preview } from './format.ts';
 import { renderPage } from './layout.tsx';
 import { Reward, Status } from './status.tsx';
 
@@ -13,7 +13,7 @@ export function renderRunsPage({ traces, nextPage }: RunsPageProps): string {
   const isLive = traces.some((trace) => trace.status === 'queued' || trace.status === 'running');
   return renderPage({
     title: 'Runs',
-    ...(isLive ? { refreshSeconds: 3 } : {}),
+    ...(isLive ? { refresh: { seconds: 3 } } : {}),
     children: (
       <>
         <h1>Runs</h1>
@@ -46,38 +46,46 @@ function RunsTable({ traces }: { readonly traces: readonly TraceSummary[] }) {
             <th>Started (UTC)</th>
             <th>Reward</th>
             <th>Status</th>
-            <th>Environment</th>
             <th>Scenario</th>
             <th>Model</th>
-            <th class="number">Steps</th>
-            <th class="number">Tokens</th>
-            <th class="number">Duration</th>
+            <th class="number wide">Steps</th>
+            <th class="number wide">Tokens</th>
+            <th class="number wide">Duration</th>
           </tr>
         </thead>
         <tbody>
           {traces.map((trace) => (
-            <tr key={trace.trace_id}>
-              <td>
-                <a href={`/traces/${trace.trace_id}`}>{formatTime(trace.created_at)}</a>
-              </td>
-              <td>
-                <Reward reward={trace.reward} title={formatReward(trace.reward)} />
-              </td>
-              <td>
-                <Status status={trace.status} stopReason={trace.stop_reason} />
-              </td>
-              <td>{trace.env_name}</td>
-              <td>
-                {trace.scenario_name} <span class="quiet">{preview(trace.scenario_args, 60)}</span>
-              </td>
-              <td>{trace.model}</td>
-              <td class="number">{trace.usage.model_calls}</td>
-              <td class="number">{formatCount(trace.usage.total_tokens)}</td>
-              <td class="number">{trace.finished_at === null ? '–' : formatDuration(trace.timing.total_ms)}</td>
-            </tr>
+            <Run key={trace.trace_id} trace={trace} />
           ))}
         </tbody>
       </table>
     </div>
+  );
+}
+
+function Run({ trace }: { readonly trace: TraceSummary }) {
+  return (
+    <tr>
+      <td>
+        <a href={`/traces/${trace.trace_id}`}>{formatTime(trace.created_at)}</a>
+      </td>
+      <td>
+        <Reward reward={trace.reward} />
+      </td>
+      <td>
+        <Status status={trace.status} stopReason={trace.stop_reason} />
+      </td>
+      <td class="what">
+        {`${trace.env_name} · ${trace.scenario_name} `}
+        <span class="quiet">{preview(trace.scenario_args, 80)}</span>
+        {trace.error === null ? null : (
+          <div class="why">{`${trace.error.boundary}: ${preview(trace.error.message, 160)}`}</div>
+        )}
+      </td>
+      <td>{trace.model}</td>
+      <td class="number wide">{formatCount(trace.usage.model_calls)}</td>
+      <td class="number wide">{formatCount(trace.usage.total_tokens)}</td>
+      <td class="number wide">{trace.finished_at === null ? '–' : formatDuration(trace.timing.total_ms)}</td>
+    </tr>
   );
 }

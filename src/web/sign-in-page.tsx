@@ -3,12 +3,15 @@ import { renderPage } from './layout.tsx';
 export interface SignInProps {
   /** Where to go after the sign-in: a path of this server. */
   readonly next: string;
-  readonly problem?: string;
+  readonly problem?: string | undefined;
+  /** A path of this server that the browser tries at once. */
+  readonly reload?: string;
 }
 
-export function renderSignInPage({ next, problem }: SignInProps): string {
+export function renderSignInPage({ next, problem, reload }: SignInProps): string {
   return renderPage({
     title: 'Sign in',
+    ...(reload === undefined ? {} : { refresh: { seconds: 0, path: reload } }),
     children: (
       <section class="card narrow">
         <h1>Sign in</h1>
@@ -17,10 +20,9 @@ export function renderSignInPage({ next, problem }: SignInProps): string {
             {problem}
           </p>
         )}
-        <p>
-          Traces are for signed-in browsers, on this machine too. Run <code>proctor open</code> in a terminal where this
-          server was started: it prints an address that signs you in. Or use an API key:
-        </p>
+        <p>Traces are shown to signed-in browsers alone. Where this server was started, run</p>
+        <pre>proctor open</pre>
+        <p>and open the address that it prints. Or use an API key:</p>
         <form method="post" action="/sign-in">
           <input type="hidden" name="next" value={next} />
           <label for="key">API key</label>
@@ -28,7 +30,8 @@ export function renderSignInPage({ next, problem }: SignInProps): string {
           <button type="submit">Sign in</button>
         </form>
         <p class="quiet">
-          <code>proctor keys create --name me</code> makes a key.
+          A first start keeps a key in <code>.proctor/key</code>; <code>proctor keys create --name me</code> makes
+          another.
         </p>
       </section>
     ),

@@ -1,31 +1,28 @@
+import { Fragment } from 'preact';
 import type { Trace } from '../contract/trace.ts';
 import { Json, MessageContent, Text } from './content.tsx';
-import { formatCount, formatDuration, formatTime, preview } from './format.ts';
+import { formatCount, formatCountOf, formatDuration, formatLog, formatTime, preview } from './format.ts';
 import { renderPage } from './layout.tsx';
+import { EndNote, Problem } from './problem.tsx';
 import { Reward, Status } from './status.tsx';
 import { StepView } from './step.tsx';
 import { TimeBar } from './time-bar.tsx';
 
-/** Everything that the trace holds, in the order in which it happened. */
+/** Everything that the trace holds, in the order in which it happened, after why it ended as it did. */
 export function renderTracePage(trace: Trace): string {
   const isLive = trace.status === 'queued' || trace.status === 'running';
   return renderPage({
     title: `${trace.env_name} ${trace.scenario_name}`,
-    ...(isLive ? { refreshSeconds: 2 } : {}),
+    ...(isLive ? { refresh: { seconds: 2 } } : {}),
     children: (
       <>
         <Header trace={trace} />
-        {trace.error === null ? null : <ErrorView error={trace.error} />}
+        <Problem trace={trace} />
+        <EndNote trace={trace} />
         <TimeBar timing={trace.timing} />
         <Facts trace={trace} />
         <Prompt trace={trace} />
-        <section>
-          <h2>{`Steps (${trace.steps.length})`}</h2>
-          {trace.steps.length === 0 ? <p class="quiet">The model has not answered yet.</p> : null}
-          {trace.steps.map((step) => (
-            <StepView key={step.step} step={step} />
-          ))}
-        </section>
+        <Steps trace={trace} isLive={isLive} />
         <Outcome trace={trace} />
         <Logs trace={trace} />
       </>
@@ -34,6 +31,14 @@ export function renderTracePage(trace: Trace): string {
 }
 
 function Header({ trace }: { readonly trace: Trace }) {
+  const { usage, evaluation } = trace;
+  const facts = [
+    trace.model,
+    formatCountOf(usage.model_calls, 'step'),
+    formatCountOf(usage.tool_calls, 'tool call'),
+    formatCountOf(usage.total_tokens, 'token'),
+    formatDuration(trace.timing.total_ms),
+  ];
   return (
     <section class="summary">
       <Reward reward={trace.reward} />
@@ -41,27 +46,24 @@ function Header({ trace }: { readonly trace: Trace }) {
         <h1>{`${trace.env_name} · ${trace.scenario_name}`}</h1>
         <p>
           <Status status={trace.status} stopReason={trace.stop_reason} />
-          {` ${trace.model} · ${trace.usage.model_calls} steps · ${trace.usage.tool_calls} tool calls · `}
-          {`${formatCount(trace.usage.total_tokens)} tokens · ${formatDuration(trace.timing.total_ms)}`}
+          {` · ${facts.join(' · ')}`}
         </p>
+        {evaluation === null || evaluation.content === null ? null : <p>{preview(evaluation.content, 300)}</p>}
         <p>
           <code>{preview(trace.scenario_args, 300)}</code>
         </p>
         <p class="quiet">
           <code>{trace.trace_id}</code> <a href={`/v1/traces/${trace.trace_id}`}>JSON</a>
+          {trace.attempt === 1 ? null : ` · attempt ${trace.attempt}: ${previousEnds(trace)}`}
         </p>
       </div>
     </section>
   );
 }
 
-function ErrorView({ error }: { readonly error: NonNullable<Trace['error']> }) {
-  return (
-    <section class="problem" role="alert">
-      <h2>{`Failed at ${error.boundary}: ${error.code}`}</h2>
-      <Text text={error.message} />
-    </section>
-  );
+function previousEnds(trace: Trace): string {
+  const ends = trace.attempts.slice(0, -1).map(({ attempt, end }) => `${attempt} was ${end ?? 'ended'}`);
+  return ends.join(', ');
 }
 
 function Facts({ trace }: { readonly trace: Trace }) {
@@ -82,7 +84,7 @@ function Facts({ trace }: { readonly trace: Trace }) {
   ];
   return (
     <details>
-      <summary>Arguments, tokens, times, versions</summary>
+      <summary>Arguments, tokens, times, versions, metadata</summary>
       <dl class="facts">
         {facts.map(([name, value]) => (
           <div key={name}>
@@ -125,13 +127,8 @@ function Prompt({ trace }: { readonly trace: Trace }) {
           <Text text={trace.system} />
         </details>
       )}
-      {trace.prompt.length === 0 ? <p class="quiet">The scenario has not been set up.</p> : null}
-      {trace.prompt.map((message, index) => (
-        <article key={index} class={`message ${message.role}`}>
-          <h3>{message.role}</h3>
-          <MessageContent content={message.content} />
-        </article>
-      ))}
+      {trace.prompt.length === 0 ? <p class="quiet">The scenario was not set up.</p> : null}
+      <Messages messages={trace.prompt} />
       {trace.tools.length === 0 ? null : (
         <details>
           <summary>{`Tools offered (${trace.tools.length})`}</summary>
@@ -146,6 +143,36 @@ function Prompt({ trace }: { readonly trace: Trace }) {
           ))}
         </details>
       )}
+    </section>
+  );
+}
+
+function Messages({ messages }: { readonly messages: Trace['prompt'] }) {
+  return messages.map((message, index) => (
+    <article key={index} class={`message ${message.role}`}>
+      <h3>{message.role}</h3>
+      <MessageContent content={message.content} />
+    </article>
+  ));
+}
+
+function Steps({ trace, isLive }: { readonly trace: Trace; readonly isLive: boolean }) {
+  const { steps, turns } = trace;
+  const nothing = isLive ? 'The model has not answered yet.' : 'The model never answered.';
+  return (
+    <section>
+      <h2>{`Steps (${formatCount(steps.length)})`}</h2>
+      {steps.length === 0 ? <p class="quiet">{nothing}</p> : null}
+      {turns.map((turn) => (
+        <Fragment key={turn.turn}>
+          {turn.turn === 1 ? null : <Messages messages={turn.messages} />}
+          {steps
+            .filter((step) => step.turn === turn.turn)
+            .map((step) => (
+              <StepView key={step.step} step={step} />
+            ))}
+        </Fragment>
+      ))}
     </section>
   );
 }
@@ -198,9 +225,7 @@ function Logs({ trace }: { readonly trace: Trace }) {
   return (
     <section>
       <h2>{`Logs (${trace.logs.length})`}</h2>
-      <pre class="text">
-        {trace.logs.map((log) => `${log.at.slice(11, 23)} ${log.level} ${log.logger}: ${log.message}\n`).join('')}
-      </pre>
+      <Text text={trace.logs.map(formatLog).join('\n')} />
     </section>
   );
 }

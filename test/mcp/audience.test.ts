@@ -12,6 +12,8 @@ const AGENT_TOOLS = [
   'meta',
   'log',
   'steps',
+  'flood',
+  'pause',
   'wait',
   'ask',
   'sample',

@@ -29,6 +29,10 @@ export function createExam(events: string[] = []): () => EnvironmentServer {
       progress(100, 200);
       setTimeout(() => progress(150), 5);
     });
+    env.tool('flood', {}, (_args, { progress }) => {
+      for (let step = 0; step < 5_000; step += 1) progress(step, 5_000, 'x'.repeat(1_000));
+    });
+    env.tool('pause', {}, () => new Promise<void>((resolve) => setTimeout(resolve, 20)));
     env.tool('wait', {}, async (_args, { signal }) => {
       events.push('waiting');
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));

@@ -50,6 +50,16 @@ describe('Streamable HTTP', () => {
     ]);
   });
 
+  it('leaves out progress that a client is too slow to take, never the reply', async () => {
+    const url = await serveHttp(createExam());
+    const headers = { 'mcp-session-id': await openSession(url) };
+    const params = { name: 'flood', _meta: { progressToken: 't' } };
+    const { text } = await send(url, { headers, body: rpc('tools/call', params, 'last') });
+    const messages = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(String(data)));
+    expect(messages.length).toBeLessThan(5_000);
+    expect(messages.at(-1)).toMatchObject({ id: 'last', result: {} });
+  });
+
   it('reports progress of the initialize hook on the stream of initialize', async () => {
     const url = await serveHttp(createExam());
     const { text, headers } = await send(url, { body: initializeBody('2025-11-25', { progressToken: 5 }) });
@@ -138,7 +148,7 @@ describe('what is refused over HTTP', () => {
 
   it('a body over the limit is a 413, declared or not', async () => {
     const url = await serveHttp(createExam());
-    const body = rpc('ping', { a: 'x'.repeat(4 * 1024 * 1024) });
+    const body = rpc('ping', { a: 'x'.repeat(12 * 1024 * 1024) });
     expect((await send(url, { body })).status).toBe(413);
     expect((await send(url, { headers: { 'transfer-encoding': 'chunked' }, body })).status).toBe(413);
     expect((await send(url, { body: initializeBody() })).status).toBe(200);
@@ -146,8 +156,11 @@ describe('what is refused over HTTP', () => {
 
   it('JSON of a million levels is refused and leaves the server standing', async () => {
     const url = await serveHttp(createExam());
-    expect((await send(url, { body: deep(1_000_000) })).status).toBe(400);
+    const refused = await send(url, { body: deep(1_000_000) });
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('nested more than 200 deep')]);
     expect((await send(url, { body: `{"a":`.repeat(500_000) })).status).toBe(400);
+    const call = modern('tools/call', { name: 'echo', arguments: { a: JSON.parse(deep(300)) } });
+    expect((await send(url, call)).text).toContain('nested more than 200 deep');
     expect((await send(url, { body: initializeBody() })).status).toBe(200);
   });
 
@@ -231,6 +244,22 @@ describe('what is allowed over HTTP', () => {
     expect([health.status, JSON.parse(health.text)]).toEqual([200, { status: 'ok' }]);
     expect((await send(url, { method: 'HEAD', path: '/healthz' })).status).toBe(200);
     expect((await send(url, { path: '/healthz' })).status).toBe(405);
+  });
+});
+
+describe('/openapi.json', () => {
+  it('describes the server, without a key on loopback alone', async () => {
+    const get = { method: 'GET', path: '/openapi.json' };
+    const local = await send(await serveHttp(createExam(), { bearerToken: 'secret' }), get);
+    expect(local.status).toBe(200);
+    expect(JSON.parse(local.text)).toMatchObject({
+      openapi: '3.1.0',
+      info: { title: 'exam', version: '1.2.3' },
+      paths: { '/mcp': { post: expect.anything() }, '/healthz': expect.anything() },
+    });
+    const wide = await serveHttp(createExam(), { host: '0.0.0.0', bearerToken: 'secret' });
+    expect((await send(wide, get)).status).toBe(401);
+    expect((await send(wide, { ...get, headers: { authorization: 'Bearer secret' } })).status).toBe(200);
   });
 });
 

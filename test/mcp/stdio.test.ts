@@ -6,6 +6,7 @@ import { StdioClientTransport as StdioClientTransportV1 } from '@modelcontextpro
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Child, type ChildOptions, ENVIRONMENT_MAIN, fixture } from './child.ts';
 import { connect, connectV1, errorOf, HARNESS, textOf } from './clients.ts';
+import { openSession, rpc, send } from './raw-http.ts';
 
 const asProgram = (name: string, options?: ChildOptions) => new Child(['--import', 'tsx', fixture(name)], options);
 const byMain = (path: string, options?: ChildOptions) => new Child([ENVIRONMENT_MAIN, path], options);
@@ -73,13 +74,13 @@ describe('stdio', () => {
     const child = asProgram('lifecycle.ts');
     const replies: { id?: unknown; error?: { code: number; message: string } }[] = [];
     child.onmessage = (message) => void replies.push(message as (typeof replies)[number]);
-    const send = (id: number, method: string, params: object = {}) =>
+    const ask = (id: number, method: string, params: object = {}) =>
       child.send({ jsonrpc: '2.0', id, method, params } as never);
-    await send(1, 'tools/list');
-    await send(2, 'ping');
-    await send(3, 'initialize', HELLO);
-    await send(4, 'tools/list');
-    await send(5, 'initialize', HELLO);
+    await ask(1, 'tools/list');
+    await ask(2, 'ping');
+    await ask(3, 'initialize', HELLO);
+    await ask(4, 'tools/list');
+    await ask(5, 'initialize', HELLO);
     await child.close();
     const byId = new Map(replies.map((reply) => [reply.id, reply.error?.message]));
     expect(byId.get(1)).toContain('send initialize first');
@@ -110,11 +111,25 @@ describe('SIGTERM', () => {
     expect(child.stderr).toMatch(/shutdown 3\nproctor: .* was left behind\nshutdown 2[\s\S]*shutdown 1/);
   });
 
-  it('runs them where no session is open, too', async () => {
+  it('ends requests over HTTP with an error, and runs the hooks of sessions that have ended before, too', async () => {
     const child = asProgram('lifecycle.ts', { env: { PROCTOR_TRANSPORT: 'http', PROCTOR_PORT: '0' } });
-    const probe = setInterval(() => child.process.kill('SIGTERM'), 20);
-    expect([0, 'SIGTERM']).toContain(await child.exited);
-    clearInterval(probe);
+    await child.says('/mcp\n');
+    const url = String(/http:\S+/.exec(child.stderr)?.[0]);
+    const ended = { 'mcp-session-id': await openSession(url) };
+    const running = { 'mcp-session-id': await openSession(url) };
+    await send(url, { method: 'DELETE', headers: ended });
+    const stay = send(url, { headers: running, body: rpc('tools/call', { name: 'stay' }) });
+    await send(url, { headers: running, body: rpc('ping', {}, 2) });
+    child.process.kill('SIGTERM');
+    expect(JSON.parse((await stay).text).error.message).toBe('The session has ended');
+    expect(await child.exited).toBe(0);
+    expect(child.stderr.match(/shutdown 1/g)).toHaveLength(1);
+
+    const quiet = asProgram('lifecycle.ts', { env: { PROCTOR_TRANSPORT: 'http', PROCTOR_PORT: '0' } });
+    await quiet.says('/mcp\n');
+    quiet.process.kill('SIGTERM');
+    expect(await quiet.exited).toBe(0);
+    expect(quiet.stderr.match(/shutdown 1/g)).toHaveLength(1);
   });
 
   it('is not SIGINT: that ends the process without any hook', async () => {

@@ -42,12 +42,21 @@ describe.each(['legacy', 'modern'] as const)('a tool on the %s era', (mode) => {
   });
 
   it('reports progress in integers that increase, and never after the reply', async () => {
-    const client = await connectInMemory(createExam(), { mode });
+    const transport = openMemory(createExam());
+    const client = await connect(transport, { mode });
     // On 2026-07-28 the initialize hook runs in the first call, and reports to it.
     await client.callTool({ name: 'increment' });
     const seen: unknown[] = [];
+    const wire: string[] = [];
+    const receive = transport.onmessage;
+    transport.onmessage = (message, extra) => {
+      wire.push('method' in message ? message.method : 'reply');
+      receive?.(message, extra);
+    };
     await client.callTool({ name: 'steps' }, { onprogress: (progress) => seen.push(progress) });
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    // The tool reports once more, 5 ms after it has returned.
+    await client.callTool({ name: 'pause' });
+    expect(wire).toEqual([...Array(3).fill('notifications/progress'), 'reply', 'reply']);
     expect(seen).toEqual([
       { progress: 10, total: 100, message: 'at 10.7' },
       { progress: 50, total: 100, message: 'at 50' },

@@ -273,13 +273,18 @@ describe('finishing a session', () => {
 });
 
 describe('closing a session', () => {
-  it('aborts a turn that runs and closes the environment', async () => {
+  it('aborts a turn that runs, waits for its end and closes the environment', async () => {
     const asked = gate();
     const model = scripted(() => {
       asked.open();
       return forever();
     });
-    const { session, client } = await openSession(model);
+    const { session, client, recorder } = await openSession(model);
+    const close = client.close.bind(client);
+    client.close = async () => {
+      expect(recorder.of('turn.finished')).toHaveLength(1);
+      await close();
+    };
     const turn = session.turn([user('Go.')], { maxSteps: 1, signal });
     await asked.passed;
     await session.close();

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { traceSchema } from '../../src/contract/trace.ts';
-import { createRecorder } from '../../src/trace/event-recorder.ts';
+import { createTraceStore } from '../../src/trace/database-store.ts';
 import { send } from '../http/http-server.ts';
 import { APP_URL, COUNTER_PROCESS, startService, traceIdOf } from './service.ts';
 
@@ -104,14 +104,9 @@ test('the run of another process is waited for too', async () => {
   const accepted = await service.run();
   const waiting = service.ended(traceIdOf(accepted));
   // Another service on the same database: nothing of it is heard of here but by the rows.
-  await startService({ parts: { ...service, store: (await elsewhere(service)).store } });
+  await startService({ parts: { ...service, store: createTraceStore(service.database, { appUrl: APP_URL }) } });
   expect(await waiting).toMatchObject({ status: 'completed', reward: 1 });
 });
-
-async function elsewhere({ database }: Pick<Awaited<ReturnType<typeof startService>>, 'database'>) {
-  const { createTraceStore } = await import('../../src/trace/database-store.ts');
-  return { store: createTraceStore(database, { appUrl: APP_URL }) };
-}
 
 test('traces are listed newest first, without steps and logs, by filters, and page by page', async () => {
   const service = await startService();
@@ -219,78 +214,6 @@ test('bytes of a trace are served by their hash, and never as a page', async () 
     'content-security-policy': "default-src 'none'; sandbox",
     'x-content-type-options': 'nosniff',
   });
-});
-
-const cancel = (service: Awaited<ReturnType<typeof startService>>, traceId: string) =>
-  service.request(`/v1/traces/${traceId}/cancel`, { method: 'POST' });
-
-test('a queued run is cancelled at once and never executed', async () => {
-  const service = await startService({ worker: false });
-  const traceId = traceIdOf(await service.run());
-  const reply = await cancel(service, traceId);
-  expect({ status: reply.status, body: reply.json }).toMatchObject({
-    status: 200,
-    body: { status: 'cancelled', stop_reason: 'cancelled', reward: null, started_at: null, error: null },
-  });
-  await startService({ parts: service });
-  await expect.poll(() => service.queue.counts()).toEqual({ waiting: 0, leased: 0 });
-  expect(await service.ended(traceId)).toMatchObject({ status: 'cancelled', started_at: null });
-});
-
-test('a running run is cancelled: the tool is aborted, nothing is evaluated, the trace says so', async () => {
-  const service = await startService();
-  const slow = { scenario_name: 'slow_count', scenario_args: { target: 1, delay_ms: 60_000 } };
-  const traceId = traceIdOf(await service.run(slow));
-  await expect
-    .poll(async () => (await service.store.events(traceId)).at(-1)?.type, { timeout: 60_000 })
-    .toBe('tool.called');
-  expect((await cancel(service, traceId)).status).toBe(200);
-  expect(await service.ended(traceId)).toMatchObject({
-    status: 'cancelled',
-    stop_reason: 'cancelled',
-    reward: null,
-    evaluation: null,
-    attempts: [{ attempt: 1, end: 'cancelled' }],
-  });
-});
-
-test('a run that another process executes hears of its cancellation by the row', async () => {
-  const service = await startService({ worker: false });
-  await startService({ parts: service });
-  const slow = { scenario_name: 'slow_count', scenario_args: { target: 1, delay_ms: 60_000 } };
-  const traceId = traceIdOf(await service.run(slow));
-  await expect
-    .poll(async () => (await service.store.events(traceId)).at(-1)?.type, { timeout: 60_000 })
-    .toBe('tool.called');
-  expect((await cancel(service, traceId)).status).toBe(200);
-  expect(await service.ended(traceId)).toMatchObject({ status: 'cancelled' });
-});
-
-test('a finished run cannot be cancelled: 409 run_finished, with x-should-retry: false', async () => {
-  const service = await startService();
-  const traceId = traceIdOf(await service.run({}, { prefer: 'wait=60' }));
-  const reply = await cancel(service, traceId);
-  expect({ status: reply.status, retry: reply.headers['x-should-retry'], body: reply.json }).toEqual({
-    status: 409,
-    retry: 'false',
-    body: {
-      error: {
-        message: `The run of trace ${traceId} is over: it is completed.`,
-        type: 'conflict_error',
-        param: null,
-        code: 'run_finished',
-      },
-    },
-  });
-});
-
-test('an attempt that was cancelled before it began writes nothing', async () => {
-  const service = await startService({ worker: false });
-  const traceId = traceIdOf(await service.run());
-  await cancel(service, traceId);
-  const recorder = createRecorder(service.store, traceId, 1);
-  recorder.record({ type: 'turn.started', turn: 1, messages: [] });
-  await expect(recorder.settled()).rejects.toThrow('is not the current one any more');
 });
 
 test('many runs at once all get their reward, whatever the concurrency', async () => {

@@ -20,6 +20,7 @@ import { type RunService, type RunServiceOptions, startRunService } from '../../
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import type { TraceStore } from '../../src/trace/trace-store.ts';
 import { type Reply, type Send, send } from '../http/http-server.ts';
+import createGate from './fixtures/gate/environment.ts';
 import createTrouble from './fixtures/trouble/environment.ts';
 
 export const APP_URL = 'https://app.example';
@@ -34,6 +35,7 @@ export const COUNTER_PROCESS: EnvironmentTarget = {
 export const TROUBLE: EnvironmentTarget = { kind: 'module', path: fixture('trouble') };
 /** In memory: for what does no harm to this process. */
 export const TROUBLE_HERE: EnvironmentTarget = { kind: 'memory', environment: createTrouble };
+export const GATE_HERE: EnvironmentTarget = { kind: 'memory', environment: createGate };
 export const GATE = { kind: 'module', path: fixture('gate') } as const;
 export const BROKEN: EnvironmentTarget = { kind: 'module', path: fixture('broken') };
 
@@ -117,7 +119,7 @@ export async function startService(
           ...body,
         }),
       }),
-    ended: async (traceId) => traceSchema.parse((await request(`/v1/traces/${traceId}?wait=60`)).json),
+    ended: async (traceId) => traceSchema.parse((await request(`/v1/traces/${traceId}?wait=240`)).json),
     countRuns: async () => (await parts.database.kysely.selectFrom('traces').select('trace_id').execute()).length,
   };
 }

@@ -64,7 +64,7 @@ export function turnFinished(turn = 1, toolMs = 5): EventBody {
   return { type: 'turn.finished', turn, status: 'answered', tool_ms: toolMs };
 }
 
-export function usage(tokens: number, cost: number | null = null): Usage {
+function usage(tokens: number, cost: number | null = null): Usage {
   return {
     prompt_tokens: tokens,
     completion_tokens: 10,

@@ -28,8 +28,11 @@ export type ReferenceCall = z.infer<typeof callSchema>;
  */
 export function toRequest(task: Task): string {
   const { reason_for_call, known_info } = task.user_scenario.instructions;
-  const parts = [`A customer contacts the desk. Why ("you" is the customer):\n${reason_for_call.trim()}`];
-  if (known_info) parts.push(`What the customer says about themselves ("you" is the customer):\n${known_info.trim()}`);
+  const parts = [
+    'A customer contacts the desk.',
+    `What the customer wants (the customer is "you"):\n${reason_for_call.trim()}`,
+  ];
+  if (known_info) parts.push(`What the customer can say about themselves:\n${known_info.trim()}`);
   return parts.join('\n\n');
 }
 

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import type { Accounts } from '../accounts/accounts.ts';
+import { readSessionCookie, sessionCookie } from '../accounts/session-cookie.ts';
+import type { Route, RouteReply, RouteRequest } from '../http/route.ts';
+import { pageReply, redirectReply } from './page-reply.ts';
+import { renderSignInPage } from './sign-in-page.tsx';
+
+export interface SignIn {
+  /** Shows a page to signed-in browsers alone, and with the address of theirs; others get the form (401). */
+  guard(show: (account: string, request: RouteRequest) => Promise<RouteReply>): Route['handle'];
+  readonly routes: readonly Route[];
+}
+
+const formSchema = z.object({ key: z.string(), next: z.string().optional() });
+
+/** The sign-in of contract section 4: by the one-time `?token=` of a printed address, or by an API key in a form. */
+export function createSignIn(accounts: Accounts): SignIn {
+  const guard: SignIn['guard'] = (show) => async (request) => {
+    const token = request.query.get('token');
+    const redeemed = token === null ? undefined : await accounts.redeemSignInToken(token);
+    if (redeemed !== undefined) return redirectReply(pathOf(request), sessionCookie(redeemed.session));
+    const cookie = readSessionCookie(request.headers.cookie);
+    const session = cookie === undefined ? undefined : await accounts.verifyBrowserSession(cookie);
+    if (session === undefined) return askToSignIn(request, token === null ? undefined : SPENT_TOKEN);
+    // An old address in a browser that is signed in already: there is nothing to complain about.
+    return token === null ? show(session.account, request) : redirectReply(pathOf(request));
+  };
+
+  async function signIn(request: RouteRequest): Promise<RouteReply> {
+    const { key, next } = formSchema.parse(request.body);
+    const target = localPath(next);
+    const caller = await accounts.verifyKey(key.trim());
+    if (caller === undefined) return pageReply(renderSignInPage({ next: target, problem: UNKNOWN_KEY }), 401);
+    const { session } = await accounts.createBrowserSession(caller.account);
+    return redirectReply(target, sessionCookie(session));
+  }
+
+  const path = '/sign-in';
+  return {
+    guard,
+    routes: [
+      {
+        method: 'GET',
+        path,
+        summary: 'The sign-in form',
+        access: 'page',
+        handle: guard(async () => redirectReply('/')),
+      },
+      {
+        method: 'POST',
+        path,
+        summary: 'Sign in a browser with an API key',
+        access: 'page',
+        request: formSchema,
+        handle: signIn,
+      },
+    ],
+  };
+}
+
+const SPENT_TOKEN = 'This sign-in address was used before or is too old. Run "proctor open" for a new one.';
+const UNKNOWN_KEY = 'This key is not known, or it was revoked.';
+
+/**
+ * A browser that follows a link of another site does not send a SameSite=Strict cookie along. The form then loads the
+ * same page once more by itself, which does: who is signed in never notices it.
+ */
+function askToSignIn(request: RouteRequest, problem: string | undefined): RouteReply {
+  const next = pathOf(request);
+  const site = request.headers['sec-fetch-site'];
+  const comesFromElsewhere = site === 'cross-site' || site === 'same-site';
+  return pageReply(renderSignInPage({ next, problem, ...(comesFromElsewhere ? { reload: next } : {}) }), 401);
+}
+
+/** The address of a page without the token. */
+function pathOf(request: RouteRequest): string {
+  const traceId = request.params.trace_id;
+  return traceId === undefined ? '/' : `/traces/${encodeURIComponent(traceId)}`;
+}
+
+/** A form field decides where the browser goes next: only to a page of ours. */
+function localPath(next: string | undefined): string {
+  return next !== undefined && /^\/(traces\/[0-9a-f]{32})?$/.test(next) ? next : '/';
+}

@@ -1,0 +1,121 @@
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openDatabase } from '../../src/database/sqlite.ts';
+import { Script } from '../processes.ts';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'proctor-database-'));
+});
+afterEach(async () => rm(folder, { recursive: true }));
+
+const entry = (traceId: string) => ({ trace_id: traceId, priority: 0, enqueued_at: 0, is_redelivered: 0 });
+
+describe('a database address', () => {
+  it.each([
+    ['sqlite:', /has no path/],
+    ['proctor.db', /"proctor.db" is not a database address: use sqlite:<path>/],
+    ['mysql://localhost/proctor', /is not a database address/],
+    ['sqlite://proctor.db', /has a host/],
+  ])('%s is refused with the way out', async (url, message) => {
+    await expect(openDatabase(url)).rejects.toThrow(message);
+  });
+
+  it('of Postgres is not supported yet, and its password is not shown', async () => {
+    const opening = openDatabase('postgres://proctor:secret@localhost/proctor');
+    await expect(opening).rejects.toThrow(/Postgres are not supported yet: use sqlite:<path>/);
+    await expect(opening).rejects.not.toThrow(/secret/);
+  });
+
+  it('that cannot be opened is named, with the reason', async () => {
+    await expect(openDatabase(`sqlite:${folder}`)).rejects.toThrow(
+      new RegExp(`Cannot open the database sqlite:${folder}: `),
+    );
+    const text = join(folder, 'notes.txt');
+    await writeFile(text, 'This is not a database, but it is long enough to have a header. '.repeat(20));
+    await expect(openDatabase(`sqlite:${text}`)).rejects.toThrow(/notes.txt: file is not a database/);
+    await expect(openDatabase(`sqlite:${text}/a.db`)).rejects.toThrow(/Cannot open the database/);
+  });
+});
+
+describe('a database', () => {
+  it('is made where it is missing, and only its owner can read it', async () => {
+    const path = join(folder, 'a', 'b', 'proctor.db');
+    const database = await openDatabase(`sqlite:${path}`);
+    try {
+      await database.kysely.insertInto('queue').values(entry('a')).execute();
+      for (const file of [path, `${path}-wal`, `${path}-shm`]) {
+        expect((await stat(file)).mode & 0o777, file).toBe(0o600);
+      }
+      for (const made of ['a', 'a/b']) expect((await stat(join(folder, made))).mode & 0o777, made).toBe(0o700);
+    } finally {
+      await database.close();
+    }
+  });
+
+  it('keeps what was written, and is left as it is by the next opening', async () => {
+    const url = `sqlite:${join(folder, 'proctor.db')}`;
+    const first = await openDatabase(url);
+    await first.kysely.insertInto('queue').values(entry('a')).execute();
+    await first.close();
+    const second = await openDatabase(url);
+    expect(await second.kysely.selectFrom('queue').select('trace_id').execute()).toEqual([{ trace_id: 'a' }]);
+    await second.close();
+  });
+
+  it('in memory ends with its close', async () => {
+    for (const _ of [1, 2]) {
+      const database = await openDatabase('sqlite::memory:');
+      await database.kysely.insertInto('queue').values(entry('a')).execute();
+      await database.close();
+    }
+  });
+
+  it('syncs each commit to the disk and holds references', async () => {
+    const database = await openDatabase(`sqlite:${join(folder, 'proctor.db')}`);
+    const settings = sql<{ synchronous: number }>`pragma synchronous`;
+    expect((await settings.execute(database.kysely)).rows).toEqual([{ synchronous: 2 }]); // full
+    const event = { trace_id: 'none', seq: 1, attempt: 1, at: 0, type: 'log', body: '{}' };
+    await expect(database.kysely.insertInto('events').values(event).execute()).rejects.toThrow(/FOREIGN KEY/);
+    await database.close();
+  });
+
+  it('undoes a transaction that throws, with its first error', async () => {
+    const database = await openDatabase('sqlite::memory:');
+    const writing = database.transaction(async (transaction) => {
+      await transaction.insertInto('queue').values(entry('a')).execute();
+      throw new Error('no');
+    });
+    await expect(writing).rejects.toThrow('no');
+    expect(await database.kysely.selectFrom('queue').selectAll().execute()).toEqual([]);
+    await database.close();
+  });
+
+  it('of a newer Proctor is refused, and says so', async () => {
+    const url = `sqlite:${join(folder, 'proctor.db')}`;
+    const database = await openDatabase(url);
+    await database.kysely
+      // @ts-expect-error: the table of the migrations is not part of the schema
+      .insertInto('kysely_migration')
+      .values({ name: '9999_future', timestamp: new Date().toISOString() })
+      .execute();
+    await database.close();
+    await expect(openDatabase(url)).rejects.toThrow(
+      /written by a newer Proctor \(schema 9999_future\): update Proctor/,
+    );
+  });
+
+  it('is opened by several processes at once, the first time too', async () => {
+    const url = `sqlite:${join(folder, 'proctor.db')}`;
+    const script = new URL('fixtures/open-and-write.ts', import.meta.url);
+    await Promise.all(['a', 'b', 'c', 'd'].map((name) => new Script(script, [url, name]).end()));
+    const database = await openDatabase(url);
+    const rows = await database.kysely.selectFrom('queue').select('trace_id').orderBy('trace_id').execute();
+    expect(rows.map(({ trace_id }) => trace_id)).toEqual(['a', 'b', 'c', 'd']);
+    await database.close();
+  });
+});

@@ -1,0 +1,63 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { createModels } from '../../src/model/create-model.ts';
+import { startWorker, type Worker } from '../../src/run-service/worker.ts';
+import { GATE_HERE, startService, type TestService, temporaryDirectory, traceIdOf } from './service.ts';
+
+const environments = new Map([['gate', GATE_HERE]]);
+
+/** A service that accepts runs, and a worker beside it. */
+async function startBoth(concurrency: number): Promise<{ service: TestService; worker: Worker; gate: string }> {
+  const service = await startService({ environments, worker: false });
+  const { store, queue } = service;
+  const logger = pino({ level: 'silent' });
+  const worker = startWorker({ store, queue, environments, models: createModels({}), logger, concurrency });
+  onTestFinished(() => worker.stop(10_000));
+  return { service, worker, gate: join(temporaryDirectory(), 'gate') };
+}
+
+const gateRun = async (service: TestService, file: string, priority = 0) => {
+  const asked = { env_name: 'gate', scenario_name: 'pass', scenario_args: { file }, priority };
+  return traceIdOf(await service.run(asked));
+};
+
+const untilToolCalled = ({ store }: TestService, traceId: string) =>
+  expect.poll(async () => (await store.events(traceId)).at(-1)?.type, { timeout: 20_000 }).toBe('tool.called');
+
+test('a worker ends a run that it executes at once when it is told so, and no other', async () => {
+  const { service, worker, gate } = await startBoth(2);
+  const [first, second] = [await gateRun(service, gate), await gateRun(service, gate)];
+  await untilToolCalled(service, first);
+  await untilToolCalled(service, second);
+  worker.cancel(first);
+  expect(await service.ended(first)).toMatchObject({ status: 'cancelled', stop_reason: 'cancelled' });
+  writeFileSync(gate, '');
+  expect(await service.ended(second)).toMatchObject({ status: 'completed', reward: 1 });
+});
+
+test('no more runs than the concurrency are executed at once; of those that wait the highest priority is first', async () => {
+  const { service, gate } = await startBoth(1);
+  const running = await gateRun(service, gate);
+  await untilToolCalled(service, running);
+  const low = await gateRun(service, gate, 1);
+  const high = await gateRun(service, gate, 9);
+  expect(await service.queue.counts()).toEqual({ waiting: 2, leased: 1 });
+  expect(await service.store.trace(high)).toMatchObject({ status: 'queued' });
+  writeFileSync(gate, '');
+  const [afterHigh, afterLow] = [await service.ended(high), await service.ended(low)];
+  expect((afterHigh.started_at ?? '') < (afterLow.started_at ?? '')).toBe(true);
+  expect(await service.ended(running)).toMatchObject({ status: 'completed', reward: 1 });
+});
+
+test('a worker that is stopped takes nothing more and leaves nothing leased', async () => {
+  const { service, worker, gate } = await startBoth(1);
+  const running = await gateRun(service, gate);
+  await untilToolCalled(service, running);
+  const waiting = await gateRun(service, gate);
+  await worker.stop(10_000);
+  expect(await service.queue.counts()).toEqual({ waiting: 2, leased: 0 });
+  expect(await service.store.trace(running)).toMatchObject({ status: 'queued', attempt: 2 });
+  expect(await service.store.trace(waiting)).toMatchObject({ status: 'queued', attempt: 1 });
+});
