@@ -1,4 +1,5 @@
-// The authoring surface: what an environment is written with, and served by.
+// The authoring surface: what an environment is written with and served by, and what configures a project.
+export { type Config, defineConfig } from './config/define-config.ts';
 export type { PromptMessage } from './contract/scenario.ts';
 export { close, initialize, shutdown } from './environment/decorators/hooks.ts';
 export { prompt } from './environment/decorators/prompt.ts';

@@ -1,11 +1,10 @@
 // Running scenarios over HTTP: the run service and the parts it stands on.
-export type { Accounts, ApiKeyEntry, CreatedApiKey, NewApiKey } from './accounts/accounts.ts';
+export type { Accounts, ApiKeyEntry, NewApiKey } from './accounts/accounts.ts';
 export { createAccounts } from './accounts/database-accounts.ts';
 export type { EnvironmentTarget } from './client/environment-client.ts';
-export { type Config, defineConfig } from './config/define-config.ts';
 export { loadProject, type Project } from './config/project.ts';
 export type { Settings } from './config/settings.ts';
-export type { RunAccepted, RunRequest, RunStatus } from './contract/run.ts';
+export type { CreatedApiKey, RunAccepted, RunRequest, RunStatus } from './contract/run.ts';
 export type { Trace, TraceSummary } from './contract/trace.ts';
 export type { Database } from './database/database.ts';
 export { openDatabase } from './database/sqlite.ts';

@@ -1,3 +1,4 @@
+import type { CreatedApiKey } from '../contract/run.ts';
 import type { Caller } from '../http/route.ts';
 
 /** Keys and sign-ins of one installation. Secrets are stored hashed; each is shown once, when it is made. */
@@ -36,13 +37,6 @@ export interface ApiKeyEntry {
   /** ISO 8601. */
   readonly createdAt: string;
   readonly revokedAt: string | null;
-}
-
-export interface CreatedApiKey {
-  readonly id: string;
-  readonly name: string;
-  readonly account: string;
-  readonly key: string;
 }
 
 export interface BrowserSession {

@@ -34,7 +34,6 @@ export const environmentListSchema = z.object({
   object: z.literal('list'),
   data: z.array(z.object({ name: z.string(), description: z.string(), version: z.string() })),
 });
-export type EnvironmentList = z.infer<typeof environmentListSchema>;
 
 export const modelListSchema = z.object({
   object: z.literal('list'),
@@ -42,10 +41,11 @@ export const modelListSchema = z.object({
 });
 export type ModelList = z.infer<typeof modelListSchema>;
 
-/** `proctor keys create --json` (`key` only there) and `proctor keys list --json`. */
-export const apiKeySchema = z.object({
+/** What `proctor keys create --json` prints: the one time that the key itself is shown. */
+const createdApiKeySchema = z.object({
   id: z.string(),
   name: z.string(),
   account: z.string(),
-  key: z.string().optional(),
+  key: z.string(),
 });
+export type CreatedApiKey = z.infer<typeof createdApiKeySchema>;

@@ -65,7 +65,7 @@ async function createTraces({ schema }: Kysely<unknown>): Promise<void> {
   // A list is one account's: each single filter, and each sort, is then a range of one index, in the order of its page.
   for (const [name, columns] of Object.entries({
     newest: ['created_at', 'trace_id'],
-    account_newest: ['account', 'created_at', 'trace_id'],
+    account_newest: ['account', 'created_at', 'trace_id', 'reward'], // a range of rewards is looked for in this order
     account_environment: ['account', 'env_name', 'created_at', 'trace_id'],
     account_scenario: ['account', 'scenario_name', 'created_at', 'trace_id'],
     account_model: ['account', 'model', 'created_at', 'trace_id'],

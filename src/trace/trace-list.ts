@@ -48,6 +48,8 @@ export async function listTraceRows(
 
 type Part = 'all' | 'valued' | 'missing';
 
+type Queries = Kysely<DatabaseSchema>;
+
 interface Position {
   readonly value: number | null;
   readonly created_at: number;
@@ -56,8 +58,9 @@ interface Position {
 
 interface SortedRow extends ListedRow, Position {}
 
-function selectPart(queries: Kysely<DatabaseSchema>, query: TraceQuery, part: Part, after: Position | undefined) {
+function selectPart(queries: Queries, query: TraceQuery, part: Part, after: Position | undefined) {
   const { column } = SORTS[query.sort ?? 'created_at'];
+  const [createdAt, traceId] = keyColumns(query);
   let page = filter(queries, query).select([
     'traces.trace_id',
     'traces.created_at',
@@ -78,19 +81,20 @@ function selectPart(queries: Kysely<DatabaseSchema>, query: TraceQuery, part: Pa
   } else {
     if (part === 'missing') page = page.where(`traces.${column}`, 'is', null);
     if (after !== undefined) {
-      page = page.where(({ eb, refTuple, tuple }) =>
-        eb(refTuple('traces.created_at', 'traces.trace_id'), '<', tuple(after.created_at, after.trace_id)),
-      );
+      page = page.where(sql<boolean>`(${createdAt}, ${traceId}) < (${after.created_at}, ${after.trace_id})`);
     }
   }
-  return page.orderBy('traces.created_at', 'desc').orderBy('traces.trace_id', 'desc');
+  return page.orderBy(createdAt, 'desc').orderBy(traceId, 'desc');
 }
 
-function filter(
-  queries: Kysely<DatabaseSchema>,
-  query: TraceQuery,
-): SelectQueryBuilder<DatabaseSchema, 'traces', object> {
-  let rows = queries.selectFrom('traces');
+/** The newest of those with some metadata are read in the order of its index; every other list in that of the traces. */
+function keyColumns({ metadata = {}, sort = 'created_at' }: TraceQuery) {
+  const table = sort === 'created_at' && Object.keys(metadata).length > 0 ? 'tagged' : 'traces';
+  return [sql.ref<number>(`${table}.created_at`), sql.ref<string>(`${table}.trace_id`)] as const;
+}
+
+function filter(queries: Queries, query: TraceQuery): SelectQueryBuilder<DatabaseSchema, 'traces', object> {
+  let rows: SelectQueryBuilder<DatabaseSchema, 'traces', object> = queries.selectFrom('traces');
   if (query.account !== undefined) rows = rows.where('traces.account', '=', query.account);
   if (query.envName !== undefined) rows = rows.where('traces.env_name', '=', query.envName);
   if (query.scenarioName !== undefined) rows = rows.where('traces.scenario_name', '=', query.scenarioName);
@@ -103,18 +107,38 @@ function filter(
   const reward = query.sort === 'reward' ? sql.ref<number>('traces.reward') : sql<number>`+${sql.ref('traces.reward')}`;
   if (query.minReward !== undefined) rows = rows.where(reward, '>=', query.minReward);
   if (query.maxReward !== undefined) rows = rows.where(reward, '<=', query.maxReward);
-  for (const [key, value] of Object.entries(query.metadata ?? {})) {
-    rows = rows.where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('trace_metadata')
-          .select('trace_metadata.trace_id')
-          .whereRef('trace_metadata.trace_id', '=', 'traces.trace_id')
-          .where('trace_metadata.key', '=', key)
-          .where('trace_metadata.value', '=', value),
+  return filterByMetadata(rows, query);
+}
+
+/** The first of it is joined, since it may be what finds the traces; the others are looked up for each. */
+function filterByMetadata(
+  rows: SelectQueryBuilder<DatabaseSchema, 'traces', object>,
+  { account, metadata = {} }: TraceQuery,
+): SelectQueryBuilder<DatabaseSchema, 'traces', object> {
+  const [first, ...others] = Object.entries(metadata);
+  if (first === undefined) return rows;
+  const [firstKey, firstValue] = first;
+  return others.reduce(
+    (found, [key, value]) =>
+      found.where(({ exists, selectFrom }) =>
+        exists(
+          selectFrom('trace_metadata')
+            .select('trace_metadata.trace_id')
+            .whereRef('trace_metadata.trace_id', '=', 'traces.trace_id')
+            .where('trace_metadata.key', '=', key)
+            .where('trace_metadata.value', '=', value),
+        ),
       ),
-    );
-  }
-  return rows;
+    rows.$if(true, (joined) =>
+      joined.innerJoin('trace_metadata as tagged', (join) =>
+        join
+          .onRef('tagged.trace_id', '=', 'traces.trace_id')
+          .on('tagged.key', '=', firstKey)
+          .on('tagged.value', '=', firstValue)
+          .$call((on) => (account === undefined ? on : on.on('tagged.account', '=', account))),
+      ),
+    ),
+  );
 }
 
 function parseLimit(limit: number = LIMIT.default): number {

@@ -408,14 +408,24 @@ describe('2026-07-28 over HTTP', () => {
     }
   });
 
-  it('opens no session for an agent’s setup, nor keeps one whose setup failed', async () => {
-    const url = await serveHttp(createExam(), { harnessKey: KEY, maxSessions: 1 });
+  it('keeps no session whose setup failed', async () => {
+    const events: string[] = [];
+    const url = await serveHttp(createExam(events), { harnessKey: KEY });
     const failed = JSON.parse((await send(url, setup(-1))).text);
     expect(failed.result.isError).toBe(true);
+    await until(() => events.includes('close 1'));
+  });
+
+  it('opens no session for an agent’s setup, which is one of an unknown tool', async () => {
+    const url = await serveHttp(createExam(), { harnessKey: KEY, maxSessions: 1 });
+    const increment = modern('tools/call', { name: 'increment', arguments: {} });
+    await send(url, increment);
     const agents = await send(url, modern('tools/call', { name: 'setup', arguments: { name: 'count_to' } }, HARNESS));
     const unknown = await send(url, modern('tools/call', { name: 'nope', arguments: { name: 'count_to' } }, HARNESS));
     expect(agents.text.replace('setup', 'nope')).toBe(unknown.text);
     expect([agents.status, unknown.status]).toEqual([200, 200]);
+    // Another session would have taken the place of the caller's own.
+    expect(JSON.parse((await send(url, increment)).text).result.structuredContent).toEqual({ count: 2 });
   });
 
   it('wants headers that repeat the body', async () => {

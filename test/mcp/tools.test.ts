@@ -1,4 +1,6 @@
+import { EnvironmentServer } from 'proctor';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import {
   connect,
   connectInMemory,
@@ -199,11 +201,13 @@ describe('resources and prompts', () => {
 
 describe('what crosses in memory', () => {
   it('is copied, so that neither side holds the other’s objects', async () => {
-    const state = { deep: { value: 1 } };
-    const { EnvironmentServer } = await import('proctor');
-    const client = await connectInMemory(() => new EnvironmentServer({ name: 'e' }).tool('get', {}, () => state));
-    const { structuredContent } = await client.callTool({ name: 'get' });
-    state.deep.value = 2;
-    expect(structuredContent).toEqual({ deep: { value: 1 } });
+    const env = () =>
+      new EnvironmentServer({ name: 'e' }).tool('take', { args: z.looseObject({}) }, (args) => {
+        (args.deep as { value: number }).value = 2;
+      });
+    const client = await connectInMemory(env);
+    const args = { deep: { value: 1 } };
+    await client.callTool({ name: 'take', arguments: args });
+    expect(args).toEqual({ deep: { value: 1 } });
   });
 });
