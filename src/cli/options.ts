@@ -1,25 +1,23 @@
 import { InvalidArgumentError } from 'commander';
-import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
+import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.ts';
+import { readTextArguments } from '../environment/text-arguments.ts';
 import { UsageError } from './failure.ts';
 
-/** A whole number from 1. */
-export function parseCount(text: string): number {
-  const count = Number(text);
-  if (!Number.isSafeInteger(count) || count < 1)
-    throw new InvalidArgumentError(`"${text}" is not a whole number from 1.`);
-  return count;
+/** Reads a whole number of a range, both ends included. */
+export function wholeNumber(min: number, max: number = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  return (text) => {
+    const number = Number(text);
+    if (/^-?\d+$/.test(text) && Number.isSafeInteger(number) && number >= min && number <= max) return number;
+    const range = max === Number.MAX_SAFE_INTEGER ? `from ${min}` : `from ${min} to ${max}`;
+    throw new InvalidArgumentError(`It has to be a whole number ${range}.`);
+  };
 }
 
-export function parsePort(text: string): number {
-  const port = Number(text);
-  if (!/^\d+$/.test(text) || port < 1 || port > 65_535)
-    throw new InvalidArgumentError(`"${text}" is not a port (1 to 65535).`);
-  return port;
-}
+export const parsePort: (text: string) => number = wholeNumber(1, 65_535);
 
 export function parseNumber(text: string): number {
   const number = Number(text);
-  if (text.trim() === '' || !Number.isFinite(number)) throw new InvalidArgumentError(`"${text}" is not a number.`);
+  if (text.trim() === '' || !Number.isFinite(number)) throw new InvalidArgumentError('It has to be a number.');
   return number;
 }
 
@@ -29,17 +27,27 @@ export function collect(value: string, earlier: readonly string[] = []): readonl
 }
 
 /**
- * Scenario arguments of `--args JSON` and `--arg name=value`; the second wins. A value that is JSON is taken as such
- * (`3`, `true`, `[1]`), anything else as text; `--arg zip='"19122"'` keeps digits as text.
+ * Scenario arguments of `--args JSON` and `--arg name=value`; the second wins. A value is text where the schema takes
+ * text (`zip=19122`; in JSON's quotes too), and read as JSON elsewhere (`3`, `true`, `[1]`).
  */
-export function parseScenarioArgs(json: string | undefined, pairs: readonly string[] = []): JsonObject {
-  const args: JsonObject = json === undefined ? {} : parseJsonObject(json);
-  for (const pair of pairs) {
-    const at = pair.indexOf('=');
-    if (at < 1) throw new UsageError(`--arg takes name=value, not "${pair}".`);
-    args[pair.slice(0, at)] = parseValue(pair.slice(at + 1));
-  }
-  return args;
+export function parseScenarioArgs(
+  json: string | undefined,
+  pairs: readonly string[] = [],
+  schema: JsonSchema = {},
+): JsonObject {
+  const texts = pairs.map(splitPair);
+  const read = readTextArguments(schema, Object.fromEntries(texts));
+  const quoted = texts.flatMap(([name, text]) => {
+    const unquoted = fromQuotes(text);
+    return unquoted === undefined ? [] : [[name, unquoted]];
+  });
+  return { ...(json === undefined ? {} : parseJsonObject(json)), ...read, ...Object.fromEntries(quoted) };
+}
+
+function splitPair(pair: string): readonly [string, string] {
+  const at = pair.indexOf('=');
+  if (at < 1) throw new UsageError(`--arg takes name=value, not "${pair}".`);
+  return [pair.slice(0, at), pair.slice(at + 1)];
 }
 
 function parseJsonObject(text: string): JsonObject {
@@ -53,10 +61,11 @@ function parseJsonObject(text: string): JsonObject {
   return value;
 }
 
-function parseValue(text: string): Json {
+function fromQuotes(text: string): string | undefined {
+  if (!/^".*"$/s.test(text)) return undefined;
   try {
-    return JSON.parse(text) as Json;
+    return String(JSON.parse(text));
   } catch {
-    return text;
+    return undefined;
   }
 }

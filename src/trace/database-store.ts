@@ -39,6 +39,7 @@ class DatabaseTraceStore implements TraceStore {
   readonly #now: () => number;
   readonly #writer: EventWriter;
   readonly #heads = new TraceHeads();
+  readonly #appendContext: AppendContext;
   readonly #appends: GroupCommit<AppendRequest, readonly TraceEvent[]>;
   readonly #listeners = new Map<string, Set<Listener>>();
 
@@ -47,6 +48,11 @@ class DatabaseTraceStore implements TraceStore {
     this.#appUrl = appUrl.replace(/\/+$/, '');
     this.#now = now;
     this.#writer = new EventWriter(database);
+    this.#appendContext = {
+      heads: this.#heads,
+      writer: this.#writer,
+      project: (transaction, traceId) => readTrace(transaction, traceId, this.#urlOf(traceId)),
+    };
     this.#appends = new GroupCommit<AppendRequest, readonly TraceEvent[]>((requests) => this.#commit(requests));
   }
 
@@ -180,13 +186,10 @@ class DatabaseTraceStore implements TraceStore {
   }
 
   async #appendGroup(requests: readonly AppendRequest[]): Promise<AppendedGroup> {
-    const context: AppendContext = {
-      heads: this.#heads,
-      writer: this.#writer,
-      project: (transaction, traceId) => readTrace(transaction, traceId, this.#urlOf(traceId)),
-    };
     try {
-      return await this.#database.transaction((transaction) => appendEvents(transaction, requests, context));
+      return await this.#database.transaction((transaction) =>
+        appendEvents(transaction, requests, this.#appendContext),
+      );
     } catch (error) {
       // Another process may have written since: the second try, of each alone, reads where its trace stands.
       for (const { traceId } of requests) this.#heads.forget(traceId);

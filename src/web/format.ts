@@ -45,19 +45,20 @@ export function preview(value: unknown, length = 100): string {
 }
 
 /**
- * Characters that a reader cannot see, or that change the order of others, by their names: control characters (but tab,
- * carriage return and line feed), zero-width spaces, marks and overrides of direction, and tags, in which text can be
- * hidden from people but not from models. Joiners stay: emoji are made with them.
+ * Characters that a reader cannot see, or that change the order of others, by their names: control characters, zero-width
+ * spaces, overrides of direction, and tags, in which text can be hidden from people but not from models.
  */
 export function revealHidden(text: string): string {
   return text.replace(HIDDEN, (character) => {
     const code = character.codePointAt(0) ?? 0;
-    return code < 0x20
-      ? String.fromCodePoint(0x2400 + code)
-      : `[U+${code.toString(16).toUpperCase().padStart(4, '0')}]`;
+    return code < 0x20 ? String.fromCodePoint(CONTROL_PICTURES + code) : `[U+${toHex(code)}]`;
   });
 }
 
-const HIDDEN =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what has to be seen
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
+/** All control and format characters, but those that lay text out, and the joiners that emoji are made with. */
+const HIDDEN = /(?![\t\n\r\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const CONTROL_PICTURES = 0x2400;
+
+function toHex(code: number): string {
+  return code.toString(16).toUpperCase().padStart(4, '0');
+}

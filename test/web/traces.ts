@@ -1,13 +1,13 @@
 import type { ContentBlock } from '../../src/contract/chat.ts';
 import type { EventBody } from '../../src/contract/event.ts';
 import type { JsonObject } from '../../src/contract/json.ts';
-import { VERSIONS } from '../trace/events.ts';
+import { type newTrace, VERSIONS } from '../trace/events.ts';
 
 /** A red dot. */
 export const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljNBAAO9TXL0Y4OHwAAAABJRU5ErkJggg==';
 
-export const QUEUED = {
+export const QUEUED: NonNullable<Parameters<typeof newTrace>[0]> = {
   env_name: 'desk',
   scenario_name: 'exchange',
   scenario_args: { order_id: '#W2378156', items: [1, 2] },
@@ -16,7 +16,7 @@ export const QUEUED = {
   seed: 7,
   sampling: { temperature: 0.25 },
   metadata: { commit: 'c0ffee', team: 'support' },
-} as const;
+};
 
 const usage = (prompt: number, completion: number, cost: number | null) => ({
   prompt_tokens: prompt,

@@ -1,0 +1,16 @@
+/** `npm run bench [name ...]`: every benchmark, or those that are named. Each prints a table with a floor in the same run. */
+const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>> = {
+  events: () => import('./events.ts'),
+  engine: () => import('./engine.ts'),
+};
+
+const named = process.argv.slice(2);
+const unknown = named.filter((name) => !Object.hasOwn(BENCHMARKS, name));
+if (unknown.length > 0) {
+  console.error(`There is no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHMARKS).join(', ')}.`);
+  process.exit(2);
+}
+for (const name of named.length > 0 ? named : Object.keys(BENCHMARKS)) {
+  const benchmark = await BENCHMARKS[name]?.();
+  await benchmark?.run();
+}
