@@ -1,4 +1,5 @@
 import { ApiError, messageOf } from '../contract/errors.ts';
+import { printableLines } from './terminal.ts';
 
 /** The command was used wrongly: exit code 2. */
 export class UsageError extends Error {
@@ -29,13 +30,13 @@ export function exitCodeOf(thrown: unknown): number {
 
 /** One readable message; the causes where they say more; never a stack, unless `PROCTOR_DEBUG` asks for it. */
 export function describeFailure(thrown: unknown): string {
-  if (process.env.PROCTOR_DEBUG && thrown instanceof Error) return thrown.stack ?? thrown.message;
+  if (process.env.PROCTOR_DEBUG && thrown instanceof Error) return printableLines(thrown.stack ?? thrown.message);
   const messages = [messageOf(thrown)];
   for (let cause = causeOf(thrown); cause !== undefined; cause = causeOf(cause)) {
     const message = messageOf(cause);
     if (!messages.some((known) => known.includes(message))) messages.push(message);
   }
-  return messages.join('\n  caused by: ');
+  return printableLines(messages.join('\n  caused by: '));
 }
 
 function causeOf(thrown: unknown): unknown {

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
+import type { ApiKeyEntry } from '../accounts/accounts.ts';
 import { UsageError } from './failure.ts';
 import { openInstallation } from './installation.ts';
-import { parseCount } from './options.ts';
-import { colors, note, print, printJson } from './terminal.ts';
+import { wholeNumber } from './options.ts';
+import { colors, note, print, printJson, printTable } from './terminal.ts';
 
 export function addKeysCommand(program: Command): void {
   const keys = program
@@ -23,8 +24,8 @@ Examples:
     .description('Make a key. It is shown this once and stored hashed.')
     .requiredOption('--name <name>', 'what to call it')
     .option('--account <account>', 'whose runs it may see', 'local')
-    .option('--requests-per-minute <count>', 'requests it may make in a minute', parseCount)
-    .option('--concurrent-runs <count>', 'runs it may have going at once', parseCount)
+    .option('--requests-per-minute <count>', 'requests it may make in a minute', wholeNumber(1))
+    .option('--concurrent-runs <count>', 'runs it may have going at once', wholeNumber(1))
     .option('--json', 'print {id, name, account, key}')
     .action(createKey);
 
@@ -61,12 +62,33 @@ async function createKey(options: CreateOptions): Promise<void> {
 async function listKeys({ json }: { readonly json?: boolean }): Promise<void> {
   await using installation = await openInstallation();
   const keys = await installation.accounts.listKeys();
-  if (json) return printJson(keys);
+  if (json) return printJson(keys.map(toWire));
   if (keys.length === 0) return note('No keys yet. "proctor keys create --name NAME" makes one.');
-  for (const key of keys) {
-    const state = key.revokedAt === null ? colors.green('in force') : colors.dim(`revoked ${key.revokedAt}`);
-    print(`${key.id}  ${key.name}  ${key.account}  ${key.createdAt}  ${state}`);
-  }
+  printTable([
+    ['ID', 'NAME', 'ACCOUNT', 'CREATED', 'PER MINUTE', 'CONCURRENT', 'STATE'],
+    ...keys.map((key) => [
+      key.id,
+      key.name,
+      key.account,
+      key.createdAt,
+      String(key.requestsPerMinute ?? '-'),
+      String(key.concurrentRuns ?? '-'),
+      key.revokedAt === null ? 'in force' : `revoked ${key.revokedAt}`,
+    ]),
+  ]);
+}
+
+/** As JSON surfaces spell it. */
+function toWire(key: ApiKeyEntry) {
+  return {
+    id: key.id,
+    name: key.name,
+    account: key.account,
+    requests_per_minute: key.requestsPerMinute,
+    concurrent_runs: key.concurrentRuns,
+    created_at: key.createdAt,
+    revoked_at: key.revokedAt,
+  };
 }
 
 async function revokeKey(nameOrId: string, { json }: { readonly json?: boolean }): Promise<void> {
@@ -74,6 +96,6 @@ async function revokeKey(nameOrId: string, { json }: { readonly json?: boolean }
   const key = await installation.accounts.revokeKey(nameOrId);
   if (key === undefined)
     throw new UsageError(`There is no key in force called "${nameOrId}". "proctor keys list" shows them.`);
-  if (json) return printJson(key);
+  if (json) return printJson(toWire(key));
   print(`Revoked ${key.name} (${key.id}).`);
 }

@@ -8,8 +8,9 @@ import { addMcpCommand } from './mcp.ts';
 import { addOpenCommand } from './open.ts';
 import { addRunCommand } from './run.ts';
 import { addServeCommand } from './serve.ts';
-import { note } from './terminal.ts';
+import { ignoreClosedOutputs, note } from './terminal.ts';
 
+ignoreClosedOutputs();
 const program = new Command('proctor')
   .description('Host environments for agents over MCP, run their scenarios, grade, and keep the trace.')
   .version(PROCTOR_VERSION)

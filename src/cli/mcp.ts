@@ -6,6 +6,7 @@ import { addProcessGroup, removeProcessGroup, signalGroup } from '../client/proc
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { loadProject } from '../config/project.ts';
 import { DEFAULT_PORTS, PROCESS_VARIABLES, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
+import { takeHarnessKey } from '../mcp/harness-key.ts';
 import { SilentFailure, UsageError } from './failure.ts';
 import { parsePort } from './options.ts';
 import { note } from './terminal.ts';
@@ -21,6 +22,7 @@ export function addMcpCommand(program: Command): void {
       `
 The environment is a name, or the path of a module. Over stdio nothing but the protocol is on standard output, whatever
 the environment prints. Over http a harness key is made and printed to standard error, unless PROCTOR_HARNESS_KEY is set.
+SIGTERM runs the shutdown hooks of the environment; Ctrl-C ends it without them.
 
 Examples:
   $ proctor mcp counter
@@ -42,64 +44,75 @@ async function mcp(environment: string, options: McpOptions): Promise<void> {
       `"${environment}" is not a module: an MCP client can be pointed at its ${target.kind} as it is.`,
     );
   }
-  const exitCode = await supervise(start([environmentMainPath(), target.path], options));
-  if (exitCode !== 0) {
-    note(`proctor: the environment ended with exit code ${exitCode}.`);
-    throw new SilentFailure();
-  }
+  const end = await supervise(start([environmentMainPath(), target.path], options));
+  if (end === undefined) return;
+  note(`proctor: the environment ${end}.`);
+  throw new SilentFailure();
 }
 
 /**
  * The process of the environment gets our standard output as a descriptor of its own, and standard error in its place:
- * even what is written to descriptor 1 on purpose cannot break the protocol.
+ * even what is written to descriptor 1 on purpose cannot break the protocol. A harness key travels on another.
  */
 function start(args: readonly string[], { transport, port }: McpOptions): ChildProcess {
-  if (transport === 'stdio') {
-    const env = { ...process.env, [PROCESS_VARIABLES.protocolFd]: '3' };
-    return spawn(process.execPath, args, { env, detached: true, stdio: [0, 2, 2, 1] });
-  }
-  const env: NodeJS.ProcessEnv = {
-    ...process.env,
-    [PROCESS_VARIABLES.transport]: 'http',
-    [PROCESS_VARIABLES.port]: String(port),
-  };
-  if (env[PROCESS_VARIABLES.harnessKey] !== undefined || env[PROCESS_VARIABLES.harnessKeyFd] !== undefined) {
-    return spawn(process.execPath, args, { env, detached: true, stdio: [0, 2, 2] });
-  }
-  const key = randomBytes(32).toString('base64url');
-  note(`Harness key: ${key}`);
+  const isHttp = transport === 'http';
+  const given = takeHarnessKey(undefined);
+  const key = given ?? (isHttp ? randomBytes(32).toString('base64url') : undefined);
+  if (key !== given) note(`Harness key: ${key}`);
   const child = spawn(process.execPath, args, {
-    env: { ...env, [PROCESS_VARIABLES.harnessKeyFd]: '3' },
+    env: {
+      ...environmentVariables(),
+      [PROCESS_VARIABLES.transport]: transport,
+      [PROCESS_VARIABLES.port]: String(port),
+      ...(isHttp ? {} : { [PROCESS_VARIABLES.protocolFd]: '3' }),
+      ...(key === undefined ? {} : { [PROCESS_VARIABLES.harnessKeyFd]: '4' }),
+    },
     detached: true,
-    stdio: [0, 2, 2, 'pipe'],
+    stdio: [isHttp ? 'ignore' : 0, 2, 2, isHttp ? 'ignore' : 1, key === undefined ? 'ignore' : 'pipe'],
   });
-  const descriptor = child.stdio[3];
+  const descriptor = child.stdio[4];
   descriptor?.on('error', () => {}); // It died before it read the key; how it ended is reported.
   if (descriptor && 'end' in descriptor) descriptor.end(key);
   return child;
 }
 
-/** Passes signals on, and holds the shutdown budget from outside: a blocked event loop cannot hold it itself. */
-async function supervise(child: ChildProcess): Promise<number> {
+/** All of ours but those of Proctor, the keys of gateway and service among them: an IDE gives tools their own keys. */
+function environmentVariables(): NodeJS.ProcessEnv {
+  const isForChild = (name: string) => !name.startsWith('PROCTOR_') || name === 'PROCTOR_ALLOWED_HOSTS';
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => isForChild(name)));
+}
+
+/**
+ * Passes signals on, and holds the shutdown budget from outside: a blocked event loop cannot hold it itself. A terminal
+ * that is closed (SIGHUP) ends the environment as SIGTERM does; it would be left alone otherwise.
+ *
+ * @returns how it ended, in words, where that was not in order.
+ */
+async function supervise(child: ChildProcess): Promise<string | undefined> {
   const { pid } = child;
   if (pid !== undefined) addProcessGroup(pid);
   let kill: NodeJS.Timeout | undefined;
+  let isKilled = false;
   const pass = (signal: NodeJS.Signals) => {
     if (pid === undefined) return;
-    signalGroup(pid, signal);
-    kill ??= setTimeout(() => signalGroup(pid, 'SIGKILL'), SHUTDOWN_GRACE_MS.environment);
+    signalGroup(pid, signal === 'SIGHUP' ? 'SIGTERM' : signal);
+    kill ??= setTimeout(() => {
+      isKilled = true;
+      signalGroup(pid, 'SIGKILL');
+    }, KILL_AFTER_MS);
   };
-  process.on('SIGTERM', pass);
-  process.on('SIGINT', pass);
+  for (const signal of PASSED_SIGNALS) process.on(signal, pass);
   try {
-    return await new Promise<number>((resolve, reject) => {
+    const { code, signal } = await new Promise<Exit>((resolve, reject) => {
       child.once('error', reject);
-      child.once('exit', (code, signal) => resolve(toExitCode(code, signal)));
+      child.once('exit', (code, signal) => resolve({ code, signal }));
     });
+    if (isKilled) return `did not end within ${KILL_AFTER_MS / 1_000} s of the signal and was killed`;
+    if (code === 0 || kill !== undefined) return undefined; // What our own signal ended, ended well.
+    return code === null ? `was ended by ${signal}` : `ended with exit code ${code}`;
   } finally {
     clearTimeout(kill);
-    process.off('SIGTERM', pass);
-    process.off('SIGINT', pass);
+    for (const signal of PASSED_SIGNALS) process.off(signal, pass);
     if (pid !== undefined) {
       signalGroup(pid, 'SIGKILL');
       removeProcessGroup(pid);
@@ -107,8 +120,11 @@ async function supervise(child: ChildProcess): Promise<number> {
   }
 }
 
-/** A process that was stopped by our own request ended well. */
-function toExitCode(code: number | null, signal: NodeJS.Signals | null): number {
-  if (signal === 'SIGINT' || signal === 'SIGTERM') return 0;
-  return code ?? 1;
+interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
 }
+
+const PASSED_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+/** The environment holds the budget by itself where it can; this is for when it cannot. */
+const KILL_AFTER_MS = SHUTDOWN_GRACE_MS.environment + 500;

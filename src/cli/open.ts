@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import type { Command } from 'commander';
 import { ApiError } from '../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
-import { openInstallation } from './installation.ts';
+import { type Installation, openInstallation } from './installation.ts';
 import { signedInAddress } from './signed-in-address.ts';
 import { colors, note, print, printJson } from './terminal.ts';
 
@@ -29,11 +29,7 @@ async function open(
   options: { readonly browser?: boolean; readonly json?: boolean },
 ): Promise<void> {
   await using installation = await openInstallation();
-  if (traceId !== undefined) {
-    const row = TRACE_ID_PATTERN.test(traceId) ? await installation.store.row(traceId) : undefined;
-    if (row === undefined)
-      throw new ApiError('trace_not_found', `There is no trace "${traceId}" in ${installation.settings.databaseUrl}.`);
-  }
+  if (traceId !== undefined) await checkTrace(installation, traceId);
   const address = await signedInAddress(installation, traceId);
   if (options.json) printJson({ address });
   else print(address);
@@ -41,6 +37,19 @@ async function open(
     note(colors.yellow(`Nothing answers at ${installation.settings.appUrl}: start it with "proctor serve".`));
   }
   if (options.browser) openBrowser(address);
+}
+
+/** The address acts for the account `local`, whose traces alone it can show. */
+async function checkTrace({ store, settings }: Installation, traceId: string): Promise<void> {
+  const row = TRACE_ID_PATTERN.test(traceId) ? await store.row(traceId) : undefined;
+  if (row === undefined) {
+    throw new ApiError('trace_not_found', `There is no trace ${JSON.stringify(traceId)} in ${settings.databaseUrl}.`);
+  }
+  if (row.account === 'local') return;
+  throw new ApiError(
+    'trace_not_found',
+    `The trace ${traceId} belongs to the account "${row.account}": sign in at ${settings.appUrl} with a key of that account.`,
+  );
 }
 
 async function answers(appUrl: string): Promise<boolean> {

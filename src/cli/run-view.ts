@@ -3,18 +3,17 @@ import type { Trace } from '../contract/trace.ts';
 import { colors, note, printable } from './terminal.ts';
 
 /**
- * Follows one run, a line for what a person wants to see happen: steps, tool calls, results. `label` tells runs apart
- * that go on at the same time. Beside a result the lines go to standard error.
+ * Follows one run, a line for what a person wants to see happen: steps, tool calls, results. `label` is in front of each,
+ * to tell runs apart that go on at the same time. Beside a result the lines go to standard error.
  */
 export function createRunView(
   label: string,
   write: (line: string) => void = note,
 ): (events: readonly TraceEvent[]) => void {
-  const prefix = label === '' ? '' : `${colors.dim(label)} `;
   return (events) => {
     for (const event of events) {
       const line = describeEvent(event);
-      if (line !== undefined) write(`${prefix}${line}`);
+      if (line !== undefined) write(`${label}${line}`);
     }
   };
 }

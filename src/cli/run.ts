@@ -1,21 +1,26 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import type { Command } from 'commander';
-import { pino } from 'pino';
 import { checkScenarioArgs, createCatalogue } from '../client/catalogue.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
-import { runRequestSchema } from '../contract/run.ts';
+import { MAX_STEPS } from '../contract/names.ts';
+import { type RunRequest, runRequestSchema } from '../contract/run.ts';
 import type { Trace } from '../contract/trace.ts';
 import type { Lease } from '../queue/run-queue.ts';
 import { RunInterrupted } from '../rollout/run.ts';
 import { executeLease } from '../run-service/leased-run.ts';
 import { SilentFailure, UsageError } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
-import { collect, parseCount, parseNumber, parseScenarioArgs } from './options.ts';
+import { createLogger } from './logger.ts';
+import { collect, parseNumber, parseScenarioArgs, wholeNumber } from './options.ts';
+import { reportRuns } from './run-report.ts';
 import { createRunView, describeOutcome } from './run-view.ts';
-import { summarize } from './statistics.ts';
-import { colors, note, print, printJson } from './terminal.ts';
+import { listenForStop } from './signals.ts';
+import { colors, note } from './terminal.ts';
+
+const MAX_RUNS = 10_000;
+const MAX_CONCURRENCY = 1_000;
 
 export function addRunCommand(program: Command): void {
   program
@@ -28,23 +33,35 @@ export function addRunCommand(program: Command): void {
       'a model of the gateway, proctor/oracle, proctor/noop or proctor/random',
       'proctor/oracle',
     )
-    .option('-n, --runs <count>', 'how many times', parseCount, 1)
-    .option('--concurrency <count>', 'how many at once', parseCount)
+    .option('-n, --runs <count>', 'how many times', wholeNumber(1, MAX_RUNS), 1)
+    .option('--concurrency <count>', 'how many at once (default: the number of cores)', wholeNumber(1, MAX_CONCURRENCY))
     .option('--min-reward <reward>', 'exit with 1 when the mean reward is lower', parseNumber)
-    .option('--max-steps <count>', 'responses the model may give in a run (1 to 500)', parseCount)
-    .option('--timeout-seconds <seconds>', 'time for a run', parseCount)
-    .option('--seed <seed>', 'forwarded to the model; run k of several gets seed + k', parseNumber)
+    .option(
+      '--max-steps <count>',
+      'responses the model may give in a run (default 100)',
+      wholeNumber(1, MAX_STEPS.maximum),
+    )
+    .option('--timeout-seconds <seconds>', 'time for a run (default 3600)', wholeNumber(1, 86_400))
+    .option(
+      '--seed <seed>',
+      'forwarded to the model; each of several runs gets one more',
+      wholeNumber(Number.MIN_SAFE_INTEGER),
+    )
+    .option('-q, --quiet', 'no steps, only how each run ended')
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
       `
 The environment is a name (environments/<name> of this directory, or of proctor.config.ts), the path of a module, or a URL.
-Exit code: 0 when every run completed and the mean reward is at least --min-reward, 1 when not, 2 for a wrong command.
+A value of --arg is text where the scenario takes text, and read as JSON elsewhere.
+
+Exit code: 0 when every run completed and the mean reward is at least --min-reward; 1 when not, and when Ctrl-C or SIGTERM
+stopped the command (its runs are cancelled, their environments closed in order); 2 when the command is wrong, and nothing ran.
 
 Examples:
   $ proctor run counter count_to --arg target=3
-  $ proctor run retail task --args '{"task_id":"1"}' --model gpt-5-mini -n 8 --min-reward 0.9
-  $ proctor run ./my/environment.ts solve --model proctor/random --seed 7 --json`,
+  $ proctor run retail task --arg task_id=1 --model gpt-5-mini -n 8 --min-reward 0.9
+  $ proctor run ./my/environment.ts solve --args '{"size":[3,4]}' --model proctor/random --seed 7 --json`,
     )
     .action(run);
 }
@@ -59,27 +76,28 @@ interface RunCommandOptions {
   readonly maxSteps?: number;
   readonly timeoutSeconds?: number;
   readonly seed?: number;
+  readonly quiet?: boolean;
   readonly json?: boolean;
 }
 
 async function run(environment: string, scenario: string, options: RunCommandOptions): Promise<void> {
   await using installation = await openInstallation();
   const plan = await planRuns(installation, environment, scenario, options);
-  const interrupt = new AbortController();
-  const stopListening = onInterrupt(() => interrupt.abort(new RunInterrupted('cancelled')));
-  try {
-    const traces = await playAll(installation, plan, interrupt);
-    report(traces, options);
-  } finally {
-    stopListening();
-  }
+  using stop = listenForStop(() =>
+    note(colors.yellow('Stopping: runs are cancelled, environments closed in order. Once more ends it at once.')),
+  );
+  const traces = await playAll(installation, plan, stop.signal);
+  if (!options.json) note(colors.dim(howToOpen(traces)));
+  const passed = reportRuns(traces, options);
+  if (!passed) throw new SilentFailure();
 }
 
 interface Plan {
   readonly name: string;
   readonly target: EnvironmentTarget;
-  readonly requests: readonly ReturnType<typeof toRequest>[];
+  readonly requests: readonly RunRequest[];
   readonly concurrency: number;
+  readonly isQuiet: boolean;
 }
 
 /** Everything that can be wrong with the command is found before the first run exists. */
@@ -91,21 +109,23 @@ async function planRuns(
 ): Promise<Plan> {
   const { name, target } = resolveEnvironment(environment, installation.environments, installation.directory);
   installation.models.check(options.model);
-  const args = parseScenarioArgs(options.args, options.arg);
+  parseScenarioArgs(options.args, options.arg); // Nobody waits for an environment to hear of a slip of the pen.
   const catalogue = createCatalogue(new Map([[name, target]]));
   try {
     const entry = await catalogue.find(name, scenario);
+    const args = parseScenarioArgs(options.args, options.arg, entry.args_schema);
     checkScenarioArgs(entry, args);
     const requests = Array.from({ length: options.runs }, (_, index) =>
       toRequest({ env_name: name, scenario_name: entry.short_name, scenario_args: args }, options, index),
     );
-    return { name, target, requests, concurrency: options.concurrency ?? availableParallelism() };
+    const { concurrency = availableParallelism(), quiet = false } = options;
+    return { name, target, requests, concurrency, isQuiet: quiet };
   } finally {
     await catalogue.close();
   }
 }
 
-function toRequest(what: object, options: RunCommandOptions, index: number) {
+function toRequest(what: object, options: RunCommandOptions, index: number): RunRequest {
   const parsed = runRequestSchema.safeParse({
     ...what,
     model: options.model,
@@ -118,19 +138,19 @@ function toRequest(what: object, options: RunCommandOptions, index: number) {
   throw new UsageError(`--${String(issue?.path[0]).replaceAll('_', '-')}: ${issue?.message}`);
 }
 
-async function playAll(installation: Installation, plan: Plan, interrupt: AbortController): Promise<readonly Trace[]> {
-  const traces: Trace[] = [];
-  const waiting = plan.requests.map((request, index) => ({
-    request,
-    label: plan.requests.length === 1 ? '' : `#${index + 1}`,
-  }));
+/** In the order of the requests; those that did not begin before the command was stopped are left out. */
+async function playAll(installation: Installation, plan: Plan, stop: AbortSignal): Promise<readonly Trace[]> {
+  const traces: (Trace | undefined)[] = plan.requests.map(() => undefined);
+  const waiting = plan.requests.entries();
   const playNext = async (): Promise<void> => {
-    for (let next = waiting.shift(); next !== undefined && !interrupt.signal.aborted; next = waiting.shift()) {
-      traces.push(await playOne(installation, plan, next, interrupt));
+    for (const [index, request] of waiting) {
+      if (stop.aborted) return;
+      const label = plan.requests.length === 1 ? '' : `${colors.dim(`#${index + 1}`)} `;
+      traces[index] = await playOne(installation, plan, { request, label }, stop);
     }
   };
   await Promise.all(Array.from({ length: Math.min(plan.concurrency, plan.requests.length) }, playNext));
-  return traces;
+  return traces.filter((trace) => trace !== undefined);
 }
 
 /**
@@ -140,13 +160,17 @@ async function playAll(installation: Installation, plan: Plan, interrupt: AbortC
 async function playOne(
   installation: Installation,
   plan: Plan,
-  { request, label }: { readonly request: Plan['requests'][number]; readonly label: string },
-  interrupt: AbortController,
+  { request, label }: { readonly request: RunRequest; readonly label: string },
+  stop: AbortSignal,
 ): Promise<Trace> {
   const { store, queue, models } = installation;
   const traceId = randomBytes(16).toString('hex');
   const worker = `command_${process.pid}`;
-  const unsubscribe = store.subscribe(traceId, createRunView(label));
+  const unsubscribe = plan.isQuiet ? () => {} : store.subscribe(traceId, createRunView(label));
+  // Its own, since a run is stopped by its heartbeat too, when its lease is lost or someone cancels it.
+  const interrupt = new AbortController();
+  const cancel = () => interrupt.abort(new RunInterrupted('cancelled'));
+  stop.addEventListener('abort', cancel);
   try {
     let lease: Lease | undefined;
     await store.create({ traceId, account: 'local', queued: { ...request, origin: 'run' } }, async (transaction) => {
@@ -154,75 +178,18 @@ async function playOne(
     });
     if (lease === undefined) throw new TypeError('A trace was created without its queue entry');
     const environments = new Map([[plan.name, plan.target]]);
-    const logger = pino({ level: 'silent' });
-    await executeLease(lease, followed(interrupt), { environments, store, queue, models, logger, worker });
+    await executeLease(lease, interrupt, { environments, store, queue, models, logger: createLogger('error'), worker });
     const trace = await store.trace(traceId);
     if (trace === undefined) throw new Error(`Trace ${traceId} is gone: it was deleted while it ran.`);
-    note(`${label === '' ? '' : `${colors.dim(label)} `}${describeOutcome(trace)}  ${colors.dim(trace.trace_url)}`);
+    note(`${label}${describeOutcome(trace)}  ${colors.dim(trace.trace_url)}`);
     return trace;
   } finally {
+    stop.removeEventListener('abort', cancel);
     unsubscribe();
   }
 }
 
-/** Each run may be stopped by its own heartbeat; Ctrl-C stops all of them. */
-function followed(interrupt: AbortController): AbortController {
-  const own = new AbortController();
-  interrupt.signal.addEventListener('abort', () => own.abort(interrupt.signal.reason), { once: true });
-  return own;
-}
-
-function onInterrupt(stop: () => void): () => void {
-  const onSignal = () => {
-    note(colors.yellow('Stopping; the environment is closed in order. Again: at once.'));
-    process.once('SIGINT', () => process.exit(130));
-    stop();
-  };
-  process.once('SIGINT', onSignal);
-  process.once('SIGTERM', stop);
-  return () => {
-    process.off('SIGINT', onSignal);
-    process.off('SIGTERM', stop);
-  };
-}
-
-function report(traces: readonly Trace[], options: RunCommandOptions): void {
-  const rewards = traces.map(({ reward }) => reward).filter((reward) => reward !== null);
-  const { mean, deviation } = summarize(rewards);
-  const completed = traces.filter(({ status }) => status === 'completed').length;
-  const isGood =
-    completed === options.runs && (options.minReward === undefined || (mean ?? -Infinity) >= options.minReward);
-  if (options.json) {
-    printJson({
-      passed: isGood,
-      runs: traces.map(({ trace_id, trace_url, status, stop_reason, reward, answer, error }) => ({
-        trace_id,
-        trace_url,
-        status,
-        stop_reason,
-        reward,
-        answer,
-        error,
-      })),
-      completed,
-      mean_reward: mean,
-      reward_deviation: deviation,
-    });
-  } else if (options.runs === 1) {
-    print(rewards.length === 0 ? 'no reward' : `reward ${mean}`);
-  } else {
-    const spread = deviation === null ? '' : ` ± ${deviation.toFixed(3)}`;
-    print(
-      `mean reward ${mean === null ? '–' : Number(mean.toFixed(4))}${spread} over ${rewards.length} of ${options.runs} runs`,
-    );
-  }
+function howToOpen(traces: readonly Trace[]): string {
   const [first] = traces;
-  if (!options.json && first !== undefined) {
-    note(colors.dim(`Traces: proctor serve, then proctor open${options.runs === 1 ? ` ${first.trace_id}` : ''}`));
-  }
-  if (isGood) return;
-  if (options.minReward !== undefined && completed === options.runs) {
-    note(colors.red(`The mean reward ${mean} is below --min-reward ${options.minReward}.`));
-  }
-  throw new SilentFailure();
+  return `To see what happened: proctor serve, and then proctor open${traces.length === 1 ? ` ${first?.trace_id}` : ''}`;
 }

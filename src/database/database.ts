@@ -7,11 +7,14 @@ export interface Database {
   readonly kysely: Kysely<DatabaseSchema>;
   /** Runs `write` in a transaction that takes the write lock first; commits are durable when it resolves. */
   transaction<T>(write: (transaction: DatabaseTransaction) => Promise<T>): Promise<T>;
-  /** Runs one write once for each list of parameters, in order: for many rows, where compiling and dispatching each costs. */
+  /**
+   * Runs one write once for each list of parameters, in order: for many rows, where dispatching each query costs.
+   * Without a transaction they are one of their own, durable when it resolves.
+   */
   runEach(
-    transaction: DatabaseTransaction,
     write: CompiledQuery,
     parameters: readonly (readonly unknown[])[],
+    transaction?: DatabaseTransaction,
   ): Promise<void>;
   close(): Promise<void>;
 }

@@ -16,25 +16,38 @@ const MAX_PREPARED = 200;
 
 /** Kysely on one connection of the `node:sqlite` API. Its transactions take the write lock when they begin. */
 export class ImmediateSqliteDialect extends SqliteDialect {
-  readonly #connection: DatabaseSyncInstance;
+  /** For what has to happen before the first query. */
+  readonly connection: DatabaseSyncInstance;
+  readonly #database: SqliteDatabase;
 
   constructor(path: string) {
     const connection = new DatabaseSync(path);
     const database = toKyselyDatabase(connection);
     super({ database });
-    this.#connection = connection;
-    this.database = database;
+    this.connection = connection;
+    this.#database = database;
   }
 
-  readonly database: SqliteDatabase;
+  /** Inside of the transaction that the connection is in. */
+  runEach(sql: string, parameters: readonly (readonly unknown[])[]): void {
+    const statement = this.#database.prepare(sql);
+    for (const each of parameters) statement.run(each);
+  }
 
-  /** For what has to happen before the first query. */
-  get connection(): DatabaseSyncInstance {
-    return this.#connection;
+  /** A transaction from begin to commit without a turn of the event loop, so that nobody else's query comes between. */
+  commitEach(sql: string, parameters: readonly (readonly unknown[])[]): void {
+    this.#database.prepare('begin immediate').run([]);
+    try {
+      this.runEach(sql, parameters);
+      this.#database.prepare('commit').run([]);
+    } catch (error) {
+      if (this.connection.isTransaction) this.#database.prepare('rollback').run([]);
+      throw error;
+    }
   }
 
   override createDriver(): Driver {
-    return new ImmediateSqliteDriver(this.database, this.#connection);
+    return new ImmediateSqliteDriver(this.#database, this.connection);
   }
 
   override createAdapter(): DialectAdapter {

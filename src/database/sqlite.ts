@@ -76,10 +76,11 @@ async function openFile(path: string): Promise<Database> {
   return {
     kysely,
     transaction: (write) => kysely.transaction().execute(write),
-    async runEach(_transaction, { sql }, parameters) {
-      // There is one connection, and the transaction has it: its statements may be run without asking for it again.
-      const statement = dialect.database.prepare(sql);
-      for (const each of parameters) statement.run(each);
+    async runEach({ sql }, parameters, transaction) {
+      if (transaction !== undefined) return dialect.runEach(sql, parameters);
+      if (!dialect.connection.isTransaction) return dialect.commitEach(sql, parameters);
+      // Someone else's transaction is open on the connection: Kysely waits for its end.
+      return await kysely.transaction().execute(async () => dialect.runEach(sql, parameters));
     },
     close: () => kysely.destroy(),
   };

@@ -1,17 +1,28 @@
 /**
- * The process of an environment: `node environment-main.js <module path>` loads the module and serves its default export
- * over stdio. Adapters start it with the harness key and the answers of the protocol on descriptors of their own.
+ * The process of an environment: `node environment-main.js <module path>` loads the module and serves its default export,
+ * over stdio or as `PROCTOR_TRANSPORT` and `PROCTOR_PORT` say. Adapters start it with the harness key and the answers of
+ * the protocol on descriptors of their own.
  */
 import { preloadSchemas } from '@modelcontextprotocol/server';
 import { messageOf } from '../contract/errors.ts';
+import { takeHarnessKey } from './harness-key.ts';
 import { loadEnvironmentModule } from './load-module.ts';
+import { optionsOf, serve } from './serve.ts';
 import { serveOverStdio, takeStdio } from './stdio.ts';
 
 const [, , path] = process.argv;
 try {
+  if (path === undefined) throw new Error('Usage: node environment-main.js <path of an environment module>');
+  const options = optionsOf(process.env);
+  await (options.transport === 'http' ? startHttp(path, options) : startStdio(path));
+} catch (error) {
+  process.stderr.write(`${messageOf(error).split('\n')[0]}\n`);
+  process.exit(1);
+}
+
+async function startStdio(path: string): Promise<void> {
   // Before the module is loaded: its code must neither print into the protocol nor find the key.
   const taken = takeStdio();
-  if (path === undefined) throw new Error('Usage: node environment-main.js <path of an environment module>');
   const environment = await loadEnvironmentModule(path);
   try {
     serveOverStdio(environment, { taken });
@@ -20,7 +31,10 @@ try {
   }
   // The client has yet to say hello: what the SDK would build at its first message is built meanwhile.
   setImmediate(preloadSchemas);
-} catch (error) {
-  process.stderr.write(`${messageOf(error).split('\n')[0]}\n`);
-  process.exit(1);
+}
+
+async function startHttp(path: string, options: ReturnType<typeof optionsOf>): Promise<void> {
+  const harnessKey = takeHarnessKey(undefined);
+  const { url } = await serve(await loadEnvironmentModule(path), { ...options, harnessKey });
+  process.stderr.write(`Serving ${path} at ${url}\n`);
 }

@@ -57,7 +57,12 @@ function isProgram(url: string): boolean {
   }
 }
 
-function optionsOf(variables: NodeJS.ProcessEnv): ServeOptions {
+/**
+ * What `PROCTOR_TRANSPORT` and `PROCTOR_PORT` say; `serve` refuses a transport that does not exist.
+ *
+ * @throws Error for what is not a port.
+ */
+export function optionsOf(variables: NodeJS.ProcessEnv): ServeOptions {
   const transport = variables[PROCESS_VARIABLES.transport] as ServeOptions['transport'];
   const port = variables[PROCESS_VARIABLES.port];
   if (port !== undefined && !/^\d{1,5}$/.test(port)) {

@@ -1,12 +1,19 @@
 import type { TraceEvent } from '../contract/event.ts';
 import type { Trace } from '../contract/trace.ts';
-import type { DatabaseTransaction } from '../database/database.ts';
-import { type AppendRequest, type EncodedEvent, type EventWriter, toEvents } from './event-rows.ts';
+import type { Database, DatabaseTransaction } from '../database/database.ts';
+import {
+  type AppendRequest,
+  type EncodedEvent,
+  type EventWriter,
+  type NumberedRequest,
+  toEvents,
+} from './event-rows.ts';
 import { isFinal, readHead, type TraceHead, type TraceHeads } from './trace-heads.ts';
 import { finishTraceRow, startTraceRow } from './trace-rows.ts';
 import { AttemptSupersededError } from './trace-store.ts';
 
 export interface AppendContext {
+  readonly database: Database;
   readonly heads: TraceHeads;
   readonly writer: EventWriter;
   /** Projects the events of a trace, with those of this transaction. */
@@ -16,7 +23,7 @@ export interface AppendContext {
 export interface AppendedGroup {
   /** For each request its events, or the error that it is refused with; a refused one wrote nothing. */
   readonly results: readonly (TraceEvent[] | AttemptSupersededError)[];
-  /** Where the traces stand once this is committed. */
+  /** Where the traces stand now. */
   readonly heads: ReadonlyMap<string, TraceHead>;
 }
 
@@ -29,31 +36,63 @@ export interface AppendedGroup {
  *
  * @throws when a number is taken, or the database fails: the whole group is undone then.
  */
-export async function appendEvents(
+export async function appendEvents(requests: readonly AppendRequest[], context: AppendContext): Promise<AppendedGroup> {
+  const { database, heads: remembered, writer } = context;
+  if (requests.every((request) => isPlain(request, remembered))) {
+    const planned = plan(requests, (traceId) => remembered.get(traceId));
+    await writer.insert(planned.accepted);
+    return planned;
+  }
+  return await database.transaction(async (transaction) => {
+    const known = await readUnknownHeads(transaction, requests, remembered);
+    const planned = plan(requests, (traceId) => known.get(traceId) ?? remembered.get(traceId));
+    await writer.insert(planned.accepted, transaction);
+    for (const { request } of planned.accepted) await updateTraceRow(transaction, request, context);
+    return planned;
+  });
+}
+
+/** Nothing has to be read for it and no row changes by it: the common case, and the fast one. */
+function isPlain(request: AppendRequest, remembered: TraceHeads): boolean {
+  return isCurrent(remembered.get(request.traceId), request) && statusAfter(request.events) === undefined;
+}
+
+/** Numbers are checked by their key, a refusal is not: it is made by what the database says, not by memory. */
+async function readUnknownHeads(
   transaction: DatabaseTransaction,
   requests: readonly AppendRequest[],
-  { heads: remembered, writer, project }: AppendContext,
-): Promise<AppendedGroup> {
+  remembered: TraceHeads,
+): Promise<Map<string, TraceHead>> {
   const heads = new Map<string, TraceHead>();
-  const accepted: { readonly request: AppendRequest; readonly lastSeq: number }[] = [];
+  for (const request of requests) {
+    const { traceId } = request;
+    if (heads.has(traceId) || isCurrent(remembered.get(traceId), request)) continue;
+    const head = await readHead(transaction, traceId);
+    if (head !== undefined) heads.set(traceId, head);
+  }
+  return heads;
+}
+
+function plan(
+  requests: readonly AppendRequest[],
+  headOf: (traceId: string) => TraceHead | undefined,
+): AppendedGroup & { readonly accepted: readonly NumberedRequest[] } {
+  const heads = new Map<string, TraceHead>();
+  const accepted: NumberedRequest[] = [];
   const results: (TraceEvent[] | AttemptSupersededError)[] = [];
   for (const request of requests) {
     const { traceId, attempt, events } = request;
-    const seen = heads.get(traceId) ?? remembered.get(traceId);
-    // Numbers are checked by the key, a refusal is not: it is made by what the database says.
-    const head = isCurrent(seen, request) ? seen : (heads.get(traceId) ?? (await readHead(transaction, traceId)));
+    const head = heads.get(traceId) ?? headOf(traceId);
     if (!isCurrent(head, request)) {
       results.push(new AttemptSupersededError(traceId, attempt));
       continue;
     }
-    accepted.push({ request, lastSeq: head.lastSeq });
-    results.push(toEvents(request, head.lastSeq));
-    const status = statusAfter(events) ?? head.status;
-    heads.set(traceId, { attempt, status, lastSeq: head.lastSeq + events.length });
+    const { lastSeq } = head;
+    accepted.push({ request, lastSeq });
+    results.push(toEvents(request, lastSeq));
+    heads.set(traceId, { attempt, status: statusAfter(events) ?? head.status, lastSeq: lastSeq + events.length });
   }
-  await writer.insert(transaction, accepted);
-  for (const { request } of accepted) await updateTraceRow(transaction, request, project);
-  return { results, heads };
+  return { results, heads, accepted };
 }
 
 function isCurrent(head: TraceHead | undefined, { attempt }: AppendRequest): head is TraceHead {
@@ -70,7 +109,7 @@ function statusAfter(events: readonly EncodedEvent[]): string | undefined {
 async function updateTraceRow(
   transaction: DatabaseTransaction,
   { traceId, at, events }: AppendRequest,
-  project: AppendContext['project'],
+  { project }: AppendContext,
 ): Promise<void> {
   const status = statusAfter(events);
   if (status === undefined) return;

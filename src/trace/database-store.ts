@@ -49,6 +49,7 @@ class DatabaseTraceStore implements TraceStore {
     this.#now = now;
     this.#writer = new EventWriter(database);
     this.#appendContext = {
+      database,
       heads: this.#heads,
       writer: this.#writer,
       project: (transaction, traceId) => readTrace(transaction, traceId, this.#urlOf(traceId)),
@@ -62,7 +63,7 @@ class DatabaseTraceStore implements TraceStore {
     const request: AppendRequest = { traceId, attempt: 1, at, events: [encodeEvent(body)] };
     await this.#database.transaction(async (transaction) => {
       await insertTraceRow(transaction, { traceId, account, createdAt: at, request: body });
-      await this.#writer.insert(transaction, [{ request, lastSeq: 0 }]);
+      await this.#writer.insert([{ request, lastSeq: 0 }], transaction);
       await alongside?.(transaction);
     });
     this.#heads.remember(traceId, { attempt: 1, status: 'queued', lastSeq: 1 });
@@ -88,7 +89,7 @@ class DatabaseTraceStore implements TraceStore {
       if (asked === undefined || head === undefined) throw new AttemptSupersededError(traceId, attempt);
       const body = encodeEvent({ ...asked, previous_end: end });
       const written = { request: { traceId, attempt: next, at: this.#now(), events: [body] }, lastSeq: head.lastSeq };
-      await this.#writer.insert(transaction, [written]);
+      await this.#writer.insert([written], transaction);
       await alongside?.(transaction);
       return written;
     });
@@ -187,9 +188,7 @@ class DatabaseTraceStore implements TraceStore {
 
   async #appendGroup(requests: readonly AppendRequest[]): Promise<AppendedGroup> {
     try {
-      return await this.#database.transaction((transaction) =>
-        appendEvents(transaction, requests, this.#appendContext),
-      );
+      return await appendEvents(requests, this.#appendContext);
     } catch (error) {
       // Another process may have written since: the second try, of each alone, reads where its trace stands.
       for (const { traceId } of requests) this.#heads.forget(traceId);

@@ -19,6 +19,12 @@ export interface EncodedEvent {
   readonly json: string;
 }
 
+export interface NumberedRequest {
+  readonly request: AppendRequest;
+  /** Its events are numbered after this. */
+  readonly lastSeq: number;
+}
+
 /** Events read at once: what bounds the memory of a long trace's reader. */
 const PAGE = 500;
 
@@ -44,11 +50,8 @@ export class EventWriter {
     this.#insert = database.kysely.insertInto('events').values(row).compile();
   }
 
-  /** @throws where a number is taken, or where there is no such trace. */
-  async insert(
-    transaction: DatabaseTransaction,
-    requests: readonly { readonly request: AppendRequest; readonly lastSeq: number }[],
-  ): Promise<void> {
+  /** Without a transaction in one of its own. @throws where a number is taken, or where there is no such trace. */
+  async insert(requests: readonly NumberedRequest[], transaction?: DatabaseTransaction): Promise<void> {
     const parameters: unknown[][] = [];
     for (const { request, lastSeq } of requests) {
       let seq = lastSeq;
@@ -56,7 +59,7 @@ export class EventWriter {
         parameters.push([request.traceId, ++seq, request.attempt, request.at, body.type, json]); // as in the row above
       }
     }
-    await this.#database.runEach(transaction, this.#insert, parameters);
+    await this.#database.runEach(this.#insert, parameters, transaction);
   }
 }
 

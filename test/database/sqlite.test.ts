@@ -42,7 +42,7 @@ describe('a database address', () => {
   });
 });
 
-describe('a database', () => {
+describe('a database', { timeout: 120_000 }, () => {
   it('is made where it is missing, and only its owner can read it', async () => {
     const path = join(folder, 'a', 'b', 'proctor.db');
     const database = await openDatabase(`sqlite:${path}`);
@@ -92,6 +92,32 @@ describe('a database', () => {
     });
     await expect(writing).rejects.toThrow('no');
     expect(await database.kysely.selectFrom('queue').selectAll().execute()).toEqual([]);
+    await database.close();
+  });
+
+  it('keeps the error that ended a transaction by itself', async () => {
+    const database = await openDatabase('sqlite::memory:');
+    const writing = database.transaction(async (transaction) => {
+      await transaction.insertInto('queue').values(entry('a')).execute();
+      await sql`insert or rollback into queue (trace_id, priority, enqueued_at) values ('a', 0, 0)`.execute(
+        transaction,
+      );
+    });
+    await expect(writing).rejects.toThrow(/UNIQUE constraint failed: queue.trace_id/);
+    expect(await database.kysely.selectFrom('queue').selectAll().execute()).toEqual([]);
+    await database.close();
+  });
+
+  it('gives a transaction the write lock before its first statement', async () => {
+    const url = `sqlite:${join(folder, 'proctor.db')}`;
+    const [database, second] = [await openDatabase(url), await openDatabase(url)];
+    await sql`pragma busy_timeout = 0`.execute(second.kysely);
+    await database.transaction(async (transaction) => {
+      await expect(second.kysely.insertInto('queue').values(entry('b')).execute()).rejects.toThrow(/locked/);
+      await transaction.insertInto('queue').values(entry('a')).execute();
+    });
+    expect(await second.kysely.selectFrom('queue').select('trace_id').execute()).toEqual([{ trace_id: 'a' }]);
+    await second.close();
     await database.close();
   });
 

@@ -34,7 +34,7 @@ describeRunQueue('SQLite', async () => {
   };
 });
 
-describe('two processes on one queue', () => {
+describe('two processes on one queue', { timeout: 120_000 }, () => {
   it('take each entry once, and write each trace whole', async () => {
     const workers = ['a', 'b'].map((name) => {
       return new Script(new URL('fixtures/worker.ts', import.meta.url), [url, name, '60']);

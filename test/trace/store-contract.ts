@@ -226,6 +226,19 @@ export function describeTraceStore(name: string, open: () => Promise<StoreUnderT
         expect(seqs(await store.events(traceId))).toEqual(upTo(3));
       });
 
+      it('waits for a transaction that is open, and is not undone with it', async () => {
+        const traceId = await create();
+        const creating = store.create(newTrace(), async () => {
+          for (let turn = 0; turn < 5; turn++) await nextTurn();
+          throw new Error('undone');
+        });
+        await nextTurn(); // it has begun
+        const appended = store.append(traceId, 1, [log('meanwhile')]);
+        await expect(creating).rejects.toThrow('undone');
+        expect(seqs(await appended)).toEqual([2]);
+        expect(seqs(await other.events(traceId))).toEqual([1, 2]);
+      });
+
       it('reads back pages of events', async () => {
         const traceId = await create();
         await store.append(

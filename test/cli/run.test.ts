@@ -1,0 +1,243 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { traceSchema } from '../../src/contract/trace.ts';
+import { isRunning, until } from '../client/processes.ts';
+import { openParts } from '../run-service/service.ts';
+import { createProject, freePort, PATIENCE, proctor, start } from './command.ts';
+import { environmentsOf } from './processes.ts';
+
+const resultSchema = z.object({
+  passed: z.boolean(),
+  completed: z.int(),
+  mean_reward: z.number().nullable(),
+  reward_deviation: z.number().nullable(),
+  runs: z.array(
+    traceSchema.pick({
+      trace_id: true,
+      trace_url: true,
+      status: true,
+      stop_reason: true,
+      reward: true,
+      answer: true,
+      error: true,
+    }),
+  ),
+});
+
+/** The database of a project that a command has worked in. */
+async function partsOf(cwd: string) {
+  return openParts(`sqlite:${join(cwd, '.proctor', 'proctor.db')}`, onTestFinished);
+}
+
+async function tracesOf(cwd: string) {
+  const { store } = await partsOf(cwd);
+  return (await store.list({})).data;
+}
+
+describe('proctor run', PATIENCE, () => {
+  it('prints the reward on standard output, and steps and the address of the trace beside it', async () => {
+    const cwd = createProject('counter');
+    const { code, stdout, stderr } = await proctor(['run', 'counter', 'count_to', '--arg', 'target=3'], { cwd });
+    expect([code, stdout]).toEqual([0, 'reward 1\n']);
+    const [trace] = await tracesOf(cwd);
+    expect(stderr).toContain('prompt Make the counter show exactly 3');
+    expect(stderr).toContain('step 1 increment {"by":3}');
+    expect(stderr).toContain(`reward 1  http://127.0.0.1:8320/traces/${trace?.trace_id}`);
+    expect(stderr).not.toContain('\u001b');
+    expect(trace).toMatchObject({ status: 'completed', origin: 'run', scenario_args: { target: 3 } });
+  });
+
+  it('-n plays several runs and prints their mean and spread; listeners do not pile up', async () => {
+    const cwd = createProject('counter');
+    const args = ['run', 'counter', 'count_to', '--arg', 'target=1', '-n', '12', '--concurrency', '12', '--quiet'];
+    const { code, stdout, stderr } = await proctor(args, { cwd });
+    expect([code, stdout]).toEqual([0, 'mean reward 1 ± 0 over 12 of 12 runs\n']);
+    expect(stderr).not.toMatch(/Warning/);
+    expect(stderr).not.toContain('prompt');
+    expect(stderr.match(/^#\d+ reward 1 {2}http/gm)).toHaveLength(12);
+  });
+
+  it('--json prints one object and nothing else, with the runs in the order of their seeds', async () => {
+    const cwd = createProject('counter');
+    const args = ['run', 'counter', 'count_to', '--arg', 'target=0', '-n', '3', '--model', 'proctor/random'];
+    const { code, stdout } = await proctor([...args, '--seed', '5', '--max-steps', '2', '--json'], { cwd });
+    const result = resultSchema.parse(JSON.parse(stdout));
+    expect(stdout.trim()).not.toContain('\n');
+    expect([code, result.passed, result.completed]).toEqual([0, true, 3]);
+    const { store } = await partsOf(cwd);
+    const traces = await Promise.all(result.runs.map(({ trace_id }) => store.trace(trace_id)));
+    expect(traces.map((trace) => [trace?.seed, trace?.max_steps])).toEqual([
+      [5, 2],
+      [6, 2],
+      [7, 2],
+    ]);
+  });
+
+  it('ends with 1 and a clear line when the mean reward is below --min-reward', async () => {
+    const cwd = createProject('counter');
+    const args = ['run', 'counter', 'count_to', '--arg', 'target=3', '--model', 'proctor/noop', '--min-reward', '0.9'];
+    const { code, stdout, stderr } = await proctor(args, { cwd });
+    expect([code, stdout]).toEqual([1, 'reward 0\n']);
+    expect(stderr.trimEnd().split('\n').at(-1)).toBe('The mean reward 0 is below --min-reward 0.9.');
+    const json = await proctor([...args, '--json'], { cwd });
+    expect([json.code, resultSchema.parse(JSON.parse(json.stdout)).passed]).toEqual([1, false]);
+    const reached = await proctor([...args.slice(0, -1), '0'], { cwd });
+    expect(reached.code).toBe(0);
+  });
+
+  it('ends with 1 and says why when a scenario fails in its setup', async () => {
+    const cwd = createProject('probe');
+    const { code, stdout, stderr } = await proctor(['run', 'probe', 'throws_in_setup'], { cwd });
+    expect([code, stdout]).toEqual([1, 'no reward\n']);
+    expect(stderr).toMatch(/failed at setup: .*the fixture is missing/);
+    expect(stderr).toContain('1 of 1 runs did not complete.');
+    expect(await tracesOf(cwd)).toMatchObject([{ status: 'failed', error: { boundary: 'setup' } }]);
+  });
+
+  it('takes the path of a module, and text where the scenario takes text', async () => {
+    const cwd = createProject('probe');
+    for (const [given, shown] of [
+      ['zip=19122', '19122'],
+      ['zip="19122"', '19122'],
+      ['zip=true', 'true'],
+      ['zip=', ''],
+      ['zip=a=b', 'a=b'],
+    ]) {
+      const args = [
+        'run',
+        './environments/probe/environment.ts',
+        'zip',
+        '--arg',
+        String(given),
+        '--model',
+        'proctor/noop',
+      ];
+      const { code, stderr } = await proctor([...args, '--json'], { cwd });
+      expect([code, stderr]).toEqual([0, expect.stringContaining(`The code is ${JSON.stringify(shown)}.`)]);
+    }
+  });
+
+  it('merges --args with --arg, which wins', async () => {
+    const cwd = createProject('counter');
+    const args = ['--args', '{"target":1,"delay_ms":0}', '--arg', 'target=2', '--timeout-seconds', '60'];
+    const { code } = await proctor(['run', 'counter', 'slow_count', ...args], { cwd });
+    expect(code).toBe(0);
+    expect((await tracesOf(cwd))[0]?.scenario_args).toEqual({ target: 2, delay_ms: 0 });
+  });
+
+  it('never sends terminal escapes of a model, a tool, an environment or its logs to the terminal', async () => {
+    const cwd = createProject('probe');
+    for (const args of [
+      ['run', 'probe', 'escapes'],
+      ['run', 'probe', 'escapes', '--json'],
+      ['run', 'probe', 'throws_in_setup'],
+    ]) {
+      const { stdout, stderr } = await proctor(args, { cwd });
+      expect(`${stdout}${stderr}`).toContain('desrever');
+      expect(`${stdout}${stderr}`).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
+    }
+    const { stderr } = await proctor(['run', 'probe', 'escapes'], { cwd });
+    for (const word of ['asked', 'given', 'answered', 'evaluated']) expect(stderr).toContain(`${word} \ufffd[2J`);
+  });
+});
+
+describe('a wrong proctor run', PATIENCE, () => {
+  const rows: readonly (readonly [string, readonly string[], RegExp])[] = [
+    ['an unknown environment', ['nope', 'count_to'], /no environment "nope".*counter/],
+    ['an unknown scenario', ['counter', 'nope'], /no scenario "nope".*count_to, slow_count/],
+    [
+      'an unknown reference model',
+      ['counter', 'count_to', '--model', 'proctor/nope'],
+      /proctor\/nope.*proctor\/oracle/,
+    ],
+    ['a model without a gateway', ['counter', 'count_to', '--model', 'gpt-5'], /PROCTOR_GATEWAY_URL/],
+    [
+      'an argument of the wrong type',
+      ['counter', 'count_to', '--arg', 'target=many'],
+      /scenario_args\.target .*"many"/,
+    ],
+    ['an argument that is missing', ['counter', 'count_to'], /target/],
+    ['an argument that does not exist', ['counter', 'count_to', '--arg', 'target=1', '--arg', 'goal=1'], /goal/],
+    ['--arg without a value', ['counter', 'count_to', '--arg', 'target'], /name=value, not "target"/],
+    ['--args that is no JSON', ['counter', 'count_to', '--args', '{target:1}'], /not JSON: \{target:1\}/],
+    ['--args that is no object', ['counter', 'count_to', '--args', '[1]'], /JSON object, not \[1\]/],
+    ['--max-steps 501', ['counter', 'count_to', '--max-steps', '501'], /'501'.*from 1 to 500/],
+    ['--max-steps 1.5', ['counter', 'count_to', '--max-steps', '1.5'], /'1\.5'.*whole number/],
+    ['-n 0', ['counter', 'count_to', '-n', '0'], /'0'.*from 1 to 10000/],
+    ['--min-reward high', ['counter', 'count_to', '--min-reward', 'high'], /'high'.*a number/],
+    ['an unknown option', ['counter', 'count_to', '--speed', '9'], /unknown option '--speed'/],
+    ['no scenario', ['counter'], /missing required argument 'scenario'/],
+  ];
+
+  it.each(rows)('%s: exit code 2, a message that helps, and no run', async (_what, args, message) => {
+    const cwd = createProject('counter');
+    const { code, stdout, stderr } = await proctor(['run', ...args], { cwd });
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr.replaceAll('\n', ' ')).toMatch(message);
+    expect(stderr).not.toMatch(/^\s+at /m);
+    if (existsSync(join(cwd, '.proctor'))) expect(await tracesOf(cwd)).toEqual([]);
+  });
+});
+
+describe('a proctor run that is stopped', PATIENCE, () => {
+  const slow = ['run', 'counter', 'slow_count', '--args', '{"target":1,"delay_ms":60000}'];
+
+  it.each(['SIGINT', 'SIGTERM'] as const)('%s cancels the run, leaves no process, and ends with 1', async (signal) => {
+    const cwd = createProject('counter');
+    const command = start(slow, { cwd });
+    await command.prints(/step 1 slow_increment/);
+    const children = environmentsOf(command.process.pid);
+    expect(children).toHaveLength(1);
+    command.process.kill(signal);
+    const { code, stdout, stderr } = await command.ended;
+    expect([code, stdout]).toEqual([1, 'no reward\n']);
+    expect(stderr).toContain('Stopping');
+    expect(children.filter(isRunning)).toEqual([]);
+    const { store, queue } = await partsOf(cwd);
+    expect((await store.list({})).data).toMatchObject([
+      { status: 'cancelled', stop_reason: 'cancelled', reward: null },
+    ]);
+    expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
+  });
+
+  it('begins no further run, and says how many it did not complete', async () => {
+    const cwd = createProject('counter');
+    const command = start([...slow, '-n', '5', '--concurrency', '1', '--json'], { cwd });
+    await command.prints(/#1 step 1 slow_increment/);
+    command.process.kill('SIGINT');
+    command.process.kill('SIGINT'); // npm passes on what the terminal has sent already: still one press
+    const { code, stdout, stderr } = await command.ended;
+    expect(code).toBe(1);
+    expect(resultSchema.parse(JSON.parse(stdout))).toMatchObject({ passed: false, runs: [{ status: 'cancelled' }] });
+    expect(stderr).toContain('5 of 5 runs did not complete.');
+  });
+
+  it('is finished by the next proctor serve when it was killed', async () => {
+    const cwd = createProject('probe');
+    const gate = join(cwd, 'gate');
+    const command = start(['run', 'probe', 'waits', '--arg', `path=${gate}`], { cwd });
+    await command.prints(/step 1 wait_for/);
+    const children = environmentsOf(command.process.pid);
+    command.process.kill('SIGKILL');
+    await command.ended;
+    await until(() => !children.some(isRunning));
+    const { database, store } = await partsOf(cwd);
+    const entries = await database.kysely.selectFrom('queue').selectAll().execute();
+    expect(entries).toMatchObject([{ leased_by: `command_${command.process.pid}` }]);
+
+    writeFileSync(gate, '');
+    const finished = new Promise((resolve) => {
+      const look = async () => {
+        const [trace] = (await store.list({ status: 'completed' })).data;
+        if (trace === undefined) setTimeout(look, 100);
+        else resolve(trace);
+      };
+      void look();
+    });
+    const service = start(['serve', '--port', String(await freePort()), '--json'], { cwd });
+    await service.prints(/"url"/);
+    expect(await finished).toMatchObject({ reward: 1, attempt: 2, attempts: [{ end: 'lost' }, { end: 'completed' }] });
+  });
+});
