@@ -78,13 +78,16 @@ export function createAccounts(database: Database, options: AccountsOptions = {}
     },
 
     async revokeKey(nameOrId) {
-      const row = await kysely
-        .updateTable('api_keys')
-        .set({ revoked_at: now() })
-        .where((key) => key.or([key('id', '=', nameOrId), key('name', '=', nameOrId)]))
-        .where('revoked_at', 'is', null)
-        .returningAll()
-        .executeTakeFirst();
+      // A transaction, so that a power cut cannot put the key in force again.
+      const row = await database.transaction((transaction) =>
+        transaction
+          .updateTable('api_keys')
+          .set({ revoked_at: now() })
+          .where((key) => key.or([key('id', '=', nameOrId), key('name', '=', nameOrId)]))
+          .where('revoked_at', 'is', null)
+          .returningAll()
+          .executeTakeFirst(),
+      );
       verified.clear();
       return row === undefined ? undefined : toEntry(row);
     },

@@ -5,11 +5,15 @@ import type { DatabaseSchema } from './schema.ts';
 export interface Database {
   /** For reads, and for writes that stand alone. Inside of `transaction` use what that hands over: this would wait for it. */
   readonly kysely: Kysely<DatabaseSchema>;
-  /** Runs `write` in a transaction that takes the write lock first; commits are durable when it resolves. */
+  /**
+   * Runs `write` in a transaction that takes the write lock first. When it resolves it is on the disk, and with it
+   * everything that was committed before: it survives a power cut.
+   */
   transaction<T>(write: (transaction: DatabaseTransaction) => Promise<T>): Promise<T>;
   /**
    * Runs one write once for each list of parameters, in order: for many rows, where dispatching each query costs.
-   * Without a transaction they are one of their own, durable when it resolves.
+   * Without a transaction they are one of their own, which survives `kill -9` when it resolves, and a power cut from
+   * the next `transaction` on.
    */
   runEach(
     write: CompiledQuery,

@@ -34,7 +34,11 @@ export class ImmediateSqliteDialect extends SqliteDialect {
     for (const each of parameters) statement.run(each);
   }
 
-  /** A transaction from begin to commit without a turn of the event loop, so that nobody else's query comes between. */
+  /**
+   * A transaction from begin to commit without a turn of the event loop, so that nobody else's query comes between. It
+   * does not wait for the disk: the death of a process loses nothing of it, a power cut may, up to the next
+   * transaction of the driver, which brings everything before it to the disk too.
+   */
   commitEach(sql: string, parameters: readonly (readonly unknown[])[]): void {
     this.#database.prepare('begin immediate').run([]);
     try {
@@ -65,12 +69,29 @@ class ImmediateSqliteDriver extends SqliteDriver {
 
   /** A plain `begin` would take the lock at the first write, and fail there if another process wrote since its first read. */
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+    this.#connection.exec('pragma synchronous = full');
+    try {
+      await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+    } catch (error) {
+      this.#relax();
+      throw error;
+    }
+  }
+
+  override async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    await super.commitTransaction(connection);
+    this.#relax();
   }
 
   /** Some errors (a full disk among them) have ended the transaction already; a second rollback would hide them. */
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#connection.isTransaction) await super.rollbackTransaction(connection);
+    this.#relax();
+  }
+
+  /** What stands alone does not wait for the disk. SQLite refuses to change this within a transaction. */
+  #relax(): void {
+    this.#connection.exec('pragma synchronous = normal');
   }
 }
 

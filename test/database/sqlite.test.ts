@@ -75,10 +75,23 @@ describe('a database', { timeout: 120_000 }, () => {
     }
   });
 
-  it('syncs each commit to the disk and holds references', async () => {
+  it('syncs a transaction to the disk, and what stands alone with the next one', async () => {
     const database = await openDatabase(`sqlite:${join(folder, 'proctor.db')}`);
-    const settings = sql<{ synchronous: number }>`pragma synchronous`;
-    expect((await settings.execute(database.kysely)).rows).toEqual([{ synchronous: 2 }]); // full
+    const setting = sql<{ synchronous: number }>`pragma synchronous`;
+    const alone = { rows: [{ synchronous: 1 }] }; // normal
+    expect(await setting.execute(database.kysely)).toMatchObject(alone);
+    await database.transaction(async (transaction) => {
+      expect(await setting.execute(transaction)).toMatchObject({ rows: [{ synchronous: 2 }] }); // full
+    });
+    expect(await setting.execute(database.kysely)).toMatchObject(alone);
+    const failing = database.transaction(() => Promise.reject(new Error('no')));
+    await expect(failing).rejects.toThrow('no');
+    expect(await setting.execute(database.kysely)).toMatchObject(alone);
+    await database.close();
+  });
+
+  it('holds references', async () => {
+    const database = await openDatabase(`sqlite:${join(folder, 'proctor.db')}`);
     const event = { trace_id: 'none', seq: 1, attempt: 1, at: 0, type: 'log', body: '{}' };
     await expect(database.kysely.insertInto('events').values(event).execute()).rejects.toThrow(/FOREIGN KEY/);
     await database.close();

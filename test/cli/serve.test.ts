@@ -1,0 +1,118 @@
+import { readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { send } from '../http/http-server.ts';
+import { createProject, freePort, PATIENCE, proctor, start } from './command.ts';
+
+const startedSchema = z.object({ url: z.string(), address: z.string(), environments: z.array(z.string()) });
+
+async function serve(cwd: string) {
+  const port = await freePort();
+  const service = start(['serve', '--port', String(port), '--json'], { cwd });
+  const [line] = await service.prints(/^\{.*\}$/m);
+  return { service, ...startedSchema.parse(JSON.parse(line)), port };
+}
+
+describe('proctor serve', PATIENCE, () => {
+  it('makes a key at its first start, answers, signs a browser in, and ends with 0 on SIGTERM', async () => {
+    const cwd = createProject('counter');
+    const { service, url, address, environments, port } = await serve(cwd);
+    expect([url, environments]).toEqual([`http://127.0.0.1:${port}`, ['counter']]);
+
+    const keyFile = join(cwd, '.proctor', 'key');
+    expect(statSync(keyFile).mode & 0o777).toBe(0o600);
+    expect(statSync(join(cwd, '.proctor')).mode & 0o777).toBe(0o700);
+    const key = readFileSync(keyFile, 'utf8').trim();
+    const accepted = await send(url, '/v1/agent/run', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', prefer: 'wait=60' },
+      body: JSON.stringify({
+        env_name: 'counter',
+        scenario_name: 'count_to',
+        scenario_args: { target: 2 },
+        model: 'proctor/oracle',
+      }),
+    });
+    expect([accepted.status, accepted.json]).toMatchObject([
+      200,
+      { status: 'completed', reward: 1, trace_url: expect.stringContaining(`${url}/traces/`) },
+    ]);
+
+    const { pathname, search } = new URL(address);
+    const signedIn = await send(url, `${pathname}${search}`);
+    expect(signedIn.status).toBe(303);
+
+    service.process.kill('SIGTERM');
+    const { code, signal, stdout, stderr } = await service.ended;
+    expect([code, signal]).toEqual([0, null]);
+    expect(stdout.trim().split('\n')).toHaveLength(1);
+    expect(stderr).not.toContain(key);
+
+    const { trace_id } = z.object({ trace_id: z.string() }).parse(accepted.json);
+    const opened = await proctor(['open', trace_id, '--json'], { cwd });
+    expect([opened.code, JSON.parse(opened.stdout)]).toEqual([
+      0,
+      { address: expect.stringMatching(new RegExp(`^http://127.0.0.1:8320/traces/${trace_id}\\?token=[\\w-]{43}$`)) },
+    ]);
+    expect(opened.stderr).toContain('start it with "proctor serve"');
+  });
+
+  it('keeps the key of its first start', async () => {
+    const cwd = createProject();
+    await proctor(['keys', 'create', '--name', 'mine'], { cwd });
+    const { service } = await serve(cwd);
+    service.process.kill('SIGINT');
+    expect((await service.ended).code).toBe(0);
+    expect(() => statSync(join(cwd, '.proctor', 'key'))).toThrow('ENOENT');
+  });
+
+  it('ends with 1 and a clear error when its port is in use', async () => {
+    const cwd = createProject();
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void other.close());
+    const address = other.address();
+    const port = typeof address === 'object' ? String(address?.port) : '';
+    const { code, stdout, stderr } = await proctor(['serve', '--port', port], { cwd });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(new RegExp(`^proctor: Port ${port} on 127.0.0.1 is in use`, 'm'));
+  });
+
+  it('refuses to be reachable from elsewhere with the local key alone, and says what to do', async () => {
+    const cwd = createProject();
+    const first = await serve(cwd);
+    first.service.process.kill('SIGTERM');
+    await first.service.ended;
+    const { code, stderr } = await proctor(['serve', '--host', '0.0.0.0', '--port', String(await freePort())], { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toContain('proctor keys create');
+  });
+
+  it.each([
+    [['--port', '0'], /'0'.*from 1 to 65535/],
+    [['--port', '70000'], /'70000'/],
+    [['--concurrency', 'all'], /'all'/],
+    [['extra'], /too many arguments/],
+  ])('%j ends with 2', async (args, message) => {
+    const { code, stderr } = await proctor(['serve', ...args], { cwd: createProject() });
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+  });
+});
+
+describe('proctor open', PATIENCE, () => {
+  it('prints an address of the pages, alone on standard output', async () => {
+    const { code, stdout } = await proctor(['open'], {
+      cwd: createProject(),
+      env: { PROCTOR_APP_URL: 'https://traces.example' },
+    });
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^https:\/\/traces\.example\/\?token=[\w-]{43}\n$/)]);
+  });
+
+  it.each(['f'.repeat(32), '../etc', 'F'.repeat(32)])('ends with 1 for %s, which is no trace', async (traceId) => {
+    const { code, stdout, stderr } = await proctor(['open', traceId, '--json'], { cwd: createProject() });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain(`There is no trace "${traceId}"`);
+  });
+});
