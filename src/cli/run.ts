@@ -38,7 +38,7 @@ export function addRunCommand(program: Command): void {
     .option('--min-reward <reward>', 'exit with 1 when the mean reward is lower', parseNumber)
     .option(
       '--max-steps <count>',
-      'responses the model may give in a run (default 100)',
+      'responses the model may give in a run, 1 to 500 (default 100)',
       wholeNumber(1, MAX_STEPS.maximum),
     )
     .option('--timeout-seconds <seconds>', 'time for a run (default 3600)', wholeNumber(1, 86_400))

@@ -89,7 +89,7 @@ export function createCatalogue(environments: ReadonlyMap<string, EnvironmentTar
       return entry;
     },
     close: async () => {
-      closing.abort(new Error('The catalogue is closed'));
+      closing.abort(new ApiError('shutting_down', 'The server is shutting down', { headers: { 'retry-after': '5' } }));
       await Promise.allSettled([...readings.values()].map((reading) => reading.content));
     },
   };

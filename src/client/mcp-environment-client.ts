@@ -9,6 +9,7 @@ import type { z } from 'zod';
 import type { ContentBlock } from '../contract/chat.ts';
 import { BoundaryError } from '../contract/errors.ts';
 import { isJsonObject, type JsonObject } from '../contract/json.ts';
+import { isTooDeep, MAX_JSON_DEPTH } from '../contract/json-depth.ts';
 import { META, SCENARIOS_URI } from '../contract/names.ts';
 import {
   type Evaluation,
@@ -20,7 +21,6 @@ import {
   setupResultSchema,
   solutionSchema,
 } from '../contract/scenario.ts';
-import { isTooDeep, MAX_JSON_DEPTH } from '../mcp/json-depth.ts';
 import { type Attempt, toBoundaryError } from './client-failure.ts';
 import type {
   AgentToolEntry,
@@ -35,6 +35,7 @@ import { matchesToolPatterns } from './tool-patterns.ts';
 
 /** The longest time that a timer of Node.js holds, 24.8 days: the SDK has no "no limit", and its default is a minute. */
 export const NO_TIMEOUT_MS = 2 ** 31 - 1;
+const TOO_DEEP = `nested more than ${MAX_JSON_DEPTH} deep`;
 /** Pages of a list; a server that gives more does not end its list at all. */
 const MAX_LIST_PAGES = 100;
 
@@ -112,6 +113,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
   async call(name: string, args: JsonObject, options: CallOptions = {}): Promise<ToolResult> {
     const attempt = toAttempt('tool', `running the tool "${name}"`, options);
     const params = { name, arguments: args, _meta: AS_AGENT };
+    if (isTooDeep({ params })) return toErrorResult(`The arguments of ${name} are ${TOO_DEEP}`);
     try {
       const result = await this.#request(attempt, 'tools/call', params, options);
       return {
@@ -179,6 +181,8 @@ export class McpEnvironmentClient implements EnvironmentClient {
     const send = (meta: Params = {}) =>
       this.#client.request({ method, params: { ...params, _meta: { ...params._meta, ...meta } } }, settings);
     signal?.throwIfAborted();
+    // The other end refuses such a message, or dies of it.
+    if (isTooDeep({ params })) throw this.#failure(attempt, `was not asked: its arguments are ${TOO_DEEP}`);
     try {
       const result =
         onProgress === undefined
@@ -186,7 +190,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
           : await this.#progress.listen(onProgress, (progressToken) => send({ progressToken }));
       // It would exhaust the stack of whoever walks it later.
       if (!isTooDeep(result)) return result;
-      throw this.#failure(attempt, `answered ${attempt.doing} with JSON nested more than ${MAX_JSON_DEPTH} deep`);
+      throw this.#failure(attempt, `answered ${attempt.doing} with JSON ${TOO_DEEP}`);
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       throw toBoundaryError(error, attempt, this.#shownName, this.#link);

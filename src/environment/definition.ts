@@ -142,6 +142,7 @@ export interface PromptDefinition {
 
 /** The MCP session an author's code runs in: one for each client. */
 export interface Session {
+  /** Its own for each session. Not the secret one that a client names the session by over HTTP: it may be shown. */
   readonly id: string;
   /** The protocol revision in use, such as `2025-11-25`. */
   readonly protocol: string;

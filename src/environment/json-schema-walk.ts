@@ -2,11 +2,18 @@ import { isJsonObject, type Json, type JsonObject, type JsonSchema } from '../co
 import type { SchemaIssue } from '../contract/json-schema.ts';
 
 /**
- * Closes the objects that a schema lists properties of and says nothing more about. Alternatives (`anyOf` and the like)
- * stay as they are: which of them a value belongs to is for the schema itself to say.
+ * Closes the objects that a schema lists properties of and says nothing more about, those in alternatives (`anyOf`,
+ * `oneOf`) too. Parts that hold together (`allOf`) stay as they are: each would refuse the properties of the others.
  */
 export function closeObjects(schema: JsonSchema): JsonSchema {
   const closed: JsonSchema = { ...schema };
+  for (const keyword of ALTERNATIVES) {
+    const alternatives = schema[keyword];
+    if (!Array.isArray(alternatives)) continue;
+    closed[keyword] = alternatives.map((alternative) =>
+      isSchema(alternative) ? closeObjects(alternative) : alternative,
+    );
+  }
   if (isSchema(schema.properties)) {
     closed.properties = mapValues(schema.properties, (property) =>
       isSchema(property) ? closeObjects(property) : property,
@@ -14,22 +21,31 @@ export function closeObjects(schema: JsonSchema): JsonSchema {
     if (schema.type === 'object' && schema.additionalProperties === undefined) closed.additionalProperties = false;
   }
   if (isSchema(schema.items)) closed.items = closeObjects(schema.items);
+  if (isSchema(schema.additionalProperties)) closed.additionalProperties = closeObjects(schema.additionalProperties);
   return closed;
 }
 
 /** The names in a value that its closed objects do not have. Libraries that would drop them silently never see them. */
 export function unknownNames(schema: JsonSchema, value: unknown, path: readonly string[] = []): SchemaIssue[] {
+  const alternatives = ALTERNATIVES.map((keyword) => schema[keyword]).find(Array.isArray);
+  if (alternatives !== undefined) {
+    // Which one is meant is for the schema to say: the one that knows most of the names cannot refuse too much.
+    const found = alternatives
+      .filter((alternative): alternative is JsonSchema => isSchema(alternative) && takesKindOf(alternative, value))
+      .map((alternative) => unknownNames(alternative, value, path));
+    return found.sort((a, b) => a.length - b.length)[0] ?? [];
+  }
   if (Array.isArray(value)) {
     const { items } = schema;
     return isSchema(items) ? value.flatMap((item, index) => unknownNames(items, item, [...path, String(index)])) : [];
   }
-  if (!isJsonObject(value) || !isSchema(schema.properties)) return [];
-  const { properties } = schema;
+  const { properties = {}, additionalProperties } = schema;
+  if (!isJsonObject(value) || !isSchema(properties)) return [];
   return Object.entries(value).flatMap(([name, member]) => {
     const place = [...path, name];
-    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const property = Object.hasOwn(properties, name) ? properties[name] : additionalProperties;
     if (isSchema(property)) return unknownNames(property, member, place);
-    if (property !== undefined || schema.additionalProperties !== false) return [];
+    if (Object.hasOwn(properties, name) || additionalProperties !== false) return [];
     return [{ path: place.join('.'), message: 'is not an argument that exists' }];
   });
 }
@@ -65,6 +81,12 @@ export function isRequired(schema: JsonSchema, path: readonly string[]): boolean
   const next =
     schema.type === 'array' ? schema.items : isSchema(schema.properties) ? schema.properties[name] : undefined;
   return isSchema(next) && isRequired(next, rest);
+}
+
+const ALTERNATIVES = ['anyOf', 'oneOf'] as const;
+
+function takesKindOf({ type }: JsonSchema, value: unknown): boolean {
+  return type === undefined || [type].flat().includes(Array.isArray(value) ? 'array' : typeof value);
 }
 
 function isSchema(value: unknown): value is JsonSchema {

@@ -94,7 +94,8 @@ function compileStandard(schema: StandardSchema, jsonSchema: JsonSchema, side: S
           ? toParseResult(side, jsonSchema, value, [], result.value)
           : toParseResult(side, jsonSchema, value, result.issues, undefined);
       const result = schema['~standard'].validate(value);
-      return result instanceof Promise ? result.then(finish) : finish(result);
+      // Any thenable: a library may bring a promise of its own.
+      return 'then' in result ? result.then(finish) : finish(result);
     },
   };
 }

@@ -81,9 +81,13 @@ function text(value: string): ToolResult {
 }
 
 function toJson(value: unknown): string {
-  const kind = value instanceof Map || value instanceof Set ? value.constructor.name : typeof value;
-  // JSON.stringify makes `{}` of a Map and of a Set: the agent would be told that there is nothing.
-  if (kind !== 'object') throw new TypeError(`A tool cannot return a ${kind}: return text, or what JSON can hold`);
+  // JSON.stringify makes `{}` of these: the agent would be told that there is nothing, or that all went well.
+  const isEmptied = value instanceof Map || value instanceof Set || value instanceof Error;
+  const kind = isEmptied ? value.constructor.name : typeof value;
+  if (kind !== 'object') {
+    const cause = value instanceof Error ? { cause: value } : {};
+    throw new TypeError(`A tool cannot return a ${kind}: return text, or what JSON can hold`, cause);
+  }
   try {
     return JSON.stringify(value);
   } catch (cause) {

@@ -114,7 +114,9 @@ function startExchange(request: Request, response: Response, logger: Logger): Ex
 function toErrorReply(thrown: unknown, { requestId, signal }: Exchange, logger: Logger): RouteReply {
   if (signal.aborted) return {};
   const error = toApiError(thrown, requestId);
-  if (error.status >= 500) logger.error({ requestId, code: error.code, err: error.cause ?? error }, error.message);
+  // A 503 is an answer, not a fault: the line of the request says it.
+  if (error.status >= 500 && error.status !== 503)
+    logger.error({ requestId, code: error.code, err: error.cause ?? error }, error.message);
   const retry: Record<string, string> = error.status === 409 ? { 'x-should-retry': 'false' } : {};
   return { status: error.status, headers: { ...retry, ...error.headers }, body: error.toBody() };
 }

@@ -1,11 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../contract/errors.ts';
+import { MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
 
 /** Contract section 0: the limit of a request body unless a server says otherwise. */
 export const DEFAULT_BODY_LIMIT_BYTES = 4 * 1024 * 1024;
-
-/** How deep the JSON of a body may be nested. Deeper input would exhaust the stack of whoever walks it. */
-const MAX_JSON_DEPTH = 256;
 
 /**
  * Reads a request's body: JSON in UTF-8, and forms where they are accepted.
@@ -80,10 +78,10 @@ function decode(bytes: Uint8Array): string {
 }
 
 function parseJson(text: string): unknown {
-  if (isNestedDeeper(text, MAX_JSON_DEPTH)) {
+  if (isNestedDeeper(text, MAX_INPUT_DEPTH)) {
     throw new ApiError(
       'invalid_parameter',
-      `The body is nested deeper than ${MAX_JSON_DEPTH} levels; send flatter JSON.`,
+      `The body is nested deeper than ${MAX_INPUT_DEPTH} levels; send flatter JSON.`,
     );
   }
   try {

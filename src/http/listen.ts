@@ -23,7 +23,9 @@ export async function listen(
   app: RequestListener,
   options: { readonly host: string; readonly port: number },
 ): Promise<HttpListener> {
-  const server = createServer(app);
+  // What Node.js would refuse by itself, without a body, is the app's to answer: no Host, an Expect that nobody knows.
+  const server = createServer({ requireHostHeader: false }, app);
+  server.on('checkExpectation', app);
   server.on('clientError', answerBrokenRequest);
   await bind(server, options);
   const address = server.address();

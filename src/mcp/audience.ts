@@ -46,10 +46,17 @@ export function withoutHarnessKey(meta: Meta | undefined): Meta {
   return rest;
 }
 
+/** A text that may quote a message, as logs may have it. */
+export function withoutQuotedKeys(text: string): string {
+  return text.replace(QUOTED_KEY, `"${META.harnessKey}":"…"`);
+}
+
 /** Compares two secrets in a time that tells nothing of where, or in what length, they differ. */
 export function isSameSecret(shown: string, secret: string): boolean {
   return timingSafeEqual(digest(shown), digest(secret));
 }
+
+const QUOTED_KEY = new RegExp(`"${META.harnessKey}":"(?:[^"\\\\]|\\\\.)*"?`, 'g');
 
 function holdsAuthority(meta: Meta | undefined, authority: HarnessAuthority): boolean {
   if (authority.harnessKey === undefined) return authority.isPeerTrusted;

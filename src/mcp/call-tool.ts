@@ -1,5 +1,7 @@
-import type { CallToolResult } from '@modelcontextprotocol/server';
+import { type CallToolResult, isSpecType } from '@modelcontextprotocol/server';
 import { isJsonObject } from '../contract/json.ts';
+import { isTooDeep, MAX_JSON_DEPTH } from '../contract/json-depth.ts';
+import { preview } from '../contract/json-schema.ts';
 import type { ToolDefinition } from '../environment/definition.ts';
 import { describeIssues } from '../environment/schema.ts';
 import { isToolError, toToolResult } from '../environment/tool-result.ts';
@@ -27,7 +29,9 @@ export async function callTool(
         `Invalid arguments of ${tool.name}: ${describeIssues(parsed.issues)}. ${describeArguments(tool)}`,
       );
     const returned = await tool.handler(parsed.value, request.context);
-    return (await toToolResult(returned, tool.output)) as CallToolResult;
+    const result = (await toToolResult(returned, tool.output)) as CallToolResult;
+    assertSendable(result);
+    return result;
   } catch (error) {
     if (isToolError(error)) return toErrorResult(error.message);
     request.reportFailure(`The tool ${tool.name} failed`, error);
@@ -37,6 +41,13 @@ export async function callTool(
 
 export function toErrorResult(message: string): CallToolResult {
   return { content: [{ type: 'text', text: message }], isError: true };
+}
+
+/** What no client takes is the author's fault: the SDK would answer it as the caller's, in pages of its own words. */
+function assertSendable(result: CallToolResult): void {
+  const wrong = result.content.find((block) => !isSpecType.ContentBlock(block));
+  if (wrong !== undefined) throw new TypeError(`The tool returned a content block that MCP refuses: ${preview(wrong)}`);
+  if (isTooDeep(result)) throw new TypeError(`The tool returned JSON nested more than ${MAX_JSON_DEPTH} deep`);
 }
 
 function describeArguments(tool: ToolDefinition): string {

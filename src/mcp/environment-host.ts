@@ -74,8 +74,10 @@ export class EnvironmentHost {
     const deadline = Date.now() + budgetMs;
     const live = new Set([...this.#open].map(({ definition }) => definition));
     const definitions = live.size > 0 ? live : new Set([this.#latest]);
-    // Half of the budget, so that what hangs while a session ends leaves time for the shutdown hooks.
-    await this.close(budgetMs / 2);
+    // Half of the budget, so that what hangs while a session ends leaves time for the shutdown hooks: also in one that
+    // had begun to end before, with a budget of its own.
+    const sessions = { name: 'The end of the sessions', run: () => this.close(budgetMs / 2) };
+    await runCleanup([sessions], budgetMs / 2, this.report);
     const hooks = [...definitions].flatMap(({ shutdownHooks }) => [...shutdownHooks].reverse());
     const steps = hooks.map((hook) => ({ name: 'A shutdown hook', run: hook }));
     await runCleanup(steps, Math.max(0, deadline - Date.now()), this.report);

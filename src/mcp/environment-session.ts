@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { CLIENT_INFO_META_KEY, mergeCapabilities, type ServerContext } from '@modelcontextprotocol/server';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { EnvironmentDefinition, Session } from '../environment/definition.ts';
@@ -5,6 +6,7 @@ import { ActiveScenario } from './active-scenario.ts';
 import { type HarnessAuthority, isHarness, type Meta } from './audience.ts';
 import { bindEnvironment } from './bind-environment.ts';
 import { type Report, runCleanup } from './cleanup.ts';
+import { describeConnectionError } from './failures.ts';
 import { Initialization } from './initialize.ts';
 import { type EnvironmentRequest, envelopeOf, openRequest } from './request.ts';
 import { RunningSolution } from './running-solution.ts';
@@ -47,7 +49,13 @@ export class EnvironmentSession {
     this.definition = definition;
     this.server = createServer(definition, report);
     this.#options = options;
-    this.#info = { id, protocol: era === 'modern' ? MODERN_REVISION : SESSION_REVISIONS[0], client: undefined };
+    // Not the id on the wire: over HTTP whoever names that one speaks on this connection, a harness's too, and what an
+    // author's code is given a tool may tell an agent.
+    this.#info = {
+      id: randomUUID(),
+      protocol: era === 'modern' ? MODERN_REVISION : SESSION_REVISIONS[0],
+      client: undefined,
+    };
     this.#initialization = new Initialization(definition.initializeHooks, this.#info, report);
     this.#active = new ActiveScenario(report);
     this.#solution = new RunningSolution(report);
@@ -141,6 +149,6 @@ function createServer(definition: EnvironmentDefinition, report: Report): Sessio
     ...(instructions === undefined ? {} : { instructions }),
     capabilities: mergeCapabilities(own, (capabilities ?? {}) as typeof own),
   });
-  server.onerror = (error) => report(`The connection: ${error.message.slice(0, 500)}`);
+  server.onerror = (error) => report(describeConnectionError(error));
   return server;
 }

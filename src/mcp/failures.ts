@@ -1,5 +1,6 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import { isToolError } from '../environment/tool-result.ts';
+import { withoutQuotedKeys } from './audience.ts';
 import type { EnvironmentRequest } from './request.ts';
 
 /**
@@ -20,6 +21,11 @@ export async function orProtocolError<T>(
     request.reportFailure(`${what} failed`, error);
     throw new ProtocolError(ProtocolErrorCode.InternalError, `${what} failed`);
   }
+}
+
+/** What went wrong on a connection, for the log. The SDK quotes whole messages, of whatever length. */
+export function describeConnectionError(error: Error): string {
+  return `The connection: ${withoutQuotedKeys(error.message).slice(0, 500)}`;
 }
 
 /** By name, not by class: an environment may have loaded its own copy of this package. */

@@ -4,8 +4,8 @@ import { messageOf } from '../contract/errors.ts';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
 
 /**
- * Finds the harness key: the option, then the descriptor that `PROCTOR_HARNESS_KEY_FD` names (read to its end once, and
- * closed), then `PROCTOR_HARNESS_KEY`. Both variables are taken out of `variables`, whichever wins, so that no process
+ * Finds the harness key: that of the descriptor which `PROCTOR_HARNESS_KEY_FD` names (read to its end once, and closed),
+ * so that whoever starts the process is its harness, then the option, then `PROCTOR_HARNESS_KEY`. Both variables are taken out of `variables`, whichever wins, so that no process
  * that the environment starts inherits them.
  *
  * @throws Error for a descriptor that is not a pipe, socket or file or cannot be read, and for an empty key.
@@ -20,8 +20,8 @@ export function takeHarnessKey(
   delete variables[PROCESS_VARIABLES.harnessKey];
   const fromDescriptor = named === undefined ? undefined : readDescriptor(named);
   return (
-    checked(option, 'the harnessKey option') ??
     checked(fromDescriptor, `descriptor ${named}, which ${PROCESS_VARIABLES.harnessKeyFd} names,`) ??
+    checked(option, 'the harnessKey option') ??
     checked(variable?.trim(), PROCESS_VARIABLES.harnessKey)
   );
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isJsonContentType } from '@modelcontextprotocol/server';
+import { isTooDeep, MAX_JSON_DEPTH } from '../contract/json-depth.ts';
 import { Refusal, RPC_CODE } from './http-refusal.ts';
-import { isTooDeep, MAX_JSON_DEPTH } from './json-depth.ts';
 
 /** @throws Refusal 415, 413 or 400. */
 export async function readJsonBody(request: IncomingMessage, maxBytes: number): Promise<unknown> {

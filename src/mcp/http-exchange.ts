@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { EventStream } from './event-stream.ts';
-import { type Refusal, sendRefusal } from './http-refusal.ts';
+import { type Refusal, sendRefusal, toErrorReply } from './http-refusal.ts';
 
 type RequestId = string | number;
 type Reply = JSONRPCMessage & { readonly id: RequestId };
@@ -61,10 +61,13 @@ export class HttpExchange {
     else (this.#stream ?? new EventStream(this.#response, this.#options.headOf(undefined).headers)).end();
   }
 
-  /** Ends the exchange without the replies that are still missing. */
+  /** Gives up one request: with the refusal as the whole answer, or as its reply on a stream that has begun. */
   abandon(refusal: Refusal): void {
-    if (this.#stream === undefined) sendRefusal(this.#response, refusal);
-    else this.#stream.end();
+    this.#open -= 1;
+    const stream = this.#stream;
+    if (stream === undefined) sendRefusal(this.#response, refusal);
+    else void stream.send(toErrorReply(refusal));
+    if (this.#open === 0) stream?.end();
   }
 
   #sendJson(): void {

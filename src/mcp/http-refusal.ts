@@ -44,8 +44,12 @@ export class Refusal extends Error {
 /** Answers with a refusal, unless an answer has begun. */
 export function sendRefusal(response: ServerResponse, refusal: Refusal): void {
   if (response.headersSent || response.destroyed) return;
-  const { headers = {}, id = null, data } = refusal.options;
-  const error = { code: refusal.code, message: refusal.message, ...(data === undefined ? {} : { data }) };
-  response.writeHead(refusal.status, { 'content-type': 'application/json', ...headers });
-  response.end(JSON.stringify({ jsonrpc: '2.0', id, error }));
+  response.writeHead(refusal.status, { 'content-type': 'application/json', ...refusal.options.headers });
+  response.end(JSON.stringify(toErrorReply(refusal)));
+}
+
+/** A refusal as the JSON-RPC reply that it is; its id is null where that of the request is not known. */
+export function toErrorReply({ code, message, options }: Refusal): object {
+  const { id, data } = options;
+  return { jsonrpc: '2.0', id: id ?? null, error: { code, message, ...(data === undefined ? {} : { data }) } };
 }

@@ -41,6 +41,8 @@ export class HttpTransport implements Transport {
   sessionId?: string;
 
   readonly #pending = new Map<RequestId, Pending>();
+  /** Private ids by the client's. A batch may hold thousands: looking through `#pending` for each would take minutes. */
+  readonly #privateIds = new Map<RequestId, RequestId>();
   readonly #onReply = new Map<RequestId, (reply: JSONRPCMessage) => void>();
   readonly #now: () => number;
   #lastActiveAt: number;
@@ -67,7 +69,7 @@ export class HttpTransport implements Transport {
   }
 
   hasPending(clientId: RequestId): boolean {
-    return [...this.#pending.values()].some((pending) => pending.clientId === clientId);
+    return this.#privateIds.has(clientId);
   }
 
   /** Takes the messages of one POST and answers on `response`: at once with 202 where none is a request. */
@@ -82,6 +84,7 @@ export class HttpTransport implements Transport {
       const id = this.#nextId++;
       privateIds.push(id);
       this.#pending.set(id, { clientId: message.id, exchange });
+      this.#privateIds.set(message.id, id);
       if (options.onReply !== undefined) this.#onReply.set(id, options.onReply);
       return { ...message, id };
     });
@@ -121,6 +124,7 @@ export class HttpTransport implements Transport {
       exchange.abandon(new Refusal(404, RPC_CODE.sessionNotFound, 'The session has ended', { id: clientId }));
     }
     this.#pending.clear();
+    this.#privateIds.clear();
     this.onclose?.();
   }
 
@@ -146,11 +150,11 @@ export class HttpTransport implements Transport {
   /** A client cancels by its own id: the SDK knows another. Undefined where there is nothing to cancel. */
   #withPrivateTarget(message: JSONRPCMessage): JSONRPCMessage | undefined {
     if (!isJSONRPCNotification(message) || message.method !== 'notifications/cancelled') return message;
-    const found = [...this.#pending].find(([, { clientId }]) => clientId === message.params?.requestId);
-    if (found === undefined) return undefined;
-    const [requestId, { exchange }] = found;
+    const requestId = this.#privateIds.get(message.params?.requestId as RequestId);
+    const pending = requestId === undefined ? undefined : this.#pending.get(requestId);
+    if (requestId === undefined || pending === undefined) return undefined;
     this.#forget(requestId);
-    exchange.skip();
+    pending.exchange.skip();
     return { ...message, params: { ...message.params, requestId } };
   }
 
@@ -160,6 +164,9 @@ export class HttpTransport implements Transport {
 
   #forget(id: RequestId): void {
     this.#touch();
+    const clientId = this.#pending.get(id)?.clientId;
+    // On 2026-07-28 callers share a session, and may use one id at the same time: the newer one keeps its place.
+    if (clientId !== undefined && this.#privateIds.get(clientId) === id) this.#privateIds.delete(clientId);
     this.#pending.delete(id);
     this.#onReply.delete(id);
   }

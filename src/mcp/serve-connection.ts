@@ -1,6 +1,7 @@
 import type { Transport } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { EnvironmentHost } from './environment-host.ts';
+import { describeConnectionError } from './failures.ts';
 
 /**
  * Serves one connection that carries one session: its first message decides the era. A probe by `server/discover` that
@@ -9,6 +10,6 @@ import type { EnvironmentHost } from './environment-host.ts';
 export function serveConnection(host: EnvironmentHost, transport: Transport): { close(): Promise<void> } {
   return serveStdio(({ era }) => host.openSession(era).server, {
     transport,
-    onerror: (error) => host.report(`The connection: ${error.message.slice(0, 500)}`),
+    onerror: (error) => host.report(describeConnectionError(error)),
   });
 }

@@ -10,7 +10,8 @@ import {
   serializeMessage,
   type Transport,
 } from '@modelcontextprotocol/server';
-import { isTooDeep, MAX_JSON_DEPTH } from './json-depth.ts';
+import { isJsonObject } from '../contract/json.ts';
+import { isTooDeep, MAX_JSON_DEPTH } from '../contract/json-depth.ts';
 
 /** Characters of one message. */
 const MAX_MESSAGE_LENGTH = 64 * 1024 * 1024;
@@ -31,7 +32,9 @@ export class StdioTransport implements Transport {
   readonly #input: Readable;
   readonly #output: Writable;
   readonly #unanswered = new Set<RequestId>();
-  #rest = '';
+  /** The line that has begun. In pieces: joining them at each chunk would take minutes for a message of megabytes. */
+  #pieces: string[] = [];
+  #length = 0;
   #isClosed = false;
   #draining: NodeJS.Timeout | undefined;
 
@@ -73,18 +76,24 @@ export class StdioTransport implements Transport {
   }
 
   readonly #read = (chunk: string): void => {
-    const lines = (this.#rest + chunk).split('\n');
-    this.#rest = lines.pop() ?? '';
-    for (const line of lines) if (line.trim() !== '') this.#receive(line);
-    if (this.#rest.length > MAX_MESSAGE_LENGTH) this.#fail(new Error('A message of more than 64 MiB'));
+    const [end = '', ...lines] = chunk.split('\n');
+    this.#pieces.push(end);
+    this.#length += end.length;
+    for (const begun of lines) {
+      const line = this.#pieces.join('');
+      this.#pieces = [begun];
+      this.#length = begun.length;
+      if (line.trim() !== '') this.#receive(line);
+    }
+    if (this.#length > MAX_MESSAGE_LENGTH) this.#fail(new Error('A message of more than 64 MiB'));
   };
 
   #receive(line: string): void {
     const message = parse(line);
-    if (typeof message === 'string') {
-      const code = message === 'Parse error' ? ProtocolErrorCode.ParseError : ProtocolErrorCode.InvalidRequest;
-      // The id is unknown: the specification of JSON-RPC has null for it, which the SDK's types leave out.
-      const refusal = { jsonrpc: '2.0', id: null, error: { code, message } } as unknown as JSONRPCMessage;
+    if (message instanceof Refused) {
+      const { id, code, reason } = message;
+      // Where the id is unknown the specification of JSON-RPC has null for it, which the SDK's types leave out.
+      const refusal = { jsonrpc: '2.0', id, error: { code, message: reason } } as unknown as JSONRPCMessage;
       this.send(refusal).catch(() => {});
       return;
     }
@@ -113,18 +122,32 @@ export class StdioTransport implements Transport {
   };
 }
 
-/** The message of a line, or what is wrong with it. */
-function parse(line: string): JSONRPCMessage | string {
+/** What is wrong with a line, and the request that waits for an answer to it. */
+class Refused {
+  constructor(
+    readonly id: RequestId | null,
+    readonly code: ProtocolErrorCode,
+    readonly reason: string,
+  ) {}
+}
+
+function parse(line: string): JSONRPCMessage | Refused {
   let value: unknown;
   try {
     value = JSON.parse(line);
   } catch {
-    return 'Parse error';
+    return new Refused(null, ProtocolErrorCode.ParseError, 'Parse error');
   }
-  if (isTooDeep(value)) return `Invalid request: nested more than ${MAX_JSON_DEPTH} deep`;
+  if (isTooDeep(value)) return refuse(value, `nested more than ${MAX_JSON_DEPTH} deep`);
   try {
     return parseJSONRPCMessage(value);
   } catch {
-    return 'Invalid request: not a JSON-RPC message';
+    return refuse(value, 'not a JSON-RPC message');
   }
+}
+
+function refuse(value: unknown, problem: string): Refused {
+  const id = isJsonObject(value) && 'method' in value ? value.id : null;
+  const isId = typeof id === 'string' || typeof id === 'number';
+  return new Refused(isId ? id : null, ProtocolErrorCode.InvalidRequest, `Invalid request: ${problem}`);
 }

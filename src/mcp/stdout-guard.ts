@@ -38,14 +38,24 @@ let writeForReal = process.stdout.write;
 
 function redirect(): () => void {
   const { stdout } = process;
-  const originalWrite = stdout.write;
+  const { write: originalWrite, end: originalEnd } = stdout;
   writeForReal = originalWrite.bind(stdout) as typeof originalWrite;
   stdout.write = process.stderr.write.bind(process.stderr) as typeof originalWrite;
+  stdout.end = withoutEnd as typeof originalEnd;
   const restoreChildren = redirectChildren();
   return () => {
-    stdout.write = originalWrite;
+    Object.assign(stdout, { write: originalWrite, end: originalEnd });
     restoreChildren();
   };
+}
+
+/** `end` writes past `write`, and what it closes is the protocol's. */
+function withoutEnd(this: typeof process.stdout, ...args: unknown[]): typeof process.stdout {
+  const callback = args.find((arg): arg is () => void => typeof arg === 'function');
+  const [chunk] = args;
+  if (typeof chunk === 'string' || chunk instanceof Uint8Array) this.write(chunk);
+  if (callback !== undefined) process.nextTick(callback);
+  return this;
 }
 
 function realStdout(): Writable {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ToolCall } from '../contract/chat.ts';
 import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
+import { isTooDeep, MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
 
 /** The calls of one response, put together from the pieces in which gateways send them. */
 export class ToolCallAssembly {
@@ -74,12 +75,15 @@ interface PartialCall {
 
 const OWN_FIELDS: ReadonlySet<string> = new Set(['index', 'id', 'type', 'function']);
 
-/** No arguments are `{}`; what is not a JSON object is kept as the text that came, so that the model can be told. */
+/**
+ * No arguments are `{}`; what is not a JSON object, or one that nobody could read, is kept as the text that came, so that
+ * the model can be told.
+ */
 function parseArguments(text: string): Pick<ToolCall, 'arguments' | 'raw_arguments'> {
   if (text.trim() === '') return { arguments: {}, raw_arguments: null };
   try {
     const value: Json = JSON.parse(text);
-    if (isJsonObject(value)) return { arguments: value, raw_arguments: null };
+    if (isJsonObject(value) && !isTooDeep(value, MAX_INPUT_DEPTH)) return { arguments: value, raw_arguments: null };
   } catch {
     // Not JSON: kept as it came, below.
   }

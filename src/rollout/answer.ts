@@ -1,4 +1,5 @@
 import type { Json, JsonSchema } from '../contract/json.ts';
+import { isTooDeep, MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
 import { validateJsonSchema } from '../contract/json-schema.ts';
 
 export type FittedAnswer =
@@ -47,7 +48,9 @@ type Parsed = { readonly ok: true; readonly value: Json } | { readonly ok: false
 function parseJson(text: string): Parsed {
   if (text.trim() === '') return { ok: false, problem: 'it is empty' };
   try {
-    return { ok: true, value: JSON.parse(text) };
+    const value: Json = JSON.parse(text);
+    if (isTooDeep(value, MAX_INPUT_DEPTH)) return { ok: false, problem: `nested more than ${MAX_INPUT_DEPTH} deep` };
+    return { ok: true, value };
   } catch (error) {
     return { ok: false, problem: error instanceof Error ? error.message : String(error) };
   }

@@ -3,6 +3,7 @@ import { type Boundary, BoundaryError, messageOf } from '../contract/errors.ts';
 import type { StopReason } from '../contract/trace.ts';
 import type { ChatModel } from '../model/chat-model.ts';
 import { GuardedRecorder } from './guarded-recorder.ts';
+import { limitLog } from './limit-log.ts';
 import {
   type Deadline,
   ROLLOUT_LIMITS,
@@ -100,8 +101,9 @@ function createModel(run: Run): ChatModel {
 async function connect(run: Run): Promise<EnvironmentClient> {
   const { options, recorder } = run;
   const startedAt = performance.now();
+  const onLog = limitLog((log) => recorder.record({ type: 'log', ...log }));
   const client = await withLimit({ signal: run.stopOrTimeout }, async (signal) => {
-    const connected = await options.connect({ signal, onLog: (log) => recorder.record({ type: 'log', ...log }) });
+    const connected = await options.connect({ signal, onLog });
     // Nobody waits for it any more, so nobody else would close it.
     if (signal.aborted) await connected.close();
     return connected;

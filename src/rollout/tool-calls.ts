@@ -1,7 +1,8 @@
 import type { EnvironmentClient, ToolResult } from '../client/environment-client.ts';
 import type { FinishReason, ToolCall } from '../contract/chat.ts';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
-import type { Json } from '../contract/json.ts';
+import { isJsonObject, type Json } from '../contract/json.ts';
+import { MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
 import type { EventRecorder } from '../trace/recorder.ts';
 import { withLimit } from './limits.ts';
 import { textBlock } from './transcript.ts';
@@ -116,6 +117,7 @@ function malformedText(call: ToolCall, raw: string, finishReason: FinishReason):
 function problemOf(raw: string): string {
   try {
     const value: unknown = JSON.parse(raw);
+    if (isJsonObject(value)) return `are nested more than ${MAX_INPUT_DEPTH} deep`;
     const kind = value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`;
     return `have to be a JSON object, not ${kind}`;
   } catch (error) {

@@ -26,8 +26,8 @@ export function createCatalogueRoutes(catalogue: Catalogue, models: Models): rea
         return { body: { scenarios: await catalogue.scenarios(params.name ?? '') } };
       } catch (error) {
         // Here the name is a part of the path, not a field.
-        if (error instanceof ApiError) throw new ApiError(error.code, error.message, { cause: error });
-        throw error;
+        if (!(error instanceof ApiError)) throw error;
+        throw new ApiError(error.code, error.message, { headers: error.headers, cause: error });
       }
     },
   });

@@ -6,7 +6,7 @@ import { MAX_WAIT_SECONDS } from './wait-for-end.ts';
  */
 export function parsePreferredWait(header: string | readonly string[] | undefined): number | undefined {
   for (const preference of String(header ?? '').split(',')) {
-    const seconds = /^\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:;.*)?$/i.exec(preference)?.[1];
+    const seconds = /^\s*wait\s*=\s*"?(\d+)"?\s*(?:;.*)?$/i.exec(preference)?.[1];
     if (seconds !== undefined) return Math.min(Number(seconds), MAX_WAIT_SECONDS);
   }
   return undefined;

@@ -32,9 +32,9 @@ export function createRunRoute(options: RunRouteOptions): Route {
     request: runRequestSchema,
     response: runAcceptedSchema,
     async handle({ body, caller, headers, signal }) {
-      models.check(body.model);
       const scenario = await catalogue.find(body.env_name, body.scenario_name);
       checkScenarioArgs(scenario, body.scenario_args);
+      models.check(body.model);
 
       const traceId = randomBytes(16).toString('hex');
       const queued = toQueued(body, scenario.short_name);

@@ -83,7 +83,8 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
 
   let closed: Promise<void> | undefined;
   const close = async () => {
-    const endsAt = performance.now() + (options.shutdownGraceMs ?? SHUTDOWN_GRACE_MS.service);
+    const graceMs = options.shutdownGraceMs ?? SHUTDOWN_GRACE_MS.service;
+    const endsAt = performance.now() + graceMs * CLOSING_SHARE;
     const remainingMs = () => Math.max(0, endsAt - performance.now());
     closing.abort(new Error('The service is shutting down'));
     await parts.worker?.stop(remainingMs());
@@ -98,6 +99,9 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     },
   };
 }
+
+/** Of the budget; the rest is for the database and for the end of the process. */
+const CLOSING_SHARE = 0.95;
 
 interface Parts {
   readonly catalogue: Catalogue;

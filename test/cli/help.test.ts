@@ -27,7 +27,7 @@ describe('proctor --help', PATIENCE, () => {
     expect([none.code, none.stdout, none.stderr]).toEqual([2, '', expect.stringContaining('Usage: proctor')]);
     expect([unknown.code, unknown.stderr]).toEqual([
       2,
-      expect.stringMatching(/unknown command 'rnu'[^]*run[^]*--help/),
+      expect.stringMatching(/unknown command 'rnu'[\s\S]*run[\s\S]*--help/),
     ]);
     expect([version.code, version.stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);
   });

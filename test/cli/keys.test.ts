@@ -47,7 +47,6 @@ describe('proctor keys', PATIENCE, () => {
   });
 
   it.each([
-    [['create'], /--name/],
     [['create', '--name', 'two words'], /"two words"/],
     [['create', '--name', 'a', '--concurrent-runs', '0'], /'0'.*whole number/],
     [['destroy'], /unknown command 'destroy'/],

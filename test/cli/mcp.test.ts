@@ -122,7 +122,6 @@ describe('a wrong proctor mcp', PATIENCE, () => {
     [['nope'], 2, /no environment "nope"/],
     [['counter', '--transport', 'carrier-pigeon'], 2, /Allowed choices are stdio, http/],
     [['https://desk.example/mcp'], 2, /not a module/],
-    [['./package.json'], 2, /no environment/],
   ])('%j ends with %i and says what is wrong', async (args, exitCode, message) => {
     const { code, stdout, stderr } = await proctor(['mcp', ...args], { cwd: createProject('counter') });
     expect([code, stdout]).toEqual([exitCode, '']);

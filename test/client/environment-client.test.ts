@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
+import type { Json } from '../../src/contract/json.ts';
 import { type ServerHandle, serve } from '../../src/mcp/serve.ts';
 import lively from './fixtures/lively/environment.ts';
 import SlowStart from './fixtures/slow-start/environment.ts';
@@ -121,6 +122,20 @@ describe.each(targets)('an environment %s', (_kind, target) => {
       content: [{ type: 'text', text: 'Only one at a time' }],
     });
     expect(await client.call('add', { by: 'two' })).toMatchObject({ is_error: true });
+    expect(await client.call('add', {})).toMatchObject({ is_error: false });
+  });
+
+  it('is not sent what is nested without measure: an agent is told, and a harness that asks fails', async () => {
+    const client = await connect(target());
+    let deep: Json = [];
+    for (let depth = 0; depth < 500; depth += 1) deep = [deep];
+    expect(await client.call('add', { by: deep })).toEqual({
+      content: [{ type: 'text', text: 'The arguments of add are nested more than 200 deep' }],
+      structured_content: null,
+      is_error: true,
+    });
+    const refused = await failureOf(client.setup('count_to', { target: deep }));
+    expect(refused).toMatchObject({ boundary: 'setup', code: 'environment_failed' });
     expect(await client.call('add', {})).toMatchObject({ is_error: false });
   });
 

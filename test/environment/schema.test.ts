@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { z as z3 } from 'zod/v3';
@@ -107,14 +108,34 @@ describe('a zod object', () => {
     );
   });
 
-  it('keeps alternatives, records and intersections as open as they are', async () => {
+  it('takes alternatives, records and intersections for what they allow', async () => {
     const x = z.object({ x: z.number() });
     const schema = z.object({
       either: z.union([x, z.object({ y: z.number() })]),
       by_name: z.record(z.string(), z.number()),
       both: z.intersection(x, z.object({ y: z.number() })),
+      any: z.union([x, z.unknown()]),
     });
-    expect(await issuesOf(schema, { either: { y: 1 }, by_name: { any: 1 }, both: { x: 1, y: 2 } })).toBe('ok');
+    const args = { either: { y: 1 }, by_name: { any: 1 }, both: { x: 1, y: 2 }, any: { z: 1 } };
+    expect(await issuesOf(schema, args)).toBe('ok');
+  });
+
+  it('refuses extra names in alternatives and records of objects, which zod would drop', async () => {
+    const x = z.object({ x: z.number() });
+    const kinds = [z.object({ kind: z.literal('a'), x: z.number() }), z.object({ kind: z.literal('b') })] as const;
+    const schema = z.object({
+      maybe: x.nullable(),
+      mixed: z.union([z.string(), z.array(x)]),
+      one: z.discriminatedUnion('kind', kinds),
+      by_name: z.record(z.string(), x),
+    });
+    const x2 = { x: 1, z: 2 };
+    expect(await issuesOf(schema, { maybe: x2, mixed: [x2], one: { kind: 'a', ...x2 }, by_name: { any: x2 } })).toBe(
+      ['maybe.z', 'mixed.0.z', 'one.z', 'by_name.any.z']
+        .map((path) => `${path}: is not an argument that exists`)
+        .join('; '),
+    );
+    expect(await issuesOf(schema, { maybe: null, mixed: 'z', one: { kind: 'b' }, by_name: {} })).toBe('ok');
   });
 
   it('takes names that objects inherit for unknown ones', async () => {
@@ -138,6 +159,13 @@ describe('a zod object', () => {
     expect(await issuesOf(schema, { n: 1, list: '', even: 3 })).toBe('even: has to be even, got 3');
   });
 
+  it('is advertised as it is checked: closed, in alternatives too', () => {
+    const schema = z.object({ maybe: z.object({ x: z.number() }).nullable() });
+    expect(compileSchema(schema, 'args').jsonSchema.properties).toMatchObject({
+      maybe: { anyOf: [{ additionalProperties: false }, { type: 'null' }] },
+    });
+  });
+
   it('is advertised by its input, and `returns` by its output', () => {
     const schema = z.object({ by: z.number().default(1) });
     expect(compileSchema(schema, 'args').jsonSchema.required).toBeUndefined();
@@ -146,6 +174,18 @@ describe('a zod object', () => {
 
   it('names no dialect, which clients of older revisions would not know', () => {
     expect(compileSchema(z.object({}), 'args').jsonSchema).not.toHaveProperty('$schema');
+  });
+});
+
+describe('a Standard Schema', () => {
+  it('may answer with a promise of its own kind', async () => {
+    const schema = otherLibrary(() => byNumber);
+    const { validate } = schema['~standard'];
+    const OtherPromise: PromiseConstructor = runInNewContext('Promise');
+    const later = (value: unknown) => new OtherPromise((resolve) => resolve(validate(value)));
+    const lazy = { '~standard': { ...schema['~standard'], validate: later } } as unknown as typeof schema;
+    expect(await compileSchema(lazy, 'args').parse({ by: 1 })).toEqual({ ok: true, value: { by: 1 } });
+    expect(await issuesOf(lazy, { by: 'one' })).toContain('by: not a number');
   });
 });
 

@@ -51,6 +51,7 @@ describe('what a handler returns', () => {
   it.each([
     [new Map([['a', 1]]), 'cannot return a Map'],
     [new Set([1]), 'cannot return a Set'],
+    [new TypeError('not thrown'), 'cannot return a TypeError'],
     [() => 1, 'cannot return a function'],
     [1n, 'cannot return a bigint'],
     [{ n: 1n }, 'a value that JSON cannot hold'],

@@ -117,7 +117,7 @@ test('JSON nested 10,000 deep is refused and the server goes on', async () => {
   const { url } = await serve();
   const body = `{"label":"x","tags":${'['.repeat(10_000)}${']'.repeat(10_000)}}`;
   expectError(await send(url, '/v1/echo/a', { method: 'POST', headers: JSON_KEY, body }), 400, {
-    message: 'The body is nested deeper than 256 levels; send flatter JSON.',
+    message: 'The body is nested deeper than 128 levels; send flatter JSON.',
     type: 'invalid_request_error',
     param: null,
     code: 'invalid_parameter',

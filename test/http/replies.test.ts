@@ -58,7 +58,7 @@ test('a conflict says that trying again is of no use', async () => {
 });
 
 test('a server that shuts down refuses new work with retry-after and goes on answering reads', async () => {
-  const { url } = await serveRoutes(ROUTES, { isShuttingDown: () => true });
+  const { url, log } = await serveRoutes(ROUTES, { isShuttingDown: () => true });
   const reply = await send(url, '/v1/echo/a', { method: 'POST', headers: JSON_KEY, body: '{"label":"x"}' });
   expectError(reply, 503, {
     message: 'The server is shutting down and takes no new work; try again in a moment.',
@@ -68,6 +68,8 @@ test('a server that shuts down refuses new work with retry-after and goes on ans
   });
   expect(reply.headers['retry-after']).toBe('5');
   expect((await send(url, '/v1/items')).status).toBe(200);
+  // Not a fault of ours, so that nothing but the line of the request is logged.
+  await expect.poll(() => log().map((line) => line.msg)).toEqual(['request', 'request']);
 });
 
 test('the handler hears when the client goes away', async () => {
@@ -153,12 +155,26 @@ test('a server without keys asks nobody for one', async () => {
   expect((await send(url, '/v1/items')).json).toMatchObject({ account: 'local' });
 });
 
-test('what is not HTTP gets the JSON error too', async () => {
-  const { url } = await serve();
+/** What the server says to bytes that no client would send. */
+async function replyTo(url: string, bytes: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
-  socket.end('nonsense\r\n\r\n');
+  socket.end(bytes);
   let text = '';
   for await (const chunk of socket) text += String(chunk);
+  return text;
+}
+
+test('a request without Host, or with an Expect that nobody knows, gets an answer of ours', async () => {
+  const { url } = await serve();
+  const hostless = await replyTo(url, 'GET /v1/items HTTP/1.1\r\nConnection: close\r\n\r\n');
+  expect(hostless).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*x-request-id: req_[\s\S]*"code":"forbidden_origin"/);
+  const expecting = 'GET /v1/items HTTP/1.1\r\nHost: localhost\r\nExpect: wonders\r\nConnection: close\r\n\r\n';
+  expect(await replyTo(url, expecting)).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n[\s\S]*"code":"invalid_api_key"/);
+});
+
+test('what is not HTTP gets the JSON error too', async () => {
+  const { url } = await serve();
+  const text = await replyTo(url, 'nonsense\r\n\r\n');
   expect(text).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
   expect(text).toMatch(/x-request-id: req_/);
   expect(text).toContain('"code":"invalid_parameter"');

@@ -1,5 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { AS_AGENT, connect, connectInMemory, errorOf, HARNESS, httpTransport, serveHttp, textOf } from './clients.ts';
+import {
+  AS_AGENT,
+  connect,
+  connectInMemory,
+  errorOf,
+  HARNESS,
+  httpTransport,
+  openMemory,
+  serveHttp,
+  textOf,
+  until,
+} from './clients.ts';
 import { createExam } from './exam.ts';
 
 const KEY = 'k'.repeat(32);
@@ -94,6 +105,18 @@ describe.each(['legacy', 'modern'] as const)('audience on the %s era', (mode) =>
     expect(JSON.stringify(call)).not.toContain(KEY);
     expect(call.structuredContent).toMatchObject({ meta: { other: 1 } });
     expect(events.filter((event) => event.startsWith('leaked'))).toEqual([]);
+  });
+
+  it('shows the key to no log, which quotes messages that nobody waits for', async () => {
+    const reports: string[] = [];
+    const transport = openMemory(createExam(), { report: (text) => reports.push(text), harnessKey: KEY });
+    const client = await connect(transport, { mode, meta: { ...HARNESS, 'svc/harness_key': KEY } });
+    await client.listTools();
+    const _meta = { 'svc/harness_key': KEY };
+    await transport.send({ jsonrpc: '2.0', id: 'nobody', result: { _meta } });
+    await until(() => reports.length > 0);
+    expect(reports.join()).toContain('nobody');
+    expect(reports.join()).not.toContain(KEY);
   });
 
   it('makes nobody a harness over HTTP without a key', async () => {

@@ -12,10 +12,11 @@ function openFile(text: string): number {
 }
 
 describe('the harness key', () => {
-  it('is the option’s, then the descriptor’s, then the variable’s', () => {
+  it('is the descriptor’s, then the option’s, then the variable’s', () => {
     const variables = (fd: number) => ({ PROCTOR_HARNESS_KEY_FD: String(fd), PROCTOR_HARNESS_KEY: ' variable ' });
-    expect(takeHarnessKey('option', variables(openFile('descriptor')))).toBe('option');
+    expect(takeHarnessKey('option', variables(openFile('descriptor')))).toBe('descriptor');
     expect(takeHarnessKey(undefined, variables(openFile(' descriptor\n')))).toBe('descriptor');
+    expect(takeHarnessKey('option', { PROCTOR_HARNESS_KEY: 'variable' })).toBe('option');
     expect(takeHarnessKey(undefined, { PROCTOR_HARNESS_KEY: ' variable ' })).toBe('variable');
     expect(takeHarnessKey(undefined, {})).toBeUndefined();
   });

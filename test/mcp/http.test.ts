@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import { EnvironmentServer } from 'proctor';
 import { describe, expect, it } from 'vitest';
 import { serve } from '../../src/mcp/serve.ts';
 import { connect, connectV1, HARNESS, httpTransport, serveHttp, textOf, until } from './clients.ts';
@@ -282,6 +283,34 @@ describe('sessions over HTTP', () => {
     await send(url, { method: 'DELETE', headers });
     expect(events).toContain('aborted');
     expect(JSON.parse((await waiting).text)).toMatchObject({ id: 9, error: { message: 'The session has ended' } });
+  });
+
+  it('have an id that is told to their client alone, not to author code', async () => {
+    const url = await serveHttp(createExam());
+    const headers = { 'mcp-session-id': await openSession(url) };
+    const { text } = await send(url, { headers, body: rpc('tools/call', { name: 'meta' }) });
+    expect(JSON.parse(text).result.structuredContent.session.id).toMatch(/^[0-9a-f-]{36}$/);
+    expect(text).not.toContain(headers['mcp-session-id']);
+  });
+
+  it('are answered with an error where a stream has begun, too', async () => {
+    const events: string[] = [];
+    const environment = new EnvironmentServer({ name: 'worker' }).tool('work', {}, async (_args, ctx) => {
+      ctx.progress(1);
+      events.push('working');
+      await new Promise<void>((resolve) => ctx.signal.addEventListener('abort', () => resolve(), { once: true }));
+    });
+    const url = await serveHttp(environment);
+    const headers = { 'mcp-session-id': await openSession(url) };
+    const call = { name: 'work', _meta: { progressToken: 'p' } };
+    const working = send(url, { headers, body: rpc('tools/call', call, 9) });
+    await until(() => events.includes('working'));
+    await send(url, { method: 'DELETE', headers });
+    const messages = (await working).text.split('\n').filter((line) => line.startsWith('data: '));
+    expect(messages.map((line) => JSON.parse(line.slice(6)))).toMatchObject([
+      { method: 'notifications/progress' },
+      { id: 9, error: { message: 'The session has ended' } },
+    ]);
   });
 
   it('have a cap: idle ones make room, the least recently used first, then it is a 503', async () => {

@@ -5,7 +5,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { StdioClientTransport as StdioClientTransportV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Child, type ChildOptions, ENVIRONMENT_MAIN, fixture } from './child.ts';
-import { connect, connectV1, errorOf, HARNESS, textOf } from './clients.ts';
+import { connect, connectV1, errorOf, HARNESS, textOf, until } from './clients.ts';
 import { openSession, rpc, send } from './raw-http.ts';
 
 const asProgram = (name: string, options?: ChildOptions) => new Child(['--import', 'tsx', fixture(name)], options);
@@ -52,22 +52,36 @@ describe('stdio', () => {
     expect(child.stderr).toBe('initialize\nclose\n');
   });
 
-  it('answers a line that is no message with an error, and goes on', async () => {
+  it('answers a line that is no message with an error, under its id where it has one, and goes on', async () => {
     const child = asProgram('lifecycle.ts');
     const client = await connect(child);
     const replies: unknown[] = [];
     const receive = child.onmessage;
     child.onmessage = (message) =>
-      'id' in message && message.id === null ? replies.push(message) : receive?.(message);
+      'id' in message && (message.id === null || message.id === 'deep') ? replies.push(message) : receive?.(message);
     child.process.stdin?.write(
-      `nonsense\n{"a":1}\n{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":${'['.repeat(9_000)}${']'.repeat(9_000)}}}\n\n`,
+      `nonsense\n{"a":1}\n{"jsonrpc":"2.0","id":"deep","method":"x","params":{"a":${'['.repeat(9_000)}${']'.repeat(9_000)}}}\n\n`,
     );
     expect(textOf(await client.callTool({ name: 'nap' }))).toBe('awake');
     expect(replies).toMatchObject([
-      { error: { code: -32700 } },
-      { error: { code: -32600 } },
-      { error: { code: -32600 } },
+      { id: null, error: { code: -32700 } },
+      { id: null, error: { code: -32600 } },
+      { id: 'deep', error: { code: -32600 } },
     ]);
+  });
+
+  it('takes messages in whatever pieces they come', async () => {
+    const child = asProgram('lifecycle.ts');
+    const ids: unknown[] = [];
+    const client = await connect(child);
+    child.onmessage = (message) => void ('id' in message && ids.push(message.id));
+    const ping = (id: number, text: string) => JSON.stringify({ jsonrpc: '2.0', id, method: 'ping', params: { text } });
+    child.process.stdin?.write(`${ping(1, 'x'.repeat(1_000_000))}\r\n\n${ping(2, 'é')}\n${ping(3, '').slice(0, 20)}`);
+    await until(() => ids.length === 2);
+    child.process.stdin?.write(`${ping(3, '').slice(20)}\n`);
+    await until(() => ids.length === 3);
+    expect(ids).toEqual([1, 2, 3]);
+    await client.close();
   });
 
   it('refuses requests before initialize, and a second initialize', async () => {
@@ -132,6 +146,20 @@ describe('SIGTERM', () => {
     expect(quiet.stderr.match(/shutdown 1/g)).toHaveLength(1);
   });
 
+  it('leaves shutdown hooks their half of the budget, also where a session that ended before hangs', async () => {
+    const env = { PROCTOR_TRANSPORT: 'http', PROCTOR_PORT: '0', HANG_CLOSE: '1' };
+    const child = asProgram('lifecycle.ts', { env });
+    await child.says('/mcp\n');
+    const url = String(/http:\S+/.exec(child.stderr)?.[0]);
+    const headers = { 'mcp-session-id': await openSession(url) };
+    const ending = send(url, { method: 'DELETE', headers }).catch(() => {});
+    await child.says('hanging');
+    child.process.kill('SIGTERM');
+    expect(await child.exited).toBe(0);
+    expect(child.stderr).toContain('shutdown took its time');
+    await ending;
+  });
+
   it('is not SIGINT: that ends the process without any hook', async () => {
     const child = asProgram('lifecycle.ts');
     await connect(child);
@@ -148,7 +176,7 @@ describe('standard output', () => {
     expect(textOf(await client.callTool({ name: 'print' }))).toBe('quiet');
     expect(textOf(await client.callTool({ name: 'children' }))).toBe('printed by a child');
     await client.close();
-    for (const source of ['the hook', 'console', 'info', 'write'])
+    for (const source of ['the hook', 'console', 'info', 'write', 'end'])
       expect(child.stderr).toContain(`printed by ${source}\n`);
     expect(child.stderr.match(/printed by a child/g)).toHaveLength(7);
     // What a module prints before it serves itself comes before the guard.

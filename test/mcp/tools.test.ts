@@ -1,4 +1,4 @@
-import { EnvironmentServer } from 'proctor';
+import { EnvironmentServer, image } from 'proctor';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import {
@@ -41,6 +41,28 @@ describe.each(['legacy', 'modern'] as const)('a tool on the %s era', (mode) => {
     const crashed = await client.callTool({ name: 'crash' });
     expect(crashed).toMatchObject({ isError: true, content: [{ type: 'text', text: 'The tool crash failed' }] });
     expect(reports.join()).toContain('secret cause');
+  });
+
+  it.each([
+    [
+      'an image that is not base64',
+      () => image('%%%', 'image/png'),
+      'a content block that MCP refuses: {"type":"image"',
+    ],
+    ['a block with a broken field', () => [{ type: 'text', text: 'a', annotations: 5 }], 'a content block that MCP'],
+    [
+      'JSON of a thousand levels',
+      () => JSON.parse(`${'{"a":'.repeat(1_000)}1${'}'.repeat(1_000)}`),
+      'more than 200 deep',
+    ],
+    ['an error that it did not throw', () => new Error('lost'), 'cannot return a Error'],
+  ])('that returns %s has failed, and the log says why', async (_what, returned, cause) => {
+    const reports: string[] = [];
+    const environment = new EnvironmentServer({ name: 'odd' }).tool('make', {}, returned);
+    const client = await connectInMemory(environment, { mode, report: (text) => reports.push(text) });
+    const result = await client.callTool({ name: 'make' });
+    expect(result).toMatchObject({ isError: true, content: [{ type: 'text', text: 'The tool make failed' }] });
+    expect(reports.join()).toContain(cause);
   });
 
   it('reports progress in integers that increase, and never after the reply', async () => {

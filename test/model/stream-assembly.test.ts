@@ -6,6 +6,8 @@ const responseOf = (...chunks: readonly unknown[]) => chunkModel(...chunks).mode
 const callsOf = async (...pieces: readonly object[]) =>
   (await responseOf(...pieces.map((piece) => delta({ tool_calls: [piece] })), DONE)).message.tool_calls;
 
+const nested = (depth: number) => `{"x":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+
 describe('tool calls', () => {
   it('get an id where the gateway gives none, each its own', async () => {
     const calls = await callsOf(
@@ -53,6 +55,7 @@ describe('tool calls', () => {
     ['a text that holds JSON', '"{}"', {}, '"{}"'],
     ['half of it', '{"x": "a', {}, '{"x": "a'],
     ['one too many', '{}""', {}, '{}""'],
+    ['nested without measure', nested(10_000), {}, nested(10_000)],
   ])('whose arguments are %s', async (_, sent, args, raw) => {
     const [call] = await callsOf({ index: 0, id: 'a', function: { name: 'f', arguments: sent } });
     expect(call).toEqual({ id: 'a', name: 'f', arguments: args, raw_arguments: raw });

@@ -45,6 +45,7 @@ describe('the answer that a text stands for', () => {
     ['{"count": "two"}', '`count` must be integer'],
     ['{}', '`count` is required'],
     ['2', 'it must be object'],
+    ['['.repeat(10_000) + ']'.repeat(10_000), 'nested more than 128 deep'],
   ])('does not fit in %j, and the problem is named', (text, problem) => {
     expect(fitAnswer(text, schema)).toMatchObject({
       fits: false,

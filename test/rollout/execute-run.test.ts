@@ -105,6 +105,27 @@ describe('a run that goes well', () => {
     ]);
   });
 
+  it.each([
+    ['lines', 'a line', 10_000],
+    ['text', 'x'.repeat(1024 * 1024), 4],
+  ])('keeps of an environment that logs without end so many %s, and says so once', async (_what, message, kept) => {
+    const recorder = listRecorder();
+    const client = counterClient();
+    const connect = async ({ onLog }: ConnectOptions) => {
+      for (let line = 0; line < kept + 50; line += 1) onLog?.({ level: 'info', logger: 'environment', message });
+      return client;
+    };
+    await executeRun({ ...runOptions(client, scripted(says('Done.')), recorder), connect });
+    const logs = recorder.of('log');
+    expect(logs).toHaveLength(kept + 1);
+    expect(logs[kept - 1]).toMatchObject({ level: 'info', message });
+    expect(logs.at(-1)).toMatchObject({
+      level: 'warning',
+      logger: 'proctor',
+      message: expect.stringContaining('is not kept'),
+    });
+  });
+
   it('drops what the environment logs after the run has its final state', async () => {
     const recorder = listRecorder();
     let log: ConnectOptions['onLog'];

@@ -114,6 +114,14 @@ describe('the tool calls of one response', () => {
     expect(textOf(told[0])).toContain(`have to be a JSON object, not ${kind}`);
   });
 
+  it('that are nested without measure are not run, and the model is told so', async () => {
+    const raw = `{"by":${'['.repeat(10_000)}${']'.repeat(10_000)}}`;
+    const { told, client, outcome } = await answersTo(calls(malformedCall('increment', raw)));
+    expect(client.asked).not.toContain('increment');
+    expect(textOf(told[0])).toContain('its arguments are nested more than 128 deep');
+    expect(outcome).toMatchObject({ status: 'completed' });
+  });
+
   it('are told to be cut where the response ended by length, and the whole ones among them are run', async () => {
     const whole = call('increment');
     const cut = malformedCall('increment', '{"by');

@@ -1,7 +1,9 @@
 import { pino } from 'pino';
 import { expect, test, vi } from 'vitest';
+import { EnvironmentServer } from '../../src/environment/environment-server.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { startRunService } from '../../src/run-service/start.ts';
+import { deferred } from '../http/http-server.ts';
 import { APP_URL, BROKEN, COUNTER, openParts, startService, type TestService } from './service.ts';
 
 // Processes start slowly on a machine that is busy.
@@ -106,22 +108,57 @@ test('an unknown reference model is refused, and any name while no gateway is co
   });
 });
 
-test('the model is checked before the environment, and that before the arguments', async () => {
+test('the environment is checked first, then the scenario, its arguments and the model', async () => {
   const service = await startService();
   const codes = [];
   for (const body of [
-    { model: 'gpt-5', env_name: 'x', scenario_name: 'y', scenario_args: {} },
-    { env_name: 'x', scenario_name: 'y', scenario_args: {} },
-    { scenario_name: 'y', scenario_args: {} },
-    { scenario_args: {} },
+    { env_name: 'x', scenario_name: 'y', scenario_args: {}, model: 'gpt-5' },
+    { scenario_name: 'y', scenario_args: {}, model: 'gpt-5' },
+    { scenario_args: {}, model: 'gpt-5' },
+    { model: 'gpt-5' },
   ]) {
     codes.push((await service.run(body)).json);
   }
   expect(codes).toMatchObject(
-    ['model_not_found', 'env_not_found', 'scenario_not_found', 'invalid_scenario_args'].map((code) => ({
+    ['env_not_found', 'scenario_not_found', 'invalid_scenario_args', 'model_not_found'].map((code) => ({
       error: { code },
     })),
   );
+});
+
+test('an argument with the name of a prototype is refused by name like any other', async () => {
+  const service = await startService();
+  const body = `{"env_name":"counter","scenario_name":"count_to","scenario_args":{"target":3,"__proto__":{"target":4}},"model":"proctor/oracle"}`;
+  const headers = { 'content-type': 'application/json' };
+  const reply = await service.request('/v1/agent/run', { method: 'POST', headers, body });
+  expect(reply.json).toMatchObject({ error: { code: 'invalid_scenario_args', param: 'scenario_args.__proto__' } });
+  expect(await service.countRuns()).toBe(0);
+});
+
+test('who waits for an environment while the service shuts down is told that it does', async () => {
+  const slow = () => {
+    const starting = deferred<void>();
+    const environment = () =>
+      new EnvironmentServer({ name: 'slow' }).initialize(async () => {
+        starting.resolve();
+        await new Promise(() => {});
+      });
+    return { starting: starting.promise, target: { kind: 'memory', environment } as const };
+  };
+  const [listed, run] = [slow(), slow()];
+  const service = await startService({
+    environments: new Map([
+      ['listed', listed.target],
+      ['run', run.target],
+    ]),
+  });
+  const waiting = [service.request('/v1/environments/listed/scenarios'), service.run({ env_name: 'run' })];
+  await Promise.all([listed.starting, run.starting]);
+  await service.close();
+  for (const reply of await Promise.all(waiting)) {
+    expect(reply).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
+    expect(reply.json).toMatchObject({ error: { code: 'shutting_down', param: null } });
+  }
 });
 
 test('an environment that cannot be started is 502 environment_failed, and the others go on', async () => {

@@ -81,6 +81,7 @@ test.each([
   ['wait=0', 'wait=0'],
   ['WAIT = 1', 'wait=1'],
   ['wait=100000; strict', 'wait=240'],
+  ['wait=99999999999999999999', 'wait=240'],
 ])('Prefer: %s is taken as %s', async (prefer, applied) => {
   const service = await startService();
   expect((await service.run({}, { prefer })).headers['preference-applied']).toBe(applied);

@@ -1,0 +1,26 @@
+import type { ConnectOptions } from '../client/environment-client.ts';
+
+type OnLog = NonNullable<ConnectOptions['onLog']>;
+
+/** What one attempt keeps of its environment's log. Our choice: what prints without end must not fill the store. */
+const LOG_LIMITS = { lines: 10_000, characters: 4 * 1024 * 1024 } as const;
+
+/** Passes log lines on until one of the limits is reached; then says so once, and drops what follows. */
+export function limitLog(onLog: OnLog): OnLog {
+  let lines = 0;
+  let characters = 0;
+  let isFull = false;
+  return (log) => {
+    if (isFull) return;
+    lines += 1;
+    characters += log.message.length;
+    isFull = lines > LOG_LIMITS.lines || characters > LOG_LIMITS.characters;
+    onLog(isFull ? FULL : log);
+  };
+}
+
+const FULL = {
+  level: 'warning',
+  logger: 'proctor',
+  message: `The environment logs more than ${LOG_LIMITS.lines} lines or ${LOG_LIMITS.characters / 1024 / 1024} MiB: from here on its log is not kept`,
+} as const;
