@@ -1,6 +1,6 @@
 import { ApiError, BoundaryError, messageOf } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
-import { validateJsonSchema } from '../contract/json-schema.ts';
+import { preview, validateJsonSchema } from '../contract/json-schema.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import { connectEnvironment } from './connect.ts';
 import type { EnvironmentTarget } from './environment-client.ts';
@@ -8,6 +8,8 @@ import { hashEnvironmentCode } from './module-hash.ts';
 
 /** Names that a message lists before it says how many more there are. */
 const MAX_LISTED_NAMES = 20;
+/** Arguments at fault that a message names. */
+const MAX_LISTED_ISSUES = 20;
 
 export interface CatalogueEntry {
   readonly name: string;
@@ -106,7 +108,9 @@ export function checkScenarioArgs(entry: ScenarioEntry, args: JsonObject): void 
   const [first] = issues;
   if (first === undefined) return;
   const toParam = (path: string) => (path === '' ? 'scenario_args' : `scenario_args.${path}`);
-  const listed = issues.map(({ path, message }) => `${toParam(path)} ${message}`).join('; ');
+  const shown = issues.slice(0, MAX_LISTED_ISSUES).map(({ path, message }) => `${toParam(path)} ${message}`);
+  const more = issues.length > shown.length ? [`and ${issues.length - shown.length} more`] : [];
+  const listed = [...shown, ...more].join('; ');
   const names = entry.arguments.map((argument) => argument.name);
   const takes = names.length === 0 ? 'It takes no arguments' : `Its arguments are ${names.join(', ')}`;
   throw new ApiError('invalid_scenario_args', `Scenario "${entry.short_name}": ${listed}. ${takes}.`, {
@@ -144,13 +148,13 @@ async function hashOf(path: string): Promise<string> {
 }
 
 function unknownEnvironment(name: string, existing: readonly string[]): ApiError {
-  const message = `No environment is named ${JSON.stringify(name)}. ${listNames('Environments', existing)}`;
+  const message = `No environment is named ${preview(name)}. ${listNames('Environments', existing)}`;
   return new ApiError('env_not_found', message, { param: 'env_name' });
 }
 
 function unknownScenario(environment: string, name: string, scenarios: readonly ScenarioEntry[]): ApiError {
   const existing = scenarios.map((entry) => entry.short_name);
-  const message = `The environment "${environment}" has no scenario ${JSON.stringify(name)}. ${listNames('Scenarios', existing)}`;
+  const message = `The environment "${environment}" has no scenario ${preview(name)}. ${listNames('Scenarios', existing)}`;
   return new ApiError('scenario_not_found', message, { param: 'scenario_name' });
 }
 

@@ -21,6 +21,7 @@ import {
   setupResultSchema,
   solutionSchema,
 } from '../contract/scenario.ts';
+import { matchesToolPatterns } from '../contract/tool-patterns.ts';
 import { type Attempt, toBoundaryError } from './client-failure.ts';
 import type {
   AgentToolEntry,
@@ -31,7 +32,6 @@ import type {
 } from './environment-client.ts';
 import type { EnvironmentLink } from './environment-link.ts';
 import type { ProgressListeners } from './progress-listeners.ts';
-import { matchesToolPatterns } from './tool-patterns.ts';
 
 /** The longest time that a timer of Node.js holds, 24.8 days: the SDK has no "no limit", and its default is a minute. */
 export const NO_TIMEOUT_MS = 2 ** 31 - 1;

@@ -59,13 +59,18 @@ export function runHubHalves(
 /**
  * Checks that the placeholders are arguments of the scenario.
  *
- * @throws TypeError that names the placeholder, and what there is.
+ * @throws TypeError that names the placeholder, and what there is; for an argument that `{{answer}}` could mean too.
  */
 export function checkPlaceholders(label: string, halves: HubHalves, args: CompiledSchema): void {
-  if (args.jsonSchema.additionalProperties !== false) return;
   const known = Object.keys(args.jsonSchema.properties ?? {});
+  if (known.includes('answer') && placeholdersOf(halves.evaluate.arguments).some(([, name]) => name === 'answer')) {
+    throw new TypeError(
+      `${label}: {{answer}} in evaluate is the agent's answer, and "answer" an argument too: rename the argument`,
+    );
+  }
+  if (args.jsonSchema.additionalProperties !== false) return;
   const check = (part: string, template: unknown, names: readonly string[]) => {
-    for (const [placeholder, name = ''] of JSON.stringify(template ?? null).matchAll(PLACEHOLDER)) {
+    for (const [placeholder, name = ''] of placeholdersOf(template)) {
       if (names.includes(name)) continue;
       throw new TypeError(`${label}: ${placeholder} in ${part} is not one of its arguments: ${preview(names)}`);
     }
@@ -79,6 +84,10 @@ export function checkPlaceholders(label: string, halves: HubHalves, args: Compil
 export function checkHubCalls(label: string, halves: HubHalves, hubs: Hubs): void {
   hubFunction(label, hubs, 'setup', halves.setup.name);
   hubFunction(label, hubs, 'evaluate', halves.evaluate.name);
+}
+
+function placeholdersOf(template: unknown): readonly RegExpExecArray[] {
+  return [...JSON.stringify(template ?? null).matchAll(PLACEHOLDER)];
 }
 
 const PLACEHOLDER = /\{\{\s*([^{}\s]+)\s*\}\}/g;

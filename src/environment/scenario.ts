@@ -1,9 +1,18 @@
 import type { JsonObject } from '../contract/json.ts';
-import type { CompiledSchema, ScenarioDefinition, ScenarioRun, SolutionSource, ToolContext } from './definition.ts';
+import type { SchemaIssue } from '../contract/json-schema.ts';
+import type { Evaluation } from '../contract/scenario.ts';
+import type {
+  CompiledSchema,
+  ParseResult,
+  ScenarioDefinition,
+  ScenarioRun,
+  SolutionSource,
+  ToolContext,
+} from './definition.ts';
 import type { EvaluationInput } from './evaluation.ts';
 import { checkName } from './names.ts';
 import type { Prompt } from './prompt-messages.ts';
-import { compileSchema, parseOrThrow } from './schema.ts';
+import { compileSchema, describeIssues } from './schema.ts';
 import type { AnySchema, ArgsInput, ArgsOf, NoArgs, OutputOf } from './schema-types.ts';
 import { NO_ARGS } from './tool.ts';
 
@@ -87,29 +96,38 @@ export function defineScenario<Args extends AnySchema, Answer extends AnySchema 
     answer,
     chat: config.chat,
     // The schema has read the arguments: that they are `ArgsOf<Args>` is what it was compiled for.
-    start: (args, context) => withAnswer(label, answer, start(args as ArgsOf<Args>, context)),
+    start: (args, context) => withAnswer(answer, start(args as ArgsOf<Args>, context)),
     solution: solution && ((args) => solution(args as ArgsOf<Args>)),
   };
 }
 
-/** Reads the answer before the author sees it, so that it is what its type says. */
-function withAnswer(label: string, schema: CompiledSchema | undefined, run: ScenarioRun): ScenarioRun {
+/**
+ * Reads the answer before the author sees it, so that it is what its type says. One that does not fit the schema is the
+ * agent's fault and not the environment's: the author's half is not reached, and the reward is 0.
+ */
+function withAnswer(schema: CompiledSchema | undefined, run: ScenarioRun): ScenarioRun {
   return {
     prompt: () => run.prompt(),
     close: () => run.close(),
-    evaluate: async (answer) => run.evaluate(schema ? await readAnswer(label, schema, answer) : toText(answer)),
+    async evaluate(answer) {
+      if (schema === undefined) return run.evaluate(toText(answer));
+      const read = await readAnswer(schema, answer);
+      if (read.ok) return run.evaluate(read.value);
+      await run.close();
+      return toMisfit(read.issues);
+    },
   };
 }
 
 /** An agent answers in text, so text that the schema does not take as it is may be JSON that it takes. */
-async function readAnswer(label: string, schema: CompiledSchema, answer: unknown): Promise<unknown> {
+async function readAnswer(schema: CompiledSchema, answer: unknown): Promise<ParseResult> {
   const parsed = await schema.parse(answer);
-  if (parsed.ok) return parsed.value;
-  return parseOrThrow(
-    schema,
-    typeof answer === 'string' ? fromJson(answer) : answer,
-    `${label}: the answer does not fit`,
-  );
+  return parsed.ok || typeof answer !== 'string' ? parsed : await schema.parse(fromJson(answer));
+}
+
+function toMisfit(issues: readonly SchemaIssue[]): Evaluation {
+  const content = `The answer does not fit the scenario's schema: ${describeIssues(issues)}`;
+  return { reward: 0, done: true, content, info: {}, subscores: [], is_error: true };
 }
 
 function fromJson(text: string): unknown {

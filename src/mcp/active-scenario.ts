@@ -1,5 +1,6 @@
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { Evaluation, SetupResult } from '../contract/scenario.ts';
+import { matchesToolPatterns } from '../contract/tool-patterns.ts';
 import type { ScenarioDefinition, ScenarioRun, ToolContext } from '../environment/definition.ts';
 import { ToolError } from '../environment/tool-result.ts';
 import { abortable } from './abortable.ts';
@@ -11,6 +12,7 @@ export type Starter = 'harness' | 'prompt';
 
 interface Started {
   readonly name: string;
+  readonly tools: ScenarioDefinition['tools'];
   readonly starter: Starter;
   readonly run: ScenarioRun;
   readonly context: ScenarioContext;
@@ -33,6 +35,12 @@ export class ActiveScenario {
 
   get starter(): Starter | undefined {
     return this.#state.kind === 'idle' ? undefined : this.#state.starter;
+  }
+
+  /** True for the tools that an agent may use now: where a scenario is active, those that it names. */
+  allowsTool(name: string): boolean {
+    const state = this.#state;
+    return state.kind === 'idle' || state.kind === 'starting' || matchesToolPatterns(name, state.tools);
   }
 
   /** @throws ToolError while another one is active; whatever the author's first half throws, after closing it. */
@@ -62,7 +70,7 @@ export class ActiveScenario {
     request: ToolContext,
     starter: Starter,
   ): Promise<SetupResult> {
-    const { name } = scenario;
+    const { name, tools } = scenario;
     const replaced = this.#admit(starter);
     this.#state = { kind: 'starting', name, starter };
     const context = new ScenarioContext(request.session);
@@ -74,7 +82,7 @@ export class ActiveScenario {
       const prompt = await context.during(request, () => abortable(running.prompt(), request.signal));
       // A client that has gone away never learns that the scenario is active, and could not set up another one.
       request.signal.throwIfAborted();
-      this.#state = { kind: 'active', name, starter, run, context };
+      this.#state = { kind: 'active', name, tools, starter, run, context };
       return {
         scenario: name,
         prompt: [...prompt],
@@ -83,7 +91,7 @@ export class ActiveScenario {
         answer_schema: scenario.answer?.jsonSchema ?? null,
       };
     } catch (error) {
-      if (run !== undefined) await this.#end({ name, starter, run, context }, SHUTDOWN_GRACE_MS.environment);
+      if (run !== undefined) await this.#end({ name, tools, starter, run, context }, SHUTDOWN_GRACE_MS.environment);
       this.#state = { kind: 'idle', evaluated: undefined };
       throw error;
     }

@@ -1,6 +1,6 @@
 import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcontextprotocol/server';
 import { META } from '../contract/names.ts';
-import type { EnvironmentDefinition } from '../environment/definition.ts';
+import type { Audience, EnvironmentDefinition } from '../environment/definition.ts';
 import type { ActiveScenario } from './active-scenario.ts';
 import { isVisible } from './audience.ts';
 import { orProtocolError } from './failures.ts';
@@ -35,6 +35,7 @@ export function bindEnvironment(parts: SessionParts): void {
   const tools = sessionTools(definition, hubs);
   const resources = sessionResources(definition, hubs);
   const prompts = sessionPrompts(definition, parts.active);
+  const mayUse = (name: string, audience: Audience) => audience === 'harness' || parts.active.allowsTool(name);
 
   const serve = async <T>(mcp: ServerContext, run: (request: EnvironmentRequest) => Promise<T>): Promise<T> => {
     const request = await parts.admit(mcp);
@@ -48,14 +49,16 @@ export function bindEnvironment(parts: SessionParts): void {
   server.setRequestHandler('tools/list', ({ params }, mcp) =>
     serve(mcp, async ({ audience }) => {
       refuseCursor(params);
-      return { tools: listTools(tools, audience) };
+      return { tools: listTools(tools, audience).filter(({ name }) => mayUse(name, audience)) };
     }),
   );
 
   server.setRequestHandler('tools/call', ({ params }, mcp) =>
     serve(mcp, async (request) => {
       const tool = tools.get(params.name);
-      if (tool === undefined || !isVisible(tool, request.audience)) throw unknown('tool', params.name);
+      if (tool === undefined || !isVisible(tool, request.audience) || !mayUse(params.name, request.audience)) {
+        throw unknown('tool', params.name);
+      }
       await parts.ensureInitialized(mcp, request);
       const result = await tool.call(params.arguments ?? {}, request);
       const meta =

@@ -9,6 +9,9 @@ import { Refusal, RPC_CODE } from './http-refusal.ts';
 import { MODERN_REVISION } from './session-server.ts';
 import type { Sessions } from './sessions.ts';
 
+/** Messages of one batch, each of which may start a call: a body of megabytes would hold up every other session. */
+const MAX_BATCH_LENGTH = 100;
+
 export interface EndpointOptions {
   readonly sessions: Sessions;
   readonly authority: HarnessAuthority;
@@ -39,6 +42,10 @@ function post(
   caller: string,
   { sessions, authority }: Pick<EndpointOptions, 'sessions' | 'authority'>,
 ): void {
+  if (Array.isArray(body) && body.length > MAX_BATCH_LENGTH) {
+    const hint = `Invalid request: a batch of ${body.length} messages, more than the ${MAX_BATCH_LENGTH} that are taken`;
+    throw new Refusal(400, RPC_CODE.invalidRequest, hint);
+  }
   const route = classifyInboundRequest({
     httpMethod: 'POST',
     ...header('protocolVersionHeader', request.headers['mcp-protocol-version']),

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
 import { ApiError } from '../contract/errors.ts';
+import { preview } from '../contract/json-schema.ts';
 import { DEFAULT_PORTS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { EnvironmentSource } from '../environment/environment-source.ts';
 import { listen } from '../http/listen.ts';
@@ -44,7 +45,7 @@ const DEFAULTS = { maxSessions: 1_000, idleTimeoutMs: 30 * 60_000, maxBodyBytes:
 /**
  * Serves an environment over Streamable HTTP, a session for each client. SIGTERM runs the shutdown hooks.
  *
- * @throws TypeError for what is not an environment; Error for a bad key, an address that cannot be bound, or one that is
+ * @throws TypeError for what is not an environment or a path; Error for a bad key, an address that cannot be bound, or one that is
  *   open to other machines without a bearer token.
  */
 export async function serveOverHttp(
@@ -53,6 +54,7 @@ export async function serveOverHttp(
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
   const { host: address = '127.0.0.1', port = DEFAULT_PORTS.environment, path = '/mcp', bearerToken } = options;
   assertMayBind(address, bearerToken);
+  if (!path.startsWith('/')) throw new TypeError(`The path has to start with "/", as in /mcp, got ${preview(path)}`);
   const report = options.report ?? reportToStderr;
   const authority = { harnessKey: takeHarnessKey(options.harnessKey), isPeerTrusted: false };
   const host = new EnvironmentHost(environment, { authority, report });

@@ -1,4 +1,5 @@
 import { ApiError, BoundaryError } from '../contract/errors.ts';
+import { preview } from '../contract/json-schema.ts';
 import type { ModelList } from '../contract/run.ts';
 import type { ChatModel, ReferenceContext } from './chat-model.ts';
 import { createGatewayModel } from './gateway.ts';
@@ -42,7 +43,7 @@ export function createModels(config: ModelConfig): Models {
   const check = (name: string) => {
     if (isReferenceModel(name)) return checkReferenceModel(name);
     if (gateways.some((gateway) => gateway.matches(name))) return;
-    const message = `No gateway is configured for model ${JSON.stringify(name)}: set PROCTOR_GATEWAY_URL (and PROCTOR_GATEWAY_API_KEY), or use a reference model such as proctor/oracle`;
+    const message = `No gateway is configured for model ${preview(name)}: set PROCTOR_GATEWAY_URL (and PROCTOR_GATEWAY_API_KEY), or use a reference model such as proctor/oracle`;
     throw new ApiError('model_not_found', message, { param: 'model' });
   };
   return {

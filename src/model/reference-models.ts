@@ -1,4 +1,5 @@
 import { ApiError } from '../contract/errors.ts';
+import { preview } from '../contract/json-schema.ts';
 import type { ChatModel, ModelRequest, ModelResponse, ReferenceContext } from './chat-model.ts';
 import { OracleModel } from './oracle-model.ts';
 import { RandomModel } from './random-model.ts';
@@ -17,7 +18,7 @@ export function isReferenceModel(name: string): boolean {
 /** @throws ApiError model_not_found for a name of ours that does not exist, listing those that do. */
 export function checkReferenceModel(name: string): asserts name is ReferenceName {
   if ((REFERENCE_MODELS as readonly string[]).includes(name)) return;
-  const message = `There is no model ${JSON.stringify(name)}: the reference models are ${REFERENCE_MODELS.join(', ')}`;
+  const message = `There is no model ${preview(name)}: the reference models are ${REFERENCE_MODELS.join(', ')}`;
   throw new ApiError('model_not_found', message, { param: 'model' });
 }
 

@@ -87,8 +87,9 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     const endsAt = performance.now() + graceMs * CLOSING_SHARE;
     const remainingMs = () => Math.max(0, endsAt - performance.now());
     closing.abort(new Error('The service is shutting down'));
-    await parts.worker?.stop(remainingMs());
-    await Promise.all([listener.close(remainingMs()), catalogue.close()]);
+    // At once: environments that have to be killed take half of the budget each time.
+    await Promise.all([parts.worker?.stop(remainingMs()), catalogue.close()]);
+    await listener.close(remainingMs());
   };
   return {
     url: listener.url,

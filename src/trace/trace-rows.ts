@@ -10,6 +10,9 @@ import type { TraceRow } from './trace-store.ts';
 type Queries = Kysely<DatabaseSchema>;
 type RunRequestEvent = EventOf<'run.queued'>;
 
+/** A statement holds 32,766 values at most. */
+const MAX_ROWS_AT_ONCE = 1_000;
+
 export const UNFINISHED: readonly RunStatus[] = ['queued', 'running'];
 
 export async function insertTraceRow(
@@ -39,12 +42,17 @@ export async function insertTraceRow(
       request: JSON.stringify(request),
     })
     .execute();
-  const metadata = Object.entries(request.metadata);
-  if (metadata.length === 0) return;
-  await transaction
-    .insertInto('trace_metadata')
-    .values(metadata.map(([key, value]) => ({ trace_id: traceId, key, value, account, created_at: createdAt })))
-    .execute();
+  const metadata = Object.entries(request.metadata).map(([key, value]) => ({
+    trace_id: traceId,
+    key,
+    value,
+    account,
+    created_at: createdAt,
+  }));
+  for (let from = 0; from < metadata.length; from += MAX_ROWS_AT_ONCE) {
+    const rows = metadata.slice(from, from + MAX_ROWS_AT_ONCE);
+    await transaction.insertInto('trace_metadata').values(rows).execute();
+  }
 }
 
 export async function startTraceRow(transaction: DatabaseTransaction, traceId: string): Promise<void> {

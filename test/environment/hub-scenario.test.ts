@@ -93,6 +93,13 @@ describe('a scenario of hub functions alone', () => {
     expect(() => environment.scenario('count', { ...CONFIG, setup })).toThrow('{{answer}} in setup');
   });
 
+  it('refuses an argument that would stand in for the agent’s answer', () => {
+    const { environment } = newEnvironment();
+    const args = { ...CONFIG.args, answer: z.number() };
+    const evaluate = { name: 'check', arguments: { given: '{{answer}}' } };
+    expect(() => environment.scenario('count', { ...CONFIG, args, evaluate })).toThrow('rename the argument');
+  });
+
   it('is refused when it is opened while its hub or function is missing, with what there is', () => {
     const missing = newEnvironment();
     missing.environment.scenario('count', CONFIG);

@@ -179,12 +179,13 @@ describe('the answer', () => {
   });
 
   it.each([
-    ['not JSON', 'the answer does not fit: expected object, got "not JSON"'],
-    ['{"total": "three"}', 'the answer does not fit: total: expected number, got "three"'],
+    ['not JSON', 'schema: expected object, got "not JSON"'],
+    ['{"total": "three"}', 'schema: total: expected number, got "three"'],
     [{ sum: 3 }, 'sum: is not an argument that exists; total: is required'],
-  ])('that does not fit its schema is an error that names the fields: %j', async (given, message) => {
+  ])('that does not fit its schema is a reward of 0 that names the fields: %j', async (given, problem) => {
     const { environment, received } = asking(z.object({ total: z.number() }));
-    await expect(play(environment, 'ask', {}, given)).rejects.toThrow(message);
+    const evaluation = await play(environment, 'ask', {}, given);
+    expect(evaluation).toMatchObject({ reward: 0, is_error: true, content: expect.stringContaining(problem) });
     expect(received).toEqual([]);
   });
 });

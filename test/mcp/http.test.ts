@@ -174,6 +174,16 @@ describe('what is refused over HTTP', () => {
     expect((await send(url, { headers: older, body: `[${rpc('ping')},${rpc('ping')}]` })).status).toBe(400);
   });
 
+  it('a batch of more than a hundred messages is refused, whatever they are', async () => {
+    const url = await serveHttp(createExam());
+    const headers = { 'mcp-session-id': await openSession(url, '2025-03-26') };
+    const batch = (length: number) => `[${Array.from({ length }, (_, id) => rpc('ping', {}, id)).join(',')}]`;
+    const most = await send(url, { headers, body: batch(100) });
+    expect([most.status, JSON.parse(most.text).length]).toEqual([200, 100]);
+    const more = await send(url, { headers, body: batch(101) });
+    expect([more.status, JSON.parse(more.text).error]).toMatchObject([400, { code: -32_600 }]);
+  });
+
   it('an id that is still in use in the session is refused', async () => {
     const events: string[] = [];
     const url = await serveHttp(createExam(events));
@@ -218,9 +228,12 @@ describe('what is refused over HTTP', () => {
     await handle.close();
   });
 
-  it('what is not an environment, and a transport that is none, are errors at start', async () => {
+  it('what is not an environment, and a transport or a path that is none, are errors at start', async () => {
     await expect(serve({}, { transport: 'http', port: 0 })).rejects.toThrow(/extends EnvironmentServer/);
     await expect(serve(createExam(), { transport: 'pigeon' as 'http' })).rejects.toThrow(/"pigeon"/);
+    await expect(serve(createExam(), { transport: 'http', port: 0, path: 'mcp' })).rejects.toThrow(
+      /as in \/mcp, got "mcp"/,
+    );
   });
 });
 

@@ -7,7 +7,7 @@ import {
   setupResultSchema,
   solutionSchema,
 } from '../../src/contract/scenario.ts';
-import { connectInMemory, connectV1, errorOf, HARNESS, openMemory, textOf, until } from './clients.ts';
+import { AS_AGENT, connectInMemory, connectV1, errorOf, HARNESS, openMemory, textOf, until } from './clients.ts';
 import { createExam } from './exam.ts';
 
 const setup = (client: Client, name: string, args: object = {}) =>
@@ -17,6 +17,23 @@ const evaluate = (client: Client, name: string, answer: unknown = 'done') =>
 const harness = (events: string[] = []) => connectInMemory(createExam(events), { meta: HARNESS });
 
 describe.each(['legacy', 'modern'] as const)('a scenario on the %s era', (mode) => {
+  it('has no other tools for an agent than it names, and those are all of them again at its end', async () => {
+    const client = await connectInMemory(createExam(), { mode, meta: HARNESS });
+    const listed = async () => (await client.listTools(AS_AGENT)).tools.map(({ name }) => name);
+    const call = (name: string) => client.callTool({ name, arguments: {}, ...AS_AGENT });
+    const all = await listed();
+    await setup(client, 'count_to', { target: 1 });
+    expect(await listed()).toEqual(['increment']);
+    for (const name of ['picture', 'notes', 'setup', 'nowhere']) {
+      expect(await errorOf(call(name))).toEqual({ code: -32602, message: `Unknown tool: ${name}` });
+    }
+    expect(await call('increment')).toMatchObject({ structuredContent: { count: 1 } });
+    expect(textOf(await client.callTool({ name: 'vault', arguments: { name: 'open' } }))).toBe('gold');
+    await evaluate(client, 'count_to');
+    expect(await listed()).toEqual(all);
+    expect(await call('picture')).toMatchObject({ content: [{ type: 'image' }] });
+  });
+
   it('is set up, acted in and evaluated', async () => {
     const events: string[] = [];
     const client = await connectInMemory(createExam(events), { mode, meta: HARNESS });

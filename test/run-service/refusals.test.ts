@@ -126,6 +126,22 @@ test('the environment is checked first, then the scenario, its arguments and the
   );
 });
 
+test('a message names at most 20 arguments, and of a value its beginning', async () => {
+  const service = await startService();
+  const args = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`extra${index}`, index]));
+  await expectRefused(service, { scenario_args: { target: 3, ...args } }, 400, {
+    message: expect.stringMatching(/scenario_args\.extra19 is not an argument that exists; and 980 more\. Its/),
+    type: 'invalid_request_error',
+    param: 'scenario_args.extra0',
+    code: 'invalid_scenario_args',
+  });
+  for (const field of ['env_name', 'scenario_name', 'model']) {
+    const reply = await service.run({ [field]: `proctor/${'x'.repeat(100_000)}` });
+    expect(reply.status).toBe(404);
+    expect(reply.text.length).toBeLessThan(1_000);
+  }
+});
+
 test('an argument with the name of a prototype is refused by name like any other', async () => {
   const service = await startService();
   const body = `{"env_name":"counter","scenario_name":"count_to","scenario_args":{"target":3,"__proto__":{"target":4}},"model":"proctor/oracle"}`;

@@ -77,6 +77,16 @@ test('what the request asked for is in the trace', async () => {
   expect(trace).toMatchObject({ ...asked, status: 'completed', reward: 1 });
 });
 
+test('a run may have metadata of any number of keys', async () => {
+  const service = await startService({ worker: false });
+  const metadata = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`key-${index}`, String(index)]));
+  const traceId = traceIdOf(await service.run({ metadata }));
+  expect((await service.request(`/v1/traces/${traceId}`)).json).toMatchObject({ metadata });
+  expect((await service.request('/v1/traces?metadata.key-9999=9999')).json).toMatchObject({
+    data: [{ trace_id: traceId }],
+  });
+});
+
 test.each([
   ['wait=0', 'wait=0'],
   ['WAIT = 1', 'wait=1'],
