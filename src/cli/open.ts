@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { ApiError } from '../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import { type Installation, openInstallation } from './installation.ts';
+import { parsePort } from './options.ts';
 import { signedInAddress } from './signed-in-address.ts';
 import { colors, note, print, printJson } from './terminal.ts';
 
@@ -12,6 +13,7 @@ export function addOpenCommand(program: Command): void {
   program
     .command('open [trace_id]')
     .description('Print an address of the pages that signs a browser in, once.')
+    .option('--port <port>', 'where the service listens, when it was started with --port', parsePort)
     .option('--browser', 'open it in the default browser too')
     .option('--json', 'print {"address"}')
     .addHelpText(
@@ -26,9 +28,9 @@ Examples:
 
 async function open(
   traceId: string | undefined,
-  options: { readonly browser?: boolean; readonly json?: boolean },
+  { port, ...options }: { readonly port?: number; readonly browser?: boolean; readonly json?: boolean },
 ): Promise<void> {
-  await using installation = await openInstallation();
+  await using installation = await openInstallation(port === undefined ? {} : { port });
   if (traceId !== undefined) await checkTrace(installation, traceId);
   const address = await signedInAddress(installation, traceId);
   if (options.json) printJson({ address });

@@ -51,10 +51,10 @@ describe('proctor serve', PATIENCE, () => {
     expect(stderr).not.toContain(key);
 
     const { trace_id } = z.object({ trace_id: z.string() }).parse(accepted.json);
-    const opened = await proctor(['open', trace_id, '--json'], { cwd });
+    const opened = await proctor(['open', trace_id, '--port', '9', '--json'], { cwd });
     expect([opened.code, JSON.parse(opened.stdout)]).toEqual([
       0,
-      { address: expect.stringMatching(new RegExp(`^http://127.0.0.1:8320/traces/${trace_id}\\?token=[\\w-]{43}$`)) },
+      { address: expect.stringMatching(new RegExp(`^http://127.0.0.1:9/traces/${trace_id}\\?token=[\\w-]{43}$`)) },
     ]);
     expect(opened.stderr).toContain('start it with "proctor serve"');
   });

@@ -184,7 +184,7 @@ describe('the answer', () => {
     [{ sum: 3 }, 'sum: is not an argument that exists; total: is required'],
   ])('that does not fit its schema is a reward of 0 that names the fields: %j', async (given, problem) => {
     const { environment, received } = asking(z.object({ total: z.number() }));
-    const evaluation = await play(environment, 'ask', {}, given);
+    const { evaluation } = await play(environment, 'ask', {}, given);
     expect(evaluation).toMatchObject({ reward: 0, is_error: true, content: expect.stringContaining(problem) });
     expect(received).toEqual([]);
   });
