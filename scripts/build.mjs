@@ -1,14 +1,38 @@
-// Emits dist/: what tsc makes of src/, the style of the pages beside it, and the command made executable.
+// Emits dist/, where it is older than what it is made of: what tsc makes of src/, the style of the pages beside it, and
+// the command made executable.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const tsc = fileURLToPath(new URL('../node_modules/typescript/bin/tsc', import.meta.url));
-const command = `${root}dist/cli/main.js`;
+const stamp = `${root}dist/.built`;
 
-// The incremental state lives in dist/: without its output it would claim that there is nothing to do.
-if (!existsSync(command)) rmSync(`${root}dist`, { recursive: true, force: true });
-execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
-copyFileSync(`${root}src/web/style.css`, `${root}dist/web/style.css`);
-if (existsSync(command)) chmodSync(command, 0o755);
+if (!isUpToDate()) build();
+
+function build() {
+  const tsc = fileURLToPath(new URL('../node_modules/typescript/bin/tsc', import.meta.url));
+  const command = `${root}dist/cli/main.js`;
+  // The incremental state lives in dist/: without its output it would claim that there is nothing to do.
+  if (!existsSync(command)) rmSync(`${root}dist`, { recursive: true, force: true });
+  rmSync(stamp, { force: true });
+  execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
+  copyFileSync(`${root}src/web/style.css`, `${root}dist/web/style.css`);
+  chmodSync(command, 0o755);
+  writeFileSync(stamp, '');
+}
+
+/** Folders count too: a file that was deleted changes its folder alone. */
+function isUpToDate() {
+  if (!existsSync(stamp)) return false;
+  const builtAt = statSync(stamp).mtimeMs;
+  const configuration = [
+    'package.json',
+    'package-lock.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'scripts/build.mjs',
+  ];
+  const sources = readdirSync(`${root}src`, { recursive: true }).map((path) => join('src', path));
+  return [...configuration, 'src', ...sources].every((path) => statSync(join(root, path)).mtimeMs < builtAt);
+}
