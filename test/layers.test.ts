@@ -9,17 +9,18 @@ const source = fileURLToPath(new URL('../src', import.meta.url));
 const LAYERS: readonly (readonly string[])[] = [
   ['cli', 'testing'],
   ['run-service'],
-  ['rollout', 'queue', 'web', 'config'],
+  ['rollout', 'queue', 'web', 'config', 'dev'],
   ['client', 'model', 'trace', 'accounts'],
   ['mcp'],
-  ['environment', 'http', 'database'],
+  ['upstream'],
+  ['environment', 'http', 'database', 'process'],
   ['contract'],
 ];
 
 /** Packages that one layer alone may use, so that there is one place to change when they do. */
 const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/server': ['mcp'],
-  '@modelcontextprotocol/client': ['client'],
+  '@modelcontextprotocol/client': ['client', 'process', 'upstream'],
   '@photostructure/sqlite': ['database'],
   express: ['http'],
   openai: ['model'],

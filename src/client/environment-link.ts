@@ -6,9 +6,9 @@ import { isJSONRPCRequest, StreamableHTTPClientTransport, type Transport } from 
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
 import { openInMemory } from '../mcp/in-memory.ts';
-import { toChildVariables } from './child-variables.ts';
+import { toChildVariables } from '../process/child-variables.ts';
+import { EnvironmentProcess, HARNESS_KEY_FD, PROTOCOL_FD } from '../process/environment-process.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
-import { EnvironmentProcess, HARNESS_KEY_FD, PROTOCOL_FD } from './environment-process.ts';
 import { createHttpFetch } from './http-fetch.ts';
 
 /** How long an environment that runs elsewhere is given to hear that its session is over. */

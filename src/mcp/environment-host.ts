@@ -3,7 +3,8 @@ import type { EnvironmentDefinition } from '../environment/definition.ts';
 import { type EnvironmentSource, openEnvironment } from '../environment/environment-source.ts';
 import type { HarnessAuthority } from './audience.ts';
 import { type Report, runCleanup } from './cleanup.ts';
-import { EnvironmentSession, type Era } from './environment-session.ts';
+import { EnvironmentSession } from './environment-session.ts';
+import type { Era, SessionHost } from './session-host.ts';
 
 export interface HostOptions {
   readonly authority: HarnessAuthority;
@@ -11,7 +12,7 @@ export interface HostOptions {
 }
 
 /** Makes the sessions of one environment, an instance for each, and ends them. Whoever made it closes it. */
-export class EnvironmentHost {
+export class EnvironmentHost implements SessionHost {
   readonly authority: HarnessAuthority;
   readonly report: Report;
   readonly #source: EnvironmentSource;

@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { CLIENT_INFO_META_KEY, mergeCapabilities, type ServerContext } from '@modelcontextprotocol/server';
+import {
+  CLIENT_INFO_META_KEY,
+  mergeCapabilities,
+  type ServerContext,
+  type Transport,
+} from '@modelcontextprotocol/server';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { EnvironmentDefinition, Session } from '../environment/definition.ts';
 import { ActiveScenario } from './active-scenario.ts';
@@ -10,10 +15,8 @@ import { describeConnectionError } from './failures.ts';
 import { Initialization } from './initialize.ts';
 import { type EnvironmentRequest, envelopeOf, openRequest } from './request.ts';
 import { RunningSolution } from './running-solution.ts';
+import type { Era, HostedSession } from './session-host.ts';
 import { MODERN_REVISION, negotiatedRevision, SESSION_REVISIONS, SessionServer } from './session-server.ts';
-
-/** Session-based revisions begin with `initialize`; 2026-07-28 has no handshake. */
-export type Era = 'legacy' | 'modern';
 
 export interface SessionOptions {
   readonly id: string;
@@ -26,7 +29,7 @@ export interface SessionOptions {
 }
 
 /** One session of an environment: its server, what it has initialized, and its active scenario. Whoever made it closes it. */
-export class EnvironmentSession {
+export class EnvironmentSession implements HostedSession {
   readonly id: string;
   readonly era: Era;
   readonly definition: EnvironmentDefinition;
@@ -80,6 +83,10 @@ export class EnvironmentSession {
 
   get isInitialized(): boolean {
     return this.#initialization.isDone;
+  }
+
+  connect(transport: Transport): Promise<void> {
+    return this.server.connect(transport);
   }
 
   /**

@@ -14,6 +14,7 @@ import { answerPreflight, assertMayBind, authenticate } from './http-checks.ts';
 import { answerDocument, toOpenApi } from './http-documents.ts';
 import { serveEndpoint } from './http-endpoint.ts';
 import { Refusal, RPC_CODE, sendRefusal } from './http-refusal.ts';
+import type { SessionHost } from './session-host.ts';
 import { Sessions } from './sessions.ts';
 import { onSigterm } from './sigterm.ts';
 
@@ -48,16 +49,24 @@ const DEFAULTS = { maxSessions: 1_000, idleTimeoutMs: 30 * 60_000, maxBodyBytes:
  * @throws TypeError for what is not an environment or a path; Error for a bad key, an address that cannot be bound, or one that is
  *   open to other machines without a bearer token.
  */
-export async function serveOverHttp(
-  environment: EnvironmentSource,
-  options: HttpOptions = {},
-): Promise<{ readonly url: string; close(): Promise<void> }> {
+export async function serveOverHttp(environment: EnvironmentSource, options: HttpOptions = {}): Promise<HttpServer> {
+  const authority = { harnessKey: takeHarnessKey(options.harnessKey), isPeerTrusted: false };
+  const host = new EnvironmentHost(environment, { authority, report: options.report ?? reportToStderr });
+  return serveHostOverHttp(host, options);
+}
+
+export interface HttpServer {
+  /** Of the MCP endpoint. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** The same, whatever makes the sessions; the host is closed with the server. @throws as `serveOverHttp`. */
+export async function serveHostOverHttp(host: SessionHost, options: HttpOptions = {}): Promise<HttpServer> {
   const { host: address = '127.0.0.1', port = DEFAULT_PORTS.environment, path = '/mcp', bearerToken } = options;
   assertMayBind(address, bearerToken);
   if (!path.startsWith('/')) throw new TypeError(`The path has to start with "/", as in /mcp, got ${preview(path)}`);
-  const report = options.report ?? reportToStderr;
-  const authority = { harnessKey: takeHarnessKey(options.harnessKey), isPeerTrusted: false };
-  const host = new EnvironmentHost(environment, { authority, report });
+  const { authority, report } = host;
   const { maxSessions = DEFAULTS.maxSessions, idleTimeoutMs = DEFAULTS.idleTimeoutMs, now = Date.now } = options;
   const sessions = new Sessions(host, { maxSessions, idleTimeoutMs, now });
   const { maxBodyBytes = DEFAULTS.maxBodyBytes } = options;

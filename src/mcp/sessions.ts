@@ -1,7 +1,6 @@
-import type { EnvironmentHost } from './environment-host.ts';
-import type { EnvironmentSession, Era } from './environment-session.ts';
 import { Refusal, RPC_CODE } from './http-refusal.ts';
 import { HttpTransport } from './http-transport.ts';
+import type { Era, HostedSession, SessionHost } from './session-host.ts';
 
 export interface SessionLimits {
   readonly maxSessions: number;
@@ -13,7 +12,7 @@ export interface SessionLimits {
 
 /** A session over HTTP. */
 export interface HttpSession {
-  readonly session: EnvironmentSession;
+  readonly session: HostedSession;
   readonly transport: HttpTransport;
   /** Whose it is: nobody else finds it. */
   readonly caller: string;
@@ -24,7 +23,7 @@ const LONGEST_SWEEP_MS = 60_000;
 
 /** The sessions of an HTTP server by their unguessable ids, with a cap and an idle expiry. Whoever made it stops it. */
 export class Sessions {
-  readonly #host: EnvironmentHost;
+  readonly #host: SessionHost;
   readonly #limits: SessionLimits;
   readonly #now: () => number;
   readonly #byId = new Map<string, HttpSession>();
@@ -32,7 +31,7 @@ export class Sessions {
   readonly #ofCaller = new Map<string, string>();
   readonly #sweep: NodeJS.Timeout;
 
-  constructor(host: EnvironmentHost, limits: SessionLimits) {
+  constructor(host: SessionHost, limits: SessionLimits) {
     this.#host = host;
     this.#limits = limits;
     this.#now = limits.now ?? Date.now;
@@ -53,7 +52,7 @@ export class Sessions {
       onclose?.();
     };
     // It listens when this returns: connecting waits for the start of the transport alone, which does nothing.
-    session.server.connect(transport).catch((error: unknown) => this.#host.report(String(error)));
+    session.connect(transport).catch((error: unknown) => this.#host.report(String(error)));
     return opened;
   }
 

@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/client';
 import { messageOf } from '../contract/errors.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
-import type { ConnectOptions } from './environment-client.ts';
+import type { LogRecord } from '../contract/trace.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { OutputTail, toPlainLine } from './output-tail.ts';
 import { addProcessGroup, removeProcessGroup, signalGroup } from './process-group.ts';
@@ -37,7 +37,7 @@ export interface ProcessOptions {
   readonly harnessKey: string;
   /** Folders that the paths of its last words are shown relative to. */
   readonly folders: readonly string[];
-  readonly onLog: ConnectOptions['onLog'];
+  readonly onLog: ((record: Omit<LogRecord, 'at'>) => void) | undefined;
 }
 
 /**
