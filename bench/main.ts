@@ -2,6 +2,8 @@
 const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>> = {
   events: () => import('./events.ts'),
   engine: () => import('./engine.ts'),
+  mcp: () => import('./mcp/calls.ts'),
+  heap: () => import('./mcp/heap.ts'),
 };
 
 const named = process.argv.slice(2);
