@@ -1,6 +1,26 @@
 // The authoring surface: what an environment is written with and served by, and what configures a project.
 export { type Config, defineConfig } from './config/define-config.ts';
 export type { PromptMessage } from './contract/scenario.ts';
+export type {
+  CommandTarget,
+  ConnectionOptions,
+  ConnectionSource,
+  ConnectionTarget,
+  ServerTarget,
+  UrlTarget,
+} from './environment/connection.ts';
+export {
+  type AudioContent,
+  audio,
+  type ContentAnnotations,
+  type ContentOptions,
+  type EmbeddedResource,
+  embeddedResource,
+  type ImageContent,
+  image,
+  type ResourceLink,
+  resourceLink,
+} from './environment/content.ts';
 export { close, initialize, shutdown } from './environment/decorators/hooks.ts';
 export { prompt } from './environment/decorators/prompt.ts';
 export { resource } from './environment/decorators/resource.ts';
@@ -8,9 +28,19 @@ export { scenario } from './environment/decorators/scenario.ts';
 export { tool } from './environment/decorators/tool.ts';
 export type {
   Audience,
+  ClientOffer,
+  Completer,
+  CompletionContext,
+  ElicitAnswer,
+  ElicitRequest,
   Hook,
+  Icon,
   InitializeContext,
   InitializeHook,
+  RichPromptMessage,
+  Root,
+  SampleAnswer,
+  SampleRequest,
   Session,
   SolutionCall,
   SolutionData,
@@ -24,11 +54,11 @@ export type { EnvironmentSource } from './environment/environment-source.ts';
 export type { EvaluationInput as Evaluation, SubscoreInput as Subscore } from './environment/evaluation.ts';
 export { Hub, type HubOptions } from './environment/hub.ts';
 export type { HubCall, HubHalves } from './environment/hub-scenario.ts';
-export type { PromptConfig, PromptHandler } from './environment/prompt.ts';
+export type { PromptConfig, PromptHandler, RichPrompt } from './environment/prompt.ts';
 export type { Prompt } from './environment/prompt-messages.ts';
 export type { ResourceConfig, ResourceHandler } from './environment/resource.ts';
 export type { Scenario, ScenarioConfig, ScenarioFunction, ScenarioGenerator } from './environment/scenario.ts';
 export type { AnySchema, ArgsOf, NoArgs } from './environment/schema-types.ts';
 export type { ToolConfig, ToolHandler, ToolObject } from './environment/tool.ts';
-export { type ImageContent, image, ToolError } from './environment/tool-result.ts';
+export { ToolError } from './environment/tool-result.ts';
 export { type ServeOptions, type ServerHandle, serve, serveMain } from './mcp/serve.ts';

@@ -15,13 +15,14 @@ export function addMcpCommand(program: Command): void {
   program
     .command('mcp <environment>')
     .description('Serve an environment to an MCP client, as it is; what the configuration of an IDE runs.')
-    .addOption(new Option('--transport <transport>', 'how').choices(['stdio', 'http']).default('stdio'))
-    .option('--port <port>', 'port of the http transport', parsePort, DEFAULT_PORTS.environment)
+    .addOption(new Option('--transport <transport>', 'how').choices(['stdio', 'http', 'sse']).default('stdio'))
+    .option('--port <port>', 'port of the http and sse transports', parsePort, DEFAULT_PORTS.environment)
     .addHelpText(
       'after',
       `
 The environment is a name, or the path of a module. Over stdio nothing but the protocol is on standard output, whatever
-the environment prints. Over http a harness key is made and printed to standard error, unless PROCTOR_HARNESS_KEY is set.
+the environment prints. Over http a harness key is made and printed to standard error, unless PROCTOR_HARNESS_KEY is set;
+sse is http with the deprecated pair of /sse and /messages beside /mcp. Both have development helpers at /svc.
 SIGTERM runs the shutdown hooks of the environment; Ctrl-C ends it without them.
 
 Examples:
@@ -32,7 +33,7 @@ Examples:
 }
 
 interface McpOptions {
-  readonly transport: 'stdio' | 'http';
+  readonly transport: 'stdio' | 'http' | 'sse';
   readonly port: number;
 }
 
@@ -55,7 +56,7 @@ async function mcp(environment: string, options: McpOptions): Promise<void> {
  * even what is written to descriptor 1 on purpose cannot break the protocol. A harness key travels on another.
  */
 function start(args: readonly string[], { transport, port }: McpOptions): ChildProcess {
-  const isHttp = transport === 'http';
+  const isHttp = transport !== 'stdio';
   const given = takeHarnessKey(undefined);
   const key = given ?? (isHttp ? randomBytes(32).toString('base64url') : undefined);
   if (key !== given) note(`Harness key: ${key}`);
@@ -77,9 +78,10 @@ function start(args: readonly string[], { transport, port }: McpOptions): ChildP
 }
 
 /** All of ours but those of Proctor, the keys of gateway and service among them: an IDE gives tools their own keys. */
-function environmentVariables(): NodeJS.ProcessEnv {
-  const isForChild = (name: string) => !name.startsWith('PROCTOR_') || name === 'PROCTOR_ALLOWED_HOSTS';
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => isForChild(name)));
+export function environmentVariables(): Record<string, string> {
+  const isForChild = (name: string) => !name.startsWith('PROCTOR_') || PASSED_ON.has(name);
+  const variables = Object.entries(process.env).filter(([name]) => isForChild(name));
+  return Object.fromEntries(variables.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 }
 
 /**
@@ -125,6 +127,7 @@ interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
+const PASSED_ON: ReadonlySet<string> = new Set(['PROCTOR_ALLOWED_HOSTS', 'PROCTOR_CHROMIUM']);
 const PASSED_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 /** The environment holds the budget by itself where it can; this is for when it cannot. */
 const KILL_AFTER_MS = SHUTDOWN_GRACE_MS.environment + 500;

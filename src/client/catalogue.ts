@@ -128,7 +128,9 @@ function validateBy(entry: ScenarioEntry, args: JsonObject): ReturnType<typeof v
 }
 
 async function readContent(target: EnvironmentTarget, signal: AbortSignal): Promise<Content> {
-  const client = await connectEnvironment(target, { signal });
+  // What launches a browser for each session should not do so to be listed.
+  const isForReading = target.kind === 'module' || target.kind === 'memory';
+  const client = await connectEnvironment(target, { signal, isForReading });
   try {
     const scenarios = await client.scenarios({ signal, timeoutMs: 60_000 });
     const [description = ''] = client.instructions.trim().split('\n');

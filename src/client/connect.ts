@@ -11,6 +11,7 @@ import { McpEnvironmentClient, NO_TIMEOUT_MS } from './mcp-environment-client.ts
 import { ProgressListeners } from './progress-listeners.ts';
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 60_000;
+const REVISION_WITHOUT_HANDSHAKE = '2026-07-28';
 
 const LOG_LEVELS: Readonly<Record<LoggingLevel, LogRecord['level']>> = {
   debug: 'debug',
@@ -36,12 +37,13 @@ export async function connectEnvironment(
   target: EnvironmentTarget,
   options: ConnectOptions = {},
 ): Promise<McpEnvironmentClient> {
-  const { signal, timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, onLog } = options;
+  const { signal, timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, onLog, isForReading = false } = options;
   signal?.throwIfAborted();
   const link = openLink(target, options);
   const limit = startLimit(timeoutMs, signal);
   try {
-    const client = new Client({ name: 'proctor', version: PROCTOR_VERSION });
+    const mode = isForReading ? { pin: REVISION_WITHOUT_HANDSHAKE } : 'legacy';
+    const client = new Client({ name: 'proctor', version: PROCTOR_VERSION }, { versionNegotiation: { mode } });
     forwardLogs(client, onLog);
     declareHarness(link, options.meta ?? {});
     const progress = new ProgressListeners(link.transport);

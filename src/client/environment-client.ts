@@ -87,4 +87,9 @@ export interface ConnectOptions {
   readonly meta?: JsonObject;
   /** What the environment logs and prints: MCP log messages, and lines of a process's standard error. */
   readonly onLog?: (record: Omit<LogRecord, 'at'>) => void;
+  /**
+   * For `scenarios` alone: without a handshake, as an agent, so that no initialize hook runs to answer it. Only for an
+   * environment of this package, since other servers may not know MCP 2026-07-28. Default false.
+   */
+  readonly isForReading?: boolean;
 }

@@ -153,6 +153,19 @@ export class McpEnvironmentClient implements EnvironmentClient {
     return this.#parse(solutionSchema, await this.#callHub(params, attempt, options), attempt);
   }
 
+  /**
+   * Any other MCP request: as the harness, unless its `_meta` says that it is an agent's.
+   *
+   * @throws BoundaryError boundary `environment`, with the server's error as its cause; the reason of the signal.
+   */
+  async request<Method extends RequestMethod>(
+    method: Method,
+    params: Params,
+    options: CallOptions = {},
+  ): Promise<ResultTypeMap[Method]> {
+    return await this.#request(toAttempt('environment', `answering ${method}`, options), method, params, options);
+  }
+
   async close(): Promise<void> {
     await this.#link.close();
   }

@@ -4,12 +4,12 @@ export const MAX_JSON_DEPTH = 200;
 /** What arguments and answers from outside may have: it leaves room for the message that they are wrapped in. */
 export const MAX_INPUT_DEPTH = 128;
 
-/** True when arrays and objects are nested beyond the limit. Without recursion: that is what it guards against. */
+/** True when arrays and objects are nested beyond the limit, which also bounds how deep this itself goes. */
 export function isTooDeep(value: unknown, limit: number = MAX_JSON_DEPTH): boolean {
-  let level: unknown[] = [value];
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > limit) return true;
-    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
-  }
+  if (limit < 0) return true;
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) return value.some((item) => isTooDeep(item, limit - 1));
+  // Every message comes through here: a list of the values would be garbage for each of its objects.
+  for (const key in value) if (isTooDeep((value as Record<string, unknown>)[key], limit - 1)) return true;
   return false;
 }

@@ -1,7 +1,10 @@
 import type { ContentBlock } from '../contract/chat.ts';
-import type { JsonObject, JsonSchema } from '../contract/json.ts';
+import type { Json, JsonObject, JsonSchema } from '../contract/json.ts';
 import type { SchemaIssue } from '../contract/json-schema.ts';
 import type { Evaluation, PromptMessage } from '../contract/scenario.ts';
+import type { Changes } from './changes.ts';
+import type { ConnectionDefinition } from './connection.ts';
+import type { AudioContent, EmbeddedResource, ImageContent, ResourceLink } from './content.ts';
 
 /**
  * What an environment is made of once its author has written it down: plain data and functions, without I/O and without
@@ -18,11 +21,18 @@ export interface EnvironmentDefinition {
   readonly scenarios: ReadonlyMap<string, ScenarioDefinition>;
   readonly resources: ReadonlyMap<string, ResourceDefinition>;
   readonly prompts: ReadonlyMap<string, PromptDefinition>;
+  /** The MCP servers of others that are part of it, by the names that its author gave them. */
+  readonly connections: ReadonlyMap<string, ConnectionDefinition>;
   readonly initializeHooks: readonly InitializeHook[];
   /** In the order of registration; they run in reverse. */
   readonly shutdownHooks: readonly Hook[];
   readonly closeHooks: readonly Hook[];
+  /** What its author declares, takes back or changes while sessions are open. */
+  readonly changes: Changes<DefinitionChange>;
 }
+
+/** Tools, resources, prompts or scenarios were declared or taken back, or a resource has another content. */
+export type DefinitionChange = { readonly kind: 'declared' } | { readonly kind: 'resource'; readonly uri: string };
 
 export type Awaitable<T> = T | Promise<T>;
 export type Audience = 'agent' | 'harness';
@@ -49,11 +59,23 @@ export interface ToolAnnotations {
   readonly openWorldHint?: boolean;
 }
 
+/** An image that a client may show for a tool. */
+export interface Icon {
+  readonly src: string;
+  readonly mimeType?: string;
+  /** Such as `48x48`, or `any`. */
+  readonly sizes?: readonly string[];
+  readonly theme?: 'light' | 'dark';
+}
+
 export interface ToolDefinition {
   readonly name: string;
   readonly title: string | undefined;
   readonly description: string | undefined;
   readonly annotations: ToolAnnotations | undefined;
+  readonly icons?: readonly Icon[] | undefined;
+  /** `_meta` of its entry in the list of tools. */
+  readonly meta?: JsonObject | undefined;
   readonly input: CompiledSchema;
   readonly output: CompiledSchema | undefined;
   /** `args` has been parsed by `input`. Whatever it returns goes through `toToolResult`. */
@@ -97,7 +119,8 @@ export interface ScenarioRun {
 
 export interface SolutionCall {
   readonly name: string;
-  readonly arguments: JsonObject;
+  /** JSON. Undefined is left out: in a list of calls TypeScript gives each the arguments of the others, as undefined. */
+  readonly arguments: { readonly [name: string]: Json | undefined };
 }
 export interface SolutionData {
   readonly calls: readonly SolutionCall[];
@@ -121,8 +144,18 @@ export interface ResourceDefinition {
   readonly description: string | undefined;
   readonly mimeType: string | undefined;
   readonly audience: Audience;
+  /** By variable of the template. */
+  readonly completers?: ReadonlyMap<string, Completer>;
   /** Text, bytes (Uint8Array), or anything else, which becomes JSON. */
   read(variables: Readonly<Record<string, string>>, context: ToolContext): Awaitable<unknown>;
+}
+
+export type PromptBlock = ContentBlock | ImageContent | AudioContent | EmbeddedResource | ResourceLink;
+
+/** A message of an MCP prompt, which may hold every kind of content block that a tool's result may. */
+export interface RichPromptMessage {
+  readonly role: PromptMessage['role'];
+  readonly content: string | PromptBlock | readonly PromptBlock[];
 }
 
 export interface PromptArgument {
@@ -136,9 +169,28 @@ export interface PromptDefinition {
   readonly description: string | undefined;
   readonly audience: Audience;
   readonly arguments: readonly PromptArgument[];
+  /** By argument. */
+  readonly completers: ReadonlyMap<string, Completer>;
   /** Text or messages. */
-  get(args: Readonly<Record<string, string>>, context: ToolContext): Awaitable<string | readonly PromptMessage[]>;
+  get(args: Readonly<Record<string, string>>, context: ToolContext): Awaitable<string | readonly RichPromptMessage[]>;
 }
+
+/** What a completer knows besides what has been typed. */
+export interface CompletionContext {
+  /** The arguments, or variables, that have a value already. */
+  readonly arguments: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  readonly log: Log;
+  readonly session: Session;
+}
+
+/**
+ * Suggests values of one argument: a list, of which those are offered that begin with what has been typed, or a function
+ * of what has been typed that gives those to offer, the best first.
+ */
+export type Completer =
+  | readonly string[]
+  | ((value: string, context: CompletionContext) => Awaitable<readonly string[]>);
 
 /** The MCP session an author's code runs in: one for each client. */
 export interface Session {
@@ -169,21 +221,59 @@ export interface ToolContext {
   readonly session: Session;
   /** `_meta` of the request, without the harness key. */
   readonly meta: Readonly<Record<string, unknown>>;
-  /** Asks the person behind the client. @throws Error where the client cannot. */
-  elicit(request: { readonly message: string; readonly requestedSchema: JsonSchema }): Promise<{
-    readonly action: 'accept' | 'decline' | 'cancel';
-    readonly content?: JsonObject;
-  }>;
-  /** Asks the client's model. @throws Error where the client cannot. */
-  sample(request: {
-    readonly messages: readonly PromptMessage[];
-    readonly maxTokens: number;
-    readonly systemPrompt?: string;
-  }): Promise<{
-    readonly role: string;
-    readonly content: ContentBlock;
-    readonly model: string;
-  }>;
+  /** What the client at the other end can be asked for. */
+  readonly capabilities: ClientOffer;
+  /**
+   * Asks the person behind the client. Several questions that are asked at once (`Promise.all`) reach the client together.
+   *
+   * @throws Error where the client cannot, and when no answer comes within ten minutes.
+   */
+  elicit(request: ElicitRequest): Promise<ElicitAnswer>;
+  /** Asks the client's model. @throws as `elicit`. */
+  sample(request: SampleRequest): Promise<SampleAnswer>;
+  /** The folders and files that the client works on. @throws as `elicit`. */
+  roots(options?: QuestionOptions): Promise<readonly Root[]>;
+}
+
+export interface ClientOffer {
+  readonly elicitation: boolean;
+  readonly sampling: boolean;
+  readonly roots: boolean;
+}
+
+export interface QuestionOptions {
+  /** The name that the question has on MCP 2026-07-28, unique in a call; its kind and a number by default. */
+  readonly key?: string | undefined;
+}
+
+export interface ElicitRequest extends QuestionOptions {
+  readonly message: string;
+  /** An object whose properties are texts, numbers, booleans or choices. */
+  readonly requestedSchema: JsonSchema;
+}
+
+export interface ElicitAnswer {
+  readonly action: 'accept' | 'decline' | 'cancel';
+  /** What was filled in, where it was accepted. */
+  readonly content?: JsonObject;
+}
+
+export interface SampleRequest extends QuestionOptions {
+  readonly messages: readonly PromptMessage[];
+  readonly maxTokens: number;
+  readonly systemPrompt?: string;
+}
+
+export interface SampleAnswer {
+  readonly role: string;
+  readonly content: ContentBlock;
+  readonly model: string;
+}
+
+export interface Root {
+  /** A `file://` URI. */
+  readonly uri: string;
+  readonly name?: string;
 }
 
 export interface InitializeContext {

@@ -1,5 +1,13 @@
 import { SCENARIOS_URI } from '../contract/names.ts';
+import { Changes } from './changes.ts';
+import {
+  type ConnectionDefinition,
+  type ConnectionOptions,
+  type ConnectionSource,
+  defineConnection,
+} from './connection.ts';
 import type {
+  DefinitionChange,
   EnvironmentDefinition,
   Hook,
   HubDefinition,
@@ -50,10 +58,12 @@ export class EnvironmentServer {
   readonly #scenarios = new Map<string, ScenarioDefinition>();
   readonly #resources = new Map<string, ResourceDefinition>();
   readonly #prompts = new Map<string, PromptDefinition>();
+  readonly #connections = new Map<string, ConnectionDefinition>();
   readonly #initializeHooks: InitializeHook[] = [];
   readonly #shutdownHooks: Hook[] = [];
   readonly #closeHooks: Hook[] = [];
   readonly #hubScenarios = new Map<string, HubHalves>();
+  readonly #changes = new Changes<DefinitionChange>();
   readonly #definition: EnvironmentDefinition;
 
   /** @throws TypeError without a name. */
@@ -74,9 +84,11 @@ export class EnvironmentServer {
       scenarios: this.#scenarios,
       resources: this.#resources,
       prompts: this.#prompts,
+      connections: this.#connections,
       initializeHooks: this.#initializeHooks,
       shutdownHooks: this.#shutdownHooks,
       closeHooks: this.#closeHooks,
+      changes: this.#changes,
     };
   }
 
@@ -99,6 +111,7 @@ export class EnvironmentServer {
     }
     this.#checkToolName(name);
     this.#tools.set(name, tool);
+    this.#changes.emit(DECLARED);
     return this;
   }
 
@@ -119,6 +132,7 @@ export class EnvironmentServer {
     }
     this.#checkFunctionNames([definition], this.#scenarios.keys());
     this.#hubs.set(definition.name, definition);
+    this.#changes.emit(DECLARED);
     return this;
   }
 
@@ -155,15 +169,17 @@ export class EnvironmentServer {
     this.#checkFunctionNames(this.#hubs.values(), [name]);
     this.#scenarios.set(name, definition);
     if (halves !== undefined) this.#hubScenarios.set(name, halves);
+    this.#changes.emit(DECLARED);
     return scenarioHandle(name);
   }
 
   /** Adds a resource under `<scheme>://<name>`, or a template such as `notes://{id}`. @throws Error for a taken URI. */
-  resource<const Uri extends string>(uri: Uri, config: ResourceConfig, handler: ResourceHandler<Uri>): this {
+  resource<const Uri extends string>(uri: Uri, config: ResourceConfig<Uri>, handler: ResourceHandler<Uri>): this {
     const resource = defineResource(uri, config, handler);
     const isOurs = uri === SCENARIOS_URI || [...this.#hubs.keys()].some((hub) => uri === functionsUri(hub));
     if (isOurs || this.#resources.has(uri)) throw duplicate('resource', uri, this.#label);
     this.#resources.set(uri, resource);
+    this.#changes.emit(DECLARED);
     return this;
   }
 
@@ -176,6 +192,45 @@ export class EnvironmentServer {
     const prompt = definePrompt(name, config, handler);
     this.#checkPromptName(name);
     this.#prompts.set(name, prompt);
+    this.#changes.emit(DECLARED);
+    return this;
+  }
+
+  /**
+   * Takes a tool back. Like every declaration after a session has begun, it reaches the sessions that are open, and
+   * their clients are told that the list has changed. False where there is no such tool.
+   */
+  removeTool(name: string): boolean {
+    return this.#removed(this.#tools.delete(name));
+  }
+
+  /** Takes a resource, or a template, back. False where there is none with this URI. */
+  removeResource(uri: string): boolean {
+    return this.#removed(this.#resources.delete(uri));
+  }
+
+  /** Takes a prompt back. False where there is no such prompt; scenarios stay. */
+  removePrompt(name: string): boolean {
+    return this.#removed(this.#prompts.delete(name));
+  }
+
+  /** Tells the clients that have subscribed to this resource that it has another content. */
+  notifyResourceUpdated(uri: string): void {
+    this.#changes.emit({ kind: 'resource', uri });
+  }
+
+  /**
+   * Makes the tools, resources and prompts of an MCP server a part of this environment. Each session has a connection of
+   * its own, opened when the session initializes, before the initialize hooks, and closed with it. A name of the server
+   * that is taken already fails that initialization.
+   *
+   * @param name names it in messages and logs.
+   * @throws Error for a name that is taken; TypeError for a bad name, target or option.
+   */
+  connect(name: string, source: ConnectionSource, options: ConnectionOptions = {}): this {
+    const connection = defineConnection(name, source, options);
+    if (this.#connections.has(name)) throw duplicate('connection', name, this.#label);
+    this.#connections.set(name, connection);
     return this;
   }
 
@@ -195,6 +250,11 @@ export class EnvironmentServer {
   close(hook: Hook): this {
     this.#closeHooks.push(checkHook('close', hook));
     return this;
+  }
+
+  #removed(isRemoved: boolean): boolean {
+    if (isRemoved) this.#changes.emit(DECLARED);
+    return isRemoved;
   }
 
   get #label(): string {
@@ -220,6 +280,8 @@ export class EnvironmentServer {
     }
   }
 }
+
+const DECLARED: DefinitionChange = { kind: 'declared' };
 
 /** The hubs that have a function for each scenario. */
 const SCENARIO_HUBS: ReadonlySet<string> = new Set(['setup', 'evaluate', 'solution']);

@@ -10,6 +10,7 @@ type EvaluationObject = {
   readonly content?: string | null | undefined;
   /** Anything that JSON can hold. */
   readonly info?: Readonly<Record<string, unknown>> | undefined;
+  /** Makes no difference: an evaluation ends its scenario, so that the result always says true. */
   readonly done?: boolean | undefined;
 } & (
   | { readonly reward: number; readonly subscores?: readonly SubscoreInput[] | undefined }
@@ -60,7 +61,7 @@ function evaluationOf(given: Readonly<Record<string, unknown>>): Evaluation {
     );
   }
   if (!isFiniteNumber(reward)) throw invalid(`reward has to be a finite number, got ${show(reward)}`);
-  return { reward, done, content, info: toInfo(info ?? {}), subscores, is_error: false };
+  return { reward, done: true, content, info: toInfo(info ?? {}), subscores, is_error: false };
 }
 
 function toSubscores(given: unknown): Subscore[] {

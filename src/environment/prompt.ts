@@ -1,10 +1,17 @@
 import type { JsonSchema } from '../contract/json.ts';
-import type { PromptMessage } from '../contract/scenario.ts';
-import type { Audience, Awaitable, PromptArgument, PromptDefinition, ToolContext } from './definition.ts';
+import { checkCompleters, enumCompleters } from './completion.ts';
+import type {
+  Audience,
+  Awaitable,
+  Completer,
+  PromptArgument,
+  PromptDefinition,
+  RichPromptMessage,
+  ToolContext,
+} from './definition.ts';
 import { checkName } from './names.ts';
-import type { Prompt } from './prompt-messages.ts';
 import { compileSchema, parseOrThrow } from './schema.ts';
-import type { AnySchema, ArgsOf, NoArgs } from './schema-types.ts';
+import type { AnySchema, ArgsInput, ArgsOf, NoArgs } from './schema-types.ts';
 import { readTextArguments } from './text-arguments.ts';
 import { NO_ARGS } from './tool.ts';
 
@@ -15,10 +22,17 @@ export interface PromptConfig<Args extends AnySchema = NoArgs> {
   readonly args?: Args;
   /** `agent` (default), or `harness` to hide it from agents. */
   readonly audience?: Audience;
+  /**
+   * Suggests values of arguments: `{ colour: ["red", "green"] }` or `{ colour: (typed) => [...] }`. Arguments whose
+   * schema lists their values need none.
+   */
+  readonly complete?: { readonly [Name in keyof ArgsInput<Args>]?: Completer };
 }
 
-/** Gives text, which is the user's, or messages. */
-export type PromptHandler<Args extends AnySchema> = (args: ArgsOf<Args>, context: ToolContext) => Awaitable<Prompt>;
+/** Text, which is the user's, or messages with every kind of content. */
+export type RichPrompt = string | readonly RichPromptMessage[];
+
+export type PromptHandler<Args extends AnySchema> = (args: ArgsOf<Args>, context: ToolContext) => Awaitable<RichPrompt>;
 
 /**
  * Compiles an MCP prompt. Its `get` rejects with `InvalidArgumentsError` for arguments that do not fit.
@@ -35,13 +49,19 @@ export function definePrompt<Args extends AnySchema>(
     throw new TypeError(`Prompt "${name}": the handler has to be a function, got ${typeof handler}`);
   }
   const args = compileSchema(config.args ?? NO_ARGS, `Prompt "${name}", args`);
+  const promptArguments = toPromptArguments(args.jsonSchema);
+  const names = promptArguments.map((argument) => argument.name);
   return {
     name,
     title: config.title,
     description: config.description,
     audience: config.audience ?? 'agent',
-    arguments: toPromptArguments(args.jsonSchema),
-    async get(text, context): Promise<string | readonly PromptMessage[]> {
+    arguments: promptArguments,
+    completers: new Map([
+      ...enumCompleters(args.jsonSchema),
+      ...checkCompleters(`Prompt "${name}"`, config.complete, names),
+    ]),
+    async get(text, context): Promise<RichPrompt> {
       const values = readTextArguments(args.jsonSchema, text);
       return handler((await parseOrThrow(args, values, `Prompt "${name}"`)) as ArgsOf<Args>, context);
     },

@@ -1,7 +1,8 @@
-import type { Audience, Awaitable, ResourceDefinition, ToolContext } from './definition.ts';
+import { checkCompleters } from './completion.ts';
+import type { Audience, Awaitable, Completer, ResourceDefinition, ToolContext } from './definition.ts';
 
 /** What a resource is besides its URI and its handler. */
-export interface ResourceConfig {
+export interface ResourceConfig<Uri extends string = string> {
   /** What follows `://` in the URI by default. */
   readonly name?: string;
   readonly title?: string;
@@ -9,6 +10,8 @@ export interface ResourceConfig {
   readonly mimeType?: string;
   /** `agent` (default), or `harness` to hide it from agents. */
   readonly audience?: Audience;
+  /** Of a template: suggests values of its variables, `{ id: ["1", "2"] }` or `{ id: (typed) => [...] }`. */
+  readonly complete?: { readonly [Name in keyof UriVariables<Uri>]?: Completer };
 }
 
 /** The variables of a URI template: `notes://{folder}/{id}` has `folder` and `id`. */
@@ -33,7 +36,7 @@ export type ResourceHandler<Uri extends string> = (
  */
 export function defineResource<Uri extends string>(
   uri: Uri,
-  config: ResourceConfig,
+  config: ResourceConfig<Uri>,
   handler: ResourceHandler<Uri>,
 ): ResourceDefinition {
   if (typeof uri !== 'string' || !URI_PATTERN.test(uri)) {
@@ -42,7 +45,7 @@ export function defineResource<Uri extends string>(
   if (typeof handler !== 'function') {
     throw new TypeError(`Resource "${uri}": the handler has to be a function, got ${typeof handler}`);
   }
-  checkVariables(uri);
+  const variableNames = checkVariables(uri);
   return {
     uri,
     isTemplate: uri.includes('{'),
@@ -51,6 +54,7 @@ export function defineResource<Uri extends string>(
     description: config.description,
     mimeType: config.mimeType,
     audience: config.audience ?? 'agent',
+    completers: checkCompleters(`Resource "${uri}"`, config.complete, variableNames),
     // The server matched the URI against this template, so that the variables are those of its type.
     read: (variables, context) => handler(variables as UriVariables<Uri>, context),
   };
@@ -59,11 +63,13 @@ export function defineResource<Uri extends string>(
 const URI_PATTERN = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^\s]+$/;
 const VARIABLE = /\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
-function checkVariables(uri: string): void {
-  const names = [...uri.matchAll(VARIABLE)].map(([, name]) => name);
+/** The names of the variables of a template. */
+function checkVariables(uri: string): readonly string[] {
+  const names = [...uri.matchAll(VARIABLE)].map(([, name]) => name as string);
   const repeated = names.find((name, index) => names.indexOf(name) !== index);
   if (repeated !== undefined) throw new TypeError(`Resource "${uri}": the variable {${repeated}} is there twice`);
   if (/[{}]/.test(uri.replace(VARIABLE, ''))) {
     throw new TypeError(`Resource "${uri}": a template has variables such as {id}: letters, digits and "_" in braces`);
   }
+  return names;
 }

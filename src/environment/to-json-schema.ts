@@ -1,11 +1,15 @@
+import { createRequire } from 'node:module';
 import { z } from 'zod';
-import { ignoreOverride, zodToJsonSchema } from 'zod-to-json-schema';
 import { messageOf } from '../contract/errors.ts';
 import type { JsonSchema } from '../contract/json.ts';
+import { findArkUnrepresentable } from './arktype.ts';
 import { closeObjects } from './json-schema-walk.ts';
 import type { StandardSchema, Zod3Schema } from './schema-types.ts';
 
 export type Side = 'input' | 'output';
+
+/** Loaded by the first schema of zod 3, and with it zod 3: most environments have none, and start sooner. */
+const require = createRequire(import.meta.url);
 
 /** A raw shape as the object that it stands for. */
 export function shapeToZod(shape: object): StandardSchema {
@@ -24,13 +28,14 @@ export function zod4ToJsonSchema(schema: StandardSchema, where: string, side: Si
 
 /** @throws TypeError that names the field which JSON Schema has no form for, such as a date. */
 export function zod3ToJsonSchema(schema: Zod3Schema, where: string): JsonSchema {
-  const jsonSchema = zodToJsonSchema(schema as unknown as Parameters<typeof zodToJsonSchema>[0], {
+  const library: typeof import('zod-to-json-schema') = require('zod-to-json-schema');
+  const jsonSchema = library.zodToJsonSchema(schema as unknown as Parameters<typeof library.zodToJsonSchema>[0], {
     override(definition, { currentPath }) {
       const { typeName } = definition as { typeName?: string };
       if (typeName !== undefined && ZOD3_UNREPRESENTABLE.has(typeName)) {
         throw unrepresentable(where, currentPath.slice(1), `${typeName} cannot be represented in JSON Schema`);
       }
-      return ignoreOverride;
+      return library.ignoreOverride;
     },
   });
   return closeObjects({ ...jsonSchema });
@@ -43,6 +48,10 @@ export function standardToJsonSchema(schema: StandardSchema, where: string, side
     throw new TypeError(
       `${where}: the ${vendor} schema does not expose JSON Schema (\`~standard.jsonSchema\`); use the library's own conversion and pass the JSON Schema`,
     );
+  }
+  const unfit = findArkUnrepresentable(schema, side);
+  if (unfit !== undefined) {
+    throw unrepresentable(where, unfit.path, `${vendor} cannot write the schema as JSON Schema (${unfit.what})`);
   }
   try {
     return withoutDialect(jsonSchema[side]({ target: 'draft-2020-12' }));

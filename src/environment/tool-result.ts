@@ -1,5 +1,6 @@
 import type { ContentBlock } from '../contract/chat.ts';
 import { isJsonObject, type JsonObject } from '../contract/json.ts';
+import { isMarkedContent } from './content.ts';
 import type { CompiledSchema } from './definition.ts';
 import { describeIssues } from './schema.ts';
 
@@ -10,7 +11,6 @@ export interface ToolResult {
   readonly isError?: boolean;
 }
 
-const CONTENT = Symbol.for('proctor.content');
 const TOOL_ERROR = Symbol.for('proctor.tool-error');
 
 /** A failure that the agent is shown as it is. Every other error is "the tool failed" to the agent. */
@@ -24,33 +24,9 @@ export function isToolError(thrown: unknown): thrown is ToolError {
   return thrown instanceof Error && TOOL_ERROR in thrown;
 }
 
-/** An image that a tool returns, alone or in an array of content blocks, or that stands in a prompt. */
-export interface ImageContent {
-  readonly type: 'image';
-  /** Base64. */
-  readonly data: string;
-  readonly mimeType: string;
-}
-
-/**
- * Makes an image of base64 text or of bytes.
- *
- * @throws TypeError when `mimeType` is not that of an image, such as `image/png`.
- */
-export function image(data: string | Uint8Array, mimeType: string): ImageContent {
-  if (!mimeType.startsWith('image/')) {
-    throw new TypeError(`image() takes the MIME type of an image, such as image/png, got ${JSON.stringify(mimeType)}`);
-  }
-  const base64 = typeof data === 'string' ? data : Buffer.from(data).toString('base64');
-  const block: ImageContent = { type: 'image', data: base64, mimeType };
-  // Marked, so that a plain object that happens to look like a block stays the plain object that its author returned.
-  Object.defineProperty(block, CONTENT, { value: true });
-  return block;
-}
-
 /**
  * Turns what a handler returned into a tool result: text for strings, numbers and booleans; `structuredContent` and its
- * JSON text for plain objects; content blocks for an array of them (other arrays are JSON text) and for `image()`;
+ * JSON text for plain objects; content blocks for an array of them (other arrays are JSON text) and for `image()` and its like;
  * no content for nothing. With `output`, the value is checked and read by it first.
  *
  * @throws Error for what JSON cannot hold, and for a value that does not fit `output`. It is the author's fault, so it
@@ -93,10 +69,6 @@ function toJson(value: unknown): string {
   } catch (cause) {
     throw new TypeError('The tool returned a value that JSON cannot hold', { cause });
   }
-}
-
-function isMarkedContent(value: unknown): value is ContentBlock {
-  return typeof value === 'object' && value !== null && CONTENT in value;
 }
 
 /** MCP's content blocks: text, image, audio, resource and resource_link. */

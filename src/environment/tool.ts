@@ -1,4 +1,5 @@
-import type { Awaitable, ToolAnnotations, ToolContext, ToolDefinition } from './definition.ts';
+import type { JsonObject } from '../contract/json.ts';
+import type { Awaitable, Icon, ToolAnnotations, ToolContext, ToolDefinition } from './definition.ts';
 import { checkName } from './names.ts';
 import { compileSchema } from './schema.ts';
 import type { AnySchema, ArgsOf, InputOf, NoArgs } from './schema-types.ts';
@@ -8,6 +9,9 @@ export interface ToolConfig<Args extends AnySchema = NoArgs, Returns extends Any
   readonly description?: string;
   readonly title?: string;
   readonly annotations?: ToolAnnotations;
+  readonly icons?: readonly Icon[];
+  /** `_meta` of the tool's entry in the list, for clients that know its keys. */
+  readonly meta?: JsonObject;
   readonly args?: Args;
   /** The schema of what the handler returns; it becomes the tool's output schema. */
   readonly returns?: Returns;
@@ -54,6 +58,8 @@ export function defineTool<Args extends AnySchema, Returns extends AnySchema | u
     title: config.title,
     description: config.description,
     annotations: config.annotations,
+    icons: config.icons,
+    meta: config.meta,
     input: compileSchema(config.args ?? NO_ARGS, `${label}, args`),
     output: config.returns && compileSchema(config.returns, `${label}, returns`, { side: 'output' }),
     // The schema has read the arguments: that they are `ArgsOf<Args>` is what it was compiled for.

@@ -5,6 +5,7 @@ import { preview } from '../contract/json-schema.ts';
 import type { ToolDefinition } from '../environment/definition.ts';
 import { describeIssues } from '../environment/schema.ts';
 import { isToolError, toToolResult } from '../environment/tool-result.ts';
+import { isMissingCapability } from './client-requests.ts';
 import type { EnvironmentRequest } from './request.ts';
 
 /** A tool or a function of a hub, ready to be called. */
@@ -16,6 +17,8 @@ export interface CallableTool extends ToolDefinition {
 /**
  * Calls a tool. Whatever goes wrong on the way is a result that says so, not a protocol error, so that an agent can
  * correct itself: bad arguments by name, a `ToolError` as it is, anything else as "failed" with the cause in the log.
+ *
+ * @throws ProtocolError on 2026-07-28, for what the client would have had to offer.
  */
 export async function callTool(
   tool: CallableTool,
@@ -33,6 +36,8 @@ export async function callTool(
     assertSendable(result);
     return result;
   } catch (error) {
+    // The protocol has an answer of its own to this.
+    if (isMissingCapability(error)) throw error;
     if (isToolError(error)) return toErrorResult(error.message);
     request.reportFailure(`The tool ${tool.name} failed`, error);
     return toErrorResult(tool.describeFailure?.(error) ?? `The tool ${tool.name} failed`);

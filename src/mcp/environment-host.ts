@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import type { Transport } from '@modelcontextprotocol/server';
+import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { EnvironmentDefinition } from '../environment/definition.ts';
 import { type EnvironmentSource, openEnvironment } from '../environment/environment-source.ts';
 import type { HarnessAuthority } from './audience.ts';
 import { type Report, runCleanup } from './cleanup.ts';
+import { openConnectedSource } from './connected-source.ts';
 import { EnvironmentSession } from './environment-session.ts';
 import type { Era, SessionHost } from './session-host.ts';
 
@@ -49,7 +52,9 @@ export class EnvironmentHost implements SessionHost {
     this.#spare = undefined;
     this.#latest = definition;
     const { authority, report } = this;
-    const session = new EnvironmentSession({ id: randomUUID(), era, definition, authority, report, hasHandle });
+    const openServer = (server: unknown) => openConnectedSource(server, (...to) => this.#serveConnected(...to));
+    const options = { id: randomUUID(), era, definition, authority, report, hasHandle, openServer };
+    const session = new EnvironmentSession(options);
     this.#open.add(session);
     session.onclose = () => {
       this.#open.delete(session);
@@ -59,6 +64,14 @@ export class EnvironmentHost implements SessionHost {
       this.#ending.add(ending);
     };
     return session;
+  }
+
+  /** Serves an environment that one of this host's is connected to, to an agent, in a host of its own. */
+  async #serveConnected(source: EnvironmentSource, transport: Transport): Promise<() => Promise<void>> {
+    const authority = { harnessKey: undefined, isPeerTrusted: false };
+    const host = new EnvironmentHost(source, { authority, report: this.report });
+    await host.openSession('legacy').connect(transport);
+    return () => host.close(SHUTDOWN_GRACE_MS.environment);
   }
 
   /** Ends every session. Never rejects. */

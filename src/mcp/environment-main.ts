@@ -5,6 +5,7 @@
  */
 import { preloadSchemas } from '@modelcontextprotocol/server';
 import { messageOf } from '../contract/errors.ts';
+import { DEVELOPMENT_VARIABLE, serveForDevelopment } from './development.ts';
 import { takeHarnessKey } from './harness-key.ts';
 import { loadEnvironmentModule } from './load-module.ts';
 import { optionsOf, serve } from './serve.ts';
@@ -13,8 +14,12 @@ import { serveOverStdio, takeStdio } from './stdio.ts';
 const [, , path] = process.argv;
 try {
   if (path === undefined) throw new Error('Usage: node environment-main.js <path of an environment module>');
-  const options = optionsOf(process.env);
-  await (options.transport === 'http' ? startHttp(path, options) : startStdio(path));
+  if (process.env[DEVELOPMENT_VARIABLE] !== undefined) await serveForDevelopment(path);
+  else {
+    const options = optionsOf(process.env);
+    const isServer = options.transport === 'http' || options.transport === 'sse';
+    await (isServer ? startHttp(path, options) : startStdio(path));
+  }
 } catch (error) {
   process.stderr.write(`${messageOf(error).split('\n')[0]}\n`);
   process.exit(1);

@@ -3,6 +3,7 @@ import { ApiError } from '../contract/errors.ts';
 import { isLoopbackHost } from '../http/origin-guard.ts';
 import { REQUEST_ID_HEADER } from '../http/request-id.ts';
 import { isSameSecret } from './audience.ts';
+import { Refusal, RPC_CODE } from './http-refusal.ts';
 
 /** @throws Error that says what to set. */
 export function assertMayBind(address: string, bearerToken: string | undefined): void {
@@ -41,4 +42,13 @@ export function answerPreflight(request: IncomingMessage, response: ServerRespon
   });
   response.end();
   return true;
+}
+
+/** @throws Refusal 406 */
+export function assertAccepts(request: IncomingMessage, types: readonly string[]): void {
+  const accepted = (request.headers.accept ?? '').split(',').map((part) => part.split(';')[0]?.trim().toLowerCase());
+  const isAccepted = (type: string) =>
+    accepted.some((range) => range === type || range === '*/*' || range === `${type.split('/')[0]}/*`);
+  if (types.every(isAccepted)) return;
+  throw new Refusal(406, RPC_CODE.refused, `Not acceptable: Accept has to name ${types.join(' and ')}`);
 }

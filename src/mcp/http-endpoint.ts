@@ -2,15 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { classifyInboundRequest, type JSONRPCMessage } from '@modelcontextprotocol/server';
 import { isJsonObject } from '../contract/json.ts';
 import type { HarnessAuthority } from './audience.ts';
+import { assertBatchLength } from './batches.ts';
 import { readJsonBody } from './http-body.ts';
+import { assertAccepts } from './http-checks.ts';
 import { deleteSession, openSessionStream, postInitialize, postInSession } from './http-legacy.ts';
 import { postModern } from './http-modern.ts';
 import { Refusal, RPC_CODE } from './http-refusal.ts';
 import { MODERN_REVISION } from './session-server.ts';
 import type { Sessions } from './sessions.ts';
-
-/** Messages of one batch, each of which may start a call: a body of megabytes would hold up every other session. */
-const MAX_BATCH_LENGTH = 100;
 
 export interface EndpointOptions {
   readonly sessions: Sessions;
@@ -42,10 +41,7 @@ function post(
   caller: string,
   { sessions, authority }: Pick<EndpointOptions, 'sessions' | 'authority'>,
 ): void {
-  if (Array.isArray(body) && body.length > MAX_BATCH_LENGTH) {
-    const hint = `Invalid request: a batch of ${body.length} messages, more than the ${MAX_BATCH_LENGTH} that are taken`;
-    throw new Refusal(400, RPC_CODE.invalidRequest, hint);
-  }
+  if (Array.isArray(body)) assertBatchLength(body);
   const route = classifyInboundRequest({
     httpMethod: 'POST',
     ...header('protocolVersionHeader', request.headers['mcp-protocol-version']),
@@ -81,20 +77,12 @@ async function serveSession(
   openSessionStream(request, response, sessions, caller);
 }
 
-/** @throws Refusal 406 */
-function assertAccepts(request: IncomingMessage, types: readonly string[]): void {
-  const accepted = (request.headers.accept ?? '').split(',').map((part) => part.split(';')[0]?.trim().toLowerCase());
-  const isAccepted = (type: string) =>
-    accepted.some((range) => range === type || range === '*/*' || range === `${type.split('/')[0]}/*`);
-  if (types.every(isAccepted)) return;
-  throw new Refusal(406, RPC_CODE.refused, `Not acceptable: Accept has to name ${types.join(' and ')}`);
-}
-
 function header<Name extends string>(name: Name, value: string | string[] | undefined): { [key in Name]?: string } {
   return typeof value === 'string' ? ({ [name]: value } as { [key in Name]: string }) : {};
 }
 
-function idOf(body: unknown): string | number | undefined {
+/** Of the request in a body, where it is one. */
+export function idOf(body: unknown): string | number | undefined {
   const id = isJsonObject(body) ? body.id : undefined;
   return typeof id === 'string' || typeof id === 'number' ? id : undefined;
 }

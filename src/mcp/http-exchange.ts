@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
+import type { EventLog } from './event-log.ts';
 import { EventStream } from './event-stream.ts';
 import { type Refusal, sendRefusal, toErrorReply } from './http-refusal.ts';
+import type { ResumableStream } from './resumable-stream.ts';
 
 type RequestId = string | number;
 type Reply = JSONRPCMessage & { readonly id: RequestId };
@@ -12,6 +14,10 @@ export interface ExchangeOptions {
   /** True for a JSON-RPC batch, which is answered with an array. */
   readonly isBatch: boolean;
   readonly headOf: HeadOf;
+  /** Where its stream is kept, should it become one, for a client that loses the connection. */
+  readonly log?: EventLog | undefined;
+  /** True where the stream begins with an event that tells its id. */
+  readonly isPrimed?: boolean | undefined;
 }
 
 /** Status and headers of the answer: to one reply, or (undefined) to a batch or as an event stream, which is a 200. */
@@ -26,7 +32,8 @@ export class HttpExchange {
   readonly #options: ExchangeOptions;
   readonly #replies: Reply[] = [];
   #open: number;
-  #stream: EventStream | undefined;
+  #awaiting: NodeJS.Timeout | undefined;
+  #stream: EventStream | ResumableStream | undefined;
 
   constructor(response: ServerResponse, options: ExchangeOptions) {
     this.#response = response;
@@ -37,11 +44,34 @@ export class HttpExchange {
   /** Sends a notification or a request that belongs to a request of this POST. */
   async send(message: JSONRPCMessage): Promise<void> {
     const isFirst = this.#stream === undefined;
-    this.#stream ??= new EventStream(this.#response, this.#options.headOf(undefined).headers);
+    this.#stream ??= this.#openStream();
     if (isFirst) for (const reply of this.#replies.splice(0)) await this.#stream.send(reply);
-    // Progress is worth nothing late: a client that does not read must not fill this process's memory with it.
-    if ('method' in message && message.method === 'notifications/progress' && this.#stream.isBehind) return;
-    await this.#stream.send(message);
+    if (this.#stream.hasRoomFor(message)) await this.#stream.send(message);
+  }
+
+  /** True where its answer goes out on this stream. */
+  isAnsweredOn(stream: ResumableStream): boolean {
+    return this.#stream === stream;
+  }
+
+  /** True where the client has been told how to come back for the rest should it lose the connection. */
+  get isResumable(): boolean {
+    return this.#stream !== undefined && this.#options.log !== undefined;
+  }
+
+  get isConnected(): boolean {
+    return this.#stream === undefined ? !this.#response.destroyed : this.#stream.isOpen;
+  }
+
+  /** Gives a client that has lost the stream some time (milliseconds) to come back; without it `giveUp` is called. */
+  awaitClient(timeMs: number, giveUp: () => void): void {
+    clearTimeout(this.#awaiting);
+    this.#awaiting = setTimeout(() => {
+      if (this.isConnected) return;
+      giveUp();
+      this.#stream?.end();
+    }, timeMs);
+    this.#awaiting.unref();
   }
 
   async reply(reply: Reply): Promise<void> {
@@ -68,6 +98,14 @@ export class HttpExchange {
     if (stream === undefined) sendRefusal(this.#response, refusal);
     else void stream.send(toErrorReply(refusal));
     if (this.#open === 0) stream?.end();
+  }
+
+  #openStream(): EventStream | ResumableStream {
+    const { headOf, log, isPrimed = false } = this.#options;
+    const { headers = {} } = headOf(undefined);
+    return log === undefined
+      ? new EventStream(this.#response, headers)
+      : log.openStream(this.#response, headers, isPrimed);
   }
 
   #sendJson(): void {

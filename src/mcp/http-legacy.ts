@@ -1,13 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isJSONRPCErrorResponse, isJSONRPCRequest, type JSONRPCMessage } from '@modelcontextprotocol/server';
+import { isJSONRPCErrorResponse, type JSONRPCMessage } from '@modelcontextprotocol/server';
+import { assertBatchRevision, assertFreshIds } from './batches.ts';
 import { Refusal, RPC_CODE } from './http-refusal.ts';
 import { SESSION_REVISIONS } from './session-server.ts';
 import type { HttpSession, Sessions } from './sessions.ts';
 
 /** `Mcp-Session-Id` as Node.js spells headers. */
 const SESSION_ID_HEADER = 'mcp-session-id';
-/** Revisions whose clients may send several messages in one body. */
-const BATCH_REVISIONS: ReadonlySet<string> = new Set(['2025-03-26', '2024-11-05']);
+
+/** From this revision on clients know an event without data, which tells the id of a stream that has brought nothing yet. */
+const FIRST_PRIMED_REVISION = '2025-11-25';
 
 /** Opens a session with `initialize`. A handshake that fails, or that nobody waits for, leaves none behind. */
 export function postInitialize(
@@ -44,15 +46,21 @@ export function postInSession(
   const { session, transport } = sessionOf(request, sessions, caller);
   const isBatch = Array.isArray(body);
   const messages: readonly JSONRPCMessage[] = isBatch ? body : [body];
-  if (isBatch && !BATCH_REVISIONS.has(session.protocol)) {
-    const hint = `JSON-RPC batches are not part of MCP ${session.protocol}, which this session speaks`;
-    throw new Refusal(400, RPC_CODE.invalidRequest, hint);
-  }
-  assertFreshIds(messages, transport);
-  transport.receive(response, { messages, isBatch, headOf: () => ({ headers: { [SESSION_ID_HEADER]: session.id } }) });
+  if (isBatch) assertBatchRevision(session.protocol);
+  assertFreshIds(messages, isBatch, transport);
+  transport.receive(response, {
+    messages,
+    isBatch,
+    headOf: () => ({ headers: { [SESSION_ID_HEADER]: session.id } }),
+    isResumable: true,
+    isPrimed: isPrimed(session.protocol),
+  });
 }
 
-/** The stream for messages of the server that belong to no request. */
+/**
+ * The stream for messages of the server that belong to no request; with `Last-Event-ID` the rest of the stream that the
+ * event was on. @throws Refusal 400 where that is not known any more.
+ */
 export function openSessionStream(
   request: IncomingMessage,
   response: ServerResponse,
@@ -60,7 +68,13 @@ export function openSessionStream(
   caller: string,
 ): void {
   const { session, transport } = sessionOf(request, sessions, caller);
-  transport.openStream(response, { [SESSION_ID_HEADER]: session.id });
+  const headers = { [SESSION_ID_HEADER]: session.id };
+  const lastEventId = request.headers['last-event-id'];
+  if (lastEventId === undefined) transport.openStream(response, headers, isPrimed(session.protocol));
+  else if (!transport.resumeStream(response, headers, String(lastEventId))) {
+    const hint = `Last-Event-ID ${JSON.stringify(lastEventId)} is not an event of this session, or too much has followed it: open the stream without it`;
+    throw new Refusal(400, RPC_CODE.refused, hint);
+  }
 }
 
 export async function deleteSession(
@@ -90,17 +104,6 @@ function sessionOf(request: IncomingMessage, sessions: Sessions, caller: string)
   return found;
 }
 
-function assertFreshIds(messages: readonly JSONRPCMessage[], transport: HttpSession['transport']): void {
-  const seen = new Set<string | number>();
-  for (const message of messages) {
-    if (!isJSONRPCRequest(message)) continue;
-    if (message.method === 'initialize') {
-      throw new Refusal(400, RPC_CODE.invalidRequest, 'initialize cannot be part of a batch');
-    }
-    if (seen.has(message.id) || transport.hasPending(message.id)) {
-      const hint = `The id ${JSON.stringify(message.id)} is that of a request which is still running in this session`;
-      throw new Refusal(400, RPC_CODE.invalidRequest, hint);
-    }
-    seen.add(message.id);
-  }
+function isPrimed(protocol: string): boolean {
+  return protocol >= FIRST_PRIMED_REVISION;
 }

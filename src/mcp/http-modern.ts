@@ -3,6 +3,7 @@ import { type InboundModernRoute, isJSONRPCErrorResponse, type JSONRPCMessage } 
 import { isJsonObject, type JsonObject } from '../contract/json.ts';
 import { META } from '../contract/names.ts';
 import { type HarnessAuthority, isHarness } from './audience.ts';
+import { openListenStream } from './http-listen.ts';
 import { Refusal, RPC_CODE } from './http-refusal.ts';
 import { MODERN_REVISION } from './session-server.ts';
 import type { HttpSession, Sessions } from './sessions.ts';
@@ -44,6 +45,12 @@ export function postModern(
   }
   const params: JsonObject = isJsonObject(message.params) ? message.params : {};
   assertHeaders(request, route.message, params);
+  if (route.message.method === 'subscriptions/listen') {
+    const audience = isHarness(metaOf(params), authority) ? 'harness' : 'agent';
+    const opened = sessionFor(route.message, params, sessions, authority, caller);
+    openListenStream(response, opened, { id: route.message.id, params, audience, server: sessions.host });
+    return;
+  }
   const { session, transport, isNew } = sessionFor(route.message, params, sessions, authority, caller);
   transport.receive(response, {
     messages: [message],
@@ -65,7 +72,7 @@ function sessionFor(
   authority: HarnessAuthority,
   caller: string,
 ): HttpSession & { readonly isNew: boolean } {
-  const meta: JsonObject = isJsonObject(params._meta) ? params._meta : {};
+  const meta = metaOf(params);
   const handle = meta[META.sessionId];
   if (handle !== undefined) {
     const found = typeof handle === 'string' ? sessions.find(handle, 'modern', caller) : undefined;
@@ -100,6 +107,10 @@ function decodeHeader(header: string | string[] | undefined): string | undefined
   if (typeof header !== 'string') return undefined;
   const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(header.trim())?.[1];
   return encoded === undefined ? header.trim() : Buffer.from(encoded, 'base64').toString('utf8');
+}
+
+function metaOf({ _meta }: JsonObject): JsonObject {
+  return isJsonObject(_meta) ? _meta : {};
 }
 
 function statusOf(reply: JSONRPCMessage): number {

@@ -10,10 +10,12 @@ import { createRequestId, REQUEST_ID_HEADER } from '../http/request-id.ts';
 import { type Report, reportToStderr } from './cleanup.ts';
 import { EnvironmentHost } from './environment-host.ts';
 import { takeHarnessKey } from './harness-key.ts';
+import { createHelperRoutes, HELPERS_PATH } from './helper-routes.ts';
 import { answerPreflight, assertMayBind, authenticate } from './http-checks.ts';
-import { answerDocument, toOpenApi } from './http-documents.ts';
+import { answerDocument, answerReadiness, toOpenApi } from './http-documents.ts';
 import { serveEndpoint } from './http-endpoint.ts';
 import { Refusal, RPC_CODE, sendRefusal } from './http-refusal.ts';
+import { MESSAGES_PATH, openSse, postToSse, SSE_PATH } from './http-sse.ts';
 import type { SessionHost } from './session-host.ts';
 import { Sessions } from './sessions.ts';
 import { onSigterm } from './sigterm.ts';
@@ -36,11 +38,19 @@ export interface HttpOptions {
   readonly idleTimeoutMs?: number | undefined;
   /** Default 4 MiB. */
   readonly maxBodyBytes?: number | undefined;
+  /** Adds the deprecated pair of `/sse` and `/messages`. Default false. */
+  readonly hasSse?: boolean | undefined;
+  /** The development helpers at `/svc`, which are there on loopback alone. Default true. */
+  readonly helpers?: boolean | undefined;
+  /** Milliseconds that a request goes on whose client has lost its stream and could come back for it. Default 30 s. */
+  readonly resumeWindowMs?: number | undefined;
   readonly report?: Report | undefined;
   /** Milliseconds; passed in by tests. */
   readonly now?: (() => number) | undefined;
 }
 
+/** Paths that the MCP endpoint cannot have. */
+const OWN_PATHS: readonly string[] = ['/healthz', '/readyz', '/openapi.json', SSE_PATH, MESSAGES_PATH];
 const DEFAULTS = { maxSessions: 1_000, idleTimeoutMs: 30 * 60_000, maxBodyBytes: 4 * 1024 * 1024 } as const;
 
 /**
@@ -58,42 +68,54 @@ export async function serveOverHttp(environment: EnvironmentSource, options: Htt
 export interface HttpServer {
   /** Of the MCP endpoint. */
   readonly url: string;
+  /** Where the deprecated transport opens its stream, if it is served. */
+  readonly sseUrl: string | undefined;
   close(): Promise<void>;
 }
 
 /** The same, whatever makes the sessions; the host is closed with the server. @throws as `serveOverHttp`. */
 export async function serveHostOverHttp(host: SessionHost, options: HttpOptions = {}): Promise<HttpServer> {
   const { host: address = '127.0.0.1', port = DEFAULT_PORTS.environment, path = '/mcp', bearerToken } = options;
+  const { hasSse = false, helpers: hasHelpers = true, maxBodyBytes = DEFAULTS.maxBodyBytes } = options;
   assertMayBind(address, bearerToken);
-  if (!path.startsWith('/')) throw new TypeError(`The path has to start with "/", as in /mcp, got ${preview(path)}`);
+  assertPath(path);
   const { authority, report } = host;
   const { maxSessions = DEFAULTS.maxSessions, idleTimeoutMs = DEFAULTS.idleTimeoutMs, now = Date.now } = options;
-  const sessions = new Sessions(host, { maxSessions, idleTimeoutMs, now });
-  const { maxBodyBytes = DEFAULTS.maxBodyBytes } = options;
+  const sessions = new Sessions(host, { maxSessions, idleTimeoutMs, now, resumeWindowMs: options.resumeWindowMs });
   const allowedHosts = parseAllowedHosts(process.env.PROCTOR_ALLOWED_HOSTS);
   const guard = createOriginGuard([...(options.allowedHosts ?? []), ...allowedHosts]);
+  const isLocal = isLoopbackHost(address);
+  const helpers = hasHelpers && isLocal ? createHelperRoutes(host, path) : undefined;
   const hasBearerToken = bearerToken !== undefined;
-  const openApi = toOpenApi({ name: host.name, version: host.version, path, hasBearerToken });
+  const openApi = toOpenApi(host, { path, hasBearerToken, hasSse, hasHelpers: helpers !== undefined });
+  const isRpc = (pathname: string) =>
+    pathname === path || (hasSse && (pathname === SSE_PATH || pathname === MESSAGES_PATH));
   let isShuttingDown = false;
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const pathname = (request.url ?? '').split('?')[0];
+    const pathname = pathOf(request);
     if (pathname === '/healthz') return answerDocument(request, response, { status: 'ok' });
+    if (pathname === '/readyz') return answerReadiness(request, response, isShuttingDown);
     guard.check(request.headers);
     if (answerPreflight(request, response)) return;
-    if (pathname === '/openapi.json' && isLoopbackHost(address)) return answerDocument(request, response, openApi);
+    if (pathname === '/openapi.json' && isLocal) return answerDocument(request, response, openApi);
     const caller = authenticate(request, bearerToken);
     if (pathname === '/openapi.json') return answerDocument(request, response, openApi);
-    if (pathname !== path) {
-      throw new ApiError('unknown_url', `There is nothing at ${pathname}: MCP is served at ${path}`);
+    if (!isRpc(pathname) && helpers?.has(pathname) !== true) {
+      const sse = hasSse ? `, and over HTTP+SSE at ${SSE_PATH}` : '';
+      throw new ApiError('unknown_url', `There is nothing at ${pathname}: MCP is served at ${path}${sse}`);
     }
     if (isShuttingDown) {
       const headers = { 'retry-after': '5' };
+      if (!isRpc(pathname)) throw new ApiError('shutting_down', 'This server is shutting down', { headers });
       throw new Refusal(503, RPC_CODE.refused, 'This server is shutting down', { headers });
     }
-    await serveEndpoint(request, response, caller, { sessions, authority, maxBodyBytes });
+    if (pathname === path) return serveEndpoint(request, response, caller, { sessions, authority, maxBodyBytes });
+    if (pathname === SSE_PATH) return openSse(request, response, caller, sessions);
+    if (pathname === MESSAGES_PATH) return postToSse(request, response, caller, { sessions, maxBodyBytes });
+    await helpers?.answer(pathname, request, response);
   };
-  const listener = await listen(answerWith(answer, path, report), { host: address, port }).catch((error: unknown) => {
+  const listener = await listen(answerWith(answer, isRpc, report), { host: address, port }).catch((error: unknown) => {
     sessions.stop();
     throw error;
   });
@@ -103,6 +125,7 @@ export async function serveHostOverHttp(host: SessionHost, options: HttpOptions 
   });
   return {
     url: `${listener.url}${path}`,
+    sseUrl: hasSse ? `${listener.url}${SSE_PATH}` : undefined,
     async close() {
       forgetSigterm();
       sessions.stop();
@@ -112,28 +135,41 @@ export async function serveHostOverHttp(host: SessionHost, options: HttpOptions 
   };
 }
 
-/** Turns whatever is thrown on the way into an answer: JSON-RPC on the MCP endpoint, our own shape elsewhere. */
+/** @throws TypeError for what is no path, or one that means something else here. */
+function assertPath(path: string): void {
+  if (!path.startsWith('/')) throw new TypeError(`The path has to start with "/", as in /mcp, got ${preview(path)}`);
+  const isTaken = OWN_PATHS.includes(path) || path === HELPERS_PATH || path.startsWith(`${HELPERS_PATH}/`);
+  if (isTaken) throw new TypeError(`The path ${path} has another meaning on this server: choose one such as /mcp`);
+}
+
+function pathOf(request: IncomingMessage): string {
+  return (request.url ?? '').split('?')[0] ?? '';
+}
+
+/** Turns whatever is thrown on the way into an answer: JSON-RPC where MCP is spoken, our own shape elsewhere. */
 function answerWith(
   answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
-  path: string,
+  isRpc: (pathname: string) => boolean,
   report: Report,
 ): RequestListener {
   return (request, response) => {
     response.setHeader(REQUEST_ID_HEADER, createRequestId());
     answer(request, response).catch((error: unknown) => {
       if (error instanceof Refusal) sendRefusal(response, error);
-      else if (error instanceof ApiError) sendApiError(request, response, error, path);
+      else if (error instanceof ApiError) sendApiError(response, error, isRpc(pathOf(request)));
       // A client that went away while it sent its body is nobody's fault.
       else if (request.errored === null && !response.destroyed) {
         report(`A request failed: ${inspect(error)}`);
-        sendRefusal(response, new Refusal(500, RPC_CODE.internalError, 'Internal error'));
+        if (isRpc(pathOf(request))) sendRefusal(response, new Refusal(500, RPC_CODE.internalError, 'Internal error'));
+        else sendApiError(response, new ApiError('internal_error', 'Internal error'), false);
       }
     });
   };
 }
 
-function sendApiError(request: IncomingMessage, response: ServerResponse, error: ApiError, path: string): void {
-  if ((request.url ?? '').split('?')[0] === path) {
+function sendApiError(response: ServerResponse, error: ApiError, isRpc: boolean): void {
+  if (response.headersSent || response.destroyed) return;
+  if (isRpc) {
     const { headers } = error;
     sendRefusal(response, new Refusal(error.status, RPC_CODE.refused, error.message, { headers }));
     return;

@@ -1,8 +1,9 @@
-import { InMemoryTransport, type Transport } from '@modelcontextprotocol/server';
+import type { Transport } from '@modelcontextprotocol/server';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { EnvironmentSource } from '../environment/environment-source.ts';
 import { type Report, reportToStderr } from './cleanup.ts';
 import { EnvironmentHost } from './environment-host.ts';
+import { createLinkedTransports } from './linked-transports.ts';
 import { serveConnection } from './serve-connection.ts';
 
 export interface InMemoryOptions {
@@ -29,9 +30,7 @@ export function openInMemory(environment: EnvironmentSource, options: InMemoryOp
   const report = options.report ?? reportToStderr;
   const authority = { harnessKey: options.harnessKey, isPeerTrusted: true };
   const host = new EnvironmentHost(environment, { authority, report });
-  const [clientTransport, serverTransport] = InMemoryTransport.createLinkedPair();
-  copyMessages(clientTransport);
-  copyMessages(serverTransport);
+  const [clientTransport, serverTransport] = createLinkedTransports();
   const connection = serveConnection(host, serverTransport);
   return {
     clientTransport,
@@ -40,9 +39,4 @@ export function openInMemory(environment: EnvironmentSource, options: InMemoryOp
       await host.close(SHUTDOWN_GRACE_MS.environment);
     },
   };
-}
-
-function copyMessages(transport: InMemoryTransport): void {
-  const send = transport.send.bind(transport);
-  transport.send = (message, options) => send(JSON.parse(JSON.stringify(message)), options);
 }

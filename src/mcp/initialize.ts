@@ -9,6 +9,12 @@ import { guardStdout } from './stdout-guard.ts';
 
 const DEFAULT_DISPLAY = { width: 1920, height: 1080 } as const;
 
+/** One run of the hooks, and the signal of the request that it is for. */
+interface Flight {
+  readonly landing: Promise<void>;
+  readonly signal: AbortSignal;
+}
+
 /**
  * The initialize hooks of one session: run once, by the first request that asks for it, while the others wait. A failure
  * is answered in our own words and tried again by the next that asks.
@@ -18,7 +24,7 @@ export class Initialization {
   readonly #session: Session;
   readonly #report: Report;
   /** The hooks that run. */
-  #flight: Promise<void> | undefined;
+  #flight: Flight | undefined;
   /** The `initialize` that runs, from its first line to its last. */
   #handshake: Promise<void> | undefined;
   #isDone = false;
@@ -53,22 +59,27 @@ export class Initialization {
 
   /**
    * Runs the hooks where they have not run, or waits for those that run. `progress` is that of the request, which goes on
-   * to report by the same token.
+   * to report by the same token. Where they end because the request that they ran for was cancelled, the next that waits
+   * runs them anew.
    *
    * @throws ProtocolError when they fail.
    */
   async ensure(mcp: ServerContext, progress: ReportProgress): Promise<void> {
-    if (this.#isDone) return;
-    this.#hasBegun = true;
-    this.#flight ??= this.#run(mcp, progress).finally(() => {
-      this.#flight = undefined;
-    });
-    await abortable(this.#flight, mcp.mcpReq.signal);
+    while (!this.#isDone) {
+      this.#hasBegun = true;
+      this.#flight ??= this.#launch(mcp, progress);
+      const flight = this.#flight;
+      try {
+        await abortable(flight.landing, mcp.mcpReq.signal);
+      } catch (error) {
+        if (mcp.mcpReq.signal.aborted || !flight.signal.aborted) throw error;
+      }
+    }
   }
 
   /** Resolves when no hook runs, whatever became of it. */
   async stopped(): Promise<void> {
-    await this.#flight?.catch(() => {});
+    await this.#flight?.landing.catch(() => {});
   }
 
   /** Waits for the `initialize` that runs. @throws ProtocolError where there was none, or it failed. */
@@ -90,6 +101,13 @@ export class Initialization {
     } finally {
       await progress.finish();
     }
+  }
+
+  #launch(mcp: ServerContext, progress: ReportProgress): Flight {
+    const landing = this.#run(mcp, progress).finally(() => {
+      this.#flight = undefined;
+    });
+    return { landing, signal: mcp.mcpReq.signal };
   }
 
   async #run(mcp: ServerContext, progress: ReportProgress): Promise<void> {
@@ -114,14 +132,19 @@ export class Initialization {
       this.#isDone = true;
     } catch (error) {
       this.#report(`The initialize hook failed: ${inspect(error)}`);
-      throw new ProtocolError(
-        ProtocolErrorCode.InternalError,
-        'The environment could not be initialized. Its log says why; initialize again to retry.',
-      );
+      throw refusedInitialization();
     } finally {
       guard.release();
     }
   }
+}
+
+/** What a client is told of a failure whose cause is for the developer. */
+export function refusedInitialization(): ProtocolError {
+  return new ProtocolError(
+    ProtocolErrorCode.InternalError,
+    'The environment could not be initialized. Its log says why; initialize again to retry.',
+  );
 }
 
 function pixels(given: unknown, fallback: number): number {

@@ -16,16 +16,23 @@ const TYPESCRIPT = new Set(['.ts', '.mts', '.cts', '.tsx']);
 export async function loadEnvironmentModule(path: string): Promise<unknown> {
   const file = resolve(path);
   try {
-    if (TYPESCRIPT.has(extname(file))) {
-      const { register } = await import('tsx/esm/api');
-      register({ tsconfig: false });
-    }
+    await prepareLoader(file);
     const module: { readonly default?: unknown } = await import(pathToFileURL(file).href);
     return module.default;
   } catch (cause) {
     throw new Error(describeLoadFailure(file, cause), { cause });
   }
 }
+
+/** Makes this process able to load a module of that name. A second time it does nothing. */
+export async function prepareLoader(path: string): Promise<void> {
+  if (isPrepared || !TYPESCRIPT.has(extname(path))) return;
+  isPrepared = true;
+  const { register } = await import('tsx/esm/api');
+  register({ tsconfig: false });
+}
+
+let isPrepared = false;
 
 /** esbuild has the place in its message and other errors have a stack; a syntax error of JavaScript has neither. */
 function describeLoadFailure(file: string, cause: unknown): string {

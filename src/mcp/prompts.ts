@@ -1,6 +1,8 @@
 import type { GetPromptResult, Prompt } from '@modelcontextprotocol/server';
+import { enumCompleters } from '../environment/completion.ts';
 import type {
   Audience,
+  Completer,
   EnvironmentDefinition,
   PromptDefinition,
   ScenarioDefinition,
@@ -20,13 +22,12 @@ type TextArguments = Readonly<Record<string, string>>;
 export interface SessionPrompt {
   readonly audience: Audience;
   readonly entry: Prompt;
+  /** By argument. */
+  readonly completers?: ReadonlyMap<string, Completer>;
   get(args: TextArguments, request: EnvironmentRequest): Promise<GetPromptResult>;
 }
 
-export function sessionPrompts(
-  definition: EnvironmentDefinition,
-  active: ActiveScenario,
-): ReadonlyMap<string, SessionPrompt> {
+export function sessionPrompts(definition: EnvironmentDefinition, active: ActiveScenario): Map<string, SessionPrompt> {
   const prompts = new Map<string, SessionPrompt>();
   for (const prompt of definition.prompts.values()) prompts.set(prompt.name, toSessionPrompt(prompt));
   for (const scenario of definition.scenarios.values()) prompts.set(scenario.name, toScenarioPrompt(scenario, active));
@@ -52,6 +53,7 @@ function toSessionPrompt(prompt: PromptDefinition): SessionPrompt {
   return {
     audience: prompt.audience,
     entry,
+    completers: prompt.completers,
     async get(args, request) {
       const messages = await orProtocolError(`The prompt ${name}`, request, () => prompt.get(args, request.context));
       return { ...(description === undefined ? {} : { description }), messages: toMcpMessages(messages) };
@@ -68,6 +70,7 @@ function toScenarioPrompt(scenario: ScenarioDefinition, active: ActiveScenario):
   }));
   return {
     audience: 'agent',
+    completers: enumCompleters(scenario.args.jsonSchema),
     entry: { name, description, arguments: argumentEntries },
     async get(texts, request) {
       const { system, prompt } = await orProtocolError(`The setup of the scenario ${name}`, request, async () => {

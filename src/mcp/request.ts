@@ -1,10 +1,11 @@
 import { inspect } from 'node:util';
 import { LOG_LEVEL_META_KEY, type ServerContext } from '@modelcontextprotocol/server';
-import type { Audience, Log, LogLevel, Session, ToolContext } from '../environment/definition.ts';
+import type { Audience, Session, ToolContext } from '../environment/definition.ts';
 import { audienceOf, type HarnessAuthority, isHarnessPeer, type Meta, withoutHarnessKey } from './audience.ts';
 import type { Report } from './cleanup.ts';
 import { createClientRequests } from './client-requests.ts';
 import { createProgress, type Progress } from './progress.ts';
+import { createRequestLog } from './request-log.ts';
 import type { SessionServer } from './session-server.ts';
 
 /** One MCP request of a session, as the rest of this layer sees it. */
@@ -33,7 +34,7 @@ export function openRequest(mcp: ServerContext, parts: RequestParts): Environmen
   const isHarnessAtOtherEnd = isHarnessConnection ?? isHarnessPeer(rawMeta, authority);
   const meta = withoutHarnessKey(rawMeta);
   const progress = openProgress(mcp, meta);
-  const log = createLog((level, message) => sendLog(mcp, level, message));
+  const log = createRequestLog((level, text) => mcp.mcpReq.log(level, text, 'environment'));
   return {
     audience: audienceOf(rawMeta, authority, isHarnessConnection),
     context: {
@@ -63,20 +64,6 @@ export function openProgress(mcp: ServerContext, meta: Meta): Progress {
 /** What a request of 2026-07-28 says of its client; empty on the revisions with a handshake. */
 export function envelopeOf(mcp: ServerContext): Meta {
   return mcp.mcpReq.envelope ?? {};
-}
-
-function createLog(send: (level: LogLevel, message: string) => void): Log {
-  return Object.assign((message: string) => send('info', message), {
-    debug: (message: string) => send('debug', message),
-    info: (message: string) => send('info', message),
-    warning: (message: string) => send('warning', message),
-    error: (message: string) => send('error', message),
-  });
-}
-
-function sendLog(mcp: ServerContext, level: LogLevel, message: unknown): void {
-  const text = typeof message === 'string' ? message : inspect(message);
-  ignoreLostPeer(mcp.mcpReq.log(level, text, 'environment'));
 }
 
 /** On 2026-07-28 a client gets log messages only of requests that ask for them. */

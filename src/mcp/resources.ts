@@ -19,16 +19,25 @@ export interface SessionResource {
   readonly template: UriTemplate | undefined;
   /** True for those that describe the environment: they can be read before the initialize hook has run. */
   readonly isBuiltIn: boolean;
+  /** What a built-in one holds. */
+  readonly content?: unknown;
+  /** Of a connected server: as that lists it, and reads it. */
+  readonly connected?: {
+    readonly entry: Resource | ResourceTemplateType;
+    read(uri: string, request: EnvironmentRequest): Promise<ReadResourceResult>;
+    subscribe(uri: string): Promise<void>;
+  };
 }
 
 export function sessionResources(
   definition: EnvironmentDefinition,
   hubs: ReadonlyMap<string, SessionHub>,
-): ReadonlyMap<string, SessionResource> {
+): Map<string, SessionResource> {
   const resources = new Map<string, SessionResource>();
   for (const resource of definition.resources.values()) resources.set(resource.uri, toSessionResource(resource));
   for (const resource of builtInResources(definition, hubs)) {
-    resources.set(resource.uri, { ...toSessionResource(resource), isBuiltIn: true });
+    const content = resource.read();
+    resources.set(resource.uri, { ...toSessionResource(resource), isBuiltIn: true, content });
   }
   return resources;
 }
@@ -36,7 +45,7 @@ export function sessionResources(
 export function listResources(resources: ReadonlyMap<string, SessionResource>, audience: Audience): Resource[] {
   return visible(resources, audience)
     .filter(({ template }) => template === undefined)
-    .map(({ definition }) => ({ uri: definition.uri, ...describe(definition) }));
+    .map(({ definition, connected }) => ({ ...connected?.entry, uri: definition.uri, ...describe(definition) }));
 }
 
 export function listResourceTemplates(
@@ -45,7 +54,11 @@ export function listResourceTemplates(
 ): ResourceTemplateType[] {
   return visible(resources, audience)
     .filter(({ template }) => template !== undefined)
-    .map(({ definition }) => ({ uriTemplate: definition.uri, ...describe(definition) }));
+    .map(({ definition, connected }) => ({
+      ...connected?.entry,
+      uriTemplate: definition.uri,
+      ...describe(definition),
+    }));
 }
 
 /** The resource that a URI means to this audience, with the values of its variables. Hidden is as unknown. */
@@ -67,11 +80,12 @@ export function findResource(
 
 /** @throws ProtocolError when the author's code fails. */
 export function readResource(
-  { definition }: SessionResource,
+  { definition, connected }: SessionResource,
   uri: string,
   variables: Readonly<Record<string, string>>,
   request: EnvironmentRequest,
 ): Promise<ReadResourceResult> {
+  if (connected !== undefined) return connected.read(uri, request);
   return orProtocolError(`The resource ${uri}`, request, async () => {
     const value = await definition.read(variables, request.context);
     return { contents: [toContents(uri, value, definition.mimeType)] };
@@ -81,7 +95,7 @@ export function readResource(
 function builtInResources(
   definition: EnvironmentDefinition,
   hubs: ReadonlyMap<string, SessionHub>,
-): readonly ResourceDefinition[] {
+): readonly (ResourceDefinition & { read(): unknown })[] {
   const scenarios = toScenarioList(definition);
   return [
     builtIn(SCENARIOS_URI, 'scenarios', 'The scenarios of this environment and their arguments.', 'agent', scenarios),

@@ -1,3 +1,4 @@
+import type { Json } from '../contract/json.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { Solution } from '../contract/scenario.ts';
 import type {
@@ -87,7 +88,8 @@ function isGenerator(source: SolutionSource): source is SolutionGenerator {
 }
 
 function toCall({ name, arguments: args }: SolutionCall): Solution['calls'][number] {
-  return { name, arguments: args };
+  const given = Object.entries(args).filter((entry): entry is [string, Json] => entry[1] !== undefined);
+  return { name, arguments: Object.fromEntries(given) };
 }
 
 function toAnswer(answer: unknown): Solution['answer'] {

@@ -1,4 +1,6 @@
-import type { Log, ReportProgress, Session, ToolContext } from '../environment/definition.ts';
+import type { ClientOffer, Log, ReportProgress, Session, ToolContext } from '../environment/definition.ts';
+
+const NOTHING: ClientOffer = { elicitation: false, sampling: false, roots: false };
 
 /**
  * The context of a scenario, which outlives the requests of its halves: what it is asked for goes to the request that
@@ -28,6 +30,10 @@ export class ScenarioContext implements ToolContext {
     return this.#meta;
   }
 
+  get capabilities(): ClientOffer {
+    return this.#current?.capabilities ?? NOTHING;
+  }
+
   /** Runs `work` as part of the request that `context` belongs to. */
   async during<T>(context: ToolContext, work: () => Promise<T>): Promise<T> {
     const abort = () => this.#aborter.abort(context.signal.reason);
@@ -49,6 +55,7 @@ export class ScenarioContext implements ToolContext {
 
   readonly elicit: ToolContext['elicit'] = async (request) => this.#running().elicit(request);
   readonly sample: ToolContext['sample'] = async (request) => this.#running().sample(request);
+  readonly roots: ToolContext['roots'] = async (options) => this.#running().roots(options);
 
   #running(): ToolContext {
     if (this.#current === undefined) throw new Error('No request of the client is open between setup and evaluation');

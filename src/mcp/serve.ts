@@ -7,12 +7,15 @@ import { type HttpOptions, serveOverHttp } from './http.ts';
 import { serveOverStdio } from './stdio.ts';
 
 export interface ServeOptions extends HttpOptions {
-  /** Default `stdio`, which uses `harnessKey` alone of the other options. */
-  readonly transport?: 'stdio' | 'http' | undefined;
+  /**
+   * Default `stdio`, which uses `harnessKey` alone of the other options. `sse` is `http` with the deprecated pair of
+   * `/sse` and `/messages` beside `/mcp`.
+   */
+  readonly transport?: 'stdio' | 'http' | 'sse' | undefined;
 }
 
 export interface ServerHandle {
-  /** Where it is served, over HTTP. */
+  /** Where it is served, over HTTP and SSE. */
   readonly url?: string;
   /** Stops serving: sessions end with their close hooks, shutdown hooks do not run. Never rejects. */
   close(): Promise<void>;
@@ -27,8 +30,12 @@ export interface ServerHandle {
 export async function serve(environment: EnvironmentSource, options: ServeOptions = {}): Promise<ServerHandle> {
   const { transport = 'stdio' } = options;
   if (transport === 'http') return serveOverHttp(environment, options);
+  if (transport === 'sse') {
+    const server = await serveOverHttp(environment, { ...options, hasSse: true });
+    return { ...server, url: server.sseUrl ?? server.url };
+  }
   if (transport === 'stdio') return serveOverStdio(environment, options);
-  throw new TypeError(`There is no transport ${JSON.stringify(transport)}: use "stdio" or "http"`);
+  throw new TypeError(`There is no transport ${JSON.stringify(transport)}: use "stdio", "http" or "sse"`);
 }
 
 /**

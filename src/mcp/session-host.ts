@@ -1,6 +1,7 @@
 import type { Transport } from '@modelcontextprotocol/server';
 import type { HarnessAuthority } from './audience.ts';
 import type { Report } from './cleanup.ts';
+import type { SessionChanges } from './session-changes.ts';
 
 /** Session-based revisions begin with `initialize`; 2026-07-28 has no handshake. */
 export type Era = 'legacy' | 'modern';
@@ -32,6 +33,8 @@ export interface HostedSession {
   /** The revision that was agreed on. */
   readonly protocol: string;
   readonly isInitialized: boolean;
+  /** What changes in it, for those who tell its clients. */
+  readonly changes: SessionChanges;
   /** Called once, when the session has ended for whatever reason, before its cleanup. */
   onclose: (() => void) | undefined;
   /** Serves it on a transport that nothing has started yet. Called once. */

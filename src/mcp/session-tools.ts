@@ -1,5 +1,5 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server';
-import type { Audience, EnvironmentDefinition, ToolDefinition } from '../environment/definition.ts';
+import type { Audience, EnvironmentDefinition, Icon, ToolDefinition } from '../environment/definition.ts';
 import { isVisible } from './audience.ts';
 import { callTool } from './call-tool.ts';
 import { dispatch, dispatcherDescription, dispatcherSchema, type SessionHub } from './dispatcher.ts';
@@ -15,7 +15,7 @@ export interface SessionTool {
 export function sessionTools(
   definition: EnvironmentDefinition,
   hubs: ReadonlyMap<string, SessionHub>,
-): ReadonlyMap<string, SessionTool> {
+): Map<string, SessionTool> {
   const tools = new Map<string, SessionTool>();
   for (const tool of definition.tools.values()) tools.set(tool.name, toSessionTool(tool));
   for (const hub of hubs.values()) tools.set(hub.name, toDispatcher(hub));
@@ -27,7 +27,7 @@ export function listTools(tools: ReadonlyMap<string, SessionTool>, audience: Aud
 }
 
 function toSessionTool(tool: ToolDefinition): SessionTool {
-  const { name, title, description, annotations, input, output } = tool;
+  const { name, title, description, annotations, icons, meta, input, output } = tool;
   return {
     audience: 'agent',
     entry: {
@@ -37,9 +37,15 @@ function toSessionTool(tool: ToolDefinition): SessionTool {
       inputSchema: input.jsonSchema as Tool['inputSchema'],
       ...(output === undefined ? {} : { outputSchema: output.jsonSchema as Tool['inputSchema'] }),
       ...(annotations === undefined ? {} : { annotations }),
+      ...(icons === undefined ? {} : { icons: icons.map(toIcon) }),
+      ...(meta === undefined ? {} : { _meta: meta }),
     },
     call: (args, request) => callTool(tool, args, request),
   };
+}
+
+function toIcon({ sizes, ...icon }: Icon): NonNullable<Tool['icons']>[number] {
+  return sizes === undefined ? icon : { ...icon, sizes: [...sizes] };
 }
 
 function toDispatcher(hub: SessionHub): SessionTool {

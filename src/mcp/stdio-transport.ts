@@ -12,6 +12,8 @@ import {
 } from '@modelcontextprotocol/server';
 import { isJsonObject } from '../contract/json.ts';
 import { isTooDeep, MAX_JSON_DEPTH } from '../contract/json-depth.ts';
+import { assertBatchLength, assertBatchRevision, assertFreshIds, Batches } from './batches.ts';
+import { Refusal } from './http-refusal.ts';
 
 /** Characters of one message. */
 const MAX_MESSAGE_LENGTH = 64 * 1024 * 1024;
@@ -32,6 +34,9 @@ export class StdioTransport implements Transport {
   readonly #input: Readable;
   readonly #output: Writable;
   readonly #unanswered = new Set<RequestId>();
+  readonly #batches = new Batches();
+  /** The session-based revision that was agreed on. */
+  #protocol: string | undefined;
   /** The line that has begun. In pieces: joining them at each chunk would take minutes for a message of megabytes. */
   #pieces: string[] = [];
   #length = 0;
@@ -54,12 +59,16 @@ export class StdioTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    if (this.#isClosed) throw new Error('The connection is closed');
     const answer = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message) ? message.id : undefined;
-    await new Promise<void>((resolve, reject) => {
-      this.#output.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()));
-    });
-    if (answer !== undefined) this.#settle(answer);
+    if (answer === undefined) return this.#write(serializeMessage(message));
+    const ready = this.#batches.take(answer, message);
+    if (ready !== undefined) await this.#write(`${JSON.stringify(ready)}\n`);
+    this.#settle(answer);
+  }
+
+  /** Told by the SDK when the handshake is answered. */
+  setProtocolVersion(version: string): void {
+    this.#protocol = version;
   }
 
   async close(): Promise<void> {
@@ -88,21 +97,61 @@ export class StdioTransport implements Transport {
     if (this.#length > MAX_MESSAGE_LENGTH) this.#fail(new Error('A message of more than 64 MiB'));
   };
 
+  #write(line: string): Promise<void> {
+    if (this.#isClosed) return Promise.reject(new Error('The connection is closed'));
+    return new Promise<void>((resolve, reject) => {
+      this.#output.write(line, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
   #receive(line: string): void {
-    const message = parse(line);
-    if (message instanceof Refused) {
-      const { id, code, reason } = message;
-      // Where the id is unknown the specification of JSON-RPC has null for it, which the SDK's types leave out.
-      const refusal = { jsonrpc: '2.0', id, error: { code, message: reason } } as unknown as JSONRPCMessage;
-      this.send(refusal).catch(() => {});
+    const received = parse(line);
+    if (received instanceof Refused) this.#refuse(received);
+    else if (Array.isArray(received)) this.#receiveBatch(received);
+    else this.#deliver(received);
+  }
+
+  /** Takes a batch as a whole, or refuses it as a whole. */
+  #receiveBatch(values: readonly unknown[]): void {
+    const messages = values.map(parseMessage);
+    const refused = messages.find((message) => message instanceof Refused);
+    const batch = messages.filter((message): message is JSONRPCMessage => !(message instanceof Refused));
+    try {
+      assertBatchRevision(this.#protocol ?? 'without a handshake');
+      assertBatchLength(values);
+      assertFreshIds(batch, true, { hasPending: (id) => this.#unanswered.has(id) });
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.#refuse(new Refused(null, error.code, error.message));
       return;
     }
+    if (refused !== undefined) {
+      this.#refuse(refused);
+      return;
+    }
+    this.#batches.begin(batch);
+    for (const message of batch) this.#deliver(message);
+  }
+
+  #refuse({ id, code, reason }: Refused): void {
+    // Where the id is unknown the specification of JSON-RPC has null for it, which the SDK's types leave out.
+    const refusal = { jsonrpc: '2.0', id, error: { code, message: reason } };
+    this.#write(`${JSON.stringify(refusal)}\n`).catch(() => {});
+  }
+
+  #deliver(message: JSONRPCMessage): void {
     if (isJSONRPCRequest(message)) this.#unanswered.add(message.id);
     // A cancelled request is not answered.
     else if ('method' in message && message.method === 'notifications/cancelled') {
-      this.#settle(message.params?.requestId as RequestId);
+      this.#cancelled(message.params?.requestId as RequestId);
     }
     this.onmessage?.(message);
+  }
+
+  #cancelled(id: RequestId): void {
+    const ready = this.#batches.cancel(id);
+    if (ready !== undefined) this.#write(`${JSON.stringify(ready)}\n`).catch(() => {});
+    this.#settle(id);
   }
 
   #settle(id: RequestId): void {
@@ -126,12 +175,12 @@ export class StdioTransport implements Transport {
 class Refused {
   constructor(
     readonly id: RequestId | null,
-    readonly code: ProtocolErrorCode,
+    readonly code: number,
     readonly reason: string,
   ) {}
 }
 
-function parse(line: string): JSONRPCMessage | Refused {
+function parse(line: string): JSONRPCMessage | unknown[] | Refused {
   let value: unknown;
   try {
     value = JSON.parse(line);
@@ -139,6 +188,10 @@ function parse(line: string): JSONRPCMessage | Refused {
     return new Refused(null, ProtocolErrorCode.ParseError, 'Parse error');
   }
   if (isTooDeep(value)) return refuse(value, `nested more than ${MAX_JSON_DEPTH} deep`);
+  return Array.isArray(value) ? value : parseMessage(value);
+}
+
+function parseMessage(value: unknown): JSONRPCMessage | Refused {
   try {
     return parseJSONRPCMessage(value);
   } catch {

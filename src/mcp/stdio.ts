@@ -1,4 +1,4 @@
-import type { Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { EnvironmentSource } from '../environment/environment-source.ts';
 import { type Report, reportToStderr } from './cleanup.ts';
@@ -15,6 +15,7 @@ export interface StdioOptions {
   /** What was taken from the process before the environment was loaded. Serving takes it over. */
   readonly taken?: StdioProcess;
   readonly report?: Report | undefined;
+  readonly createTransport?: (input: Readable, output: Writable) => StdioTransport;
 }
 
 /** What a process that serves over stdio holds before any code of an author runs. */
@@ -23,6 +24,13 @@ export interface StdioProcess {
   readonly harnessKey: string | undefined;
   /** Where answers go. */
   readonly output: Writable;
+}
+
+export interface StdioServer {
+  /** Of the environment. */
+  readonly name: string;
+  readonly version: string;
+  close(): Promise<void>;
 }
 
 /**
@@ -46,12 +54,13 @@ export function takeStdio(harnessKey?: string): StdioProcess {
  *
  * @throws TypeError for what is not an environment; Error for a bad descriptor or key.
  */
-export function serveOverStdio(environment: EnvironmentSource, options: StdioOptions = {}): { close(): Promise<void> } {
+export function serveOverStdio(environment: EnvironmentSource, options: StdioOptions = {}): StdioServer {
   const report = options.report ?? reportToStderr;
   const { guard, harnessKey, output } = options.taken ?? takeStdio(options.harnessKey);
   try {
     const host = new EnvironmentHost(environment, { authority: { harnessKey, isPeerTrusted: true }, report });
-    const transport = new StdioTransport(process.stdin, output);
+    const { createTransport = (from, to) => new StdioTransport(from, to) } = options;
+    const transport = createTransport(process.stdin, output);
     const connection = serveConnection(host, transport);
     // Both standard streams break when the parent dies: that ends the session, not the cleanup.
     process.stdout.on('error', () => {});
@@ -71,6 +80,8 @@ export function serveOverStdio(environment: EnvironmentSource, options: StdioOpt
       });
     };
     return {
+      name: host.name,
+      version: host.version,
       async close() {
         isEnding = true;
         forgetSigterm();

@@ -22,6 +22,7 @@ const DRAIN_MS = 1_000;
 /** Descriptors of the child, beside the standard three. */
 export const PROTOCOL_FD = 3;
 export const HARNESS_KEY_FD = 4;
+export const CHANNEL_FD = 5;
 
 export interface ProcessOptions {
   readonly command: string;
@@ -34,10 +35,14 @@ export interface ProcessOptions {
    * line. False: plain MCP over standard input and output.
    */
   readonly hasOwnDescriptors: boolean;
-  readonly harnessKey: string;
+  readonly harnessKey: string | undefined;
   /** Folders that the paths of its last words are shown relative to. */
   readonly folders: readonly string[];
   readonly onLog: ((record: Omit<LogRecord, 'at'>) => void) | undefined;
+  /** With descriptors of its own: takes the lines that the child writes to descriptor 5, which exists only where this is set. */
+  readonly onChannelLine?: ((line: string) => void) | undefined;
+  /** Between SIGTERM and SIGKILL; that of an environment by default. */
+  readonly graceMs?: number | undefined;
 }
 
 /**
@@ -76,10 +81,15 @@ export class EnvironmentProcess implements Transport {
 
   /** How it ended, in words that continue "The environment …": with its status and its last words. Undefined while it runs. */
   get ending(): string | undefined {
-    if (this.#failure !== undefined) return this.#withTail(this.#failure);
-    if (this.#exit === undefined) return undefined;
+    const { status } = this;
+    return status === undefined ? undefined : this.#withTail(status);
+  }
+
+  /** `ending` without its last words, which are for the developer alone. */
+  get status(): string | undefined {
+    if (this.#failure !== undefined || this.#exit === undefined) return this.#failure;
     const { code, signal } = this.#exit;
-    return this.#withTail(signal === null ? `exited with code ${code}` : `was ended by the signal ${signal}`);
+    return signal === null ? `exited with code ${code}` : `was ended by the signal ${signal}`;
   }
 
   async start(): Promise<void> {
@@ -89,7 +99,7 @@ export class EnvironmentProcess implements Transport {
       env: { ...variables },
       ...(cwd === undefined ? {} : { cwd }),
       detached: true,
-      stdio: hasOwnDescriptors ? ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'] : ['pipe', 'pipe', 'pipe'],
+      stdio: hasOwnDescriptors ? this.#ownDescriptors() : ['pipe', 'pipe', 'pipe'],
     });
     this.#child = child;
     child.once('exit', (code, signal) => this.#onExit(code, signal));
@@ -118,18 +128,33 @@ export class EnvironmentProcess implements Transport {
     throw error;
   }
 
+  /** Writes a line to descriptor 5 of the child. */
+  tell(line: string): void {
+    const channel = channelOf(this.#child);
+    if (channel?.writable) channel.write(`${line}\n`);
+  }
+
   close(): Promise<void> {
-    this.#ending ??= this.#end();
+    this.#ending ??= this.#end((pid) => signalGroup(pid, 'SIGTERM'));
     return this.#ending;
   }
 
-  async #end(): Promise<void> {
+  /** As `close`, but as a client that disconnects: the end of its input ends the process, without its shutdown hooks. */
+  disconnect(): Promise<void> {
+    this.#ending ??= this.#end(() => {
+      this.#child?.stdin?.end();
+      channelOf(this.#child)?.end();
+    });
+    return this.#ending;
+  }
+
+  async #end(ask: (pid: number) => void): Promise<void> {
     const child = this.#child;
     this.#announceClose();
     if (child?.pid === undefined) return;
     const { pid } = child;
-    const graceMs = SHUTDOWN_GRACE_MS.environment;
-    if (this.#exit === undefined) signalGroup(pid, 'SIGTERM');
+    const graceMs = this.#options.graceMs ?? SHUTDOWN_GRACE_MS.environment;
+    if (this.#exit === undefined) ask(pid);
     const kill = setTimeout(() => {
       if (this.#exit === undefined) signalGroup(pid, 'SIGKILL');
     }, graceMs);
@@ -157,6 +182,15 @@ export class EnvironmentProcess implements Transport {
     key?.on('error', () => {});
     key?.resume();
     key?.end(harnessKey);
+    const { onChannelLine } = this.#options;
+    const channel = channelOf(child);
+    if (channel && onChannelLine) this.#readLines(channel, MAX_MESSAGE_LENGTH, onChannelLine);
+  }
+
+  #ownDescriptors(): ('pipe' | 'ignore')[] {
+    const { harnessKey, onChannelLine } = this.#options;
+    const key = harnessKey === undefined ? 'ignore' : 'pipe';
+    return ['pipe', 'pipe', 'pipe', 'pipe', key, ...(onChannelLine === undefined ? [] : (['pipe'] as const))];
   }
 
   #readProtocol(stream: Readable): void {
@@ -239,6 +273,11 @@ export class EnvironmentProcess implements Transport {
     if (lastWords === '') return `${ending} and wrote nothing to its standard error`;
     return `${ending}. Its last lines on standard error:\n${lastWords}`;
   }
+}
+
+function channelOf(child: ChildProcess | undefined): Duplex | null | undefined {
+  // The types of Node.js end at descriptor 4.
+  return (child?.stdio as readonly unknown[] | undefined)?.[CHANNEL_FD] as Duplex | null | undefined;
 }
 
 function parseMessage(line: string): JSONRPCMessage | undefined {

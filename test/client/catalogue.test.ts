@@ -52,6 +52,23 @@ describe('the catalogue of environments', () => {
     ]);
   });
 
+  it('runs no initialize hook to read what an environment offers', async () => {
+    let hooks = 0;
+    const environment = () => {
+      const env = new EnvironmentServer({ name: 'heavy', version: '1.0.0' });
+      env.initialize(() => {
+        hooks += 1;
+      });
+      env.scenario('one', {}, async function* () {
+        yield 'go';
+        return 1;
+      });
+      return env;
+    };
+    const scenarios = await create({ heavy: { kind: 'memory', environment } }).scenarios('heavy');
+    expect([scenarios.map(({ name }) => name), hooks]).toEqual([['heavy:one'], 0]);
+  });
+
   it('lists one that cannot be started too, with the reason', async () => {
     const entries = await create({ broken, demo: demo() }).list();
     expect(entries.map(({ name, version }) => [name, version])).toEqual([

@@ -17,6 +17,24 @@ import type { StandardSchema } from '../../src/environment/schema-types.ts';
 const environment = new EnvironmentServer({ name: 'types' });
 const Add = z.object({ by: z.number().default(1), note: z.string().optional() });
 
+describe('completers', () => {
+  it('are checked against the arguments of a prompt and the variables of a template', () => {
+    const args = { colour: z.string(), coats: z.number().default(1) };
+    environment.prompt('paint', { args, complete: { colour: ['red'], coats: (typed) => [`${typed}0`] } }, () => '');
+    // @ts-expect-error there is no such argument
+    environment.prompt('paint_wrong', { args, complete: { color: ['red'] } }, () => '');
+    environment.resource(
+      'paint://{shelf}/{tin}',
+      { complete: { tin: (typed, { arguments: { shelf } }) => [`${shelf}${typed}`] } },
+      () => '',
+    );
+    // @ts-expect-error there is no such variable
+    environment.resource('paint://{shelf}/{box}', { complete: { tin: ['1'] } }, () => '');
+    // @ts-expect-error a completer gives texts
+    environment.resource('paint://{room}', { complete: { room: () => [1] } }, () => '');
+  });
+});
+
 describe('the call style infers', () => {
   it('arguments from every kind of schema', () => {
     environment.tool('zod', { args: Add }, (args, context) => {

@@ -13,7 +13,7 @@ describe('an evaluation', () => {
     [{ reward: 0.5 }, { ...PLAIN, reward: 0.5 }],
     [
       { reward: 1, content: 'Good.', info: { seen: 2 }, done: false },
-      { ...PLAIN, reward: 1, content: 'Good.', info: { seen: 2 }, done: false },
+      { ...PLAIN, reward: 1, content: 'Good.', info: { seen: 2 } },
     ],
     [
       { reward: 0, info: { at: new Date(0), gone: undefined } },

@@ -12,6 +12,8 @@ export function contextOf(signal: AbortSignal = new AbortController().signal): T
     log: Object.assign(ignore, { debug: ignore, info: ignore, warning: ignore, error: ignore }),
     session: { id: 'session-1', protocol: '2025-11-25', client: undefined },
     meta: {},
+    capabilities: { elicitation: true, sampling: true, roots: true },
+    roots: refuse,
     elicit: refuse,
     sample: refuse,
   };

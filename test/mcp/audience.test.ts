@@ -65,7 +65,18 @@ describe.each(['legacy', 'modern'] as const)('audience on the %s era', (mode) =>
       });
     }
     for (const name of ['grading', 'nope', 'constructor']) {
-      expect(await errorOf(client.getPrompt({ name }))).toEqual({ code: -32602, message: `Unknown prompt: ${name}` });
+      const unknown = { code: -32602, message: `Unknown prompt: ${name}` };
+      expect(await errorOf(client.getPrompt({ name }))).toEqual(unknown);
+      const ref = { type: 'ref/prompt', name } as const;
+      expect(await errorOf(client.complete({ ref, argument: { name: 'a', value: '' } }))).toEqual(unknown);
+    }
+    for (const uri of ['exam://key', 'setup://functions', 'exam://nope', '__proto__']) {
+      const unknown = { code: -32602, message: `Unknown resource: ${uri}` };
+      const ref = { type: 'ref/resource', uri } as const;
+      expect(await errorOf(client.complete({ ref, argument: { name: 'id', value: '' } }))).toEqual(unknown);
+      if (mode === 'modern') continue;
+      expect(await errorOf(client.subscribeResource({ uri }))).toEqual(unknown);
+      expect(await errorOf(client.unsubscribeResource({ uri }))).toEqual(unknown);
     }
   });
 

@@ -112,6 +112,35 @@ describe('the initialize hook', () => {
     expect(events).toEqual(['initialize 640x1080 2026-07-28 tester']);
   });
 
+  it('that ends on 2026-07-28 because its request was cancelled runs anew for those that wait', async () => {
+    const begun: (number | string | undefined)[] = [];
+    const env = () =>
+      new EnvironmentServer({ name: 'e' })
+        .initialize(async ({ signal, meta, progress }) => {
+          begun.push(meta.display_width);
+          if (begun.length === 1) {
+            await new Promise((_resolve, reject) => {
+              signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+            });
+          }
+          progress(50);
+        })
+        .tool('ready', {}, () => 'ready');
+    const client = await connectInMemory(env, { mode: 'modern' });
+    const aborter = new AbortController();
+    const first = { name: 'ready', _meta: { display_width: 1 } };
+    const cancelled = errorOf(client.callTool(first, { signal: aborter.signal }));
+    await until(() => begun.length === 1);
+    const seen: number[] = [];
+    const second = { name: 'ready', _meta: { display_width: 2 } };
+    const waiting = client.callTool(second, { onprogress: ({ progress }) => seen.push(progress) });
+    await client.listTools();
+    aborter.abort();
+    await cancelled;
+    expect((await waiting).content).toEqual([{ type: 'text', text: 'ready' }]);
+    expect([begun, seen]).toEqual([[1, 2], [50]]);
+  });
+
   it('fails on 2026-07-28 the request that needed it, and is tried again by the next', async () => {
     let runs = 0;
     const env = () =>

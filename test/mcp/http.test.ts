@@ -42,7 +42,7 @@ describe('Streamable HTTP', () => {
     const params = { name: 'steps', arguments: {}, _meta: { progressToken: 't' } };
     const { headers: reply, text } = await send(url, { headers, body: rpc('tools/call', params, 'abc') });
     expect(reply['content-type']).toBe('text/event-stream');
-    const messages = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(String(data)));
+    const messages = [...text.matchAll(/^data: (.+)$/gm)].map(([, data]) => JSON.parse(String(data)));
     expect(messages.map(({ method, id }) => method ?? id)).toEqual([
       'notifications/progress',
       'notifications/progress',
@@ -56,8 +56,21 @@ describe('Streamable HTTP', () => {
     const headers = { 'mcp-session-id': await openSession(url) };
     const params = { name: 'flood', _meta: { progressToken: 't' } };
     const { text } = await send(url, { headers, body: rpc('tools/call', params, 'last') });
-    const messages = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(String(data)));
+    const messages = [...text.matchAll(/^data: (.+)$/gm)].map(([, data]) => JSON.parse(String(data)));
     expect(messages.length).toBeLessThan(5_000);
+    expect(messages.at(-1)).toMatchObject({ id: 'last', result: {} });
+  });
+
+  it('leaves out log messages when much waits for a client that does not read, never the reply', async () => {
+    const environment = new EnvironmentServer({ name: 'loud' }).tool('shout', {}, (_args, { log }) => {
+      for (let line = 0; line < 5_000; line += 1) log('x'.repeat(1_000));
+    });
+    const url = await serveHttp(environment);
+    const headers = { 'mcp-session-id': await openSession(url) };
+    const { text } = await send(url, { headers, body: rpc('tools/call', { name: 'shout' }, 'last') });
+    const messages = [...text.matchAll(/^data: (.+)$/gm)].map(([, data]) => JSON.parse(String(data)));
+    expect(messages.length).toBeGreaterThan(500);
+    expect(messages.length).toBeLessThan(2_000);
     expect(messages.at(-1)).toMatchObject({ id: 'last', result: {} });
   });
 
@@ -184,6 +197,42 @@ describe('what is refused over HTTP', () => {
     expect([more.status, JSON.parse(more.text).error]).toMatchObject([400, { code: -32_600 }]);
   });
 
+  it('a port that is in use is an error at start that says so, and whoever has it goes on', async () => {
+    const url = await serveHttp(createExam());
+    const port = Number(new URL(url).port);
+    for (const transport of ['http', 'sse'] as const) {
+      await expect(serve(createExam(), { transport, port })).rejects.toThrow(`Port ${port} on 127.0.0.1 is in use`);
+    }
+    expect((await send(url, { body: initializeBody() })).status).toBe(200);
+  });
+
+  it('JSON that is 10,000 deep is refused, and __proto__ is a key like any other', async () => {
+    const url = await serveHttp(createExam());
+    expect((await send(url, { body: deep(10_000) })).status).toBe(400);
+    expect((await send(url, { body: '{"__proto__":{"jsonrpc":"2.0","id":1,"method":"ping"}}' })).status).toBe(400);
+    const headers = { 'mcp-session-id': await openSession(url) };
+    const body =
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"__proto__":{"x":1}}}}';
+    expect((await send(url, { headers, body })).status).toBe(200);
+    expect((await send(url, { headers: { 'mcp-session-id': '__proto__' }, body: rpc('ping') })).status).toBe(404);
+    const handle = modern('tools/list', {}, { 'svc/session_id': '__proto__' });
+    expect((await send(url, handle)).status).toBe(404);
+    expect(Object.hasOwn(Object.prototype, 'x')).toBe(false);
+  });
+
+  it('of 1,001 sessions the one that was used least recently gives way, and the server goes on', async () => {
+    let now = 0;
+    const url = await serveHttp(createExam(), { now: () => now });
+    const ids: string[] = [];
+    for (let opened = 0; opened < 1_001; opened += 1) {
+      now += 1;
+      ids.push(await openSession(url));
+    }
+    const statusOf = async (id: string | undefined) =>
+      (await send(url, { headers: { 'mcp-session-id': id }, body: rpc('ping') })).status;
+    expect([await statusOf(ids[0]), await statusOf(ids[1]), await statusOf(ids.at(-1))]).toEqual([404, 200, 200]);
+  });
+
   it('an id that is still in use in the session is refused', async () => {
     const events: string[] = [];
     const url = await serveHttp(createExam(events));
@@ -250,6 +299,13 @@ describe('what is allowed over HTTP', () => {
     expect(reply.headers['access-control-expose-headers']).toContain('mcp-session-id');
     expect((await send(url, { headers: { host: 'proctor.example' }, body: initializeBody() })).status).toBe(200);
     expect((await send(url, { headers: { accept: '*/*' }, body: initializeBody() })).status).toBe(200);
+  });
+
+  it('/readyz without key and from any Host', async () => {
+    const url = await serveHttp(createExam(), { bearerToken: 'secret' });
+    const ready = await send(url, { method: 'GET', path: '/readyz', headers: { host: 'evil.example' } });
+    expect([ready.status, JSON.parse(ready.text)]).toEqual([200, { status: 'ok' }]);
+    expect((await send(url, { path: '/readyz', body: '' })).status).toBe(405);
   });
 
   it('/healthz without key and from any Host', async () => {
@@ -319,7 +375,7 @@ describe('sessions over HTTP', () => {
     const working = send(url, { headers, body: rpc('tools/call', call, 9) });
     await until(() => events.includes('working'));
     await send(url, { method: 'DELETE', headers });
-    const messages = (await working).text.split('\n').filter((line) => line.startsWith('data: '));
+    const messages = (await working).text.split('\n').filter((line) => line.startsWith('data: {'));
     expect(messages.map((line) => JSON.parse(line.slice(6)))).toMatchObject([
       { method: 'notifications/progress' },
       { id: 9, error: { message: 'The session has ended' } },

@@ -70,6 +70,48 @@ describe('stdio', () => {
     ]);
   });
 
+  it('takes JSON-RPC batches of the revisions that have them, answers each as one, and refuses them elsewhere', async () => {
+    for (const [protocolVersion, isTaken] of [
+      ['2024-11-05', true],
+      ['2025-03-26', true],
+      ['2025-06-18', false],
+    ] as const) {
+      const child = asProgram('lifecycle.ts');
+      const replies: unknown[] = [];
+      child.onmessage = (message) => void replies.push(message);
+      const write = (value: unknown) => child.process.stdin?.write(`${JSON.stringify(value)}\n`);
+      const message = (id: number | undefined, method: string, params: object = {}) => ({
+        jsonrpc: '2.0',
+        ...(id === undefined ? {} : { id }),
+        method,
+        params,
+      });
+      write([message(1, 'ping')]);
+      await until(() => replies.length === 1);
+      expect(replies[0]).toMatchObject({ id: null, error: { code: -32600 } });
+      write(message(2, 'initialize', { ...HELLO, protocolVersion }));
+      await until(() => replies.length === 2);
+      write([message(3, 'ping'), message(undefined, 'notifications/initialized'), message(4, 'tools/list')]);
+      await until(() => replies.length === 3);
+      if (!isTaken) {
+        expect(replies[2]).toMatchObject({ error: { code: -32600, message: expect.stringContaining('not part of') } });
+        continue;
+      }
+      expect((replies[2] as { id: number }[]).map(({ id }) => id).sort()).toEqual([3, 4]);
+      const bad = [[], [{ a: 1 }], [message(5, 'ping'), message(5, 'ping')], [message(6, 'initialize', HELLO)]];
+      const long = Array.from({ length: 101 }, (_, id) => message(id, 'ping'));
+      for (const batch of [...bad, long]) write(batch);
+      await until(() => replies.length === 8);
+      expect(replies.slice(3)).toMatchObject(Array.from({ length: 5 }, () => ({ error: { code: -32600 } })));
+      // What is cancelled has no reply: the batch is answered without it.
+      write([message(7, 'tools/call', { name: 'stay' }), message(8, 'ping')]);
+      write(message(undefined, 'notifications/cancelled', { requestId: 7 }));
+      await until(() => replies.length === 9);
+      expect(replies[8]).toMatchObject([{ id: 8, result: {} }]);
+      await child.close();
+    }
+  });
+
   it('takes messages in whatever pieces they come', async () => {
     const child = asProgram('lifecycle.ts');
     const ids: unknown[] = [];

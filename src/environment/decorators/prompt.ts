@@ -1,7 +1,6 @@
 import type { Awaitable, ToolContext } from '../definition.ts';
 import type { EnvironmentServer } from '../environment-server.ts';
-import type { PromptConfig } from '../prompt.ts';
-import type { Prompt } from '../prompt-messages.ts';
+import type { PromptConfig, RichPrompt } from '../prompt.ts';
 import type { AnySchema, ArgsOf, NoArgs } from '../schema-types.ts';
 import { type Method, type MethodContext, registerMethod } from './method.ts';
 
@@ -12,8 +11,8 @@ export function prompt<const Args extends AnySchema = NoArgs>(
   config: PromptConfig<Args> & { readonly name?: string } = {},
 ) {
   return <This extends EnvironmentServer>(
-    method: Method<This, MethodArgs<Args>, Awaitable<Prompt>>,
-    context: MethodContext<This, MethodArgs<Args>, Awaitable<Prompt>>,
+    method: Method<This, MethodArgs<Args>, Awaitable<RichPrompt>>,
+    context: MethodContext<This, MethodArgs<Args>, Awaitable<RichPrompt>>,
   ): void => {
     registerMethod('prompt', method, context, (environment, call, methodName) => {
       environment.prompt(config.name ?? methodName, config, call);

@@ -6,7 +6,7 @@ import { type Method, type MethodContext, registerMethod } from './method.ts';
 type MethodArgs<Uri extends string> = [variables: UriVariables<Uri>, context: ToolContext];
 
 /** Makes a method of an environment the reader of a resource, or of a template such as `notes://{id}`. */
-export function resource<const Uri extends string>(uri: Uri, config: ResourceConfig = {}) {
+export function resource<const Uri extends string>(uri: Uri, config: ResourceConfig<Uri> = {}) {
   return <This extends EnvironmentServer>(
     method: Method<This, MethodArgs<Uri>, Awaitable<unknown>>,
     context: MethodContext<This, MethodArgs<Uri>, Awaitable<unknown>>,

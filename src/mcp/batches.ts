@@ -1,0 +1,79 @@
+import { isJSONRPCRequest, type JSONRPCMessage } from '@modelcontextprotocol/server';
+import { Refusal, RPC_CODE } from './http-refusal.ts';
+
+/** Revisions whose clients may send several messages at once. */
+const BATCH_REVISIONS: ReadonlySet<string> = new Set(['2025-03-26', '2024-11-05']);
+/** Messages of one batch, each of which may start a call: megabytes of them would hold up everything else. */
+const MAX_BATCH_LENGTH = 100;
+
+type RequestId = string | number;
+
+/** @throws Refusal 400 */
+export function assertBatchLength(batch: readonly unknown[]): void {
+  if (batch.length > 0 && batch.length <= MAX_BATCH_LENGTH) return;
+  const hint = `Invalid request: a batch of ${batch.length} messages; from 1 to ${MAX_BATCH_LENGTH} are taken`;
+  throw new Refusal(400, RPC_CODE.invalidRequest, hint);
+}
+
+/** @throws Refusal 400 where the revision has no batches. */
+export function assertBatchRevision(protocol: string): void {
+  if (BATCH_REVISIONS.has(protocol)) return;
+  const hint = `JSON-RPC batches are not part of MCP ${protocol}, which this session speaks`;
+  throw new Refusal(400, RPC_CODE.invalidRequest, hint);
+}
+
+/** @throws Refusal 400 for an id that is in use, and for `initialize` in a batch. */
+export function assertFreshIds(
+  messages: readonly JSONRPCMessage[],
+  isBatch: boolean,
+  carrier: { hasPending(id: RequestId): boolean },
+): void {
+  const seen = new Set<RequestId>();
+  for (const message of messages) {
+    if (!isJSONRPCRequest(message)) continue;
+    if (message.method === 'initialize' && isBatch) {
+      throw new Refusal(400, RPC_CODE.invalidRequest, 'initialize cannot be part of a batch');
+    }
+    if (seen.has(message.id) || carrier.hasPending(message.id)) {
+      const hint = `The id ${JSON.stringify(message.id)} is that of a request which is still running in this session`;
+      throw new Refusal(400, RPC_CODE.invalidRequest, hint);
+    }
+    seen.add(message.id);
+  }
+}
+
+interface Batch {
+  readonly unanswered: Set<RequestId>;
+  readonly replies: JSONRPCMessage[];
+}
+
+/** Gathers the replies to the requests of one batch, which are sent as one, on transports that carry one client's messages. */
+export class Batches {
+  readonly #byId = new Map<RequestId, Batch>();
+
+  begin(messages: readonly JSONRPCMessage[]): void {
+    const ids = messages.filter(isJSONRPCRequest).map(({ id }) => id);
+    const batch: Batch = { unanswered: new Set(ids), replies: [] };
+    for (const id of ids) this.#byId.set(id, batch);
+  }
+
+  /** What is to be sent now that this reply is there: itself, its whole batch, or nothing yet. */
+  take(id: RequestId, reply: JSONRPCMessage): JSONRPCMessage | readonly JSONRPCMessage[] | undefined {
+    const batch = this.#byId.get(id);
+    if (batch === undefined) return reply;
+    batch.replies.push(reply);
+    return this.#settle(id, batch);
+  }
+
+  /** A request that was cancelled gets no reply. Returns what is to be sent now that nothing waits for it. */
+  cancel(id: RequestId): readonly JSONRPCMessage[] | undefined {
+    const batch = this.#byId.get(id);
+    return batch === undefined ? undefined : this.#settle(id, batch);
+  }
+
+  #settle(id: RequestId, { unanswered, replies }: Batch): readonly JSONRPCMessage[] | undefined {
+    this.#byId.delete(id);
+    unanswered.delete(id);
+    return unanswered.size === 0 && replies.length > 0 ? replies : undefined;
+  }
+}

@@ -1,0 +1,101 @@
+import { Socket } from 'node:net';
+import { preloadSchemas } from '@modelcontextprotocol/server';
+import { messageOf } from '../contract/errors.ts';
+import { isJsonObject } from '../contract/json.ts';
+import { parseDescriptor } from './harness-key.ts';
+import { loadEnvironmentModule, prepareLoader } from './load-module.ts';
+import { LoadedFiles } from './loaded-files.ts';
+import { RelatedTransport } from './related-transport.ts';
+import { serveOverStdio, takeStdio } from './stdio.ts';
+
+/** Names the descriptor of the parent that reloads environments: a line comes in that says when to load, reports go out. */
+export const DEVELOPMENT_VARIABLE = 'PROCTOR_DEVELOPMENT_FD';
+
+/** What the process of an environment tells the parent that reloads it, a line of JSON each. */
+export type ChildReport =
+  /** Absolute paths of files that were loaded, since the last report of them. */
+  | { readonly kind: 'files'; readonly files: readonly string[] }
+  /** It serves: of the environment. */
+  | { readonly kind: 'ready'; readonly name: string; readonly version: string }
+  /** It could not be loaded, and the process ends: one line, with the place where that is known. */
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** @returns undefined for a line that is no report. */
+export function parseChildReport(line: string): ChildReport | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isJsonObject(value) && typeof value.kind === 'string' ? (value as unknown as ChildReport) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The life of an environment's process under `proctor dev`: everything but the environment is loaded at once, the
+ * environment when the parent says so, so that a change of its files costs no start of a process.
+ *
+ * @throws Error for a bad descriptor or key.
+ */
+export async function serveForDevelopment(path: string, variables: NodeJS.ProcessEnv = process.env): Promise<void> {
+  const channel = takeChannel(variables);
+  const taken = takeStdio();
+  const loaded = new LoadedFiles();
+  await prepareLoader(path);
+  preloadSchemas();
+  await import('../environment/environment-server.ts');
+  loaded.take();
+  await channel.told();
+  try {
+    const environment = await loadEnvironmentModule(path);
+    channel.report({ kind: 'files', files: loaded.take() });
+    const { name, version } = serveOverStdio(environment, {
+      taken,
+      createTransport: (input, output) => new RelatedTransport(input, output),
+    });
+    channel.report({ kind: 'ready', name, version });
+    channel.detach();
+    loaded.follow((files) => channel.report({ kind: 'files', files }));
+  } catch (error) {
+    channel.report({ kind: 'files', files: loaded.take() });
+    const message = messageOf(error).split('\n')[0] ?? '';
+    await channel.end({ kind: 'failed', message: message.startsWith(path) ? message : `${path}: ${message}` });
+    process.exit(1);
+  }
+}
+
+interface Channel {
+  /** Resolves when the parent wants the environment loaded. */
+  told(): Promise<void>;
+  report(report: ChildReport): void;
+  /** Sends a last report; resolves when it is on its way. */
+  end(report: ChildReport): Promise<void>;
+  /** From now on the end of standard input ends the process, and not that of the channel. */
+  detach(): void;
+}
+
+function takeChannel(variables: NodeJS.ProcessEnv): Channel {
+  const named = variables[DEVELOPMENT_VARIABLE] ?? '';
+  delete variables[DEVELOPMENT_VARIABLE];
+  const { fd } = parseDescriptor(DEVELOPMENT_VARIABLE, named);
+  const socket = new Socket({ fd, readable: true, writable: true });
+  socket.on('error', () => {});
+  const exit = () => process.exit(0);
+  // The parent is gone before there was anything to clean up.
+  socket.once('close', exit);
+  const told = new Promise<void>((resolve) => {
+    socket.once('data', () => resolve());
+  });
+  const write = (report: ChildReport, onSent?: () => void) => socket.write(`${JSON.stringify(report)}\n`, onSent);
+  return {
+    told: () => told,
+    report: (report) => void write(report),
+    end: (report) =>
+      new Promise((resolve) => {
+        write(report, resolve);
+      }),
+    detach() {
+      socket.off('close', exit);
+      socket.unref();
+    },
+  };
+}

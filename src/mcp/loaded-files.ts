@@ -1,0 +1,55 @@
+import { createRequire, register } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+
+const PACKAGE_ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/**
+ * The files that this process loads from now on, those of installed packages and of this package left out. Made before
+ * the module whose files are wanted; it lasts as long as the process.
+ */
+export class LoadedFiles {
+  readonly #port: MessagePort;
+  readonly #known = new Set<string>();
+
+  constructor() {
+    const { port1, port2 } = new MessageChannel();
+    this.#port = port1;
+    register('./loaded-files-hook.js', import.meta.url, { data: { port: port2 }, transferList: [port2] });
+  }
+
+  /** Absolute paths that have not been taken before. */
+  take(): string[] {
+    const urls: string[] = [];
+    for (let next = receiveMessageOnPort(this.#port); next !== undefined; next = receiveMessageOnPort(this.#port)) {
+      urls.push(String(next.message));
+    }
+    // What a CommonJS module requires does not pass the hooks.
+    const required = Object.keys(createRequire(import.meta.url).cache);
+    const fresh = [...urls.flatMap(toPath), ...required].filter((path) => isOwn(path) && !this.#known.has(path));
+    for (const path of fresh) this.#known.add(path);
+    return [...new Set(fresh)];
+  }
+
+  /** Calls `onFiles` with what is loaded later: by an `import()` in a tool. Does not keep the process alive. */
+  follow(onFiles: (files: readonly string[]) => void): void {
+    this.#port.on('message', (url: unknown) => {
+      const fresh = [...toPath(String(url)).filter((path) => isOwn(path) && !this.#known.has(path)), ...this.take()];
+      for (const path of fresh) this.#known.add(path);
+      if (fresh.length > 0) onFiles(fresh);
+    });
+    this.#port.unref();
+  }
+}
+
+function isOwn(path: string): boolean {
+  return !path.includes('/node_modules/') && !path.startsWith(`${PACKAGE_ROOT}dist/`);
+}
+
+function toPath(url: string): string[] {
+  if (!url.startsWith('file:')) return [];
+  const address = new URL(url);
+  address.search = '';
+  address.hash = '';
+  return [fileURLToPath(address)];
+}

@@ -1,0 +1,298 @@
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+import { messageOf } from '../contract/errors.ts';
+import { type ConnectionDefinition, type ConnectionTarget, openTarget } from '../environment/connection.ts';
+import type { ClientOffer } from '../environment/definition.ts';
+import { ToolError } from '../environment/tool-result.ts';
+import type { UpstreamCatalogue } from './upstream-catalogue.ts';
+import { UpstreamClient } from './upstream-client.ts';
+import { type LinkParts, linkOpeners, STREAM_CUT_CODE, type UpstreamLink } from './upstream-link.ts';
+
+/** Start, handshake and lists: as long as the harness waits for an environment, less what that needs itself. */
+const CONNECT_TIMEOUT_MS = 30_000;
+/** A server that ends again and again is not started more often than this. */
+const MAX_RESTARTS = 5;
+const RESTART_WINDOW_MS = 60_000;
+
+export interface ConnectedServerParts {
+  readonly openServer: LinkParts['openServer'];
+  /** What the client of the session offers, when the connection is opened. */
+  readonly capabilities: () => ClientOffer;
+  /** Takes whole sentences for the log of the environment. */
+  readonly report: (text: string) => void;
+  /** Its lists have been read again, after it said so or was started again. */
+  readonly onCatalogue: (catalogue: UpstreamCatalogue) => void;
+  readonly onResourceUpdated: (uri: string) => void;
+  /** Milliseconds; passed in by tests. */
+  readonly now?: () => number;
+}
+
+/** A server that is part of an environment, in one session: connected once, and again when it has ended. */
+export class ConnectedServer {
+  readonly definition: ConnectionDefinition;
+  readonly #parts: ConnectedServerParts;
+  readonly #closing = new AbortController();
+  /** Connections that are still being closed. */
+  readonly #ending = new Set<Promise<void>>();
+  readonly #now: () => number;
+  /** Once it is known it stays: what is started again finds the same folder. */
+  #target: ConnectionTarget | undefined;
+  #client: UpstreamClient | undefined;
+  #opening: Promise<UpstreamClient> | undefined;
+  #starting: Promise<Opened> | undefined;
+  #restarts: readonly number[] = [];
+  #ended = 'ended';
+  /** It has ended, and nobody who uses it knows. */
+  #isEndUntold = false;
+  #refreshing: Promise<void> | undefined;
+  #isStale = false;
+  readonly #watched = new Set<string>();
+
+  constructor(definition: ConnectionDefinition, parts: ConnectedServerParts) {
+    this.definition = definition;
+    this.#parts = parts;
+    this.#now = parts.now ?? Date.now;
+  }
+
+  get label(): string {
+    return `The connected server ${this.definition.name}`;
+  }
+
+  /** Connects for the first time. @throws Error for the developer: which server, why, and its last words. */
+  async open(): Promise<UpstreamCatalogue> {
+    const { client, catalogue } = await this.#start();
+    this.#client = client;
+    return catalogue;
+  }
+
+  /**
+   * Has the server do something, after connecting again where it has ended.
+   *
+   * @throws ToolError in words for the agent when it ends meanwhile, or is not there; ProtocolError of its answer.
+   */
+  async use<Result>(run: (client: UpstreamClient) => Promise<Result>, signal: AbortSignal): Promise<Result> {
+    // Between two calls it has lost what it held: whoever goes on as if it had not, is mistaken.
+    if (this.#isEndUntold) throw this.#toEndedError();
+    const client = await this.#live();
+    signal.throwIfAborted();
+    try {
+      return await run(client);
+    } catch (error) {
+      if (signal.aborted || !isConnectionLost(error)) throw error;
+      const status = 'could not be reached any more';
+      if (this.#client === client) this.#lose(client, status, `${status} (${causeOf(error)})`);
+      throw this.#toEndedError(' before it had answered');
+    }
+  }
+
+  /**
+   * Asks to be told of changes of a resource, and again whenever the server has been started again. One that cannot tell
+   * is left alone.
+   */
+  async subscribe(uri: string): Promise<void> {
+    this.#watched.add(uri);
+    if (this.#client?.takesSubscriptions === true) await this.#client.subscribe(uri).catch(() => {});
+  }
+
+  /** Ends the connection; `open` may be called again. Never rejects. */
+  async disconnect(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    await Promise.all([client?.close(), ...this.#ending]);
+  }
+
+  /** Ends the connection for good, one that is being opened included. Never rejects. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('The session is over'));
+    const started = this.#starting?.then(({ client }) => client.close()).catch(() => {});
+    await Promise.all([this.disconnect(), started, this.#refreshing]);
+  }
+
+  #toEndedError(when = ''): ToolError {
+    this.#isEndUntold = false;
+    return new ToolError(
+      `${this.label} ${this.#ended}${when}. It is ${this.#again} again at the next call; what it held in memory is lost`,
+    );
+  }
+
+  get #again(): string {
+    return this.#target !== undefined && 'command' in this.#target ? 'started' : 'connected to';
+  }
+
+  async #live(): Promise<UpstreamClient> {
+    if (this.#closing.signal.aborted) throw new ToolError(`${this.label} is closed with its session`);
+    if (this.#client !== undefined) return this.#client;
+    this.#opening ??= this.#reconnect().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #reconnect(): Promise<UpstreamClient> {
+    const now = this.#now();
+    this.#restarts = this.#restarts.filter((at) => at > now - RESTART_WINDOW_MS);
+    const [oldest] = this.#restarts;
+    if (oldest !== undefined && this.#restarts.length >= MAX_RESTARTS) {
+      const seconds = Math.ceil((oldest + RESTART_WINDOW_MS - now) / 1_000);
+      throw new ToolError(
+        `${this.label} ${this.#ended}, and has been ${this.#again} again ${MAX_RESTARTS} times within a minute. The next time is in ${seconds} s`,
+      );
+    }
+    this.#restarts = [...this.#restarts, now];
+    try {
+      const { client, catalogue } = await this.#start();
+      this.#client = client;
+      for (const uri of this.#watched) void this.subscribe(uri);
+      this.#parts.onCatalogue(catalogue);
+      return client;
+    } catch (error) {
+      if (!this.#closing.signal.aborted) this.#parts.report(messageOf(error));
+      throw new ToolError(
+        `${this.label} ${this.#ended} and could not be ${this.#again} again: the environment's log says why`,
+      );
+    }
+  }
+
+  /** What starts is waited for at the end, so that nothing of it is left. */
+  #start(): Promise<Opened> {
+    const starting = this.#connect();
+    this.#starting = starting;
+    return starting;
+  }
+
+  async #connect(): Promise<Opened> {
+    const limit = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
+    const signal = AbortSignal.any([limit, this.#closing.signal]);
+    const [first, ...others] = await this.#linkOpeners(signal);
+    let failure: unknown;
+    for (const openLink of [first, ...others]) {
+      let link: UpstreamLink | undefined;
+      try {
+        link = await openLink();
+        return await this.#shakeHands(link, signal);
+      } catch (error) {
+        const cause = limit.aborted ? `did not answer within ${CONNECT_TIMEOUT_MS} ms` : describe(error, link);
+        failure ??= new Error(`${this.label} could not be started: it ${cause}`, { cause: error });
+        await link?.close();
+        if (signal.aborted || !isOlderServer(error)) break;
+      }
+    }
+    throw failure;
+  }
+
+  async #linkOpeners(signal: AbortSignal): Promise<ReturnType<typeof linkOpeners>> {
+    try {
+      this.#target ??= await untilAborted(openTarget(this.definition), signal);
+    } catch (error) {
+      throw new Error(`${this.label} could not be started: its target ${describe(error, undefined)}`, { cause: error });
+    }
+    return linkOpeners(this.#target, {
+      openServer: this.#parts.openServer,
+      onLog: (line) => this.#parts.report(`${this.label}: ${line}`),
+    });
+  }
+
+  async #shakeHands(link: UpstreamLink, signal: AbortSignal): Promise<Opened> {
+    const { report, capabilities } = this.#parts;
+    const client = new UpstreamClient({
+      definition: this.definition,
+      link,
+      capabilities: capabilities(),
+      report: (text) => report(`${this.label}: ${text}`),
+    });
+    const connecting = client.connect(signal).then(() => client.catalogue(signal));
+    const catalogue = await untilAborted(connecting, signal);
+    client.events.onclose = () => {
+      if (this.#client !== client) return;
+      this.#lose(client, link.status() ?? 'closed the connection', link.ending());
+    };
+    client.events.onListsChanged = () => this.#refresh();
+    client.events.onResourceUpdated = (uri) => this.#parts.onResourceUpdated(uri);
+    return { client, catalogue };
+  }
+
+  #lose(client: UpstreamClient, status: string, ending = status): void {
+    this.#client = undefined;
+    this.#ended = status;
+    this.#isEndUntold = true;
+    this.#parts.report(`${this.label} ${ending}`);
+    const end = client.close().finally(() => this.#ending.delete(end));
+    this.#ending.add(end);
+  }
+
+  /** Reads the lists again: once while it is being read, however often the server says that they have changed. */
+  #refresh(): void {
+    this.#isStale = true;
+    this.#refreshing ??= this.#readAgain().finally(() => {
+      this.#refreshing = undefined;
+    });
+  }
+
+  async #readAgain(): Promise<void> {
+    while (this.#isStale && this.#client !== undefined) {
+      this.#isStale = false;
+      const client = this.#client;
+      const signal = AbortSignal.any([AbortSignal.timeout(CONNECT_TIMEOUT_MS), this.#closing.signal]);
+      try {
+        const catalogue = await untilAborted(client.catalogue(signal), signal);
+        if (this.#client === client) this.#parts.onCatalogue(catalogue);
+      } catch (error) {
+        if (this.#client === client) {
+          this.#parts.report(`${this.label} has changed its lists, but ${describe(error, undefined)}`);
+        }
+      }
+    }
+  }
+}
+
+interface Opened {
+  readonly client: UpstreamClient;
+  readonly catalogue: UpstreamCatalogue;
+}
+
+/** In words that continue "it". */
+function describe(error: unknown, link: UpstreamLink | undefined): string {
+  const ending = link?.ending();
+  if (ending !== undefined) return ending;
+  if (error instanceof SdkHttpError) return `answered HTTP ${error.status}`;
+  if (error instanceof ProtocolError) return `answered: ${error.message}`;
+  return `failed: ${causeOf(error)}`;
+}
+
+/** `fetch failed` says nothing; what it was caused by does. */
+function causeOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause !== undefined ? ` (${messageOf(error.cause)})` : '';
+  return `${messageOf(error)}${cause}`;
+}
+
+/** As the specification has it: a server of HTTP+SSE answers the POST of a handshake with one of these. */
+function isOlderServer(error: unknown): boolean {
+  return error instanceof SdkHttpError && [400, 404, 405].includes(error.status ?? 0);
+}
+
+function isConnectionLost(error: unknown): boolean {
+  if (error instanceof ProtocolError) return error.code === STREAM_CUT_CODE;
+  if (error instanceof SdkHttpError) return error.status === 404;
+  if (error instanceof SdkError) return LOST_CODES.has(error.code);
+  // "Not connected" of the SDK, "fetch failed", and a pipe that takes no more.
+  return error instanceof Error && error.name !== 'ZodError';
+}
+
+const LOST_CODES: ReadonlySet<string> = new Set([
+  SdkErrorCode.ConnectionClosed,
+  SdkErrorCode.NotConnected,
+  SdkErrorCode.SendFailed,
+]);
+
+async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stop = () => {};
+  const aborted = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(signal.reason);
+  });
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

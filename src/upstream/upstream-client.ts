@@ -1,0 +1,206 @@
+import {
+  type CallToolResult,
+  Client,
+  type CompleteResult,
+  type GetPromptResult,
+  isSpecType,
+  type JSONRPCMessage,
+  type ReadResourceResult,
+} from '@modelcontextprotocol/client';
+import type { JsonObject } from '../contract/json.ts';
+import { PROCTOR_VERSION } from '../contract/version.ts';
+import type { ConnectionDefinition } from '../environment/connection.ts';
+import type { ClientOffer, LogLevel, ToolContext } from '../environment/definition.ts';
+import { answerElicitation, answerSampling } from './client-answers.ts';
+import { NO_TIMEOUT_MS } from './no-timeout.ts';
+import { isOwnKey, readCatalogue, type UpstreamCatalogue } from './upstream-catalogue.ts';
+import type { UpstreamLink } from './upstream-link.ts';
+
+export interface UpstreamClientParts {
+  readonly definition: ConnectionDefinition;
+  readonly link: UpstreamLink;
+  /** What the client of the environment offers, of which servers of this one are told what can be passed through. */
+  readonly capabilities: ClientOffer;
+  /** Takes what goes to the log of the environment, in words that continue the name of the server. */
+  readonly report: (text: string) => void;
+}
+
+/** What a connected server has said without being asked. */
+export interface UpstreamEvents {
+  onListsChanged?: () => void;
+  onResourceUpdated?: (uri: string) => void;
+  /** Once, when the connection is over for whatever reason. */
+  onclose?: () => void;
+}
+
+const LOG_LEVELS: Readonly<Record<string, LogLevel>> = {
+  debug: 'debug',
+  info: 'info',
+  notice: 'info',
+  warning: 'warning',
+};
+
+/** One connection to a server, from its handshake to its end. Whoever opened it closes it. */
+export class UpstreamClient {
+  readonly events: UpstreamEvents = {};
+  readonly #client: Client;
+  readonly #parts: UpstreamClientParts;
+  /** The requests of the environment that wait for the server, the latest last. */
+  readonly #running = new Map<string, ToolContext>();
+  #requests = 0;
+
+  constructor(parts: UpstreamClientParts) {
+    const { capabilities, link } = parts;
+    this.#parts = parts;
+    this.#client = new Client({ name: 'proctor', version: PROCTOR_VERSION }, { capabilities: passedOn(capabilities) });
+    this.#answerTheServer(capabilities);
+    // The SDK keeps the listener that it finds and calls it first. Its own handlers come later than the answer that
+    // follows a notification, when nobody knows any more which request that was for.
+    link.transport.onmessage = (message) => this.#listen(message);
+  }
+
+  /** @throws Error of whatever kind when there is no connection; the reason of the signal. */
+  async connect(signal: AbortSignal): Promise<void> {
+    this.#client.onclose = () => this.events.onclose?.();
+    this.#client.onerror = () => {};
+    await this.#client.connect(this.#parts.link.transport, { signal, timeout: NO_TIMEOUT_MS });
+  }
+
+  catalogue(signal: AbortSignal): Promise<UpstreamCatalogue> {
+    const { definition, report } = this.#parts;
+    return readCatalogue(this.#client, definition, { signal, report });
+  }
+
+  /** True where clients can be told that a resource has changed. */
+  get takesSubscriptions(): boolean {
+    return this.#client.getServerCapabilities()?.resources?.subscribe === true;
+  }
+
+  /** @param name as the server knows it, as everywhere below. */
+  callTool(name: string, args: JsonObject, context: ToolContext): Promise<CallToolResult> {
+    return this.#during(context, (_meta, options) =>
+      this.#client.request({ method: 'tools/call', params: { name, arguments: args, _meta } }, options),
+    );
+  }
+
+  readResource(uri: string, context: ToolContext): Promise<ReadResourceResult> {
+    return this.#during(context, (_meta, options) =>
+      this.#client.request({ method: 'resources/read', params: { uri, _meta } }, options),
+    );
+  }
+
+  getPrompt(name: string, args: Readonly<Record<string, string>>, context: ToolContext): Promise<GetPromptResult> {
+    return this.#during(context, (_meta, options) =>
+      this.#client.request({ method: 'prompts/get', params: { name, arguments: { ...args }, _meta } }, options),
+    );
+  }
+
+  /** What may follow in an argument; nothing where the server completes nothing. */
+  async complete(params: CompletionParams, signal: AbortSignal): Promise<CompleteResult['completion']> {
+    if (this.#client.getServerCapabilities()?.completions === undefined) return { values: [] };
+    const options = { signal, timeout: NO_TIMEOUT_MS };
+    const request = { method: 'completion/complete' as const, params: { ...params } };
+    return (await this.#client.request(request, options)).completion;
+  }
+
+  async subscribe(uri: string): Promise<void> {
+    await this.#client.request({ method: 'resources/subscribe', params: { uri } });
+  }
+
+  /** Never rejects. */
+  async close(): Promise<void> {
+    // The link first: it knows how to end what it has started, and the SDK's client would cut it short.
+    await this.#parts.link.close();
+    await this.#client.close().catch(() => {});
+  }
+
+  async #during<Result>(
+    context: ToolContext,
+    send: (meta: JsonObject, options: { signal: AbortSignal; timeout: number }) => Promise<Result>,
+  ): Promise<Result> {
+    this.#requests += 1;
+    const token = `request-${this.#requests}`;
+    this.#running.set(token, context);
+    try {
+      const progress = context.meta.progressToken === undefined ? {} : { progressToken: token };
+      return await send(
+        { ...passedMeta(context.meta), ...progress },
+        { signal: context.signal, timeout: NO_TIMEOUT_MS },
+      );
+    } finally {
+      this.#running.delete(token);
+    }
+  }
+
+  #listen(message: JSONRPCMessage): void {
+    if (!('method' in message) || 'id' in message) return;
+    switch (message.method) {
+      case 'notifications/progress':
+        this.#passProgress(message);
+        return;
+      case 'notifications/message':
+        this.#passLog(message);
+        return;
+      case 'notifications/resources/updated':
+        if (isSpecType.ResourceUpdatedNotification(message)) this.events.onResourceUpdated?.(message.params.uri);
+        return;
+      case 'notifications/tools/list_changed':
+      case 'notifications/resources/list_changed':
+      case 'notifications/prompts/list_changed':
+        this.events.onListsChanged?.();
+    }
+  }
+
+  #passProgress(message: unknown): void {
+    if (!isSpecType.ProgressNotification(message)) return;
+    const { progressToken, progress, total, message: text } = message.params;
+    const context = this.#running.get(String(progressToken));
+    // Progress here is integers: a share of 1, or of anything small, would be lost.
+    if (total === undefined || total <= 0 || (Number.isInteger(progress) && Number.isInteger(total) && total > 1)) {
+      context?.progress(progress, total, text);
+    } else {
+      context?.progress((progress / total) * 100, 100, text);
+    }
+  }
+
+  #passLog(message: unknown): void {
+    if (!isSpecType.LoggingMessageNotification(message)) return;
+    const { data, level } = message.params;
+    const text = typeof data === 'string' ? data : JSON.stringify(data);
+    const context = this.#latest();
+    if (context === undefined) this.#parts.report(`said (${level}): ${text}`);
+    else context.log[LOG_LEVELS[level] ?? 'error'](text);
+  }
+
+  /** What the server asks goes to the client in the request that waits; MCP says of none which one it belongs to. */
+  #answerTheServer(capabilities: ClientOffer): void {
+    if (capabilities.elicitation) {
+      this.#client.setRequestHandler('elicitation/create', ({ params }) => answerElicitation(params, this.#latest()));
+    }
+    if (capabilities.sampling) {
+      this.#client.setRequestHandler('sampling/createMessage', ({ params }) => answerSampling(params, this.#latest()));
+    }
+  }
+
+  #latest(): ToolContext | undefined {
+    return [...this.#running.values()].at(-1);
+  }
+}
+
+export interface CompletionParams {
+  readonly ref: { type: 'ref/prompt'; name: string } | { type: 'ref/resource'; uri: string };
+  readonly argument: { name: string; value: string };
+  readonly context?: { arguments?: Record<string, string> };
+}
+
+/** Not its roots: they are folders of the client, and servers let them replace the folders that the author gave. */
+function passedOn({ elicitation, sampling }: ClientOffer) {
+  return { ...(elicitation ? { elicitation: { form: {} } } : {}), ...(sampling ? { sampling: {} } : {}) };
+}
+
+/** What the client says of its request, without what it says to Proctor and to the protocol of its own connection. */
+function passedMeta(meta: Readonly<Record<string, unknown>>): JsonObject {
+  const isPassed = (key: string) =>
+    !isOwnKey(key) && key !== 'progressToken' && !key.startsWith('io.modelcontextprotocol/');
+  return Object.fromEntries(Object.entries(meta).filter(([key]) => isPassed(key))) as JsonObject;
+}
