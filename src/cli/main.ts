@@ -2,7 +2,9 @@
 import { Command, CommanderError } from 'commander';
 import { PROCTOR_VERSION } from '../contract/version.ts';
 import { addDemoCommand } from './demo.ts';
+import { addDevCommand } from './dev.ts';
 import { describeFailure, EXIT, exitCodeOf, SilentFailure } from './failure.ts';
+import { addInitCommand } from './init.ts';
 import { addKeysCommand } from './keys.ts';
 import { addMcpCommand } from './mcp.ts';
 import { addOpenCommand } from './open.ts';
@@ -17,10 +19,12 @@ const program = new Command('proctor')
   .showHelpAfterError('(proctor --help and proctor <command> --help say more)')
   .exitOverride();
 
+addInitCommand(program);
 addRunCommand(program);
 addServeCommand(program);
 addOpenCommand(program);
 addKeysCommand(program);
+addDevCommand(program);
 addMcpCommand(program);
 addDemoCommand(program);
 

@@ -1,0 +1,130 @@
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { isCancel, select } from '@clack/prompts';
+import { type Command, Option } from 'commander';
+import { PROCTOR_VERSION } from '../contract/version.ts';
+import { SilentFailure, UsageError } from './failure.ts';
+import { copyTemplate, readTemplateDependencies } from './template-files.ts';
+import { colors, note, print, printJson } from './terminal.ts';
+
+/** The templates, each with what it is and the run that its README begins with. */
+const TEMPLATES = {
+  blank: {
+    hint: 'one tool, one scenario, nothing else',
+    run: "remember --arg sentence='The key is under the mat.'",
+  },
+  class: { hint: 'a to-do list, as a class with decorators', run: 'clear_list' },
+  functional: { hint: 'rooms to book, as functions: a structured answer, subscores, typed handles', run: 'meeting' },
+  coding: { hint: 'a program to repair: files and commands in a temporary directory', run: 'repair' },
+  browser: { hint: 'a page to use, driven in Chromium with screenshots', run: 'reserve' },
+} as const;
+
+type TemplateName = keyof typeof TEMPLATES;
+
+const TEMPLATE_NAMES = Object.keys(TEMPLATES) as readonly TemplateName[];
+/** What a folder, an npm package and an environment may all be named. */
+const NAME = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/;
+
+export function addInitCommand(program: Command): void {
+  program
+    .command('init <name>')
+    .description('Make a new project with an environment that runs, tests and type-checks at once.')
+    .addOption(
+      new Option('--template <template>', 'what to begin with (default: asked on a terminal, else blank)').choices(
+        TEMPLATE_NAMES,
+      ),
+    )
+    .option('--proctor <spec>', 'the proctor to depend on: a version, or the path of a packed one', PROCTOR_VERSION)
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      `
+It makes the folder <name>, which must not exist or be empty, with the environment in environments/<name>.
+
+Templates:
+${TEMPLATE_NAMES.map((name) => `  ${name.padEnd(12)}${TEMPLATES[name].hint}`).join('\n')}
+
+Exit code: 0 when the project was made; 1 when it could not be; 2 when the command is wrong, and nothing was written.
+
+Examples:
+  $ proctor init my-env
+  $ proctor init shop --template browser
+  $ proctor init my-env --template class --proctor ./proctor-${PROCTOR_VERSION}.tgz --json`,
+    )
+    .action(init);
+}
+
+interface InitOptions {
+  readonly template?: TemplateName;
+  readonly proctor: string;
+  readonly json?: boolean;
+}
+
+async function init(name: string, options: InitOptions): Promise<void> {
+  checkName(name);
+  const directory = resolve(name);
+  checkFolder(name, directory);
+  const proctor = toDependency(options.proctor);
+  const template = options.template ?? (await chooseTemplate(options));
+  checkDependencies(name, template);
+  const files = copyTemplate(template, directory, { name, proctor });
+  const next = [`cd ${name}`, 'npm install', 'npm test', `npx proctor run ${name} ${TEMPLATES[template].run}`];
+  if (options.json) printJson({ name, template, directory, files, next });
+  else report({ name, template, files, next });
+}
+
+function checkName(name: string): void {
+  if (NAME.test(name)) return;
+  throw new UsageError(
+    `${JSON.stringify(name)} cannot be the name of an environment: use 1 to 64 of a-z, 0-9 and "-", with a letter or a digit at both ends.`,
+  );
+}
+
+/** Whatever is there already stays as it is. */
+function checkFolder(name: string, directory: string): void {
+  if (!existsSync(directory)) return;
+  if (!statSync(directory).isDirectory())
+    throw new UsageError(`"${name}" is a file: choose another name, or move it away.`);
+  if (readdirSync(directory).length === 0) return;
+  throw new UsageError(`The folder "${name}" is not empty: choose another name, or an empty folder.`);
+}
+
+/** npm does not install a package into itself. */
+function checkDependencies(name: string, template: TemplateName): void {
+  if (!readTemplateDependencies(template).includes(name)) return;
+  throw new UsageError(`"${name}" is the name of a package that the new project depends on: choose another.`);
+}
+
+/** A path is looked for here, and written as one that holds in the new folder; the rest is npm's to understand. */
+function toDependency(spec: string): string {
+  const path = /^file:(.*)$/.exec(spec)?.[1] ?? (/^[./]|\.tgz$/.test(spec) ? spec : undefined);
+  if (path === undefined || /^https?:/.test(spec)) return spec;
+  if (existsSync(path)) return `file:${resolve(path)}`;
+  throw new UsageError(`--proctor: there is nothing at ${JSON.stringify(path)}.`);
+}
+
+async function chooseTemplate({ json = false }: InitOptions): Promise<TemplateName> {
+  const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
+  if (json || !isTerminal) return 'blank';
+  const chosen = await select({
+    message: 'Which template?',
+    options: TEMPLATE_NAMES.map((value) => ({ value, label: value, hint: TEMPLATES[value].hint })),
+    initialValue: TEMPLATE_NAMES[0],
+  });
+  if (!isCancel(chosen)) return chosen ?? 'blank';
+  note('Nothing was written.');
+  throw new SilentFailure();
+}
+
+function report(made: {
+  readonly name: string;
+  readonly template: TemplateName;
+  readonly files: readonly string[];
+  readonly next: readonly string[];
+}): void {
+  print(`Made ${colors.bold(made.name)} from the template ${made.template}:`);
+  for (const file of made.files) print(`  ${colors.dim(`${made.name}/`)}${file}`);
+  print();
+  print(colors.bold('Next:'));
+  for (const line of made.next) print(`  ${line}`);
+}

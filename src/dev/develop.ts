@@ -1,0 +1,183 @@
+import { randomBytes } from 'node:crypto';
+import { realpathSync } from 'node:fs';
+import { basename, dirname, relative } from 'node:path';
+import { messageOf } from '../contract/errors.ts';
+import { serveHostOverHttp } from '../mcp/http.ts';
+import { onSigterm } from '../mcp/sigterm.ts';
+import { StdioTransport } from '../mcp/stdio-transport.ts';
+import { ChildPool } from './child-pool.ts';
+import { describeReload } from './describe-reload.ts';
+import { ReloadHost } from './reload-host.ts';
+import { SourceWatch } from './watch.ts';
+
+export interface DevelopOptions {
+  /** Of the environment's module. */
+  readonly path: string;
+  readonly transport: 'stdio' | 'http';
+  /** Of the http transport; 0 for any free one. */
+  readonly port: number;
+  /** Over http one is made and said where none is given. */
+  readonly harnessKey: string | undefined;
+  /** Of the environment's processes. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** Takes lines for the developer. */
+  readonly say: (line: string) => void;
+  /** Aborted to stop serving: sessions end with their close hooks, without shutdown hooks. */
+  readonly signal: AbortSignal;
+  /** Milliseconds that a running call has when its process is replaced; default 2 s. */
+  readonly callGraceMs?: number | undefined;
+  /** Milliseconds that a client waits for an environment that cannot be started; default 30 s. */
+  readonly patienceMs?: number | undefined;
+}
+
+const CALL_GRACE_MS = 2_000;
+const PATIENCE_MS = 30_000;
+const INITIALIZE_TIMEOUT_MS = 60_000;
+/** Each session is a process of its own. */
+const MAX_SESSIONS = 32;
+
+/**
+ * Serves an environment and replaces what serves it whenever its files change, while clients stay connected. Ends when
+ * the signal is aborted, over stdio with the input, and on SIGTERM, which runs shutdown hooks and exits.
+ *
+ * @throws Error for an address that cannot be bound.
+ */
+export async function develop(options: DevelopOptions): Promise<void> {
+  const { transport, say, signal } = options;
+  const path = realpathSync(options.path);
+  const harnessKey = options.harnessKey ?? (transport === 'http' ? randomBytes(32).toString('base64url') : undefined);
+  let onChange: (paths: readonly string[]) => void = () => {};
+  const watch = new SourceWatch({
+    folder: dirname(path),
+    onChange: (paths) => onChange(paths),
+    onError: (error) => say(`proctor: Files cannot be watched: ${error.message}`),
+  });
+  const pool = new ChildPool({
+    path,
+    variables: options.variables,
+    harnessKey,
+    onLine: say,
+    onFiles: (files) => void watch.add(files),
+    keepsLoaded: transport === 'http',
+  });
+  try {
+    await watch.ready;
+    await watch.add([path]);
+    const first = await renew(pool, watch);
+    if (first.kind === 'broken') {
+      say(`proctor: ${first.reason}`);
+      say('proctor: The environment cannot be started yet. Waiting for the next save.');
+    }
+    const host = createHost(options, pool, path, harnessKey);
+    onChange = (paths) => void reload(paths, { pool, watch, host, say });
+    const serving = transport === 'http' ? await serveHttp(host, options, harnessKey) : await serveStdio(host, say);
+    pool.warm();
+    await Promise.race([serving.ended, aborted(signal)]);
+    await serving.close();
+  } finally {
+    await Promise.all([watch.close(), pool.close()]);
+  }
+}
+
+type Renewal = { readonly kind: 'renewed' | 'overtaken' } | { readonly kind: 'broken'; readonly reason: string };
+
+async function renew(pool: ChildPool, watch: SourceWatch): Promise<Renewal> {
+  try {
+    if (!(await pool.renew())) return { kind: 'overtaken' };
+    watch.isBroken = false;
+    return { kind: 'renewed' };
+  } catch (error) {
+    watch.isBroken = true;
+    return { kind: 'broken', reason: messageOf(error) };
+  }
+}
+
+interface ReloadParts {
+  readonly pool: ChildPool;
+  readonly watch: SourceWatch;
+  readonly host: ReloadHost;
+  readonly say: (line: string) => void;
+}
+
+async function reload(paths: readonly string[], { pool, watch, host, say }: ReloadParts): Promise<void> {
+  const startedAt = performance.now();
+  const renewal = await renew(pool, watch);
+  if (renewal.kind === 'overtaken') return;
+  if (renewal.kind === 'broken') {
+    const isServing = pool.latest !== undefined;
+    say(`proctor: ${renewal.reason}`);
+    say(isServing ? 'proctor: The last good version keeps serving.' : 'proctor: Waiting for the next save.');
+    return;
+  }
+  const outcomes = await host.reload();
+  pool.warm();
+  const changed = paths.map((path) => relative(process.cwd(), path)).join(', ');
+  for (const line of describeReload(changed, performance.now() - startedAt, outcomes)) say(`proctor: ${line}`);
+}
+
+function createHost(
+  options: DevelopOptions,
+  pool: ChildPool,
+  path: string,
+  harnessKey: string | undefined,
+): ReloadHost {
+  const { transport, say, callGraceMs = CALL_GRACE_MS, patienceMs = PATIENCE_MS } = options;
+  // Until it has said its own name, that of its folder.
+  const { name, version } = pool.latest ?? { name: basename(dirname(path)), version: '0.0.0' };
+  return new ReloadHost({
+    name,
+    version,
+    authority: { harnessKey, isPeerTrusted: transport === 'stdio' },
+    report: (text) => say(`proctor: ${text}`),
+    pool,
+    callGraceMs,
+    initializeTimeoutMs: INITIALIZE_TIMEOUT_MS,
+    patienceMs,
+  });
+}
+
+interface Serving {
+  /** Resolves when the client has gone, where there is only one. */
+  readonly ended: Promise<void>;
+  close(): Promise<void>;
+}
+
+async function serveHttp(host: ReloadHost, options: DevelopOptions, harnessKey: string | undefined): Promise<Serving> {
+  const { say, port } = options;
+  const server = await serveHostOverHttp(host, { port, maxSessions: MAX_SESSIONS });
+  if (options.harnessKey === undefined) say(`Harness key: ${harnessKey}`);
+  say(`Serving ${host.name} at ${server.url}; it is reloaded when its files change.`);
+  return { ended: new Promise(() => {}), close: () => server.close() };
+}
+
+async function serveStdio(host: ReloadHost, say: (line: string) => void): Promise<Serving> {
+  const front = new StdioTransport(process.stdin, process.stdout);
+  let isShuttingDown = false;
+  const ended = new Promise<void>((resolve) => {
+    front.onclose = () => {
+      // SIGTERM ends the process by itself, when the shutdown hooks have run.
+      if (!isShuttingDown) resolve();
+    };
+  });
+  // Its first message decides the era; nothing here depends on it.
+  await host.openSession('legacy').connect(front);
+  const forgetSigterm = onSigterm(() => {
+    isShuttingDown = true;
+    return host.shutdown();
+  });
+  say(`Serving ${host.name} over stdio; it is reloaded when its files change.`);
+  return {
+    ended,
+    async close() {
+      forgetSigterm();
+      await host.close();
+    },
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { basename, extname, sep } from 'node:path';
+import { type FSWatcher, watch } from 'chokidar';
+
+/** Milliseconds of silence after a change, so that one save of several files is one reload. */
+const SETTLE_MS = 30;
+/** Files of these kinds count once the environment has loaded them; tests lie in its folder too. */
+const CODE = new Set(['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs', '.jsx']);
+
+export interface WatchOptions {
+  /** Of the environment: every data file in it counts. */
+  readonly folder: string;
+  /** Takes the absolute paths of files that have another content now. */
+  readonly onChange: (paths: readonly string[]) => void;
+  readonly onError: (error: Error) => void;
+}
+
+/**
+ * Watches the files that an environment is made of: the code that it has loaded, wherever that lies, and the data in its
+ * folder. Neither installed packages nor what begins with a dot. A save that changes nothing is none, unless the last
+ * version was broken. Whoever made it closes it.
+ */
+export class SourceWatch {
+  /** Where true, any code in the folder counts, and any save: a file that was missing may be the cure. */
+  isBroken = false;
+  readonly #options: WatchOptions;
+  readonly #watcher: FSWatcher;
+  readonly #ready: Promise<void>;
+  readonly #loaded = new Set<string>();
+  readonly #hashes = new Map<string, string>();
+  readonly #changed = new Set<string>();
+  /** Files that were not there before: an editor's own come and go within one save. */
+  readonly #new = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    this.#watcher = watch(options.folder, {
+      ignoreInitial: true,
+      // Half of the time that an editor which deletes and writes again may take: a reload has to be faster than the rest.
+      atomic: 50,
+      ignored: (path) => path !== options.folder && isForeign(path, options.folder),
+    });
+    this.#watcher.on('all', (event, path) => {
+      if (event === 'add' && !this.#hashes.has(path)) this.#new.add(path);
+      if (event === 'add' || event === 'change' || event === 'unlink') this.#onEvent(path);
+    });
+    this.#watcher.on('error', (error) => options.onError(error as Error));
+    this.#ready = new Promise((resolve) => {
+      this.#watcher.once('ready', resolve);
+    });
+  }
+
+  /** Resolves when changes are seen. */
+  get ready(): Promise<void> {
+    return this.#ready;
+  }
+
+  /** The environment has loaded these files. */
+  async add(paths: readonly string[]): Promise<void> {
+    for (const path of paths) {
+      if (this.#loaded.has(path)) continue;
+      this.#loaded.add(path);
+      if (!this.#isInFolder(path)) this.#watcher.add(path);
+      this.#hashes.set(path, await hashOf(path));
+    }
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#watcher.close();
+  }
+
+  #onEvent(path: string): void {
+    const isCode = CODE.has(extname(path));
+    if (isCode && !this.#loaded.has(path) && !this.isBroken) return;
+    this.#changed.add(path);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#settle(), SETTLE_MS);
+  }
+
+  async #settle(): Promise<void> {
+    const paths = [...this.#changed];
+    this.#changed.clear();
+    const hashes = await Promise.all(paths.map(hashOf));
+    const isPassing = (path: string, index: number) => this.#new.has(path) && hashes[index] === GONE;
+    const different = paths.filter(
+      (path, index) => this.#hashes.get(path) !== hashes[index] && !isPassing(path, index),
+    );
+    this.#new.clear();
+    for (const [index, path] of paths.entries()) this.#hashes.set(path, hashes[index] ?? '');
+    const counted = this.isBroken ? paths : different;
+    if (counted.length > 0) this.#options.onChange(counted);
+  }
+
+  #isInFolder(path: string): boolean {
+    return path.startsWith(this.#options.folder + sep) && !isForeign(path, this.#options.folder);
+  }
+}
+
+function isForeign(path: string, folder: string): boolean {
+  const inside = path.startsWith(folder + sep) ? path.slice(folder.length + 1) : basename(path);
+  return inside.split(sep).some((part) => part === 'node_modules' || part.startsWith('.') || part.endsWith('~'));
+}
+
+const GONE = 'gone';
+
+/** A file that is gone has a content of its own. */
+async function hashOf(path: string): Promise<string> {
+  try {
+    return createHash('sha256')
+      .update(await readFile(path))
+      .digest('hex');
+  } catch {
+    return GONE;
+  }
+}

@@ -1,0 +1,86 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createProject, PATIENCE, proctor } from './command.ts';
+
+const read = (cwd: string, ...path: readonly string[]) => readFileSync(join(cwd, ...path), 'utf8');
+
+describe('proctor init', PATIENCE, () => {
+  it('makes a project of the name, its placeholders filled in, and says what to do next', async () => {
+    const cwd = createProject();
+    const { code, stdout, stderr } = await proctor(['init', 'my-env', '--template', 'class'], { cwd });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/Made my-env from the template class:[\s\S]*my-env\/\.gitignore/);
+    expect(stdout).toMatch(/cd my-env\n\s+npm install\n\s+npm test\n\s+npx proctor run my-env clear_list\n$/);
+    expect(read(cwd, 'my-env', '.gitignore')).toContain('node_modules/');
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    expect(JSON.parse(read(cwd, 'my-env', 'package.json'))).toMatchObject({
+      name: 'my-env',
+      type: 'module',
+      dependencies: { proctor: version },
+    });
+    expect(read(cwd, 'my-env', 'environments', 'my-env', 'environment.ts')).toContain("name: 'my-env'");
+    const files = readdirSync(join(cwd, 'my-env'), { recursive: true, withFileTypes: true });
+    const texts = files.filter((entry) => entry.isFile()).map((entry) => read(entry.parentPath, entry.name));
+    expect(texts.join('\n')).not.toMatch(/__(name|proctor)__/);
+  });
+
+  it('takes blank where nobody can be asked, and prints one object of JSON', async () => {
+    const cwd = createProject();
+    const { code, stdout } = await proctor(['init', 'plain', '--json'], { cwd });
+    expect(code).toBe(0);
+    const made = JSON.parse(stdout);
+    expect(made).toMatchObject({ name: 'plain', template: 'blank', directory: expect.stringMatching(/\/plain$/) });
+    expect(made.files).toContain('environments/plain/environment.ts');
+    expect(made.next.slice(0, 3)).toEqual(['cd plain', 'npm install', 'npm test']);
+    expect(made.files.every((file: string) => existsSync(join(cwd, 'plain', file)))).toBe(true);
+  });
+
+  it('depends on the proctor that it is told to: a range as it is, a path as one that holds in the new folder', async () => {
+    const cwd = createProject();
+    writeFileSync(join(cwd, 'packed $& "1".tgz'), '');
+    const dependency = async (name: string, spec: string) => {
+      expect(await proctor(['init', name, '--proctor', spec], { cwd })).toMatchObject({ code: 0 });
+      return JSON.parse(read(cwd, name, 'package.json')).dependencies.proctor;
+    };
+    expect(await dependency('one', '~0.1.0')).toBe('~0.1.0');
+    expect(await dependency('two', './packed $& "1".tgz')).toMatch(/^file:\/.*\/packed \$& "1"\.tgz$/);
+    const { code, stderr } = await proctor(['init', 'three', '--proctor', './nothing.tgz'], { cwd });
+    expect([code, stderr]).toEqual([2, expect.stringContaining('"./nothing.tgz"')]);
+    expect(existsSync(join(cwd, 'three'))).toBe(false);
+  });
+
+  it.each(['My-Env', '-a', '../a', '', 'a'.repeat(65), 'zod'])(
+    'refuses the name %j and writes nothing',
+    async (name) => {
+      const cwd = createProject();
+      const { code, stdout, stderr } = await proctor(['init', '--', name], { cwd });
+      expect([code, stdout]).toEqual([2, '']);
+      expect(stderr).toContain(JSON.stringify(name));
+      expect(readdirSync(cwd)).toEqual(['environments']);
+    },
+  );
+
+  it('refuses a template that does not exist and lists those that do', async () => {
+    const { code, stderr } = await proctor(['init', 'x', '--template', 'nope'], { cwd: createProject() });
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/blank, class, functional, coding, browser/)]);
+  });
+
+  it('takes an empty folder, and refuses one that holds something, and a file, without touching them', async () => {
+    const cwd = createProject();
+    mkdirSync(join(cwd, 'empty'));
+    expect((await proctor(['init', 'empty'], { cwd })).code).toBe(0);
+    mkdirSync(join(cwd, 'full'));
+    writeFileSync(join(cwd, 'full', 'README.md'), 'mine');
+    writeFileSync(join(cwd, 'file'), 'mine');
+    for (const name of ['full', 'file']) {
+      const { code, stderr } = await proctor(['init', name], { cwd });
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`"${name}"`)]);
+    }
+    expect([read(cwd, 'full', 'README.md'), read(cwd, 'file'), readdirSync(join(cwd, 'full'))]).toEqual([
+      'mine',
+      'mine',
+      ['README.md'],
+    ]);
+  });
+});

@@ -1,0 +1,330 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { isRunning } from '../client/processes.ts';
+import { errorOf, HARNESS, httpTransport, textOf, until } from '../mcp/clients.ts';
+import { modern, openSession, rpc, send } from '../mcp/raw-http.ts';
+import { connectTo, KEY, startDev } from './dev-server.ts';
+import { createLab, SOURCE } from './project.ts';
+
+const PATIENCE = { timeout: 60_000 } as const;
+const WITH_KEY = { ...HARNESS, 'svc/harness_key': KEY };
+const BROKEN = SOURCE.replace("() => 'v1'", "() => = 'v1'");
+
+describe('a reload', PATIENCE, () => {
+  it.each(['legacy', 'modern'] as const)(
+    'replaces what serves a %s client, which stays connected and is told',
+    async (mode) => {
+      const lab = createLab();
+      const server = await startDev(lab);
+      const { client, changed } = await connectTo(server, { mode });
+      if (mode === 'modern')
+        await client.listen({ toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true });
+      expect(textOf(await client.callTool({ name: 'version' }))).toBe('v1');
+      lab.change("'v1'", "'v2'");
+      await until(() => changed.length === 3);
+      expect(changed).toEqual(expect.arrayContaining(['tools', 'prompts', 'resources']));
+      expect(textOf(await client.callTool({ name: 'version' }))).toBe('v2');
+      lab.replace("'v1'", "'v3'");
+      await until(() => changed.length === 6);
+      expect(textOf(await client.callTool({ name: 'version' }))).toBe('v3');
+      expect(server.said.join('\n')).not.toContain('shutdown hook');
+    },
+  );
+
+  it.each(['legacy', 'modern'] as const)('lets a %s client hear of changes that are not its doing', async (mode) => {
+    const server = await startDev(createLab());
+    const { client, changed } = await connectTo(server, { mode });
+    if (mode === 'modern') await client.listen({ toolsListChanged: true });
+    await client.callTool({ name: 'grow' });
+    await until(() => changed.length > 0);
+    expect(changed[0]).toBe('tools');
+    expect(textOf(await client.callTool({ name: 'grown' }))).toBe('new');
+  });
+
+  it('keeps the session id, loses the fields, and says so', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const session = await openSession(server.url);
+    const headers = { 'mcp-session-id': session };
+    const count = async () => {
+      const { text } = await send(server.url, { headers, body: rpc('tools/call', { name: 'count' }) });
+      return textOf(JSON.parse(text).result);
+    };
+    expect([await count(), await count()]).toEqual(['1', '2']);
+    lab.change("'v1'", "'v2'");
+    await server.says('Reloaded in');
+    expect(await count()).toBe('1');
+    expect(server.said.join('\n')).toMatch(
+      /environment\.ts\.\n.*A session lost what the fields of the old instance held/,
+    );
+  });
+
+  it('runs the close hook of the old instance and the initialize hook of the new one, with the same _meta', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const meta = { display_width: 800, display_height: 600 };
+    const { client } = await connectTo(server, { meta });
+    lab.change("'v1'", "'v2'");
+    await server.says('initialize hook 800x600', 2);
+    await server.says('close hook');
+    expect(textOf(await client.callTool({ name: 'display' }))).toBe('800x600');
+    expect(server.said.join('\n')).not.toContain('shutdown hook');
+  });
+
+  it('runs the initialize hook with the _meta of the first request on 2026-07-28 too', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const display = (meta: object) => send(server.url, modern('tools/call', { name: 'display' }, meta));
+    await display({ display_width: 800, display_height: 600 });
+    lab.change("'v1'", "'v2'");
+    await server.says('Reloaded in');
+    expect(JSON.parse((await display({})).text).result.content[0].text).toBe('800x600');
+  });
+
+  it('loses an active scenario, never silently: the developer is told, and an evaluation finds none', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const { client } = await connectTo(server, { meta: WITH_KEY });
+    await client.callTool({ name: 'setup', arguments: { name: 'exam' } });
+    lab.change("'v1'", "'v2'");
+    await server.says('A session lost its active scenario ("exam"): set it up again.');
+    const evaluation = { name: 'evaluate', arguments: { name: 'exam', arguments: { answer: 'x' } } };
+    const refused = await client.callTool(evaluation);
+    expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringMatching(/no scenario is active/i)]);
+    await client.callTool({ name: 'setup', arguments: { name: 'exam' } });
+    expect((await client.callTool(evaluation)).structuredContent).toMatchObject({ reward: 1 });
+  });
+
+  it('loses a scenario that a prompt has started, as loudly', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const { client } = await connectTo(server);
+    await client.getPrompt({ name: 'exam' });
+    await client.listTools();
+    lab.change("'v1'", "'v2'");
+    await server.says('A session lost its active scenario ("exam"): set it up again.');
+  });
+
+  it('keeps the handle of a session on 2026-07-28', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const setup = { name: 'setup', arguments: { name: 'exam' } };
+    const first = JSON.parse((await send(server.url, modern('tools/call', setup, WITH_KEY))).text);
+    const handle = { 'svc/session_id': first.result._meta['svc/session_id'] };
+    expect(handle['svc/session_id']).toMatch(/^[\w-]{36}$/);
+    lab.change("'v1'", "'v2'");
+    await server.says('Reloaded in');
+    const again = JSON.parse((await send(server.url, modern('tools/call', setup, { ...WITH_KEY, ...handle }))).text);
+    expect(again.result).toMatchObject({ structuredContent: { scenario: 'exam' }, _meta: handle });
+  });
+
+  it('follows files that the module imports, and data beside it', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const { client, changed } = await connectTo(server);
+    lab.write('label.ts', "export const LABEL = 'second';\n");
+    await until(() => changed.length === 3);
+    expect(textOf(await client.callTool({ name: 'label' }))).toBe('second');
+    lab.write('data.json', '{}');
+    await until(() => changed.length === 6);
+    lab.write('environment.test.ts', '');
+    lab.write('.notes', '');
+    lab.write('data.json', '{"a":1}');
+    await until(() => changed.length === 9);
+    expect(server.said.filter((line) => /test\.ts|notes/.test(line))).toEqual([]);
+  });
+});
+
+describe('calls across a reload', PATIENCE, () => {
+  it('in a loop, none fails', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const { client, changed } = await connectTo(server);
+    const seen = new Set<string>();
+    lab.change("'v1'", "'v2'");
+    while (changed.length < 3) seen.add(textOf(await client.callTool({ name: 'version' })));
+    for (let call = 0; call < 20; call += 1) seen.add(textOf(await client.callTool({ name: 'version' })));
+    expect([...seen].at(-1)).toBe('v2');
+    expect([...seen].every((text) => text === 'v1' || text === 'v2')).toBe(true);
+  });
+
+  it('that run may end on the old version', async () => {
+    const lab = createLab();
+    const server = await startDev(lab, { callGraceMs: 30_000 });
+    const { client } = await connectTo(server);
+    const path = join(lab.directory, 'there');
+    const call = client.callTool({ name: 'wait_for', arguments: { path } });
+    await server.says('waiting');
+    lab.change("'v1'", "'v2'");
+    await server.says('Reloaded in');
+    expect(textOf(await client.callTool({ name: 'version' }))).toBe('v2');
+    writeFileSync(path, '');
+    expect(textOf(await call)).toBe('it is there');
+    await server.says('close hook');
+  });
+
+  it('that do not end in time are answered with an error', async () => {
+    const lab = createLab();
+    const server = await startDev(lab, { callGraceMs: 50 });
+    const { client } = await connectTo(server);
+    const call = errorOf(client.callTool({ name: 'stay' }));
+    await server.says('staying');
+    lab.change("'v1'", "'v2'");
+    expect(await call).toMatchObject({ code: -32603, message: expect.stringContaining('did not end within 50 ms') });
+    expect(textOf(await client.callTool({ name: 'version' }))).toBe('v2');
+  });
+
+  it('keeps the questions of two versions apart', async () => {
+    const lab = createLab();
+    const server = await startDev(lab, { callGraceMs: 30_000 });
+    const { client } = await connectTo(server, { capabilities: { elicitation: {} } });
+    const questions: { message: string; answer(action: 'accept' | 'decline'): void }[] = [];
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      return new Promise((resolve) => {
+        questions.push({ message: params.message, answer: (action) => resolve({ action }) });
+      });
+    });
+    const first = client.callTool({ name: 'ask' });
+    await until(() => questions.length === 1);
+    lab.change('from v1', 'from v2');
+    await server.says('Reloaded in');
+    const second = client.callTool({ name: 'ask' });
+    await until(() => questions.length === 2);
+    expect(questions.map(({ message }) => message)).toEqual(['from v1', 'from v2']);
+    questions[1]?.answer('decline');
+    questions[0]?.answer('accept');
+    expect([textOf(await first), textOf(await second)]).toEqual(['accept', 'decline']);
+  });
+
+  it('have their progress, and the level of logging stays', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const { client } = await connectTo(server);
+    const logged: unknown[] = [];
+    client.setNotificationHandler('notifications/message', ({ params }) => void logged.push(params.data));
+    await client.setLoggingLevel('debug');
+    lab.change("'v1'", "'v2'");
+    await server.says('Reloaded in');
+    const progress: number[] = [];
+    await client.callTool({ name: 'steps' }, { onprogress: ({ progress: at }) => void progress.push(at) });
+    expect(progress).toEqual([50]);
+    await client.callTool({ name: 'log' });
+    expect(logged).toEqual(['a debug line']);
+  });
+});
+
+describe('a version that is broken', PATIENCE, () => {
+  it('is shown with its place, and the last good one keeps serving', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const { client, changed } = await connectTo(server);
+    lab.write('environment.ts', BROKEN);
+    await server.says('The last good version keeps serving');
+    expect(server.said.join('\n')).toMatch(/lab\/environment\.ts:\d+:\d+: /);
+    expect(textOf(await client.callTool({ name: 'version' }))).toBe('v1');
+    lab.change("'v1'", "'v2'");
+    await until(() => changed.length === 3);
+    expect(textOf(await client.callTool({ name: 'version' }))).toBe('v2');
+  });
+
+  it('because its initialize hook fails is not taken by a session that has a good one', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const { client } = await connectTo(server);
+    lab.change("say('initialize hook ' + display);", "throw new Error('no database');");
+    await server.says('A session stays with the version before: its initialize hook failed');
+    expect(textOf(await client.callTool({ name: 'version' }))).toBe('v1');
+  });
+
+  it('at the start is waited for, by clients too', async () => {
+    const lab = createLab(BROKEN);
+    const server = await startDev(lab);
+    expect(server.said.join('\n')).toMatch(/environment\.ts:\d+:\d+: [\s\S]*cannot be started yet/);
+    const connecting = connectTo(server);
+    lab.write('environment.ts', SOURCE);
+    const { client } = await connecting;
+    expect(textOf(await client.callTool({ name: 'version' }))).toBe('v1');
+  });
+
+  it('at the start is an error of a client whose patience ends, without a path of the machine', async () => {
+    const lab = createLab(BROKEN);
+    const server = await startDev(lab, { patienceMs: 1 });
+    const { message } = await errorOf(connectTo(server));
+    expect(message).toContain('cannot be started');
+    expect(message).not.toContain(lab.directory);
+  });
+
+  it('because a file is missing is mended by that file', async () => {
+    const lab = createLab(SOURCE.replace('./label.ts', './other.ts'));
+    const server = await startDev(lab);
+    await server.says('cannot be started yet');
+    lab.write('other.ts', "export const LABEL = 'found';\n");
+    await server.says('Reloaded in');
+    const { client } = await connectTo(server);
+    expect(textOf(await client.callTool({ name: 'label' }))).toBe('found');
+  });
+});
+
+describe('a process that ends by itself', PATIENCE, () => {
+  it('is an error of what it ran, told to the developer, and started again by the next request', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const { client, changed } = await connectTo(server);
+    expect((await errorOf(client.callTool({ name: 'crash' }))).message).toContain('ended while it ran this');
+    await server.says('exited with code 3. The next request of its session starts it again');
+    expect(textOf(await client.callTool({ name: 'version' }))).toBe('v1');
+    expect(changed).toHaveLength(3);
+  });
+});
+
+describe('the audience behind a relay', PATIENCE, () => {
+  it.each([
+    ['without a key', {}],
+    ['that declares itself a harness without the key', HARNESS],
+    ['with a wrong key', { ...HARNESS, 'svc/harness_key': 'wrong' }],
+  ])('hides everything of the harness from a client %s, before and after a reload', async (_who, meta) => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    for (const mode of ['legacy', 'modern'] as const) {
+      const { client } = await connectTo(server, { mode, meta });
+      for (const version of ["'v2'", "'v3'"]) {
+        expect((await client.listTools()).tools.map(({ name }) => name)).not.toContain('setup');
+        const unknown = await errorOf(client.callTool({ name: 'nope' }));
+        const hidden = await errorOf(client.callTool({ name: 'setup', arguments: { name: 'exam' } }));
+        expect(hidden).toEqual({ ...unknown, message: unknown.message.replace('nope', 'setup') });
+        const reloads = server.said.filter((line) => line.includes('Reloaded in')).length;
+        lab.change("'v1'", `${version}+'${mode}'`);
+        await server.says('Reloaded in', reloads + 1);
+      }
+    }
+    expect(server.said.join('\n')).not.toContain(KEY);
+  });
+});
+
+describe('the end of a dev server', PATIENCE, () => {
+  it('runs close hooks, no shutdown hooks, and leaves no process', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const { client } = await connectTo(server);
+    const pid = Number(textOf(await client.callTool({ name: 'pid' })));
+    await server.stop();
+    expect(isRunning(pid)).toBe(false);
+    expect(server.said.join('\n')).toContain('close hook');
+    expect(server.said.join('\n')).not.toContain('shutdown hook');
+  });
+
+  it('of a session is the end of its process', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const transport = httpTransport(server.url);
+    const session = await openSession(server.url);
+    const headers = { 'mcp-session-id': session };
+    const { text } = await send(server.url, { headers, body: rpc('tools/call', { name: 'pid' }) });
+    const pid = Number(textOf(JSON.parse(text).result));
+    expect((await send(server.url, { method: 'DELETE', headers })).status).toBe(204);
+    await until(() => !isRunning(pid));
+    await server.says('close hook');
+    await transport.close();
+  });
+});
