@@ -1,5 +1,5 @@
 import { isJSONRPCRequest, type JSONRPCMessage } from '@modelcontextprotocol/server';
-import { Refusal, RPC_CODE } from './http-refusal.ts';
+import { Refusal, RPC_CODE } from './http/refusal.ts';
 
 /** Revisions whose clients may send several messages at once. */
 const BATCH_REVISIONS: ReadonlySet<string> = new Set(['2025-03-26', '2024-11-05']);

@@ -6,7 +6,7 @@ import { parseDescriptor } from './harness-key.ts';
 import { loadEnvironmentModule, prepareLoader } from './load-module.ts';
 import { LoadedFiles } from './loaded-files.ts';
 import { RelatedTransport } from './related-transport.ts';
-import { serveOverStdio, takeStdio } from './stdio.ts';
+import { serveOverStdio, takeStdio } from './stdio/serve-over-stdio.ts';
 
 /** Names the descriptor of the parent that reloads environments: a line comes in that says when to load, reports go out. */
 export const DEVELOPMENT_VARIABLE = 'PROCTOR_DEVELOPMENT_FD';

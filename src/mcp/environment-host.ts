@@ -5,8 +5,8 @@ import type { EnvironmentDefinition } from '../environment/definition.ts';
 import { type EnvironmentSource, openEnvironment } from '../environment/environment-source.ts';
 import type { HarnessAuthority } from './audience.ts';
 import { type Report, runCleanup } from './cleanup.ts';
-import { openConnectedSource } from './connected-source.ts';
-import { EnvironmentSession } from './environment-session.ts';
+import { openConnectedSource } from './session/connected-source.ts';
+import { EnvironmentSession } from './session/environment-session.ts';
 import type { Era, SessionHost } from './session-host.ts';
 
 export interface HostOptions {

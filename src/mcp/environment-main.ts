@@ -9,7 +9,7 @@ import { DEVELOPMENT_VARIABLE, serveForDevelopment } from './development.ts';
 import { takeHarnessKey } from './harness-key.ts';
 import { loadEnvironmentModule } from './load-module.ts';
 import { optionsOf, serve } from './serve.ts';
-import { serveOverStdio, takeStdio } from './stdio.ts';
+import { serveOverStdio, takeStdio } from './stdio/serve-over-stdio.ts';
 
 const [, , path] = process.argv;
 try {

@@ -1,5 +1,5 @@
 import type { JSONRPCMessage, TransportSendOptions } from '@modelcontextprotocol/server';
-import { StdioTransport } from './stdio-transport.ts';
+import { StdioTransport } from './stdio/stdio-transport.ts';
 
 /** The key of `_meta` that says to which request of the client a message belongs. Only between processes of our own. */
 export const RELATED_REQUEST = 'svc/related_request';

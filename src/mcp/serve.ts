@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { messageOf } from '../contract/errors.ts';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
 import type { EnvironmentSource } from '../environment/environment-source.ts';
-import { type HttpOptions, serveOverHttp } from './http.ts';
-import { serveOverStdio } from './stdio.ts';
+import { type HttpOptions, serveOverHttp } from './http/serve-over-http.ts';
+import { serveOverStdio } from './stdio/serve-over-stdio.ts';
 
 export interface ServeOptions extends HttpOptions {
   /**

@@ -1,7 +1,7 @@
 import type { Transport } from '@modelcontextprotocol/server';
 import type { HarnessAuthority } from './audience.ts';
 import type { Report } from './cleanup.ts';
-import type { SessionChanges } from './session-changes.ts';
+import type { SessionChanges } from './session/session-changes.ts';
 
 /** Session-based revisions begin with `initialize`; 2026-07-28 has no handshake. */
 export type Era = 'legacy' | 'modern';

@@ -1,6 +1,6 @@
 import { EnvironmentServer } from 'proctor';
 import { describe, expect, it } from 'vitest';
-import { createRequestLog } from '../../src/mcp/request-log.ts';
+import { createRequestLog } from '../../src/mcp/session/request-log.ts';
 import { connectInMemory, until } from './clients.ts';
 
 const createTeller = () =>

@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { EnvironmentServer } from 'proctor';
 import { expect, it, onTestFinished } from 'vitest';
 import { EnvironmentHost } from '../../src/mcp/environment-host.ts';
-import { Sessions } from '../../src/mcp/sessions.ts';
+import { Sessions } from '../../src/mcp/http/sessions.ts';
 import { EventSource } from './event-source.ts';
 
 it('a session is found by its own caller, era and transport alone', async () => {

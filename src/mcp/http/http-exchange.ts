@@ -1,0 +1,124 @@
+import type { ServerResponse } from 'node:http';
+import type { JSONRPCMessage } from '@modelcontextprotocol/server';
+import type { EventLog } from './event-log.ts';
+import { EventStream } from './event-stream.ts';
+import { type Refusal, sendRefusal, toErrorReply } from './refusal.ts';
+import type { ResumableStream } from './resumable-stream.ts';
+
+type RequestId = string | number;
+type Reply = JSONRPCMessage & { readonly id: RequestId };
+
+export interface ExchangeOptions {
+  /** The client's ids of the requests in the body. */
+  readonly ids: readonly RequestId[];
+  /** True for a JSON-RPC batch, which is answered with an array. */
+  readonly isBatch: boolean;
+  readonly headOf: HeadOf;
+  /** Where its stream is kept, should it become one, for a client that loses the connection. */
+  readonly log?: EventLog | undefined;
+  /** True where the stream begins with an event that tells its id. */
+  readonly isPrimed?: boolean | undefined;
+}
+
+/** Status and headers of the answer: to one reply, or (undefined) to a batch or as an event stream, which is a 200. */
+export type HeadOf = (reply: JSONRPCMessage | undefined) => {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+/** One POST and its answer: JSON, or an event stream from the first message on that is not a reply. */
+export class HttpExchange {
+  readonly #response: ServerResponse;
+  readonly #options: ExchangeOptions;
+  readonly #replies: Reply[] = [];
+  #open: number;
+  #awaiting: NodeJS.Timeout | undefined;
+  #stream: EventStream | ResumableStream | undefined;
+
+  constructor(response: ServerResponse, options: ExchangeOptions) {
+    this.#response = response;
+    this.#options = options;
+    this.#open = options.ids.length;
+  }
+
+  /** Sends a notification or a request that belongs to a request of this POST. */
+  async send(message: JSONRPCMessage): Promise<void> {
+    const isFirst = this.#stream === undefined;
+    this.#stream ??= this.#openStream();
+    if (isFirst) for (const reply of this.#replies.splice(0)) await this.#stream.send(reply);
+    if (this.#stream.hasRoomFor(message)) await this.#stream.send(message);
+  }
+
+  /** True where its answer goes out on this stream. */
+  isAnsweredOn(stream: ResumableStream): boolean {
+    return this.#stream === stream;
+  }
+
+  /** True where the client has been told how to come back for the rest should it lose the connection. */
+  get isResumable(): boolean {
+    return this.#stream !== undefined && this.#options.log !== undefined;
+  }
+
+  get isConnected(): boolean {
+    return this.#stream === undefined ? !this.#response.destroyed : this.#stream.isOpen;
+  }
+
+  /** Gives a client that has lost the stream some time (milliseconds) to come back; without it `giveUp` is called. */
+  awaitClient(timeMs: number, giveUp: () => void): void {
+    clearTimeout(this.#awaiting);
+    this.#awaiting = setTimeout(() => {
+      if (this.isConnected) return;
+      giveUp();
+      this.#stream?.end();
+    }, timeMs);
+    this.#awaiting.unref();
+  }
+
+  async reply(reply: Reply): Promise<void> {
+    this.#open -= 1;
+    if (this.#stream === undefined) this.#replies.push(reply);
+    else await this.#stream.send(reply);
+    if (this.#open > 0) return;
+    if (this.#stream === undefined) this.#sendJson();
+    else this.#stream.end();
+  }
+
+  /** A request that was cancelled gets no reply. */
+  skip(): void {
+    this.#open -= 1;
+    if (this.#open > 0) return;
+    if (this.#stream === undefined && this.#replies.length > 0) this.#sendJson();
+    else (this.#stream ?? new EventStream(this.#response, this.#options.headOf(undefined).headers)).end();
+  }
+
+  /** Gives up one request: with the refusal as the whole answer, or as its reply on a stream that has begun. */
+  abandon(refusal: Refusal): void {
+    this.#open -= 1;
+    const stream = this.#stream;
+    if (stream === undefined) sendRefusal(this.#response, refusal);
+    else void stream.send(toErrorReply(refusal));
+    if (this.#open === 0) stream?.end();
+  }
+
+  #openStream(): EventStream | ResumableStream {
+    const { headOf, log, isPrimed = false } = this.#options;
+    const { headers = {} } = headOf(undefined);
+    return log === undefined
+      ? new EventStream(this.#response, headers)
+      : log.openStream(this.#response, headers, isPrimed);
+  }
+
+  #sendJson(): void {
+    if (this.#response.destroyed) return;
+    const { isBatch, headOf } = this.#options;
+    const [first] = this.#replies;
+    const { status = 200, headers } = headOf(isBatch ? undefined : first);
+    const body = JSON.stringify(isBatch ? this.#replies : first);
+    this.#response.writeHead(status, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      ...headers,
+    });
+    this.#response.end(body);
+  }
+}

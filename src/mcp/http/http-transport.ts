@@ -1,0 +1,249 @@
+import type { ServerResponse } from 'node:http';
+import {
+  isJSONRPCErrorResponse,
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  isJSONRPCResultResponse,
+  type JSONRPCMessage,
+  type MessageExtraInfo,
+  type Transport,
+  type TransportSendOptions,
+} from '@modelcontextprotocol/server';
+import { EventLog } from './event-log.ts';
+import { type HeadOf, HttpExchange } from './http-exchange.ts';
+import { Refusal, RPC_CODE } from './refusal.ts';
+import type { ResumableStream } from './resumable-stream.ts';
+
+/** How long a request goes on whose client has lost its stream and could come back for it. */
+const RESUME_WINDOW_MS = 30_000;
+
+type RequestId = string | number;
+
+/** A request that is not answered yet, under the private id that the SDK knows it by. */
+interface Pending {
+  readonly clientId: RequestId;
+  readonly exchange: HttpExchange;
+}
+
+export interface ReceiveOptions {
+  readonly messages: readonly JSONRPCMessage[];
+  readonly isBatch: boolean;
+  readonly headOf: HeadOf;
+  readonly classification?: MessageExtraInfo['classification'];
+  /** True where a client that loses the stream of the answer may come back for the rest. */
+  readonly isResumable?: boolean;
+  /** True where such a stream begins with an event that tells its id. */
+  readonly isPrimed?: boolean;
+  /** Sees each reply before it is sent. */
+  readonly onReply?: (reply: JSONRPCMessage) => void;
+}
+
+export interface HttpTransportOptions {
+  /** Milliseconds. */
+  readonly now: () => number;
+  /** Default 30 s. */
+  readonly resumeWindowMs?: number | undefined;
+}
+
+/**
+ * The server's end of one session over Streamable HTTP. Every request gets an id of its own before the SDK sees it: two
+ * callers that use the same one would otherwise be taken for each other.
+ */
+export class HttpTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
+  sessionId?: string;
+
+  readonly #pending = new Map<RequestId, Pending>();
+  /** Private ids by the client's. A batch may hold thousands: looking through `#pending` for each would take minutes. */
+  readonly #privateIds = new Map<RequestId, RequestId>();
+  readonly #onReply = new Map<RequestId, (reply: JSONRPCMessage) => void>();
+  readonly #now: () => number;
+  #lastActiveAt: number;
+  #nextId = 1;
+  readonly #resumeWindowMs: number;
+  /** Made with the first stream: a session of plain answers keeps nothing. */
+  #log: EventLog | undefined;
+  #stream: ResumableStream | undefined;
+  /** Streams of 2026-07-28 that wait for changes. */
+  readonly #listening = new Set<{ readonly end: () => void }>();
+  #isClosed = false;
+
+  constructor(sessionId: string, { now, resumeWindowMs = RESUME_WINDOW_MS }: HttpTransportOptions) {
+    this.sessionId = sessionId;
+    this.#now = now;
+    this.#resumeWindowMs = resumeWindowMs;
+    this.#lastActiveAt = now();
+  }
+
+  /** When a request or a stream last began or ended, on the clock that was passed in. */
+  get lastActiveAt(): number {
+    return this.#lastActiveAt;
+  }
+
+  async start(): Promise<void> {}
+
+  /** True while a request or a stream of the client is open. */
+  get isBusy(): boolean {
+    return this.#pending.size > 0 || this.#stream?.isOpen === true || this.#listening.size > 0;
+  }
+
+  hasPending(clientId: RequestId): boolean {
+    return this.#privateIds.has(clientId);
+  }
+
+  /** Takes the messages of one POST and answers on `response`: at once with 202 where none is a request. */
+  receive(response: ServerResponse, options: ReceiveOptions): void {
+    const { messages, isBatch, headOf, classification } = options;
+    this.#touch();
+    const ids = messages.filter(isJSONRPCRequest).map(({ id }) => id);
+    const log = options.isResumable === true ? this.#openLog() : undefined;
+    const exchange = new HttpExchange(response, { ids, isBatch, headOf, log, isPrimed: options.isPrimed });
+    const privateIds: RequestId[] = [];
+    const deliverable = messages.map((message) => {
+      if (!isJSONRPCRequest(message)) return this.#withPrivateTarget(message);
+      const id = this.#nextId++;
+      privateIds.push(id);
+      this.#pending.set(id, { clientId: message.id, exchange });
+      this.#privateIds.set(message.id, id);
+      if (options.onReply !== undefined) this.#onReply.set(id, options.onReply);
+      return { ...message, id };
+    });
+    if (ids.length === 0) response.writeHead(202, headOf(undefined).headers).end();
+    else response.once('close', () => this.#lost(privateIds, exchange));
+    const extra = classification === undefined ? undefined : { classification };
+    for (const message of deliverable) if (message !== undefined) this.onmessage?.(message, extra);
+  }
+
+  /** Makes `response` the stream for messages that belong to no request. A newer one takes over from an older one. */
+  openStream(response: ServerResponse, headers: Readonly<Record<string, string>>, isPrimed: boolean): void {
+    this.#stream?.end();
+    this.#stream = this.#openLog().openStream(response, headers, isPrimed);
+    this.#touch();
+    response.once('close', () => this.#touch());
+  }
+
+  /** Goes on with the stream of an event that the client has seen. False where what followed it is not known any more. */
+  resumeStream(response: ServerResponse, headers: Readonly<Record<string, string>>, lastEventId: string): boolean {
+    const found = this.#log?.after(lastEventId);
+    if (found === undefined) return false;
+    const { stream, missed } = found;
+    if (stream.isEnded && missed === '') {
+      // Nothing more will come: what keeps a client from asking again and again.
+      response.writeHead(204, headers).end();
+      return true;
+    }
+    stream.resume(response, headers, missed);
+    this.#touch();
+    const answered = [...this.#pending].filter(([, { exchange }]) => exchange.isAnsweredOn(stream));
+    const exchange = answered[0]?.[1].exchange;
+    const privateIds = answered.map(([id]) => id);
+    response.once('close', () => (exchange === undefined ? this.#touch() : this.#lost(privateIds, exchange)));
+    return true;
+  }
+
+  /** Keeps the session in use while a stream listens, which is ended with it. */
+  listen(response: ServerResponse, listening: { readonly end: () => void }): void {
+    this.#listening.add(listening);
+    this.#touch();
+    response.once('close', () => {
+      this.#listening.delete(listening);
+      this.#touch();
+    });
+  }
+
+  /** How many streams listen. */
+  get listeningCount(): number {
+    return this.#listening.size;
+  }
+
+  async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    if (this.#isClosed) throw new Error('The session is closed');
+    if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) return this.#reply(message);
+    const related = options?.relatedRequestId;
+    const pending = related === undefined ? undefined : this.#pending.get(related);
+    if (pending !== undefined) return pending.exchange.send(message);
+    // What belongs to a request that is over goes nowhere: never progress after the reply.
+    const isRequest = isJSONRPCRequest(message);
+    // Without its connection the stream keeps notifications for a client that comes back; a request would wait for ever.
+    if (related === undefined && this.#stream !== undefined && (this.#stream.isOpen || !isRequest)) {
+      return this.#stream.hasRoomFor(message) ? this.#stream.send(message) : undefined;
+    }
+    // A notification that nobody listens for is dropped.
+    if (isRequest) throw new Error('The client has no open request or stream to be asked on');
+  }
+
+  /** Ends open streams, and unanswered requests with an error. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#stream?.end();
+    for (const listening of this.#listening) listening.end();
+    for (const { clientId, exchange } of this.#pending.values()) {
+      exchange.abandon(new Refusal(404, RPC_CODE.sessionNotFound, 'The session has ended', { id: clientId }));
+    }
+    this.#pending.clear();
+    this.#privateIds.clear();
+    this.onclose?.();
+  }
+
+  async #reply(reply: JSONRPCMessage & { readonly id?: RequestId | undefined }): Promise<void> {
+    const id = reply.id;
+    const pending = id === undefined ? undefined : this.#pending.get(id);
+    if (id === undefined || pending === undefined) return;
+    const onReply = this.#onReply.get(id);
+    this.#forget(id);
+    onReply?.(reply);
+    await pending.exchange.reply({ ...reply, id: pending.clientId });
+  }
+
+  #openLog(): EventLog {
+    this.#log ??= new EventLog();
+    return this.#log;
+  }
+
+  /**
+   * A connection has ended. Where it was the only way to an answer, what was asked for is of no use to anybody any more;
+   * a client that knows how to come back is given time to.
+   */
+  #lost(privateIds: readonly RequestId[], exchange: HttpExchange): void {
+    if (!privateIds.some((id) => this.#pending.has(id)) || exchange.isConnected) return;
+    const giveUp = () => this.#cancel(privateIds, 'The client has disconnected');
+    if (exchange.isResumable) exchange.awaitClient(this.#resumeWindowMs, giveUp);
+    else giveUp();
+  }
+
+  /** Cancels requests as the client would; they get no reply. */
+  #cancel(privateIds: readonly RequestId[], reason: string): void {
+    for (const requestId of privateIds) {
+      if (!this.#pending.has(requestId)) continue;
+      this.#forget(requestId);
+      this.onmessage?.({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } });
+    }
+  }
+
+  /** A client cancels by its own id: the SDK knows another. Undefined where there is nothing to cancel. */
+  #withPrivateTarget(message: JSONRPCMessage): JSONRPCMessage | undefined {
+    if (!isJSONRPCNotification(message) || message.method !== 'notifications/cancelled') return message;
+    const requestId = this.#privateIds.get(message.params?.requestId as RequestId);
+    const pending = requestId === undefined ? undefined : this.#pending.get(requestId);
+    if (requestId === undefined || pending === undefined) return undefined;
+    this.#forget(requestId);
+    pending.exchange.skip();
+    return { ...message, params: { ...message.params, requestId } };
+  }
+
+  #touch(): void {
+    this.#lastActiveAt = this.#now();
+  }
+
+  #forget(id: RequestId): void {
+    this.#touch();
+    const clientId = this.#pending.get(id)?.clientId;
+    // On 2026-07-28 callers share a session, and may use one id at the same time: the newer one keeps its place.
+    if (clientId !== undefined && this.#privateIds.get(clientId) === id) this.#privateIds.delete(clientId);
+    this.#pending.delete(id);
+    this.#onReply.delete(id);
+  }
+}

@@ -1,0 +1,107 @@
+import type { ServerResponse } from 'node:http';
+import {
+  isJSONRPCErrorResponse,
+  isJSONRPCRequest,
+  isJSONRPCResultResponse,
+  type JSONRPCMessage,
+  type MessageExtraInfo,
+  type Transport,
+} from '@modelcontextprotocol/server';
+import { Batches } from '../batches.ts';
+import { EventStream } from './event-stream.ts';
+
+/** What may wait for a client that goes on to ask without reading, before it is cut off. */
+const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+
+type RequestId = string | number;
+
+/**
+ * The server's end of one session over the deprecated pair of an event stream and an address to post messages to. The
+ * stream is the session: it ends with it.
+ */
+export class SseTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
+  sessionId?: string;
+
+  readonly #stream: EventStream;
+  readonly #now: () => number;
+  readonly #unanswered = new Set<RequestId>();
+  readonly #batches = new Batches();
+  #lastActiveAt: number;
+  #hasSpoken = false;
+  #isClosed = false;
+
+  /** `messagesAddress` is where the client is told to post to. */
+  constructor(sessionId: string, response: ServerResponse, messagesAddress: string, now: () => number) {
+    this.sessionId = sessionId;
+    this.#now = now;
+    this.#lastActiveAt = now();
+    this.#stream = new EventStream(response);
+    void this.#stream.write(`event: endpoint\ndata: ${messagesAddress}\n\n`);
+    response.once('close', () => void this.close());
+  }
+
+  get lastActiveAt(): number {
+    return this.#lastActiveAt;
+  }
+
+  /** A stream on which nobody has ever said anything does not keep its session from being closed for another. */
+  get isBusy(): boolean {
+    return this.#hasSpoken;
+  }
+
+  hasPending(id: RequestId): boolean {
+    return this.#unanswered.has(id);
+  }
+
+  async start(): Promise<void> {}
+
+  /** Takes the messages of one POST. The replies come on the stream. */
+  receive(messages: readonly JSONRPCMessage[], isBatch: boolean): void {
+    this.#hasSpoken = true;
+    this.#lastActiveAt = this.#now();
+    if (isBatch) this.#batches.begin(messages);
+    for (const message of messages) {
+      if (isJSONRPCRequest(message)) this.#unanswered.add(message.id);
+      else if ('method' in message && message.method === 'notifications/cancelled')
+        this.#cancelled(message.params?.requestId as RequestId);
+      this.onmessage?.(message);
+    }
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (this.#isClosed) throw new Error('The session is closed');
+    if (!isJSONRPCResultResponse(message) && !isJSONRPCErrorResponse(message)) {
+      if (this.#stream.hasRoomFor(message)) await this.#write(message);
+      return;
+    }
+    if (message.id === undefined) return;
+    this.#unanswered.delete(message.id);
+    const ready = this.#batches.take(message.id, message);
+    if (ready !== undefined) await this.#write(ready);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#stream.end();
+    this.onclose?.();
+  }
+
+  #cancelled(id: RequestId): void {
+    this.#unanswered.delete(id);
+    const ready = this.#batches.cancel(id);
+    if (ready !== undefined) void this.#write(ready);
+  }
+
+  async #write(message: JSONRPCMessage | readonly JSONRPCMessage[]): Promise<void> {
+    if (this.#stream.waitingBytes > MAX_WAITING_BYTES) {
+      this.onerror?.(new Error('The client does not read what it asks for'));
+      this.#stream.destroy();
+      return;
+    }
+    await this.#stream.send(message);
+  }
+}

@@ -1,0 +1,150 @@
+import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
+import type { Evaluation, SetupResult } from '../../contract/scenario.ts';
+import { matchesToolPatterns } from '../../contract/tool-patterns.ts';
+import type { ScenarioDefinition, ScenarioRun, ToolContext } from '../../environment/definition.ts';
+import { ToolError } from '../../environment/tool-result.ts';
+import { type Report, runCleanup } from '../cleanup.ts';
+import { abortable } from './abortable.ts';
+import { ScenarioContext } from './scenario-context.ts';
+
+/** Who started a scenario: a harness through the hub `setup`, or anybody through the prompt of its name. */
+export type Starter = 'harness' | 'prompt';
+
+interface Started {
+  readonly name: string;
+  readonly tools: ScenarioDefinition['tools'];
+  readonly starter: Starter;
+  readonly run: ScenarioRun;
+  readonly context: ScenarioContext;
+}
+
+type State =
+  | { readonly kind: 'idle'; readonly evaluated: string | undefined }
+  | { readonly kind: 'starting'; readonly name: string; readonly starter: Starter }
+  | ({ readonly kind: 'active' | 'evaluating' } & Started);
+
+/** The one scenario of a session that may be active. What its rules refuse is a `ToolError` that says which one is. */
+export class ActiveScenario {
+  readonly #report: Report;
+  #state: State = { kind: 'idle', evaluated: undefined };
+  #settling: Promise<void> = Promise.resolve();
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  get starter(): Starter | undefined {
+    return this.#state.kind === 'idle' ? undefined : this.#state.starter;
+  }
+
+  /** True for the tools that an agent may use now: where a scenario is active, those that it names. */
+  allowsTool(name: string): boolean {
+    const state = this.#state;
+    return state.kind === 'idle' || state.kind === 'starting' || matchesToolPatterns(name, state.tools);
+  }
+
+  /** @throws ToolError while another one is active; whatever the author's first half throws, after closing it. */
+  setup(scenario: ScenarioDefinition, args: unknown, request: ToolContext, starter: Starter): Promise<SetupResult> {
+    return this.#settle(this.#setup(scenario, args, request, starter));
+  }
+
+  /** @throws ToolError when `name` is not what is active; whatever the author's second half throws. Closes it either way. */
+  evaluate(name: string, answer: unknown, request: ToolContext): Promise<Evaluation> {
+    return this.#settle(this.#evaluate(name, answer, request));
+  }
+
+  /** Closes what is active, a half that runs included, once its request has been aborted. Never rejects. */
+  async close(budgetMs: number): Promise<void> {
+    const closing = async () => {
+      await this.#settling;
+      const state = this.#state;
+      this.#state = { kind: 'idle', evaluated: undefined };
+      if (state.kind === 'active') await this.#end(state, budgetMs);
+    };
+    await runCleanup([{ name: 'The scenario of the session', run: closing }], budgetMs, this.#report);
+  }
+
+  async #setup(
+    scenario: ScenarioDefinition,
+    args: unknown,
+    request: ToolContext,
+    starter: Starter,
+  ): Promise<SetupResult> {
+    const { name, tools } = scenario;
+    const replaced = this.#admit(starter);
+    this.#state = { kind: 'starting', name, starter };
+    const context = new ScenarioContext(request.session);
+    let run: ScenarioRun | undefined;
+    try {
+      if (replaced !== undefined) await this.#end(replaced, SHUTDOWN_GRACE_MS.environment);
+      const running = scenario.start(args, context);
+      run = running;
+      const prompt = await context.during(request, () => abortable(running.prompt(), request.signal));
+      // A client that has gone away never learns that the scenario is active, and could not set up another one.
+      request.signal.throwIfAborted();
+      this.#state = { kind: 'active', name, tools, starter, run, context };
+      return {
+        scenario: name,
+        prompt: [...prompt],
+        system: scenario.system ?? null,
+        tools: scenario.tools === undefined ? null : [...scenario.tools],
+        answer_schema: scenario.answer?.jsonSchema ?? null,
+      };
+    } catch (error) {
+      if (run !== undefined) await this.#end({ name, tools, starter, run, context }, SHUTDOWN_GRACE_MS.environment);
+      this.#state = { kind: 'idle', evaluated: undefined };
+      throw error;
+    }
+  }
+
+  async #evaluate(name: string, answer: unknown, request: ToolContext): Promise<Evaluation> {
+    const started = this.#activeOne(name);
+    this.#state = { ...started, kind: 'evaluating' };
+    try {
+      return await started.context.during(request, () => abortable(started.run.evaluate(answer), request.signal));
+    } finally {
+      await this.#end(started, SHUTDOWN_GRACE_MS.environment);
+      this.#state = { kind: 'idle', evaluated: name };
+    }
+  }
+
+  /** Remembers a half that runs, so that closing can wait for its end. */
+  #settle<T>(half: Promise<T>): Promise<T> {
+    this.#settling = Promise.allSettled([this.#settling, half]).then(() => {});
+    return half;
+  }
+
+  /** The scenario that the new one replaces, if any. */
+  #admit(starter: Starter): Started | undefined {
+    const state = this.#state;
+    if (state.kind === 'idle') return undefined;
+    if (state.kind === 'active' && state.starter === 'prompt' && starter === 'prompt') return state;
+    const phase = { starting: 'being set up', active: 'active', evaluating: 'being evaluated' }[state.kind];
+    throw new ToolError(`The scenario ${state.name} is ${phase} in this session: evaluate it, or open another session`);
+  }
+
+  #activeOne(name: string): Started {
+    const state = this.#state;
+    switch (state.kind) {
+      case 'idle':
+        throw new ToolError(
+          state.evaluated === name
+            ? `The scenario ${name} has been evaluated already; no scenario is active in this session`
+            : `No scenario is active in this session: call the function ${name} of the hub setup first`,
+        );
+      case 'starting':
+        throw new ToolError(`The scenario ${state.name} is still being set up in this session`);
+      case 'evaluating':
+        throw new ToolError(`The scenario ${state.name} is being evaluated already`);
+      case 'active':
+        if (state.name === name) return state;
+        throw new ToolError(`The scenario that is active in this session is ${state.name}, not ${name}`);
+    }
+  }
+
+  async #end(started: Started, budgetMs: number): Promise<void> {
+    started.context.abort();
+    const step = { name: `The generator of the scenario ${started.name}`, run: () => started.run.close() };
+    await runCleanup([step], budgetMs, this.#report);
+  }
+}

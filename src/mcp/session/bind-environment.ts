@@ -1,0 +1,165 @@
+import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcontextprotocol/server';
+import { META } from '../../contract/names.ts';
+import type { Audience } from '../../environment/definition.ts';
+import { isVisible } from '../audience.ts';
+import type { ActiveScenario } from './active-scenario.ts';
+import { complete, findCompleters } from './completions.ts';
+import { orProtocolError } from './failures.ts';
+import type { Called, InputRequired } from './input-required.ts';
+import { listPrompts } from './prompts.ts';
+import type { EnvironmentRequest } from './request.ts';
+import { findResource, listResources, listResourceTemplates, readResource } from './resources.ts';
+import type { SessionCatalogue } from './session-catalogue.ts';
+import type { SessionServer } from './session-server.ts';
+import { listTools } from './session-tools.ts';
+import type { Subscriptions } from './subscriptions.ts';
+
+export interface SessionParts {
+  readonly server: SessionServer;
+  readonly catalogue: SessionCatalogue;
+  readonly active: ActiveScenario;
+  readonly inputRequired: InputRequired;
+  /** Undefined on 2026-07-28, where a client subscribes by a stream of its own. */
+  readonly subscriptions: Subscriptions | undefined;
+  /** The name of the session that `setup` answers, where the client has to send one with each request. */
+  readonly handle: string | undefined;
+  /** Lets a request in. @throws ProtocolError before the handshake. */
+  admit(mcp: ServerContext): Promise<EnvironmentRequest>;
+  /** Makes sure that the initialize hook has run. @throws ProtocolError when it fails. */
+  ensureInitialized(mcp: ServerContext, request: EnvironmentRequest): Promise<void>;
+  /** Makes sure that what is connected is there, lists included. @throws ProtocolError when a server is not. */
+  ensureConnected(request: EnvironmentRequest): Promise<void> | undefined;
+}
+
+/**
+ * Serves an environment to one session. Names are looked up in maps, and what an audience may not see is answered by the
+ * same words as what does not exist: the two cannot be told apart.
+ */
+export function bindEnvironment(parts: SessionParts): void {
+  const { server, catalogue, inputRequired } = parts;
+  const mayUse = (name: string, audience: Audience) => audience === 'harness' || parts.active.allowsTool(name);
+
+  const serve = async <T>(mcp: ServerContext, run: (request: EnvironmentRequest) => Promise<T>): Promise<T> => {
+    const request = await parts.admit(mcp);
+    try {
+      await parts.ensureConnected(request);
+      return await orProtocolError('The request', request, () => run(request));
+    } finally {
+      await request.finish();
+    }
+  };
+  /** Runs author code that may ask the client something, for whom it is there. */
+  const ask = async <T>(
+    called: Called,
+    mcp: ServerContext,
+    request: EnvironmentRequest,
+    run: (request: EnvironmentRequest) => Promise<T>,
+  ) => {
+    await parts.ensureInitialized(mcp, request);
+    return inputRequired.serve(called, mcp, request, run);
+  };
+
+  server.setRequestHandler('tools/list', ({ params }, mcp) =>
+    serve(mcp, async ({ audience }) => {
+      refuseCursor(params);
+      return { tools: listTools(catalogue.tools, audience).filter(({ name }) => mayUse(name, audience)) };
+    }),
+  );
+
+  server.setRequestHandler('tools/call', ({ params }, mcp) =>
+    serve(mcp, async (request) => {
+      const { name, arguments: args = {} } = params;
+      const tool = catalogue.tools.get(name);
+      if (tool === undefined || !isVisible(tool, request.audience) || !mayUse(name, request.audience)) {
+        throw unknown('tool', name);
+      }
+      const meta = parts.handle === undefined || name !== 'setup' ? {} : { _meta: { [META.sessionId]: parts.handle } };
+      const called = { method: 'tools/call', name, arguments: args } as const;
+      const result = await ask(called, mcp, request, async (open) =>
+        server.projectCallToolResult({ ...(await tool.call(args, open)), ...meta }, tool.entry.outputSchema),
+      );
+      return { ...result, ...meta };
+    }),
+  );
+
+  server.setRequestHandler('resources/list', ({ params }, mcp) =>
+    serve(mcp, async ({ audience }) => {
+      refuseCursor(params);
+      return { resources: listResources(catalogue.resources, audience) };
+    }),
+  );
+
+  server.setRequestHandler('resources/templates/list', ({ params }, mcp) =>
+    serve(mcp, async ({ audience }) => {
+      refuseCursor(params);
+      return { resourceTemplates: listResourceTemplates(catalogue.resources, audience) };
+    }),
+  );
+
+  server.setRequestHandler('resources/read', ({ params }, mcp) =>
+    serve(mcp, async (request) => {
+      const { uri } = params;
+      const found = findResource(catalogue.resources, uri, request.audience);
+      if (found === undefined) throw unknown('resource', uri);
+      const { resource, variables } = found;
+      if (resource.isBuiltIn) return readResource(resource, uri, variables, request);
+      const called = { method: 'resources/read', name: uri, arguments: {} } as const;
+      return ask(called, mcp, request, (open) => readResource(resource, uri, variables, open));
+    }),
+  );
+
+  const { subscriptions } = parts;
+  if (subscriptions !== undefined) {
+    server.setRequestHandler('resources/subscribe', ({ params: { uri } }, mcp) =>
+      serve(mcp, async ({ audience }) => {
+        const found = findResource(catalogue.resources, uri, audience);
+        if (found === undefined) throw unknown('resource', uri);
+        subscriptions.add(uri);
+        await found.resource.connected?.subscribe(uri);
+        return {};
+      }),
+    );
+    server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }, mcp) =>
+      serve(mcp, async ({ audience }) => {
+        if (findResource(catalogue.resources, uri, audience) === undefined) throw unknown('resource', uri);
+        subscriptions.remove(uri);
+        return {};
+      }),
+    );
+  }
+
+  server.setRequestHandler('prompts/list', ({ params }, mcp) =>
+    serve(mcp, async ({ audience }) => {
+      refuseCursor(params);
+      return { prompts: listPrompts(catalogue.prompts, audience) };
+    }),
+  );
+
+  server.setRequestHandler('prompts/get', ({ params }, mcp) =>
+    serve(mcp, async (request) => {
+      const { name, arguments: args = {} } = params;
+      const prompt = catalogue.prompts.get(name);
+      if (prompt === undefined || !isVisible(prompt, request.audience)) throw unknown('prompt', name);
+      const called = { method: 'prompts/get', name, arguments: args } as const;
+      return ask(called, mcp, request, (open) => prompt.get(args, open));
+    }),
+  );
+
+  server.setRequestHandler('completion/complete', ({ params }, mcp) =>
+    serve(mcp, async (request) => {
+      const found = findCompleters(params, catalogue, request);
+      await parts.ensureInitialized(mcp, request);
+      return complete(params, found, request);
+    }),
+  );
+}
+
+function unknown(kind: 'tool' | 'resource' | 'prompt', name: string): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown ${kind}: ${name}`);
+}
+
+/** Lists come whole, so that every cursor is one that this server never gave. */
+function refuseCursor(params: { readonly cursor?: string | undefined } | undefined): void {
+  if (params?.cursor === undefined) return;
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown cursor: lists of this server have one page');
+}

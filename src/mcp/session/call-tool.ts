@@ -1,0 +1,61 @@
+import { type CallToolResult, isSpecType } from '@modelcontextprotocol/server';
+import { isJsonObject } from '../../contract/json.ts';
+import { isTooDeep, MAX_JSON_DEPTH } from '../../contract/json-depth.ts';
+import { preview } from '../../contract/json-schema.ts';
+import type { ToolDefinition } from '../../environment/definition.ts';
+import { describeIssues } from '../../environment/schema.ts';
+import { isToolError, toToolResult } from '../../environment/tool-result.ts';
+import { isMissingCapability } from './client-requests.ts';
+import type { EnvironmentRequest } from './request.ts';
+
+/** A tool or a function of a hub, ready to be called. */
+export interface CallableTool extends ToolDefinition {
+  /** What the caller is told of an error that is no `ToolError`. Default: that it failed, and nothing else. */
+  readonly describeFailure?: (error: unknown) => string;
+}
+
+/**
+ * Calls a tool. Whatever goes wrong on the way is a result that says so, not a protocol error, so that an agent can
+ * correct itself: bad arguments by name, a `ToolError` as it is, anything else as "failed" with the cause in the log.
+ *
+ * @throws ProtocolError on 2026-07-28, for what the client would have had to offer.
+ */
+export async function callTool(
+  tool: CallableTool,
+  args: unknown,
+  request: EnvironmentRequest,
+): Promise<CallToolResult> {
+  try {
+    const parsed = await tool.input.parse(args);
+    if (!parsed.ok)
+      return toErrorResult(
+        `Invalid arguments of ${tool.name}: ${describeIssues(parsed.issues)}. ${describeArguments(tool)}`,
+      );
+    const returned = await tool.handler(parsed.value, request.context);
+    const result = (await toToolResult(returned, tool.output)) as CallToolResult;
+    assertSendable(result);
+    return result;
+  } catch (error) {
+    // The protocol has an answer of its own to this.
+    if (isMissingCapability(error)) throw error;
+    if (isToolError(error)) return toErrorResult(error.message);
+    request.reportFailure(`The tool ${tool.name} failed`, error);
+    return toErrorResult(tool.describeFailure?.(error) ?? `The tool ${tool.name} failed`);
+  }
+}
+
+export function toErrorResult(message: string): CallToolResult {
+  return { content: [{ type: 'text', text: message }], isError: true };
+}
+
+/** What no client takes is the author's fault: the SDK would answer it as the caller's, in pages of its own words. */
+function assertSendable(result: CallToolResult): void {
+  const wrong = result.content.find((block) => !isSpecType.ContentBlock(block));
+  if (wrong !== undefined) throw new TypeError(`The tool returned a content block that MCP refuses: ${preview(wrong)}`);
+  if (isTooDeep(result)) throw new TypeError(`The tool returned JSON nested more than ${MAX_JSON_DEPTH} deep`);
+}
+
+function describeArguments(tool: ToolDefinition): string {
+  const { properties } = tool.input.jsonSchema;
+  return `It takes: ${isJsonObject(properties) ? Object.keys(properties).join(', ') || 'nothing' : 'any object'}.`;
+}

@@ -1,0 +1,77 @@
+import {
+  type CompleteRequest,
+  type CompleteResult,
+  ProtocolError,
+  ProtocolErrorCode,
+} from '@modelcontextprotocol/server';
+import type { Completer, CompletionContext } from '../../environment/definition.ts';
+import { isVisible } from '../audience.ts';
+import { orProtocolError } from './failures.ts';
+import type { EnvironmentRequest } from './request.ts';
+import type { SessionCatalogue } from './session-catalogue.ts';
+
+/** MCP's limit of values in one answer. */
+const MAX_VALUES = 100;
+
+/** What completes the arguments that a request names. @throws ProtocolError for what does not exist, or is hidden. */
+export function findCompleters(
+  { ref }: CompleteRequest['params'],
+  { prompts, resources }: SessionCatalogue,
+  { audience }: EnvironmentRequest,
+): { readonly completers: ReadonlyMap<string, Completer>; readonly names: readonly string[] } {
+  if (ref.type === 'ref/prompt') {
+    const prompt = prompts.get(ref.name);
+    if (prompt === undefined || !isVisible(prompt, audience)) throw unknown('prompt', ref.name);
+    return {
+      completers: prompt.completers ?? new Map(),
+      names: (prompt.entry.arguments ?? []).map(({ name }) => name),
+    };
+  }
+  const resource = resources.get(ref.uri);
+  if (resource === undefined || !isVisible(resource, audience)) throw unknown('resource', ref.uri);
+  return {
+    completers: resource.definition.completers ?? new Map(),
+    names: resource.template === undefined ? [] : resource.template.variableNames,
+  };
+}
+
+/** @throws ProtocolError for an argument that does not exist, and when the author's code fails. */
+export async function complete(
+  { argument, context }: CompleteRequest['params'],
+  { completers, names }: ReturnType<typeof findCompleters>,
+  request: EnvironmentRequest,
+): Promise<CompleteResult> {
+  const completer = completers.get(argument.name);
+  if (completer === undefined) {
+    if (names.includes(argument.name)) return { completion: { values: [], total: 0, hasMore: false } };
+    const known = names.join(', ') || 'none';
+    const hint = `There is no argument ${JSON.stringify(argument.name)}; there are: ${known}`;
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, hint);
+  }
+  const values = await orProtocolError(`The completion of ${argument.name}`, request, async () => {
+    const { signal, log, session } = request.context;
+    const given: CompletionContext = { arguments: context?.arguments ?? {}, signal, log, session };
+    return suggest(completer, argument.value, given);
+  });
+  return {
+    completion: {
+      values: values.slice(0, MAX_VALUES),
+      total: values.length,
+      hasMore: values.length > MAX_VALUES,
+    },
+  };
+}
+
+async function suggest(completer: Completer, typed: string, context: CompletionContext): Promise<readonly string[]> {
+  if (typeof completer === 'function') {
+    const values: unknown = await completer(typed, context);
+    if (Array.isArray(values)) return values.map(String);
+    throw new TypeError('A completer has to give a list of texts');
+  }
+  const begun = typed.toLowerCase();
+  return completer.filter((value) => value.toLowerCase().startsWith(begun));
+}
+
+function unknown(kind: 'prompt' | 'resource', name: string): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown ${kind}: ${name}`);
+}

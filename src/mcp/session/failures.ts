@@ -1,0 +1,34 @@
+import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
+import { isToolError } from '../../environment/tool-result.ts';
+import { withoutQuotedKeys } from '../audience.ts';
+import type { EnvironmentRequest } from './request.ts';
+
+/**
+ * Runs author code whose failure is a protocol error: in its own words for bad arguments and for a `ToolError`,
+ * otherwise that `what` failed and nothing else, with the cause in the log.
+ */
+export async function orProtocolError<T>(
+  what: string,
+  request: EnvironmentRequest,
+  run: () => T | Promise<T>,
+): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof ProtocolError) throw error;
+    if (isInvalidArguments(error)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.message);
+    if (isToolError(error)) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, error.message);
+    request.reportFailure(`${what} failed`, error);
+    throw new ProtocolError(ProtocolErrorCode.InternalError, `${what} failed`);
+  }
+}
+
+/** What went wrong on a connection, for the log. The SDK quotes whole messages, of whatever length. */
+export function describeConnectionError(error: Error): string {
+  return `The connection: ${withoutQuotedKeys(error.message).slice(0, 500)}`;
+}
+
+/** By name, not by class: an environment may have loaded its own copy of this package. */
+function isInvalidArguments(error: unknown): error is Error {
+  return error instanceof Error && error.name === 'InvalidArgumentsError';
+}

@@ -1,0 +1,152 @@
+import { inspect } from 'node:util';
+import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcontextprotocol/server';
+import type { InitializeContext, InitializeHook, ReportProgress, Session } from '../../environment/definition.ts';
+import { type Meta, withoutHarnessKey } from '../audience.ts';
+import type { Report } from '../cleanup.ts';
+import { guardStdout } from '../stdio/stdout-guard.ts';
+import { abortable } from './abortable.ts';
+import { openProgress } from './request.ts';
+
+const DEFAULT_DISPLAY = { width: 1920, height: 1080 } as const;
+
+/** One run of the hooks, and the signal of the request that it is for. */
+interface Flight {
+  readonly landing: Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The initialize hooks of one session: run once, by the first request that asks for it, while the others wait. A failure
+ * is answered in our own words and tried again by the next that asks.
+ */
+export class Initialization {
+  readonly #hooks: readonly InitializeHook[];
+  readonly #session: Session;
+  readonly #report: Report;
+  /** The hooks that run. */
+  #flight: Flight | undefined;
+  /** The `initialize` that runs, from its first line to its last. */
+  #handshake: Promise<void> | undefined;
+  #isDone = false;
+  #hasBegun = false;
+
+  constructor(hooks: readonly InitializeHook[], session: Session, report: Report) {
+    this.#hooks = hooks;
+    this.#session = session;
+    this.#report = report;
+  }
+
+  /** True once the author's code may hold something for this session. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  /** Runs inside `initialize`. @throws ProtocolError when the hook fails, and for a session that is initialized already. */
+  async initialize(mcp: ServerContext, admit: () => void): Promise<void> {
+    // Another `initialize` of the session may be running: this one is needed only if that one fails.
+    while (this.#handshake !== undefined) await this.#handshake.catch(() => {});
+    if (this.#isDone) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, 'This session is initialized already');
+    admit();
+    this.#handshake = this.#shakeHands(mcp).finally(() => {
+      this.#handshake = undefined;
+    });
+    await this.#handshake;
+  }
+
+  /**
+   * Runs the hooks where they have not run, or waits for those that run. `progress` is that of the request, which goes on
+   * to report by the same token. Where they end because the request that they ran for was cancelled, the next that waits
+   * runs them anew.
+   *
+   * @throws ProtocolError when they fail.
+   */
+  async ensure(mcp: ServerContext, progress: ReportProgress): Promise<void> {
+    while (!this.#isDone) {
+      this.#hasBegun = true;
+      this.#flight ??= this.#launch(mcp, progress);
+      const flight = this.#flight;
+      try {
+        await abortable(flight.landing, mcp.mcpReq.signal);
+      } catch (error) {
+        if (mcp.mcpReq.signal.aborted || !flight.signal.aborted) throw error;
+      }
+    }
+  }
+
+  /** Resolves when no hook runs, whatever became of it. */
+  async stopped(): Promise<void> {
+    await this.#flight?.landing.catch(() => {});
+  }
+
+  /** Waits for the `initialize` that runs. @throws ProtocolError where there was none, or it failed. */
+  async settled(mcp: ServerContext): Promise<void> {
+    if (this.#handshake !== undefined) {
+      await abortable(this.#handshake, mcp.mcpReq.signal);
+      // The reply to `initialize` goes out first.
+      await new Promise((resolve) => setImmediate(resolve));
+    } else if (!this.#isDone) {
+      const hint = 'This session is not initialized: send initialize first';
+      throw new ProtocolError(ProtocolErrorCode.InvalidRequest, hint);
+    }
+  }
+
+  async #shakeHands(mcp: ServerContext): Promise<void> {
+    const progress = openProgress(mcp, withoutHarnessKey(mcp.mcpReq._meta as Meta | undefined));
+    try {
+      await this.ensure(mcp, progress.report);
+    } finally {
+      await progress.finish();
+    }
+  }
+
+  #launch(mcp: ServerContext, progress: ReportProgress): Flight {
+    const landing = this.#run(mcp, progress).finally(() => {
+      this.#flight = undefined;
+    });
+    return { landing, signal: mcp.mcpReq.signal };
+  }
+
+  async #run(mcp: ServerContext, progress: ReportProgress): Promise<void> {
+    if (this.#hooks.length === 0) {
+      this.#isDone = true;
+      return;
+    }
+    const meta = withoutHarnessKey(mcp.mcpReq._meta as Meta | undefined);
+    const context: InitializeContext = {
+      meta: {
+        ...meta,
+        display_width: pixels(meta.display_width, DEFAULT_DISPLAY.width),
+        display_height: pixels(meta.display_height, DEFAULT_DISPLAY.height),
+      },
+      session: this.#session,
+      progress,
+      signal: mcp.mcpReq.signal,
+    };
+    const guard = guardStdout();
+    try {
+      for (const hook of this.#hooks) await hook(context);
+      this.#isDone = true;
+    } catch (error) {
+      this.#report(`The initialize hook failed: ${inspect(error)}`);
+      throw refusedInitialization();
+    } finally {
+      guard.release();
+    }
+  }
+}
+
+/** What a client is told of a failure whose cause is for the developer. */
+export function refusedInitialization(): ProtocolError {
+  return new ProtocolError(
+    ProtocolErrorCode.InternalError,
+    'The environment could not be initialized. Its log says why; initialize again to retry.',
+  );
+}
+
+function pixels(given: unknown, fallback: number): number {
+  return typeof given === 'number' && Number.isFinite(given) && given > 0 ? given : fallback;
+}

@@ -1,0 +1,142 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import {
+  type InputRequiredResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import { isJsonObject } from '../../contract/json.ts';
+import type { Report } from '../cleanup.ts';
+import { ANSWER_TIMEOUT_MS } from './client-requests.ts';
+import type { EnvironmentRequest } from './request.ts';
+import { type Round, SuspendedCall } from './suspended-call.ts';
+
+/** Calls of one session that wait for answers. The oldest gives way. */
+const MAX_WAITING = 32;
+/** What `requestState` is signed with: of no use to any other process. */
+const KEY = randomBytes(32);
+
+/** What a request calls. Its retry has to call the same. */
+export interface Called {
+  readonly method: 'tools/call' | 'prompts/get' | 'resources/read';
+  readonly name: string;
+  readonly arguments: unknown;
+}
+
+interface Waiting {
+  readonly call: Pick<SuspendedCall<unknown>, 'abandon'>;
+  readonly limit: NodeJS.Timeout;
+}
+
+/**
+ * The calls of a session of 2026-07-28 that have asked their client something. There the server sends no requests: what
+ * it wants to know is the result of the client's request, which the client sends again with the answers and with a
+ * `requestState`. The author's code has not ended meanwhile, and goes on where it asked.
+ *
+ * A `requestState` is signed, names one call of one session, is good for one retry of the same request by the same
+ * audience, and is forgotten after ten minutes.
+ */
+export class InputRequired {
+  readonly #sessionId: string;
+  readonly #report: Report;
+  readonly #waiting = new Map<string, Waiting>();
+
+  constructor(sessionId: string, report: Report) {
+    this.#sessionId = sessionId;
+    this.#report = report;
+  }
+
+  /** Starts a call, or goes on with the one that `requestState` names. @throws ProtocolError for a state that is none. */
+  async serve<Result>(
+    called: Called,
+    mcp: ServerContext,
+    request: EnvironmentRequest,
+    run: (request: EnvironmentRequest) => Promise<Result>,
+  ): Promise<Result | InputRequiredResult> {
+    if (mcp.mcpReq.envelope === undefined) return run(request);
+    const fingerprint = () => fingerprintOf(called, request);
+    const state = mcp.mcpReq.requestState<unknown>();
+    const round: Round = { request, answers: { ...mcp.mcpReq.inputResponses } };
+    const call =
+      state === undefined
+        ? new SuspendedCall<Result>(request, this.#report, run)
+        : // The state names what a request of the same method and name began, whose result is the same.
+          (this.#take(state, fingerprint()) as SuspendedCall<Result>);
+    const outcome = await call.advance(round);
+    if (outcome.kind === 'ended') return outcome.result;
+    return {
+      resultType: 'input_required',
+      inputRequests: outcome.inputRequests,
+      requestState: this.#keep(call, fingerprint()),
+    };
+  }
+
+  /** Gives up every call that waits. */
+  close(): void {
+    for (const id of [...this.#waiting.keys()]) this.#abandon(id, 'The session has ended');
+  }
+
+  #keep(call: Waiting['call'], fingerprint: string): string {
+    const [oldest] = this.#waiting.keys();
+    if (this.#waiting.size >= MAX_WAITING && oldest !== undefined) {
+      this.#abandon(oldest, `More than ${MAX_WAITING} calls of the session wait for answers of the client`);
+    }
+    const id = randomBytes(16).toString('base64url');
+    const limit = setTimeout(
+      () => this.#abandon(id, `The client has not answered within ${ANSWER_TIMEOUT_MS / 1000} seconds`),
+      ANSWER_TIMEOUT_MS,
+    );
+    limit.unref();
+    this.#waiting.set(id, { call, limit });
+    return `${id}.${this.#signatureOf(id, fingerprint)}`;
+  }
+
+  #take(state: unknown, fingerprint: string): Waiting['call'] {
+    const [id = '', signature = '', ...more] = typeof state === 'string' ? state.split('.') : [];
+    const isGenuine = more.length === 0 && isSame(signature, this.#signatureOf(id, fingerprint));
+    const waiting = isGenuine ? this.#waiting.get(id) : undefined;
+    if (waiting === undefined) {
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidParams,
+        'Invalid or expired requestState: it is good for one retry of the request that it answered. Call again without it.',
+        { reason: 'invalid_request_state' },
+      );
+    }
+    this.#waiting.delete(id);
+    clearTimeout(waiting.limit);
+    return waiting.call;
+  }
+
+  #abandon(id: string, why: string): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(id);
+    clearTimeout(waiting.limit);
+    waiting.call.abandon(new Error(why));
+  }
+
+  #signatureOf(id: string, fingerprint: string): string {
+    return createHmac('sha256', KEY)
+      .update(JSON.stringify([this.#sessionId, id, fingerprint]))
+      .digest('base64url');
+  }
+}
+
+function fingerprintOf({ method, name, arguments: args }: Called, { audience }: EnvironmentRequest): string {
+  return createHash('sha256')
+    .update(JSON.stringify([method, name, audience, sorted(args ?? {})]))
+    .digest('base64url');
+}
+
+/** JSON whose keys come in one order: a client may write the same arguments in another one. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isJsonObject(value)) return value;
+  const keys = Object.keys(value).sort();
+  return { object: keys.map((key) => [key, sorted(value[key])]) };
+}
+
+function isSame(shown: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(shown), Buffer.from(expected)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}

@@ -1,0 +1,77 @@
+import { inspect } from 'node:util';
+import { LOG_LEVEL_META_KEY, type ServerContext } from '@modelcontextprotocol/server';
+import type { Audience, Session, ToolContext } from '../../environment/definition.ts';
+import { audienceOf, type HarnessAuthority, isHarnessPeer, type Meta, withoutHarnessKey } from '../audience.ts';
+import type { Report } from '../cleanup.ts';
+import { createClientRequests } from './client-requests.ts';
+import { createProgress, type Progress } from './progress.ts';
+import { createRequestLog } from './request-log.ts';
+import type { SessionServer } from './session-server.ts';
+
+/** One MCP request of a session, as the rest of this layer sees it. */
+export interface EnvironmentRequest {
+  readonly audience: Audience;
+  /** What the author's code is given. */
+  readonly context: ToolContext;
+  /** Tells a harness, or else the log of the process, what went wrong in full. An agent is told nothing by it. */
+  reportFailure(what: string, error: unknown): void;
+  /** Ends progress; resolves when the reply may go out. */
+  finish(): Promise<void>;
+}
+
+export interface RequestParts {
+  readonly server: SessionServer;
+  readonly session: Session;
+  readonly authority: HarnessAuthority;
+  /** Undefined on 2026-07-28, where each request declares its own audience. */
+  readonly isHarnessConnection: boolean | undefined;
+  readonly report: Report;
+}
+
+export function openRequest(mcp: ServerContext, parts: RequestParts): EnvironmentRequest {
+  const { session, authority, isHarnessConnection, report } = parts;
+  const rawMeta = mcp.mcpReq._meta as Meta | undefined;
+  const isHarnessAtOtherEnd = isHarnessConnection ?? isHarnessPeer(rawMeta, authority);
+  const meta = withoutHarnessKey(rawMeta);
+  const progress = openProgress(mcp, meta);
+  const log = createRequestLog((level, text) => mcp.mcpReq.log(level, text, 'environment'));
+  return {
+    audience: audienceOf(rawMeta, authority, isHarnessConnection),
+    context: {
+      signal: mcp.mcpReq.signal,
+      progress: progress.report,
+      log,
+      session,
+      meta,
+      ...createClientRequests(mcp, parts.server),
+    },
+    reportFailure(what, error) {
+      const text = `${what}: ${inspect(error)}`;
+      if (isHarnessAtOtherEnd && takesLogs(mcp, isHarnessConnection)) log.error(text);
+      else report(text);
+    },
+    finish: progress.finish,
+  };
+}
+
+/** Progress of a request to the client that asked for it. */
+export function openProgress(mcp: ServerContext, meta: Meta): Progress {
+  return createProgress(meta.progressToken, (params) => {
+    ignoreLostPeer(mcp.mcpReq.notify({ method: 'notifications/progress', params: { ...params } }));
+  });
+}
+
+/** What a request of 2026-07-28 says of its client; empty on the revisions with a handshake. */
+export function envelopeOf(mcp: ServerContext): Meta {
+  return mcp.mcpReq.envelope ?? {};
+}
+
+/** On 2026-07-28 a client gets log messages only of requests that ask for them. */
+function takesLogs(mcp: ServerContext, isHarnessConnection: boolean | undefined): boolean {
+  return isHarnessConnection !== undefined || envelopeOf(mcp)[LOG_LEVEL_META_KEY] !== undefined;
+}
+
+/** Who has gone away misses a notification: nobody else can do anything about it. */
+function ignoreLostPeer(sending: Promise<void>): void {
+  sending.catch(() => {});
+}

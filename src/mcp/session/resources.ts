@@ -1,0 +1,153 @@
+import {
+  type ReadResourceResult,
+  type Resource,
+  type ResourceTemplateType,
+  UriTemplate,
+} from '@modelcontextprotocol/server';
+import { SCENARIOS_URI } from '../../contract/names.ts';
+import type { Audience, EnvironmentDefinition, ResourceDefinition } from '../../environment/definition.ts';
+import { isVisible } from '../audience.ts';
+import { functionsUri, type SessionHub, toFunctionList } from './dispatcher.ts';
+import { orProtocolError } from './failures.ts';
+import type { EnvironmentRequest } from './request.ts';
+import { toScenarioList } from './scenario-list.ts';
+
+/** A resource of a session: one that is there for itself, or a template whose URI has variables. */
+export interface SessionResource {
+  readonly definition: ResourceDefinition;
+  readonly audience: Audience;
+  readonly template: UriTemplate | undefined;
+  /** True for those that describe the environment: they can be read before the initialize hook has run. */
+  readonly isBuiltIn: boolean;
+  /** What a built-in one holds. */
+  readonly content?: unknown;
+  /** Of a connected server: as that lists it, and reads it. */
+  readonly connected?: {
+    readonly entry: Resource | ResourceTemplateType;
+    read(uri: string, request: EnvironmentRequest): Promise<ReadResourceResult>;
+    subscribe(uri: string): Promise<void>;
+  };
+}
+
+export function sessionResources(
+  definition: EnvironmentDefinition,
+  hubs: ReadonlyMap<string, SessionHub>,
+): Map<string, SessionResource> {
+  const resources = new Map<string, SessionResource>();
+  for (const resource of definition.resources.values()) resources.set(resource.uri, toSessionResource(resource));
+  for (const resource of builtInResources(definition, hubs)) {
+    const content = resource.read();
+    resources.set(resource.uri, { ...toSessionResource(resource), isBuiltIn: true, content });
+  }
+  return resources;
+}
+
+export function listResources(resources: ReadonlyMap<string, SessionResource>, audience: Audience): Resource[] {
+  return visible(resources, audience)
+    .filter(({ template }) => template === undefined)
+    .map(({ definition, connected }) => ({ ...connected?.entry, uri: definition.uri, ...describe(definition) }));
+}
+
+export function listResourceTemplates(
+  resources: ReadonlyMap<string, SessionResource>,
+  audience: Audience,
+): ResourceTemplateType[] {
+  return visible(resources, audience)
+    .filter(({ template }) => template !== undefined)
+    .map(({ definition, connected }) => ({
+      ...connected?.entry,
+      uriTemplate: definition.uri,
+      ...describe(definition),
+    }));
+}
+
+/** The resource that a URI means to this audience, with the values of its variables. Hidden is as unknown. */
+export function findResource(
+  resources: ReadonlyMap<string, SessionResource>,
+  uri: string,
+  audience: Audience,
+): { readonly resource: SessionResource; readonly variables: Readonly<Record<string, string>> } | undefined {
+  const exact = resources.get(uri);
+  if (exact !== undefined && exact.template === undefined && isVisible(exact, audience)) {
+    return { resource: exact, variables: {} };
+  }
+  for (const resource of visible(resources, audience)) {
+    const variables = resource.template === undefined ? undefined : matchTemplate(resource.template, uri);
+    if (variables !== undefined) return { resource, variables };
+  }
+  return undefined;
+}
+
+/** @throws ProtocolError when the author's code fails. */
+export function readResource(
+  { definition, connected }: SessionResource,
+  uri: string,
+  variables: Readonly<Record<string, string>>,
+  request: EnvironmentRequest,
+): Promise<ReadResourceResult> {
+  if (connected !== undefined) return connected.read(uri, request);
+  return orProtocolError(`The resource ${uri}`, request, async () => {
+    const value = await definition.read(variables, request.context);
+    return { contents: [toContents(uri, value, definition.mimeType)] };
+  });
+}
+
+function builtInResources(
+  definition: EnvironmentDefinition,
+  hubs: ReadonlyMap<string, SessionHub>,
+): readonly (ResourceDefinition & { read(): unknown })[] {
+  const scenarios = toScenarioList(definition);
+  return [
+    builtIn(SCENARIOS_URI, 'scenarios', 'The scenarios of this environment and their arguments.', 'agent', scenarios),
+    ...[...hubs.values()].map((hub) => {
+      const description = `The functions of the hub ${hub.name} and their arguments.`;
+      return builtIn(functionsUri(hub), `${hub.name}_functions`, description, hub.audience, toFunctionList(hub));
+    }),
+  ];
+}
+
+function builtIn(uri: string, name: string, description: string, audience: Audience, value: unknown) {
+  const read = () => value;
+  return { uri, isTemplate: false, name, title: undefined, description, mimeType: 'application/json', audience, read };
+}
+
+function toSessionResource(definition: ResourceDefinition): SessionResource {
+  const template = definition.isTemplate ? new UriTemplate(definition.uri) : undefined;
+  return { definition, audience: definition.audience, template, isBuiltIn: false };
+}
+
+function visible(resources: ReadonlyMap<string, SessionResource>, audience: Audience): SessionResource[] {
+  return [...resources.values()].filter((resource) => isVisible(resource, audience));
+}
+
+function describe({ name, title, description, mimeType }: ResourceDefinition) {
+  return {
+    name,
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+    ...(mimeType === undefined ? {} : { mimeType }),
+  };
+}
+
+function matchTemplate(template: UriTemplate, uri: string): Record<string, string> | undefined {
+  try {
+    const values = Object.entries(template.match(uri) ?? {});
+    if (values.length === 0) return undefined;
+    return Object.fromEntries(values.map(([name, value]) => [name, decodeURIComponent(String(value))]));
+  } catch {
+    // Longer than the SDK matches, or not percent-encoded: no resource has such a URI.
+    return undefined;
+  }
+}
+
+function toContents(uri: string, value: unknown, mimeType: string | undefined): ReadResourceResult['contents'][number] {
+  if (typeof value === 'string') return { uri, mimeType: mimeType ?? 'text/plain', text: value };
+  if (value instanceof Uint8Array) {
+    const blob = Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64');
+    return { uri, mimeType: mimeType ?? 'application/octet-stream', blob };
+  }
+  const text = JSON.stringify(value);
+  if (text === undefined)
+    throw new TypeError(`A resource has to be text, bytes, or what JSON can hold, got ${typeof value}`);
+  return { uri, mimeType: mimeType ?? 'application/json', text };
+}

@@ -1,0 +1,64 @@
+import type { ClientOffer, Log, ReportProgress, Session, ToolContext } from '../../environment/definition.ts';
+
+const NOTHING: ClientOffer = { elicitation: false, sampling: false, roots: false };
+
+/**
+ * The context of a scenario, which outlives the requests of its halves: what it is asked for goes to the request that
+ * runs now, and its signal is aborted with any of them.
+ */
+export class ScenarioContext implements ToolContext {
+  readonly session: Session;
+  readonly signal: AbortSignal;
+  readonly progress: ReportProgress = (...report) => this.#current?.progress(...report);
+  readonly log: Log = Object.assign((message: string) => this.#current?.log(message), {
+    debug: (message: string) => this.#current?.log.debug(message),
+    info: (message: string) => this.#current?.log.info(message),
+    warning: (message: string) => this.#current?.log.warning(message),
+    error: (message: string) => this.#current?.log.error(message),
+  });
+
+  readonly #aborter = new AbortController();
+  #current: ToolContext | undefined;
+  #meta: ToolContext['meta'] = {};
+
+  constructor(session: Session) {
+    this.session = session;
+    this.signal = this.#aborter.signal;
+  }
+
+  get meta(): ToolContext['meta'] {
+    return this.#meta;
+  }
+
+  get capabilities(): ClientOffer {
+    return this.#current?.capabilities ?? NOTHING;
+  }
+
+  /** Runs `work` as part of the request that `context` belongs to. */
+  async during<T>(context: ToolContext, work: () => Promise<T>): Promise<T> {
+    const abort = () => this.#aborter.abort(context.signal.reason);
+    this.#current = context;
+    this.#meta = context.meta;
+    context.signal.addEventListener('abort', abort, { once: true });
+    if (context.signal.aborted) abort();
+    try {
+      return await work();
+    } finally {
+      context.signal.removeEventListener('abort', abort);
+      this.#current = undefined;
+    }
+  }
+
+  abort(): void {
+    this.#aborter.abort(new Error('The scenario is over'));
+  }
+
+  readonly elicit: ToolContext['elicit'] = async (request) => this.#running().elicit(request);
+  readonly sample: ToolContext['sample'] = async (request) => this.#running().sample(request);
+  readonly roots: ToolContext['roots'] = async (options) => this.#running().roots(options);
+
+  #running(): ToolContext {
+    if (this.#current === undefined) throw new Error('No request of the client is open between setup and evaluation');
+    return this.#current;
+  }
+}

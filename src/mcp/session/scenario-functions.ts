@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import { messageOf } from '../../contract/errors.ts';
+import { isJsonObject } from '../../contract/json.ts';
+import { META } from '../../contract/names.ts';
+import type {
+  CompiledSchema,
+  EnvironmentDefinition,
+  HubDefinition,
+  ScenarioDefinition,
+  ToolContext,
+} from '../../environment/definition.ts';
+import { ToolError } from '../../environment/tool-result.ts';
+import type { ActiveScenario } from './active-scenario.ts';
+import type { CallableTool } from './call-tool.ts';
+import type { SessionHub } from './dispatcher.ts';
+import type { RunningSolution } from './running-solution.ts';
+
+/** Where the functions of a session's scenarios keep their state. */
+export interface ScenarioState {
+  readonly active: ActiveScenario;
+  readonly solution: RunningSolution;
+}
+
+/**
+ * The hubs of a session: the author's, and `setup`, `evaluate` and `solution` with a function for each scenario. Hubs of
+ * one name are one hub; that their functions do not collide is checked where they are declared.
+ */
+export function sessionHubs(definition: EnvironmentDefinition, state: ScenarioState): ReadonlyMap<string, SessionHub> {
+  const hubs = new Map([...definition.hubs.values()].map((hub) => [hub.name, toSessionHub(hub)]));
+  for (const scenario of definition.scenarios.values()) {
+    add(hubs, 'setup', setupFunction(scenario, state.active));
+    add(hubs, 'evaluate', evaluateFunction(scenario, state.active));
+    if (scenario.solution !== undefined) add(hubs, 'solution', solutionFunction(scenario, state.solution));
+  }
+  return hubs;
+}
+
+interface GrowingHub extends SessionHub {
+  readonly functions: Map<string, CallableTool>;
+}
+
+function toSessionHub(hub: HubDefinition): GrowingHub {
+  return { name: hub.name, description: hub.description, audience: hub.audience, functions: new Map(hub.tools) };
+}
+
+function add(hubs: Map<string, GrowingHub>, name: string, tool: CallableTool): void {
+  const hub = hubs.get(name) ?? { name, description: undefined, audience: 'harness', functions: new Map() };
+  hub.functions.set(tool.name, tool);
+  hubs.set(name, hub);
+}
+
+function setupFunction(scenario: ScenarioDefinition, active: ActiveScenario): CallableTool {
+  return scenarioFunction(scenario, 'setup', `Sets up the scenario ${scenario.name} and answers its prompt.`, {
+    input: scenario.args,
+    handler: (args, context) => active.setup(scenario, args, context, 'harness'),
+  });
+}
+
+function evaluateFunction(scenario: ScenarioDefinition, active: ActiveScenario): CallableTool {
+  const { name } = scenario;
+  return scenarioFunction(scenario, 'evaluation', `Evaluates the answer to the scenario ${name} and closes it.`, {
+    input: ANSWER_INPUT,
+    handler: (args, context) => active.evaluate(name, (args as { answer?: unknown }).answer ?? null, context),
+  });
+}
+
+function solutionFunction(scenario: ScenarioDefinition, solution: RunningSolution): CallableTool {
+  return scenarioFunction(scenario, 'solution', `A known-good trajectory of the scenario ${scenario.name}.`, {
+    input: scenario.args,
+    handler: (args, context) => solution.next(scenario, args, readResults(context)),
+  });
+}
+
+/** Only a harness gets here, so that a failure may say what it was: its run's trace does. */
+function scenarioFunction(
+  { name }: ScenarioDefinition,
+  part: 'setup' | 'evaluation' | 'solution',
+  description: string,
+  { input, handler }: Pick<CallableTool, 'input' | 'handler'>,
+): CallableTool {
+  return {
+    name,
+    title: undefined,
+    description,
+    annotations: undefined,
+    input,
+    output: undefined,
+    handler,
+    describeFailure: (error) => `The ${part} of the scenario ${name} failed: ${messageOf(error)}`,
+  };
+}
+
+/** `{"answer": any}`; without one it is null. Whether it fits the scenario is for the evaluation to say. */
+const ANSWER_INPUT: CompiledSchema = {
+  jsonSchema: {
+    type: 'object',
+    properties: { answer: { description: 'The answer of the agent: text, or what the scenario asks for.' } },
+    additionalProperties: false,
+  },
+  parse(value) {
+    if (!isJsonObject(value)) return { ok: false, issues: [{ path: '', message: 'must be an object' }] };
+    const unknown = Object.keys(value).filter((key) => key !== 'answer');
+    if (unknown.length === 0) return { ok: true, value };
+    return { ok: false, issues: unknown.map((path) => ({ path, message: 'is not an argument that exists' })) };
+  },
+};
+
+const resultsSchema = z.array(
+  z.object({
+    content: z.array(z.looseObject({ type: z.string() })),
+    structured_content: z.unknown(),
+    is_error: z.boolean(),
+  }),
+);
+
+function readResults(context: ToolContext): z.infer<typeof resultsSchema> {
+  const results = resultsSchema.safeParse(context.meta[META.solutionResults] ?? []);
+  if (results.success) return results.data;
+  throw new ToolError(
+    `_meta["${META.solutionResults}"] has to be a list of tool results: ${z.prettifyError(results.error)}`,
+  );
+}

@@ -1,0 +1,47 @@
+import { isJsonObject, type Json, type JsonSchema } from '../../contract/json.ts';
+import type { ScenarioEntry, ScenarioList } from '../../contract/scenario.ts';
+import type { EnvironmentDefinition, ScenarioDefinition } from '../../environment/definition.ts';
+
+/** The resource `svc://scenarios`. It holds nothing secret: agents read it too. */
+export function toScenarioList(definition: EnvironmentDefinition): ScenarioList {
+  return { scenarios: [...definition.scenarios.values()].map((scenario) => toEntry(definition.name, scenario)) };
+}
+
+/** The arguments of a scenario, read off its schema, in the schema's order. */
+export function scenarioArguments(scenario: ScenarioDefinition): ScenarioEntry['arguments'] {
+  const { properties, required } = scenario.args.jsonSchema;
+  const needed = new Set(Array.isArray(required) ? required : []);
+  return Object.entries(isJsonObject(properties) ? properties : {}).map(([name, schema]) => {
+    const { description, default: fallback = null } = isJsonObject(schema) ? schema : {};
+    return {
+      name,
+      type: typeName(schema),
+      required: needed.has(name),
+      description: typeof description === 'string' ? description : null,
+      default: fallback as Json,
+    };
+  });
+}
+
+function toEntry(environment: string, scenario: ScenarioDefinition): ScenarioEntry {
+  const args = scenarioArguments(scenario);
+  return {
+    name: `${environment}:${scenario.name}`,
+    short_name: scenario.name,
+    description: scenario.description ?? '',
+    required_args: args.filter(({ required }) => required).map(({ name }) => name),
+    arguments: args,
+    args_schema: scenario.args.jsonSchema,
+  };
+}
+
+/** `integer`, `string | null`, or `any` where the schema does not say. */
+function typeName(schema: unknown): string {
+  if (!isJsonObject(schema)) return 'any';
+  const { type, anyOf, oneOf, enum: values } = schema as JsonSchema;
+  if (typeof type === 'string') return type;
+  if (Array.isArray(type)) return type.join(' | ');
+  const variants = Array.isArray(anyOf) ? anyOf : Array.isArray(oneOf) ? oneOf : undefined;
+  if (variants !== undefined) return [...new Set(variants.map(typeName))].join(' | ');
+  return Array.isArray(values) && values.every((value) => typeof value === 'string') ? 'string' : 'any';
+}

@@ -1,0 +1,97 @@
+import type { Readable, Writable } from 'node:stream';
+import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
+import type { EnvironmentSource } from '../../environment/environment-source.ts';
+import { type Report, reportToStderr } from '../cleanup.ts';
+import { EnvironmentHost } from '../environment-host.ts';
+import { takeHarnessKey } from '../harness-key.ts';
+import { serveConnection } from '../serve-connection.ts';
+import { onSigterm } from '../sigterm.ts';
+import { takeProtocolOutput } from './protocol-output.ts';
+import { StdioTransport } from './stdio-transport.ts';
+import { guardStdout, type StdoutGuard } from './stdout-guard.ts';
+
+export interface StdioOptions {
+  readonly harnessKey?: string | undefined;
+  /** What was taken from the process before the environment was loaded. Serving takes it over. */
+  readonly taken?: StdioProcess;
+  readonly report?: Report | undefined;
+  readonly createTransport?: (input: Readable, output: Writable) => StdioTransport;
+}
+
+/** What a process that serves over stdio holds before any code of an author runs. */
+export interface StdioProcess {
+  readonly guard: StdoutGuard;
+  readonly harnessKey: string | undefined;
+  /** Where answers go. */
+  readonly output: Writable;
+}
+
+export interface StdioServer {
+  /** Of the environment. */
+  readonly name: string;
+  readonly version: string;
+  close(): Promise<void>;
+}
+
+/**
+ * Guards standard output and takes the key and the protocol's descriptor out of the process's reach.
+ *
+ * @throws Error for a bad descriptor or key.
+ */
+export function takeStdio(harnessKey?: string): StdioProcess {
+  const guard = guardStdout();
+  try {
+    return { guard, harnessKey: takeHarnessKey(harnessKey), output: takeProtocolOutput() ?? guard.stdout };
+  } catch (error) {
+    guard.release();
+    throw error;
+  }
+}
+
+/**
+ * Serves an environment over standard input and output, or answers on the descriptor of `PROCTOR_PROTOCOL_FD`. The end
+ * of the input ends the session, runs the close hooks, and ends the process with 0; SIGTERM runs the shutdown hooks too.
+ *
+ * @throws TypeError for what is not an environment; Error for a bad descriptor or key.
+ */
+export function serveOverStdio(environment: EnvironmentSource, options: StdioOptions = {}): StdioServer {
+  const report = options.report ?? reportToStderr;
+  const { guard, harnessKey, output } = options.taken ?? takeStdio(options.harnessKey);
+  try {
+    const host = new EnvironmentHost(environment, { authority: { harnessKey, isPeerTrusted: true }, report });
+    const { createTransport = (from, to) => new StdioTransport(from, to) } = options;
+    const transport = createTransport(process.stdin, output);
+    const connection = serveConnection(host, transport);
+    // Both standard streams break when the parent dies: that ends the session, not the cleanup.
+    process.stdout.on('error', () => {});
+    process.stderr.on('error', () => {});
+
+    let isEnding = false;
+    const forgetSigterm = onSigterm((budgetMs) => {
+      isEnding = true;
+      return host.shutdown(budgetMs);
+    });
+    const onclose = transport.onclose;
+    transport.onclose = () => {
+      onclose?.();
+      void host.close(SHUTDOWN_GRACE_MS.environment).then(() => {
+        // A SIGTERM that came in the meantime has its hooks to run, and ends the process itself.
+        if (!isEnding) process.exit(0);
+      });
+    };
+    return {
+      name: host.name,
+      version: host.version,
+      async close() {
+        isEnding = true;
+        forgetSigterm();
+        await connection.close();
+        await host.close(SHUTDOWN_GRACE_MS.environment);
+        guard.release();
+      },
+    };
+  } catch (error) {
+    guard.release();
+    throw error;
+  }
+}
