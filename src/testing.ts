@@ -1,3 +1,25 @@
+export type { CallOptions, ToolResult } from './client/environment-client.ts';
+export { BoundaryError } from './contract/errors.ts';
+export type { Evaluation, ScenarioEntry, SetupResult, Solution } from './contract/scenario.ts';
+export type { LogRecord, Step, Trace } from './contract/trace.ts';
+export type { ChatModel, ModelRequest, ModelResponse } from './model/chat-model.ts';
+export { type Clock, type FakeClock, fakeClock } from './testing/fake-clock.ts';
+export {
+  type OpenEnvironment,
+  type OpenEnvironmentOptions,
+  openEnvironment,
+  type StartedScenario,
+} from './testing/open-environment.ts';
+export type {
+  CallResult,
+  GivenMessage,
+  ListedPrompt,
+  ListedResource,
+  ListedTool,
+  Participant,
+  ReadContent,
+} from './testing/participant.ts';
+export type { TestRunOptions } from './testing/play-run.ts';
 export {
   type Script,
   type ScriptedCall,
@@ -5,3 +27,4 @@ export {
   type ScriptedResponse,
   scriptedModel,
 } from './testing/scripted-model.ts';
+export type { Task, TaskArguments } from './testing/task.ts';

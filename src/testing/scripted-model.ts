@@ -1,6 +1,6 @@
 import type { AssistantMessage, FinishReason, Usage } from '../contract/chat.ts';
 import { BoundaryError } from '../contract/errors.ts';
-import type { JsonObject } from '../contract/json.ts';
+import type { Json, JsonObject } from '../contract/json.ts';
 import type { ChatModel, ModelRequest, ModelResponse } from '../model/chat-model.ts';
 import { NO_USAGE } from '../model/gateway-usage.ts';
 import { untilAborted } from '../model/until-aborted.ts';
@@ -8,7 +8,8 @@ import { untilAborted } from '../model/until-aborted.ts';
 /** A call in a script. `rawArguments` plays a model that sent what is not a JSON object. */
 export interface ScriptedCall {
   readonly name: string;
-  readonly arguments?: JsonObject;
+  /** JSON; undefined is left out. */
+  readonly arguments?: { readonly [name: string]: Json | undefined };
   readonly rawArguments?: string;
   /** Default `call_1`, `call_2` and so on, over the whole script. */
   readonly id?: string;
@@ -82,7 +83,7 @@ function toResponse(scripted: Exclude<ScriptedResponse, Error>, nextId: () => st
   const calls = (response.toolCalls ?? []).map((call) => ({
     id: call.id ?? nextId(),
     name: call.name,
-    arguments: call.arguments ?? {},
+    arguments: withoutUndefined(call.arguments ?? {}),
     raw_arguments: call.rawArguments ?? null,
   }));
   const message: AssistantMessage = {
@@ -99,4 +100,8 @@ function toResponse(scripted: Exclude<ScriptedResponse, Error>, nextId: () => st
     tokenIds: null,
     logprobs: null,
   };
+}
+
+function withoutUndefined(args: NonNullable<ScriptedCall['arguments']>): JsonObject {
+  return Object.fromEntries(Object.entries(args).filter((entry): entry is [string, Json] => entry[1] !== undefined));
 }

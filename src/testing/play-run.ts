@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto';
+import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
+import type { EventBody, TraceEvent } from '../contract/event.ts';
+import type { JsonObject } from '../contract/json.ts';
+import { runRequestSchema } from '../contract/run.ts';
+import type { Trace } from '../contract/trace.ts';
+import type { ChatModel } from '../model/chat-model.ts';
+import { checkReferenceModel, createReferenceModel } from '../model/reference-models.ts';
+import { executeRun } from '../rollout/execute-run.ts';
+import type { RolloutLimits } from '../rollout/limits.ts';
+import { RunInterrupted } from '../rollout/run.ts';
+import { projectTrace } from '../trace/projection.ts';
+import type { EventRecorder } from '../trace/recorder.ts';
+
+export interface TestRunOptions {
+  /**
+   * A `scriptedModel(...)`, or a reference model: `proctor/oracle` (the default) plays the scenario's solution,
+   * `proctor/noop` answers an empty text, `proctor/random` calls tools at random.
+   */
+  readonly model?: string | ChatModel;
+  /** 1 to 500, default 100. */
+  readonly maxSteps?: number;
+  /** Whole seconds, 1 to 86,400, default 3,600. */
+  readonly timeoutSeconds?: number;
+  /** Of `proctor/random`; forwarded to any other model. */
+  readonly seed?: number;
+  /** What setup, a tool call and evaluation may take, in milliseconds. */
+  readonly limits?: Partial<RolloutLimits>;
+  /** Cancels the run, whose trace is `cancelled` then. */
+  readonly signal?: AbortSignal;
+}
+
+export interface PlayedRun {
+  readonly name: string;
+  readonly scenario: string;
+  readonly args: JsonObject;
+  readonly onLog: NonNullable<ConnectOptions['onLog']>;
+  /** A fresh environment; the run closes it. */
+  connect(options: ConnectOptions): Promise<EnvironmentClient>;
+}
+
+/**
+ * One run on the engine of every run, with its events kept in memory: the trace that comes out is what a store would give.
+ *
+ * @throws TypeError for options that are out of range; ApiError model_not_found.
+ */
+export async function playRun(run: PlayedRun, options: TestRunOptions = {}): Promise<Trace> {
+  const { model = 'proctor/oracle', limits, signal } = options;
+  if (typeof model === 'string') checkReferenceModel(model);
+  const request = toRequest(run, typeof model === 'string' ? model : model.name, options);
+  const log = new EventLog();
+  log.record(request);
+  const interrupt = new AbortController();
+  const cancel = () => interrupt.abort(new RunInterrupted('cancelled'));
+  signal?.addEventListener('abort', cancel, { once: true });
+  if (signal?.aborted) cancel();
+  try {
+    await executeRun({
+      request,
+      worker: 'test',
+      connect: (given) => run.connect({ ...given, onLog: both(given.onLog, run.onLog) }),
+      createModel: (name, context) => (typeof model === 'string' ? createReferenceModel(name, context) : model),
+      recorder: log,
+      signal: interrupt.signal,
+      ...(limits && { limits }),
+    });
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+  }
+  return log.toTrace();
+}
+
+function toRequest(run: PlayedRun, model: string, options: TestRunOptions): Extract<EventBody, { type: 'run.queued' }> {
+  const parsed = runRequestSchema.safeParse({
+    env_name: run.name,
+    scenario_name: run.scenario.slice(run.scenario.indexOf(':') + 1),
+    scenario_args: run.args,
+    model,
+    max_steps: options.maxSteps,
+    timeout_seconds: options.timeoutSeconds,
+    seed: options.seed,
+  });
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new TypeError(`run: ${OPTION_NAMES[String(issue?.path[0])] ?? issue?.path.join('.')}: ${issue?.message}`);
+  }
+  return { type: 'run.queued', origin: 'run', previous_end: null, ...parsed.data };
+}
+
+const OPTION_NAMES: Readonly<Record<string, string>> = { max_steps: 'maxSteps', timeout_seconds: 'timeoutSeconds' };
+
+function both(first: ConnectOptions['onLog'], second: NonNullable<ConnectOptions['onLog']>): typeof second {
+  return (record) => {
+    first?.(record);
+    second(record);
+  };
+}
+
+/** What a store does, without one: numbers and stamps the events. */
+class EventLog implements EventRecorder {
+  readonly #traceId = randomBytes(16).toString('hex');
+  readonly #events: TraceEvent[] = [];
+
+  record(body: EventBody): void {
+    const stamp = { seq: this.#events.length + 1, at: new Date().toISOString(), attempt: 1 };
+    this.#events.push({ ...structuredClone(body), ...stamp });
+  }
+
+  async settled(): Promise<void> {}
+
+  async toStored<T>(value: T): Promise<T> {
+    return value;
+  }
+
+  toTrace(): Trace {
+    // Nothing serves it: the address names the trace and opens nothing.
+    return projectTrace(this.#events, { traceId: this.#traceId, traceUrl: `memory:${this.#traceId}` });
+  }
+}

@@ -1,0 +1,90 @@
+import {
+  EnvironmentServer,
+  type InitializeContext,
+  initialize,
+  type ScenarioGenerator,
+  scenario,
+  serveMain,
+  ToolError,
+  tool,
+} from 'proctor';
+import { z } from 'zod';
+
+// A method's parameters are checked against the schema of its decorator; z.output says what the schema gives.
+const Add = z.object({ title: z.string().min(1).describe('What has to be done.') });
+const Finish = z.object({ id: z.int().describe('The number of the task.') });
+const ClearList = z.object({
+  titles: z.array(z.string().min(1)).min(1).default(['Water the plants', 'Call Ada']).describe('The open tasks.'),
+});
+
+interface Task {
+  readonly id: number;
+  readonly title: string;
+  isDone: boolean;
+}
+
+/** A to-do list. Every session has an instance of its own, so what it remembers is ordinary fields. */
+export default class ToDoList extends EnvironmentServer {
+  #tasks: Task[] = [];
+
+  constructor() {
+    super({ name: '__name__', version: '0.1.0', instructions: 'A to-do list, empty at first.' });
+  }
+
+  /** Runs before the client hears that the environment is ready: the place for what takes time. */
+  @initialize
+  async load({ progress }: InitializeContext): Promise<void> {
+    progress(100, 100, 'The list is ready.');
+  }
+
+  @tool({ description: 'Adds a task and gives its number.', args: Add })
+  add({ title }: z.output<typeof Add>): number {
+    const id = this.#tasks.length + 1;
+    this.#tasks.push({ id, title, isDone: false });
+    return id;
+  }
+
+  @tool({ description: 'Lists the tasks that are not done.', annotations: { readOnlyHint: true } })
+  list() {
+    return { tasks: this.#open().map(({ id, title }) => ({ id, title })) };
+  }
+
+  @tool({ description: 'Marks a task as done.', args: Finish })
+  finish({ id }: z.output<typeof Finish>): string {
+    const task = this.#tasks.find((each) => each.id === id);
+    // The agent reads a ToolError as it is. Of any other error it learns only that the tool failed.
+    if (task === undefined) throw new ToolError(`There is no task ${id}. The numbers are those of the list.`);
+    task.isDone = true;
+    return `Done: ${task.title}`;
+  }
+
+  @scenario({
+    name: 'clear_list',
+    description: 'Finish every task of the list, and no other work.',
+    args: ClearList,
+    solution: ({ titles }) => ({
+      calls: titles.map((_, index) => ({ name: 'finish', arguments: { id: index + 1 } })),
+      answer: 'Everything is done.',
+    }),
+  })
+  async *clearList({ titles }: z.output<typeof ClearList>): ScenarioGenerator {
+    this.#tasks = [];
+    for (const title of titles) this.add({ title });
+    yield 'Finish every task of my to-do list. Add none. Tell me when you are done.';
+    const finished = titles.length - this.#open().length;
+    const added = this.#tasks.length - titles.length;
+    return {
+      subscores: [
+        { name: 'finished', value: Math.max(0, finished) / titles.length, weight: 3 },
+        { name: 'added nothing', value: added === 0 && finished > 0 ? 1 : 0 },
+      ],
+      content: `${finished} of ${titles.length} tasks are done, ${added} were added.`,
+    };
+  }
+
+  #open(): readonly Task[] {
+    return this.#tasks.filter(({ isDone }) => !isDone);
+  }
+}
+
+serveMain(import.meta, ToDoList);

@@ -1,0 +1,139 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** Installations, compilers and browsers, on machines that have other things to do. */
+const PATIENCE_MS = 300_000;
+
+const SCENARIOS: Readonly<Record<string, readonly string[]>> = {
+  blank: ['remember', '--arg', 'sentence=The key is under the mat.'],
+  class: ['clear_list'],
+  functional: ['meeting', '--arg', 'people=3', '--arg', 'from=12', '--arg', 'to=14'],
+  coding: ['repair'],
+  browser: ['reserve', '--arg', 'seat=B3'],
+};
+const TEMPLATES = Object.keys(SCENARIOS);
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
+
+let directory = '';
+let tarball = '';
+
+/** What an outsider has: a folder of his own, with this package installed from its tarball. */
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'proctor-templates-'));
+  const packed = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory], ROOT);
+  expect(packed.code, packed.text).toBe(0);
+  tarball = join(directory, readdirSync(directory).find((name) => name.endsWith('.tgz')) ?? '');
+  writeFileSync(join(directory, 'package.json'), '{ "private": true }');
+  const installed = await run('npm', [...INSTALL, tarball], directory);
+  expect(installed.code, installed.text).toBe(0);
+}, PATIENCE_MS);
+
+afterAll(() => {
+  rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
+}, PATIENCE_MS);
+
+const INSTALL = ['install', '--prefer-offline', '--no-audit', '--no-fund'] as const;
+
+describe.concurrent('a project from the packed package and the template', { timeout: PATIENCE_MS }, () => {
+  // Two at once: the machines that run this have two cores.
+  const halves = [0, 1].map((half) => TEMPLATES.filter((_, index) => index % 2 === half));
+  it.each(halves.map((templates) => ({ names: templates.join(', '), templates })))(
+    '$names installs, type-checks, passes its tests, and its solution has a reward of 1',
+    async ({ templates }) => {
+      for (const template of templates) await proveTemplate(template);
+    },
+  );
+});
+
+async function proveTemplate(template: string): Promise<void> {
+  const name = `my-${template}`;
+  const project = join(directory, name);
+  const proctor = (args: readonly string[], cwd: string) => run('npx', ['--no-install', 'proctor', ...args], cwd);
+  await proves(proctor(['init', name, '--template', template, '--proctor', tarball], directory), `init ${template}`);
+  // Standing alone: not with the packages that are installed around it.
+  await proves(run('npm', INSTALL, project), `npm install of ${template}`);
+  expect(existsSync(join(project, 'node_modules/proctor/dist/index.js'))).toBe(true);
+  await proves(run('npm', ['run', 'check'], project), `npm run check of ${template}`);
+  await proves(run('npm', ['test'], project), `npm test of ${template}`);
+  if (template === 'browser') {
+    const skipped = await run('npm', ['test'], project, { PROCTOR_CHROMIUM: '/nowhere/chromium' });
+    expect([skipped.code, skipped.text.match(/^Skipped: there is no Chromium/gm)?.length]).toEqual([0, 1]);
+  }
+  if (template === 'browser' && CHROMIUM === undefined) {
+    console.warn('There is no Chromium: the template browser was not run.');
+    return;
+  }
+  const scenario = SCENARIOS[template] ?? [];
+  const ended = await proctor(['run', name, ...scenario, '--model', 'proctor/oracle', '--json'], project);
+  expect([ended.code, ended.text], `proctor run of ${template}`).toEqual([
+    0,
+    expect.stringContaining('"mean_reward":1,'),
+  ]);
+}
+
+async function proves(running: Promise<Ended>, what: string): Promise<void> {
+  const { code, text } = await running;
+  expect(code, `${what}:\n${text}`).toBe(0);
+}
+
+describe('the templates', () => {
+  it('are those that a test of each exists for', () => {
+    expect(readdirSync(join(ROOT, 'templates')).sort()).toEqual([...TEMPLATES].sort());
+  });
+
+  it.each(TEMPLATES)('%s pins the packages that this repository was tested with', (template) => {
+    const own = readPackage(join(ROOT, 'package.json'));
+    const { dependencies, devDependencies } = readPackage(join(ROOT, 'templates', template, 'package.json'));
+    const { proctor, ...pins } = { ...dependencies, ...devDependencies };
+    expect(proctor).toBe('__proctor__');
+    const known = { ...own.dependencies, ...own.devDependencies };
+    expect(pins).toEqual(Object.fromEntries(Object.keys(pins).map((name) => [name, known[name]])));
+  });
+
+  it.each(TEMPLATES)('%s checks the types of this package too', (template) => {
+    expect(readFileSync(join(ROOT, 'templates', template, 'tsconfig.json'), 'utf8')).toContain('"skipLibCheck": false');
+  });
+});
+
+interface Package {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
+
+function readPackage(path: string): Package {
+  return JSON.parse(readFileSync(path, 'utf8'));
+}
+
+interface Ended {
+  readonly code: number;
+  /** Standard output and error. */
+  readonly text: string;
+}
+
+/** Runs a program to its end, without what this process was started with: no keys, no settings of a test runner. */
+function run(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  const isForeign = (name: string) =>
+    /^(PROCTOR|OPENAI|VITEST|npm)_|^(FORCE_COLOR|CI|NODE_ENV|VITEST|TEST)$/.test(name);
+  const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !isForeign(name)));
+  const options = {
+    cwd,
+    env: { ...own, NO_COLOR: '1', ...variables },
+    timeout: PATIENCE_MS,
+    maxBuffer: 64 * 1024 * 1024,
+  };
+  return new Promise((resolve) => {
+    execFile(command, [...args], options, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code) || 1, text: `${stdout}${stderr}` });
+    });
+  });
+}
