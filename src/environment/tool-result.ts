@@ -1,7 +1,7 @@
 import type { ContentBlock } from '../contract/chat.ts';
 import { isJsonObject, type JsonObject } from '../contract/json.ts';
 import { isMarkedContent } from './content.ts';
-import type { CompiledSchema } from './definition.ts';
+import type { Awaitable, CompiledSchema } from './definition.ts';
 import { describeIssues } from './schema.ts';
 
 /** The result of a tool call as MCP spells it. */
@@ -32,8 +32,11 @@ export function isToolError(thrown: unknown): thrown is ToolError {
  * @throws Error for what JSON cannot hold, and for a value that does not fit `output`. It is the author's fault, so it
  *   belongs into the log, not before the agent.
  */
-export async function toToolResult(returned: unknown, output?: CompiledSchema): Promise<ToolResult> {
-  if (output === undefined) return toResult(returned);
+export function toToolResult(returned: unknown, output?: CompiledSchema): Awaitable<ToolResult> {
+  return output === undefined ? toResult(returned) : toCheckedResult(returned, output);
+}
+
+async function toCheckedResult(returned: unknown, output: CompiledSchema): Promise<ToolResult> {
   const parsed = await output.parse(returned);
   if (!parsed.ok)
     throw new Error(`The tool returned what its \`returns\` does not allow: ${describeIssues(parsed.issues)}`);

@@ -1,5 +1,6 @@
-import { isJSONRPCRequest, type JSONRPCMessage } from '@modelcontextprotocol/server';
+import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { Refusal, RPC_CODE } from './http/refusal.ts';
+import { isRequest } from './json-rpc.ts';
 
 /** Revisions whose clients may send several messages at once. */
 const BATCH_REVISIONS: ReadonlySet<string> = new Set(['2025-03-26', '2024-11-05']);
@@ -30,7 +31,7 @@ export function assertFreshIds(
 ): void {
   const seen = new Set<RequestId>();
   for (const message of messages) {
-    if (!isJSONRPCRequest(message)) continue;
+    if (!isRequest(message)) continue;
     if (message.method === 'initialize' && isBatch) {
       throw new Refusal(400, RPC_CODE.invalidRequest, 'initialize cannot be part of a batch');
     }
@@ -52,7 +53,7 @@ export class Batches {
   readonly #byId = new Map<RequestId, Batch>();
 
   begin(messages: readonly JSONRPCMessage[]): void {
-    const ids = messages.filter(isJSONRPCRequest).map(({ id }) => id);
+    const ids = messages.filter(isRequest).map(({ id }) => id);
     const batch: Batch = { unanswered: new Set(ids), replies: [] };
     for (const id of ids) this.#byId.set(id, batch);
   }

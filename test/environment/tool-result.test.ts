@@ -56,7 +56,7 @@ describe('what a handler returns', () => {
     [1n, 'cannot return a bigint'],
     [{ n: 1n }, 'a value that JSON cannot hold'],
   ])('cannot be %s', async (returned, message) => {
-    await expect(toToolResult(returned)).rejects.toThrow(message);
+    await expect((async () => toToolResult(returned))()).rejects.toThrow(message);
   });
 
   it('goes through the schema of `returns`', async () => {

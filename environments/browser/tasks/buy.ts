@@ -26,10 +26,7 @@ export const Buy = z.object({
 export type BuyArgs = z.output<typeof Buy>;
 
 /** What is to be ordered, from the shop it is ordered in. @throws ToolError for what that shop cannot sell. */
-function articleOf(
-  { product: id, colour, seed }: BuyArgs,
-  shop: Shop,
-): { product: Product; colour: ColourName } {
+function articleOf({ product: id, colour, seed }: BuyArgs, shop: Shop): { product: Product; colour: ColourName } {
   const product = shop.catalogue.find(id);
   const chosen = colour ?? product?.colours[0];
   if (product === undefined || chosen === undefined) throw new ToolError(`There is no product ${id}`);

@@ -1,14 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import {
-  isJSONRPCErrorResponse,
-  isJSONRPCNotification,
-  isJSONRPCRequest,
-  isJSONRPCResultResponse,
-  type JSONRPCMessage,
-  type MessageExtraInfo,
-  type Transport,
-  type TransportSendOptions,
-} from '@modelcontextprotocol/server';
+import type { JSONRPCMessage, MessageExtraInfo, Transport, TransportSendOptions } from '@modelcontextprotocol/server';
+import { isNotification, isReply, isRequest } from '../json-rpc.ts';
 import { EventLog } from './event-log.ts';
 import { type HeadOf, HttpExchange } from './http-exchange.ts';
 import { Refusal, RPC_CODE } from './refusal.ts';
@@ -97,12 +89,12 @@ export class HttpTransport implements Transport {
   receive(response: ServerResponse, options: ReceiveOptions): void {
     const { messages, isBatch, headOf, classification } = options;
     this.#touch();
-    const ids = messages.filter(isJSONRPCRequest).map(({ id }) => id);
+    const ids = messages.filter(isRequest).map(({ id }) => id);
     const log = options.isResumable === true ? this.#openLog() : undefined;
     const exchange = new HttpExchange(response, { ids, isBatch, headOf, log, isPrimed: options.isPrimed });
     const privateIds: RequestId[] = [];
     const deliverable = messages.map((message) => {
-      if (!isJSONRPCRequest(message)) return this.#withPrivateTarget(message);
+      if (!isRequest(message)) return this.#withPrivateTarget(message);
       const id = this.#nextId++;
       privateIds.push(id);
       this.#pending.set(id, { clientId: message.id, exchange });
@@ -160,18 +152,18 @@ export class HttpTransport implements Transport {
 
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     if (this.#isClosed) throw new Error('The session is closed');
-    if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) return this.#reply(message);
+    if (isReply(message)) return this.#reply(message);
     const related = options?.relatedRequestId;
     const pending = related === undefined ? undefined : this.#pending.get(related);
     if (pending !== undefined) return pending.exchange.send(message);
     // What belongs to a request that is over goes nowhere: never progress after the reply.
-    const isRequest = isJSONRPCRequest(message);
+    const isQuestion = isRequest(message);
     // Without its connection the stream keeps notifications for a client that comes back; a request would wait for ever.
-    if (related === undefined && this.#stream !== undefined && (this.#stream.isOpen || !isRequest)) {
+    if (related === undefined && this.#stream !== undefined && (this.#stream.isOpen || !isQuestion)) {
       return this.#stream.hasRoomFor(message) ? this.#stream.send(message) : undefined;
     }
     // A notification that nobody listens for is dropped.
-    if (isRequest) throw new Error('The client has no open request or stream to be asked on');
+    if (isQuestion) throw new Error('The client has no open request or stream to be asked on');
   }
 
   /** Ends open streams, and unanswered requests with an error. */
@@ -225,7 +217,7 @@ export class HttpTransport implements Transport {
 
   /** A client cancels by its own id: the SDK knows another. Undefined where there is nothing to cancel. */
   #withPrivateTarget(message: JSONRPCMessage): JSONRPCMessage | undefined {
-    if (!isJSONRPCNotification(message) || message.method !== 'notifications/cancelled') return message;
+    if (!isNotification(message) || message.method !== 'notifications/cancelled') return message;
     const requestId = this.#privateIds.get(message.params?.requestId as RequestId);
     const pending = requestId === undefined ? undefined : this.#pending.get(requestId);
     if (requestId === undefined || pending === undefined) return undefined;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isJSONRPCErrorResponse, type JSONRPCMessage } from '@modelcontextprotocol/server';
+import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { assertBatchRevision, assertFreshIds } from '../batches.ts';
+import { isErrorReply } from '../json-rpc.ts';
 import { SESSION_REVISIONS } from '../session/session-server.ts';
 import { Refusal, RPC_CODE } from './refusal.ts';
 import type { HttpSession, Sessions } from './sessions.ts';
@@ -31,7 +32,7 @@ export function postInitialize(
   transport.receive(response, {
     messages: [message],
     isBatch: false,
-    headOf: (reply) => (isJSONRPCErrorResponse(reply) ? {} : { headers }),
+    headOf: (reply) => (reply !== undefined && isErrorReply(reply) ? {} : { headers }),
   });
 }
 

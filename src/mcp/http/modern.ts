@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type InboundModernRoute, isJSONRPCErrorResponse, type JSONRPCMessage } from '@modelcontextprotocol/server';
+import type { InboundModernRoute, JSONRPCMessage } from '@modelcontextprotocol/server';
 import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import { META } from '../../contract/names.ts';
 import { type HarnessAuthority, isHarness } from '../audience.ts';
+import { isErrorReply } from '../json-rpc.ts';
 import { MODERN_REVISION } from '../session/session-server.ts';
 import { openListenStream } from './listen.ts';
 import { Refusal, RPC_CODE } from './refusal.ts';
@@ -114,11 +115,11 @@ function metaOf({ _meta }: JsonObject): JsonObject {
 }
 
 function statusOf(reply: JSONRPCMessage): number {
-  return isJSONRPCErrorResponse(reply) ? (STATUS_OF_CODE.get(reply.error.code) ?? 200) : 200;
+  return isErrorReply(reply) ? (STATUS_OF_CODE.get(reply.error.code) ?? 200) : 200;
 }
 
 function isFailure(reply: JSONRPCMessage): boolean {
-  if (isJSONRPCErrorResponse(reply)) return true;
+  if (isErrorReply(reply)) return true;
   return 'result' in reply && isJsonObject(reply.result) && reply.result.isError === true;
 }
 

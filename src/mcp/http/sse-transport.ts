@@ -1,13 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import {
-  isJSONRPCErrorResponse,
-  isJSONRPCRequest,
-  isJSONRPCResultResponse,
-  type JSONRPCMessage,
-  type MessageExtraInfo,
-  type Transport,
-} from '@modelcontextprotocol/server';
+import type { JSONRPCMessage, MessageExtraInfo, Transport } from '@modelcontextprotocol/server';
 import { Batches } from '../batches.ts';
+import { isReply, isRequest } from '../json-rpc.ts';
 import { EventStream } from './event-stream.ts';
 
 /** What may wait for a client that goes on to ask without reading, before it is cut off. */
@@ -64,7 +58,7 @@ export class SseTransport implements Transport {
     this.#lastActiveAt = this.#now();
     if (isBatch) this.#batches.begin(messages);
     for (const message of messages) {
-      if (isJSONRPCRequest(message)) this.#unanswered.add(message.id);
+      if (isRequest(message)) this.#unanswered.add(message.id);
       else if ('method' in message && message.method === 'notifications/cancelled')
         this.#cancelled(message.params?.requestId as RequestId);
       this.onmessage?.(message);
@@ -73,7 +67,7 @@ export class SseTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#isClosed) throw new Error('The session is closed');
-    if (!isJSONRPCResultResponse(message) && !isJSONRPCErrorResponse(message)) {
+    if (!isReply(message)) {
       if (this.#stream.hasRoomFor(message)) await this.#write(message);
       return;
     }

@@ -4,7 +4,7 @@ import type { Audience } from '../../environment/definition.ts';
 import { isVisible } from '../audience.ts';
 import type { ActiveScenario } from './active-scenario.ts';
 import { complete, findCompleters } from './completions.ts';
-import { orProtocolError } from './failures.ts';
+import { toProtocolError } from './failures.ts';
 import type { Called, InputRequired } from './input-required.ts';
 import { listPrompts } from './prompts.ts';
 import type { EnvironmentRequest } from './request.ts';
@@ -24,9 +24,9 @@ export interface SessionParts {
   /** The name of the session that `setup` answers, where the client has to send one with each request. */
   readonly handle: string | undefined;
   /** Lets a request in. @throws ProtocolError before the handshake. */
-  admit(mcp: ServerContext): Promise<EnvironmentRequest>;
+  admit(mcp: ServerContext): EnvironmentRequest | Promise<EnvironmentRequest>;
   /** Makes sure that the initialize hook has run. @throws ProtocolError when it fails. */
-  ensureInitialized(mcp: ServerContext, request: EnvironmentRequest): Promise<void>;
+  ensureInitialized(mcp: ServerContext, request: EnvironmentRequest): Promise<void> | undefined;
   /** Makes sure that what is connected is there, lists included. @throws ProtocolError when a server is not. */
   ensureConnected(request: EnvironmentRequest): Promise<void> | undefined;
 }
@@ -39,13 +39,19 @@ export function bindEnvironment(parts: SessionParts): void {
   const { server, catalogue, inputRequired } = parts;
   const mayUse = (name: string, audience: Audience) => audience === 'harness' || parts.active.allowsTool(name);
 
+  // Of most calls nothing here has to be waited for, and each wait takes a turn and a promise: none is made for nothing.
   const serve = async <T>(mcp: ServerContext, run: (request: EnvironmentRequest) => Promise<T>): Promise<T> => {
-    const request = await parts.admit(mcp);
+    const admitted = parts.admit(mcp);
+    const request = admitted instanceof Promise ? await admitted : admitted;
     try {
-      await parts.ensureConnected(request);
-      return await orProtocolError('The request', request, () => run(request));
+      const connecting = parts.ensureConnected(request);
+      if (connecting !== undefined) await connecting;
+      return await run(request);
+    } catch (error) {
+      throw toProtocolError('The request', request, error);
     } finally {
-      await request.finish();
+      const finishing = request.finish();
+      if (finishing !== undefined) await finishing;
     }
   };
   /** Runs author code that may ask the client something, for whom it is there. */
@@ -55,7 +61,8 @@ export function bindEnvironment(parts: SessionParts): void {
     request: EnvironmentRequest,
     run: (request: EnvironmentRequest) => Promise<T>,
   ) => {
-    await parts.ensureInitialized(mcp, request);
+    const initializing = parts.ensureInitialized(mcp, request);
+    if (initializing !== undefined) await initializing;
     return inputRequired.serve(called, mcp, request, run);
   };
 
@@ -73,12 +80,12 @@ export function bindEnvironment(parts: SessionParts): void {
       if (tool === undefined || !isVisible(tool, request.audience) || !mayUse(name, request.audience)) {
         throw unknown('tool', name);
       }
-      const meta = parts.handle === undefined || name !== 'setup' ? {} : { _meta: { [META.sessionId]: parts.handle } };
       const called = { method: 'tools/call', name, arguments: args } as const;
       const result = await ask(called, mcp, request, async (open) =>
-        server.projectCallToolResult({ ...(await tool.call(args, open)), ...meta }, tool.entry.outputSchema),
+        server.projectCallToolResult(await tool.call(args, open), tool.entry.outputSchema),
       );
-      return { ...result, ...meta };
+      const isOfHandle = parts.handle !== undefined && name === 'setup';
+      return isOfHandle ? { ...result, _meta: { [META.sessionId]: parts.handle } } : result;
     }),
   );
 

@@ -26,7 +26,9 @@ export async function callTool(
   request: EnvironmentRequest,
 ): Promise<CallToolResult> {
   try {
-    const parsed = await tool.input.parse(args);
+    const parsing = tool.input.parse(args);
+    // Any thenable: a schema library may bring a promise of its own.
+    const parsed = 'then' in parsing ? await parsing : parsing;
     if (!parsed.ok)
       return toErrorResult(
         `Invalid arguments of ${tool.name}: ${describeIssues(parsed.issues)}. ${describeArguments(tool)}`,
@@ -50,9 +52,14 @@ export function toErrorResult(message: string): CallToolResult {
 
 /** What no client takes is the author's fault: the SDK would answer it as the caller's, in pages of its own words. */
 function assertSendable(result: CallToolResult): void {
-  const wrong = result.content.find((block) => !isSpecType.ContentBlock(block));
+  const wrong = result.content.find((block) => !isPlainText(block) && !isSpecType.ContentBlock(block));
   if (wrong !== undefined) throw new TypeError(`The tool returned a content block that MCP refuses: ${preview(wrong)}`);
   if (isTooDeep(result)) throw new TypeError(`The tool returned JSON nested more than ${MAX_JSON_DEPTH} deep`);
+}
+
+/** The block of most results, known without its whole schema. */
+function isPlainText(block: CallToolResult['content'][number]): boolean {
+  return block.type === 'text' && typeof block.text === 'string' && Object.keys(block).length === 2;
 }
 
 function describeArguments(tool: ToolDefinition): string {

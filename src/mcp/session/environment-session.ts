@@ -99,7 +99,8 @@ export class EnvironmentSession implements HostedSession {
       subscriptions: era === 'legacy' ? this.#subscriptions : undefined,
       handle: options.hasHandle === true ? id : undefined,
       admit: (mcp) => this.#admit(mcp),
-      ensureInitialized: (mcp, { context }) => this.#initialization.ensure(mcp, context.progress),
+      ensureInitialized: (mcp, { context }) =>
+        this.isInitialized ? undefined : this.#initialization.ensure(mcp, context.progress),
       ensureConnected: ({ context }) => (connections.isOpen ? undefined : this.#ensureConnected(context.capabilities)),
     });
   }
@@ -194,9 +195,15 @@ export class EnvironmentSession implements HostedSession {
     });
   }
 
-  async #admit(mcp: ServerContext): Promise<EnvironmentRequest> {
-    if (this.era === 'legacy') await this.#initialization.settled(mcp);
-    else this.#info.client ??= envelopeOf(mcp)[CLIENT_INFO_META_KEY] as Session['client'];
+  #admit(mcp: ServerContext): EnvironmentRequest | Promise<EnvironmentRequest> {
+    if (this.era === 'modern') this.#info.client ??= envelopeOf(mcp)[CLIENT_INFO_META_KEY] as Session['client'];
+    else if (!this.#initialization.isSettled) {
+      return this.#initialization.settled(mcp).then(() => this.#openRequest(mcp));
+    }
+    return this.#openRequest(mcp);
+  }
+
+  #openRequest(mcp: ServerContext): EnvironmentRequest {
     return openRequest(mcp, {
       server: this.server,
       session: this.#info,

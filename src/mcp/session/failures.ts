@@ -15,12 +15,17 @@ export async function orProtocolError<T>(
   try {
     return await run();
   } catch (error) {
-    if (error instanceof ProtocolError) throw error;
-    if (isInvalidArguments(error)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.message);
-    if (isToolError(error)) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, error.message);
-    request.reportFailure(`${what} failed`, error);
-    throw new ProtocolError(ProtocolErrorCode.InternalError, `${what} failed`);
+    throw toProtocolError(what, request, error);
   }
+}
+
+/** The protocol error that a failure of author code is told by; see `orProtocolError`. */
+export function toProtocolError(what: string, request: EnvironmentRequest, error: unknown): ProtocolError {
+  if (error instanceof ProtocolError) return error;
+  if (isInvalidArguments(error)) return new ProtocolError(ProtocolErrorCode.InvalidParams, error.message);
+  if (isToolError(error)) return new ProtocolError(ProtocolErrorCode.InvalidRequest, error.message);
+  request.reportFailure(`${what} failed`, error);
+  return new ProtocolError(ProtocolErrorCode.InternalError, `${what} failed`);
 }
 
 /** What went wrong on a connection, for the log. The SDK quotes whole messages, of whatever length. */

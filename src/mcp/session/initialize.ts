@@ -82,6 +82,11 @@ export class Initialization {
     await this.#flight?.landing.catch(() => {});
   }
 
+  /** True where `initialize` has been answered: nothing has to be waited for. */
+  get isSettled(): boolean {
+    return this.#isDone && this.#handshake === undefined;
+  }
+
   /** Waits for the `initialize` that runs. @throws ProtocolError where there was none, or it failed. */
   async settled(mcp: ServerContext): Promise<void> {
     if (this.#handshake !== undefined) {

@@ -47,13 +47,21 @@ export class InputRequired {
   }
 
   /** Starts a call, or goes on with the one that `requestState` names. @throws ProtocolError for a state that is none. */
-  async serve<Result>(
+  serve<Result>(
     called: Called,
     mcp: ServerContext,
     request: EnvironmentRequest,
     run: (request: EnvironmentRequest) => Promise<Result>,
   ): Promise<Result | InputRequiredResult> {
-    if (mcp.mcpReq.envelope === undefined) return run(request);
+    return mcp.mcpReq.envelope === undefined ? run(request) : this.#serve(called, mcp, request, run);
+  }
+
+  async #serve<Result>(
+    called: Called,
+    mcp: ServerContext,
+    request: EnvironmentRequest,
+    run: (request: EnvironmentRequest) => Promise<Result>,
+  ): Promise<Result | InputRequiredResult> {
     const fingerprint = () => fingerprintOf(called, request);
     const state = mcp.mcpReq.requestState<unknown>();
     const round: Round = { request, answers: { ...mcp.mcpReq.inputResponses } };

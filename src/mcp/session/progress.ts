@@ -9,8 +9,8 @@ export interface ProgressNotification {
 
 export interface Progress {
   readonly report: ReportProgress;
-  /** Drops every further report; resolves when the reply may go out. */
-  finish(): Promise<void>;
+  /** Drops every further report; resolves when the reply may go out, which is at once where it gives nothing. */
+  finish(): Promise<void> | undefined;
 }
 
 const DEFAULT_TOTAL = 100;
@@ -31,11 +31,12 @@ export function createProgress(token: unknown, send: (notification: ProgressNoti
         ...(message === undefined ? {} : { message: String(message) }),
       });
     },
-    async finish() {
+    finish() {
       isOpen = false;
       // The SDK's client forgets whom progress is for as soon as it has the reply, and hands notifications on a little
       // later: those that arrive together with the reply would be lost.
-      if (last !== Number.NEGATIVE_INFINITY) await new Promise((resolve) => setImmediate(resolve));
+      if (last === Number.NEGATIVE_INFINITY) return undefined;
+      return new Promise((resolve) => setImmediate(resolve));
     },
   };
 }

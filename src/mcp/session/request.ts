@@ -3,9 +3,8 @@ import { LOG_LEVEL_META_KEY, type ServerContext } from '@modelcontextprotocol/se
 import type { Audience, Session, ToolContext } from '../../environment/definition.ts';
 import { audienceOf, type HarnessAuthority, isHarnessPeer, type Meta, withoutHarnessKey } from '../audience.ts';
 import type { Report } from '../cleanup.ts';
-import { createClientRequests } from './client-requests.ts';
 import { createProgress, type Progress } from './progress.ts';
-import { createRequestLog } from './request-log.ts';
+import { RequestContext } from './request-context.ts';
 import type { SessionServer } from './session-server.ts';
 
 /** One MCP request of a session, as the rest of this layer sees it. */
@@ -16,7 +15,7 @@ export interface EnvironmentRequest {
   /** Tells a harness, or else the log of the process, what went wrong in full. An agent is told nothing by it. */
   reportFailure(what: string, error: unknown): void;
   /** Ends progress; resolves when the reply may go out. */
-  finish(): Promise<void>;
+  finish(): Promise<void> | undefined;
 }
 
 export interface RequestParts {
@@ -29,25 +28,18 @@ export interface RequestParts {
 }
 
 export function openRequest(mcp: ServerContext, parts: RequestParts): EnvironmentRequest {
-  const { session, authority, isHarnessConnection, report } = parts;
+  const { server, session, authority, isHarnessConnection, report } = parts;
   const rawMeta = mcp.mcpReq._meta as Meta | undefined;
   const isHarnessAtOtherEnd = isHarnessConnection ?? isHarnessPeer(rawMeta, authority);
   const meta = withoutHarnessKey(rawMeta);
   const progress = openProgress(mcp, meta);
-  const log = createRequestLog((level, text) => mcp.mcpReq.log(level, text, 'environment'));
+  const context = new RequestContext({ mcp, server, session, progress: progress.report, meta });
   return {
     audience: audienceOf(rawMeta, authority, isHarnessConnection),
-    context: {
-      signal: mcp.mcpReq.signal,
-      progress: progress.report,
-      log,
-      session,
-      meta,
-      ...createClientRequests(mcp, parts.server),
-    },
+    context,
     reportFailure(what, error) {
       const text = `${what}: ${inspect(error)}`;
-      if (isHarnessAtOtherEnd && takesLogs(mcp, isHarnessConnection)) log.error(text);
+      if (isHarnessAtOtherEnd && takesLogs(mcp, isHarnessConnection)) context.log.error(text);
       else report(text);
     },
     finish: progress.finish,

@@ -1,8 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
 import {
-  isJSONRPCErrorResponse,
-  isJSONRPCRequest,
-  isJSONRPCResultResponse,
   type JSONRPCMessage,
   type MessageExtraInfo,
   ProtocolErrorCode,
@@ -14,6 +11,7 @@ import { isJsonObject } from '../../contract/json.ts';
 import { isTooDeep, MAX_JSON_DEPTH } from '../../contract/json-depth.ts';
 import { assertBatchLength, assertBatchRevision, assertFreshIds, Batches } from '../batches.ts';
 import { Refusal } from '../http/refusal.ts';
+import { isReply, isRequest } from '../json-rpc.ts';
 
 /** Characters of one message. */
 const MAX_MESSAGE_LENGTH = 64 * 1024 * 1024;
@@ -59,7 +57,7 @@ export class StdioTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    const answer = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message) ? message.id : undefined;
+    const answer = isReply(message) ? message.id : undefined;
     if (answer === undefined) return this.#write(serializeMessage(message));
     const ready = this.#batches.take(answer, message);
     if (ready !== undefined) await this.#write(`${JSON.stringify(ready)}\n`);
@@ -140,7 +138,7 @@ export class StdioTransport implements Transport {
   }
 
   #deliver(message: JSONRPCMessage): void {
-    if (isJSONRPCRequest(message)) this.#unanswered.add(message.id);
+    if (isRequest(message)) this.#unanswered.add(message.id);
     // A cancelled request is not answered.
     else if ('method' in message && message.method === 'notifications/cancelled') {
       this.#cancelled(message.params?.requestId as RequestId);
