@@ -13,6 +13,7 @@ import { NAME_PATTERN } from '../contract/names.ts';
 import { matchesToolPatterns } from '../contract/tool-patterns.ts';
 import type { ConnectionDefinition } from '../environment/connection.ts';
 import { NO_TIMEOUT_MS } from './no-timeout.ts';
+import { withoutOwnMeta } from './own-meta.ts';
 
 /** Of one list. A server that gives more does not end its list at all, or is not one for an agent. */
 const MAX_PAGES = 100;
@@ -93,18 +94,6 @@ export async function readCatalogue(
     throw new Error(`its lists are longer than ${MAX_CATALOGUE_LENGTH / 1024 / 1024} MiB: take less with include`);
   }
   return catalogue;
-}
-
-/** `_meta` without what Proctor says there of itself: a connected server cannot speak for it. */
-export function withoutOwnMeta<Thing extends { readonly _meta?: Readonly<Record<string, unknown>> | undefined }>(
-  thing: Thing,
-): Thing {
-  if (thing._meta === undefined) return thing;
-  return { ...thing, _meta: Object.fromEntries(Object.entries(thing._meta).filter(([key]) => !isOwnKey(key))) };
-}
-
-export function isOwnKey(key: string): boolean {
-  return key.startsWith('svc/');
 }
 
 type ReadPage<Entry> = (params: { cursor?: string }) => Promise<{

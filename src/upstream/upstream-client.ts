@@ -13,7 +13,8 @@ import type { ConnectionDefinition } from '../environment/connection.ts';
 import type { ClientOffer, LogLevel, ToolContext } from '../environment/definition.ts';
 import { answerElicitation, answerSampling } from './client-answers.ts';
 import { NO_TIMEOUT_MS } from './no-timeout.ts';
-import { isOwnKey, readCatalogue, type UpstreamCatalogue } from './upstream-catalogue.ts';
+import { isOwnKey } from './own-meta.ts';
+import { readCatalogue, type UpstreamCatalogue } from './upstream-catalogue.ts';
 import type { UpstreamLink } from './upstream-link.ts';
 
 export interface UpstreamClientParts {

@@ -1,7 +1,7 @@
 import { preview } from '../../contract/json-schema.ts';
 import type { ClientOffer, EnvironmentDefinition } from '../../environment/definition.ts';
 import { isHarnessHub } from '../../environment/names.ts';
-import { ConnectedServer } from '../../upstream/connected-server.ts';
+import type { ConnectedServer } from '../../upstream/connected-server.ts';
 import type { UpstreamCatalogue } from '../../upstream/upstream-catalogue.ts';
 import type { Report } from '../cleanup.ts';
 import { toConnectedPrompt, toConnectedResource, toConnectedTool } from './connected-entries.ts';
@@ -29,8 +29,9 @@ export class SessionConnections {
   /** Called when what the servers give is there, and when it is different (`isNews`). */
   onchange: ((isNews: boolean) => void) | undefined;
 
-  readonly #servers: readonly ConnectedServer[];
-  readonly #report: Report;
+  readonly #definitions: EnvironmentDefinition['connections'];
+  readonly #parts: ConnectionsParts;
+  #servers: readonly ConnectedServer[] = [];
   /** What each server gives, of those that are open. */
   readonly #catalogues = new Map<ConnectedServer, UpstreamCatalogue>();
   /** Names that are left out and of which the log knows. */
@@ -41,21 +42,10 @@ export class SessionConnections {
   #hasBegun = false;
   #isClosed = false;
 
-  constructor(definitions: EnvironmentDefinition['connections'], { report, openServer, changes }: ConnectionsParts) {
-    this.#report = report;
+  constructor(definitions: EnvironmentDefinition['connections'], parts: ConnectionsParts) {
+    this.#definitions = definitions;
+    this.#parts = parts;
     this.#isOpen = definitions.size === 0;
-    this.#servers = [...definitions.values()].map((definition) => {
-      const server: ConnectedServer = new ConnectedServer(definition, {
-        openServer,
-        capabilities: () => this.#capabilities,
-        report,
-        onCatalogue: (catalogue) => this.#replace(server, catalogue),
-        onResourceUpdated: (uri) => {
-          if (this.#isOpen) changes.emit({ kind: 'resource', uri, audience: definition.audience });
-        },
-      });
-      return server;
-    });
   }
 
   /** True once something of the author's may have been made for this session. */
@@ -94,7 +84,7 @@ export class SessionConnections {
     for (const problem of this.#add(entries)) {
       if (this.#told.has(problem)) continue;
       this.#told.add(problem);
-      this.#report(`${problem}. It is left out`);
+      this.#parts.report(`${problem}. It is left out`);
     }
   }
 
@@ -106,6 +96,7 @@ export class SessionConnections {
 
   async #open(own: () => SessionEntries): Promise<void> {
     try {
+      if (this.#servers.length === 0) this.#servers = await this.#createServers();
       if (this.#isClosed) throw new Error('The session is over');
       const opened = await Promise.allSettled(this.#servers.map((server) => server.open()));
       const failures = opened.flatMap((result) => (result.status === 'rejected' ? [result.reason as Error] : []));
@@ -123,6 +114,24 @@ export class SessionConnections {
       await Promise.all(this.#servers.map((server) => server.disconnect()));
       throw error;
     }
+  }
+
+  async #createServers(): Promise<readonly ConnectedServer[]> {
+    // With it comes the client side of MCP, which most environments have no use for: they start faster without.
+    const { ConnectedServer } = await import('../../upstream/connected-server.ts');
+    const { report, openServer, changes } = this.#parts;
+    return [...this.#definitions.values()].map((definition) => {
+      const server: ConnectedServer = new ConnectedServer(definition, {
+        openServer,
+        capabilities: () => this.#capabilities,
+        report,
+        onCatalogue: (catalogue) => this.#replace(server, catalogue),
+        onResourceUpdated: (uri) => {
+          if (this.#isOpen) changes.emit({ kind: 'resource', uri, audience: definition.audience });
+        },
+      });
+      return server;
+    });
   }
 
   #replace(server: ConnectedServer, catalogue: UpstreamCatalogue): void {
