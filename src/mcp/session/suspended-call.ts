@@ -1,8 +1,9 @@
 import type { InputRequests } from '@modelcontextprotocol/server';
-import type { ClientOffer, Log, Session, ToolContext } from '../../environment/definition.ts';
+import type { ClientOffer, ToolContext } from '../../environment/definition.ts';
 import type { Report } from '../cleanup.ts';
-import { elicitQuestion, missingCapability, type Question, rootsQuestion, sampleQuestion } from './client-requests.ts';
+import { missingCapability, type Question } from './client-requests.ts';
 import type { EnvironmentRequest } from './request.ts';
+import { type CallInRounds, SuspendedContext } from './suspended-context.ts';
 
 /** What a call has come to: its end, or questions that its client has to answer before it goes on. */
 export type Outcome<Result> =
@@ -26,15 +27,17 @@ interface Asked {
  * author's code runs once, from its first line to its last, and waits in between; what it reports goes to the request
  * that is open.
  */
-export class SuspendedCall<Result> {
+export class SuspendedCall<Result> implements CallInRounds {
   readonly #first: EnvironmentRequest;
   readonly #report: Report;
   readonly #run: (request: EnvironmentRequest) => Promise<Result>;
-  readonly #aborter = new AbortController();
   readonly #asked = new Map<string, Asked>();
   #round: Round | undefined;
   #capabilities: ClientOffer;
   #meta: ToolContext['meta'];
+  /** Made when the author's code first looks at its signal or asks something. Most calls do neither. */
+  #aborter: AbortController | undefined;
+  #unlink: (() => void) | undefined;
   #ended: Promise<Result> | undefined;
   #isSettled = false;
   #tell: ((outcome: Outcome<Result>) => void) | undefined;
@@ -51,14 +54,10 @@ export class SuspendedCall<Result> {
 
   /** Goes on with the answers of one request until the call ends or asks again. Aborting that request aborts the call. */
   async advance(round: Round): Promise<Outcome<Result>> {
-    const { signal } = round.request.context;
-    const abort = () =>
-      this.abandon(signal.reason instanceof Error ? signal.reason : new Error('The call was aborted'));
     this.#round = round;
     this.#capabilities = round.request.context.capabilities;
     this.#meta = round.request.context.meta;
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
+    if (this.#aborter !== undefined) this.#link();
     try {
       return await new Promise<Outcome<Result>>((resolve) => {
         this.#tell = resolve;
@@ -67,7 +66,7 @@ export class SuspendedCall<Result> {
         else this.#tellSoon();
       });
     } finally {
-      signal.removeEventListener('abort', abort);
+      this.#unlink?.();
       this.#tell = undefined;
       this.#round = undefined;
     }
@@ -75,23 +74,59 @@ export class SuspendedCall<Result> {
 
   /** Gives the call up: its signal is aborted, and what it waits for rejects. */
   abandon(reason: Error): void {
-    this.#aborter.abort(reason);
+    this.#aborter?.abort(reason);
     for (const { reject } of this.#asked.values()) reject(reason);
     this.#asked.clear();
+  }
+
+  get signal(): AbortSignal {
+    if (this.#aborter === undefined) {
+      this.#aborter = new AbortController();
+      this.#link();
+    }
+    return this.#aborter.signal;
+  }
+
+  get current(): ToolContext | undefined {
+    return this.#round?.request.context;
+  }
+
+  get meta(): ToolContext['meta'] {
+    return this.#meta;
+  }
+
+  get capabilities(): ClientOffer {
+    return this.#capabilities;
+  }
+
+  #link(): void {
+    const signal = this.#round?.request.context.signal;
+    if (signal === undefined) return;
+    const abort = () =>
+      this.abandon(signal.reason instanceof Error ? signal.reason : new Error('The call was aborted'));
+    if (signal.aborted) {
+      abort();
+      return;
+    }
+    signal.addEventListener('abort', abort, { once: true });
+    this.#unlink = () => {
+      signal.removeEventListener('abort', abort);
+      this.#unlink = undefined;
+    };
   }
 
   #start(): Promise<Result> {
     const { audience } = this.#first;
     const ended = this.#run({
       audience,
-      context: this.#context(),
+      context: new SuspendedContext(this, this.#first.context.session),
       reportFailure: (what, error) => {
         // Whoever gave the call up knows why.
-        if (this.#aborter.signal.aborted && error === this.#aborter.signal.reason) return;
+        if (this.#aborter?.signal.aborted === true && error === this.#aborter.signal.reason) return;
         if (this.#round === undefined) this.#report(`${what}: ${String(error)}`);
         else this.#round.request.reportFailure(what, error);
       },
-      finish: async () => {},
+      finish: () => undefined,
     });
     const settle = () => {
       this.#isSettled = true;
@@ -113,8 +148,8 @@ export class SuspendedCall<Result> {
     return Object.fromEntries([...this.#asked].map(([key, { question }]) => [key, question.request]));
   }
 
-  #ask<Answer>(kind: string, key: string | undefined, question: Question<Answer>): Promise<Answer> {
-    this.#aborter.signal.throwIfAborted();
+  async ask<Answer>(kind: string, key: string | undefined, question: Question<Answer>): Promise<Answer> {
+    this.signal.throwIfAborted();
     if (!this.#capabilities[question.capability]) throw missingCapability(question.capability);
     this.#count += 1;
     const name = key ?? `${kind}_${this.#count}`;
@@ -134,33 +169,5 @@ export class SuspendedCall<Result> {
     if (answer === undefined) return;
     this.#asked.delete(key);
     resolve(answer);
-  }
-
-  #context(): ToolContext {
-    const current = () => this.#round?.request.context;
-    const log: Log = Object.assign((message: string) => current()?.log(message), {
-      debug: (message: string) => current()?.log.debug(message),
-      info: (message: string) => current()?.log.info(message),
-      warning: (message: string) => current()?.log.warning(message),
-      error: (message: string) => current()?.log.error(message),
-    });
-    const session: Session = this.#first.context.session;
-    const meta = () => this.#meta;
-    const capabilities = () => this.#capabilities;
-    return {
-      session,
-      log,
-      signal: this.#aborter.signal,
-      progress: (...report) => current()?.progress(...report),
-      get meta() {
-        return meta();
-      },
-      get capabilities() {
-        return capabilities();
-      },
-      elicit: async (request) => this.#ask('elicitation', request.key, elicitQuestion(request)),
-      sample: async (request) => this.#ask('sampling', request.key, sampleQuestion(request)),
-      roots: async (options = {}) => this.#ask('roots', options.key, rootsQuestion()),
-    };
   }
 }

@@ -1,0 +1,69 @@
+import type { ClientOffer, Log, Session, ToolContext } from '../../environment/definition.ts';
+import { elicitQuestion, type Question, rootsQuestion, sampleQuestion } from './client-requests.ts';
+
+/** A call that goes over several requests of its client, as the context of its author's code sees it. */
+export interface CallInRounds {
+  /** Aborted when the request that is open is, and when the call is given up. */
+  readonly signal: AbortSignal;
+  /** Of the request that is open; undefined between two. */
+  readonly current: ToolContext | undefined;
+  /** Of the last request. */
+  readonly meta: ToolContext['meta'];
+  readonly capabilities: ClientOffer;
+  /** Resolves with the client's answer, in this request or a later one. Rejects when the call is given up. */
+  ask<Answer>(kind: string, key: string | undefined, question: Question<Answer>): Promise<Answer>;
+}
+
+/** What the author's code is given for a call that may go over several requests. */
+export class SuspendedContext implements ToolContext {
+  readonly session: Session;
+  readonly #call: CallInRounds;
+  #log: Log | undefined;
+
+  constructor(call: CallInRounds, session: Session) {
+    this.#call = call;
+    this.session = session;
+  }
+
+  get signal(): AbortSignal {
+    return this.#call.signal;
+  }
+
+  get meta(): ToolContext['meta'] {
+    return this.#call.meta;
+  }
+
+  get capabilities(): ClientOffer {
+    return this.#call.capabilities;
+  }
+
+  get progress(): ToolContext['progress'] {
+    return (...report) => this.#call.current?.progress(...report);
+  }
+
+  get log(): Log {
+    this.#log ??= logOf(this.#call);
+    return this.#log;
+  }
+
+  get elicit(): ToolContext['elicit'] {
+    return async (request) => this.#call.ask('elicitation', request.key, elicitQuestion(request));
+  }
+
+  get sample(): ToolContext['sample'] {
+    return async (request) => this.#call.ask('sampling', request.key, sampleQuestion(request));
+  }
+
+  get roots(): ToolContext['roots'] {
+    return async (options = {}) => this.#call.ask('roots', options.key, rootsQuestion());
+  }
+}
+
+function logOf(call: CallInRounds): Log {
+  return Object.assign((message: string) => call.current?.log(message), {
+    debug: (message: string) => call.current?.log.debug(message),
+    info: (message: string) => call.current?.log.info(message),
+    warning: (message: string) => call.current?.log.warning(message),
+    error: (message: string) => call.current?.log.error(message),
+  });
+}
