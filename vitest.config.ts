@@ -11,7 +11,7 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.{ts,tsx}', 'environments/*/*.test.ts'],
+    include: ['test/**/*.test.{ts,tsx}', 'environments/*/*.test.ts', 'docs/examples/*.test.ts'],
     globalSetup: ['test/build-once.ts'],
     typecheck: { enabled: true, include: ['test/**/*.test-d.ts'], tsconfig: './tsconfig.json' },
     testTimeout: 30_000,

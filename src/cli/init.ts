@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isCancel, select } from '@clack/prompts';
 import { type Command, Option } from 'commander';
@@ -82,7 +82,10 @@ function checkName(name: string): void {
 
 /** Whatever is there already stays as it is. */
 function checkFolder(name: string, directory: string): void {
-  if (!existsSync(directory)) return;
+  const entry = lstatSync(directory, { throwIfNoEntry: false });
+  if (entry === undefined) return;
+  if (!existsSync(directory))
+    throw new UsageError(`"${name}" is a link that leads nowhere: choose another name, or move it away.`);
   if (!statSync(directory).isDirectory())
     throw new UsageError(`"${name}" is a file: choose another name, or move it away.`);
   if (readdirSync(directory).length === 0) return;
@@ -108,7 +111,11 @@ async function chooseTemplate({ json = false }: InitOptions): Promise<TemplateNa
   if (json || !isTerminal) return 'blank';
   const chosen = await select({
     message: 'Which template?',
-    options: TEMPLATE_NAMES.map((value) => ({ value, label: value, hint: TEMPLATES[value].hint })),
+    // In the label: a hint is shown of the option alone that the cursor is on.
+    options: TEMPLATE_NAMES.map((value) => ({
+      value,
+      label: `${value.padEnd(12)}${colors.dim(TEMPLATES[value].hint)}`,
+    })),
     initialValue: TEMPLATE_NAMES[0],
   });
   if (!isCancel(chosen)) return chosen ?? 'blank';

@@ -1,6 +1,6 @@
 import type { TraceEvent } from '../contract/event.ts';
 import type { Trace } from '../contract/trace.ts';
-import { colors, note, printable } from './terminal.ts';
+import { colors, note, printable, printableLines } from './terminal.ts';
 
 /**
  * Follows one run, a line for what a person wants to see happen: steps, tool calls, results. `label` is in front of each,
@@ -57,7 +57,8 @@ export function describeOutcome(trace: Pick<Trace, 'status' | 'stop_reason' | 'r
     return (isPassed ? colors.green(text) : colors.yellow(text)) + reason;
   }
   if (trace.error === null) return colors.yellow(trace.status);
-  return colors.red(`${trace.status} at ${trace.error.boundary}: ${printable(trace.error.message, 400)}`);
+  // Whole: the way out is at its end, where the environment says it.
+  return colors.red(`${trace.status} at ${trace.error.boundary}: ${printableLines(trace.error.message)}`);
 }
 
 function textOf(content: string | readonly { readonly type: string }[]): string {

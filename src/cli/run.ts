@@ -191,5 +191,5 @@ async function playOne(
 
 function howToOpen(traces: readonly Trace[]): string {
   const [first] = traces;
-  return `To see what happened: proctor serve, and then proctor open${traces.length === 1 ? ` ${first?.trace_id}` : ''}`;
+  return `To see what happened: npx proctor serve, and in another terminal npx proctor open${traces.length === 1 ? ` ${first?.trace_id}` : ''}`;
 }

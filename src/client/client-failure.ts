@@ -1,5 +1,7 @@
-import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ProtocolError, ProtocolErrorCode, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import { type Boundary, BoundaryError, messageOf } from '../contract/errors.ts';
+import { isJsonObject } from '../contract/json.ts';
 import type { EnvironmentLink } from './environment-link.ts';
 
 /** What was being done when something failed. */
@@ -11,6 +13,9 @@ export interface Attempt {
   readonly timeoutMs: number | undefined;
 }
 
+/** Lines of its log that explain an error of an environment which runs. */
+const MAX_LOG_LINES = 20;
+
 const HTTP_REMEDIES: Readonly<Record<number, string>> = {
   401: 'Give it the credential that the server asks for: "headers" of the environment in the configuration.',
   403: 'The server does not allow this: check "headers" of the environment, and the hosts that the server allows.',
@@ -19,25 +24,28 @@ const HTTP_REMEDIES: Readonly<Record<number, string>> = {
 
 /**
  * Words a failure of the connection or of the other end: which environment, what was being done, why, and the way out.
+ * An internal error of the environment itself, which says nothing of its cause, comes with the last lines of its log.
+ *
  * @param name the environment as it is shown: its name in quotes, or its label before it has said its name.
  */
-export function toBoundaryError(
+export async function toBoundaryError(
   thrown: unknown,
   attempt: Attempt,
   name: string,
-  link: Pick<EnvironmentLink, 'ending' | 'kind'>,
-): BoundaryError {
+  link: FailedLink,
+): Promise<BoundaryError> {
   if (thrown instanceof BoundaryError) return thrown;
-  const message = describe(thrown, attempt, name, link);
+  const isUnexplained = attempt.boundary === 'environment' && isUnexplainedError(thrown);
+  // Its log comes on another pipe, where it was written first: by the next turn it has been read.
+  if (isUnexplained) await nextTurn();
+  const lastWords =
+    isUnexplained && link.ending() === undefined ? link.lastWords().split('\n').slice(-MAX_LOG_LINES).join('\n') : '';
+  const log = lastWords === '' ? '' : `\nThe last lines of its log:\n${lastWords}`;
+  const message = `${describe(thrown, attempt, name, link)}${log}`;
   return new BoundaryError(attempt.boundary, 'environment_failed', message, { cause: thrown });
 }
 
-function describe(
-  thrown: unknown,
-  { doing, timeoutMs }: Attempt,
-  name: string,
-  link: Pick<EnvironmentLink, 'ending' | 'kind'>,
-): string {
+function describe(thrown: unknown, { doing, timeoutMs }: Attempt, name: string, link: FailedLink): string {
   const ending = link.ending();
   if (isTimeout(thrown)) return `The environment ${name} did not finish ${doing} within ${timeoutMs} ms`;
   if (ending !== undefined) return `While ${doing}, the environment ${name} ${ending}`;
@@ -46,6 +54,14 @@ function describe(
   if (isClosed(thrown)) return `The connection to the environment ${name} was closed while ${doing}`;
   const remedy = link.kind === 'url' ? '. Check that it runs and that its address is right' : '';
   return `The environment ${name} could not be reached while ${doing}: ${causeOf(thrown)}${remedy}`;
+}
+
+type FailedLink = Pick<EnvironmentLink, 'ending' | 'kind' | 'lastWords'>;
+
+/** An initialize hook that fails with a `ToolError` gives its reason to a harness. */
+function isUnexplainedError(thrown: unknown): boolean {
+  if (!(thrown instanceof ProtocolError) || thrown.code !== ProtocolErrorCode.InternalError) return false;
+  return !isJsonObject(thrown.data) || thrown.data.reason === undefined;
 }
 
 function isTimeout(thrown: unknown): boolean {

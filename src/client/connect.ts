@@ -54,7 +54,7 @@ export async function connectEnvironment(
     // Worded first: once it is closed, how it ended is our own doing.
     const failure = limit.isOver
       ? new BoundaryError('environment', 'environment_failed', describeLimit(link, timeoutMs))
-      : toBoundaryError(error, { boundary: 'environment', doing: 'connecting', timeoutMs }, link.label, link);
+      : await toBoundaryError(error, { boundary: 'environment', doing: 'connecting', timeoutMs }, link.label, link);
     await link.close();
     throw signal?.aborted ? signal.reason : failure;
   } finally {

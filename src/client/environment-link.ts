@@ -5,11 +5,12 @@ import { fileURLToPath } from 'node:url';
 import { isJSONRPCRequest, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
+import { createHttpFetch } from '../http/http-fetch.ts';
 import { openInMemory } from '../mcp/in-memory.ts';
 import { toChildVariables } from '../process/child-variables.ts';
 import { EnvironmentProcess, HARNESS_KEY_FD, PROTOCOL_FD } from '../process/environment-process.ts';
+import { OutputTail, toPlainLine } from '../process/output-tail.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
-import { createHttpFetch } from './http-fetch.ts';
 
 /** How long an environment that runs elsewhere is given to hear that its session is over. */
 const END_SESSION_MS = 2_000;
@@ -25,6 +26,8 @@ export interface EnvironmentLink {
   readonly label: string;
   /** How the other end is known to have ended, in words that continue "The environment …". */
   ending(): string | undefined;
+  /** Its last lines on standard error, or of its log; empty where there are none, or nobody here can see them. */
+  lastWords(): string;
   /** Ends the session and what was started for it. Never rejects; later calls wait for the first. */
   close(): Promise<void>;
 }
@@ -91,6 +94,7 @@ export function openUrl(target: Target<'url'>): EnvironmentLink {
     harnessKey: target.harnessKey,
     label: `${url.origin}${url.pathname}`,
     ending: () => undefined,
+    lastWords: () => '',
     close: () => {
       closing ??= close();
       return closing;
@@ -103,7 +107,11 @@ export function openUrl(target: Target<'url'>): EnvironmentLink {
  * @throws BoundaryError boundary `environment` for what is not an environment, or when its constructor throws.
  */
 export function openMemory(target: Target<'memory'>, { onLog }: ConnectOptions): EnvironmentLink {
-  const report = (message: string) => onLog?.({ level: 'error', logger: 'environment', message });
+  const tail = new OutputTail();
+  const report = (message: string) => {
+    for (const line of message.split('\n')) tail.add(toPlainLine(line, undefined));
+    onLog?.({ level: 'error', logger: 'environment', message });
+  };
   const opened = openInProcess(target.environment, report);
   let closing: Promise<void> | undefined;
   return {
@@ -112,6 +120,7 @@ export function openMemory(target: Target<'memory'>, { onLog }: ConnectOptions):
     harnessKey: undefined,
     label: 'in this process',
     ending: () => undefined,
+    lastWords: () => tail.text(),
     close: () => {
       closing ??= opened.close();
       return closing;
@@ -138,7 +147,15 @@ function processLink(
   harnessKey: string,
   label: string,
 ): EnvironmentLink {
-  return { kind, transport, harnessKey, label, ending: () => transport.ending, close: () => transport.close() };
+  return {
+    kind,
+    transport,
+    harnessKey,
+    label,
+    ending: () => transport.ending,
+    lastWords: () => transport.lastWords,
+    close: () => transport.close(),
+  };
 }
 
 function parseAddress(address: string): URL {

@@ -206,7 +206,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
       throw this.#failure(attempt, `answered ${attempt.doing} with JSON ${TOO_DEEP}`);
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
-      throw toBoundaryError(error, attempt, this.#shownName, this.#link);
+      throw await toBoundaryError(error, attempt, this.#shownName, this.#link);
     }
   }
 

@@ -14,6 +14,10 @@ export const META = {
   sessionId: 'svc/session_id',
   /** On a call of the `solution` hub: the tool results so far, of a solution that is a generator. Our choice. */
   solutionResults: 'svc/solution_results',
+  /** On a call that one process of ours passes on to another: what its HTTP headers say of its arguments. Our choice. */
+  paramHeaders: 'svc/param_headers',
+  /** In `initialize` of a connection that one environment opens to another: how many lie before it. Our choice. */
+  connectionDepth: 'svc/connection_depth',
 } as const;
 
 /** Environment variables that an environment's process reads. */

@@ -20,6 +20,8 @@ export class ChildPool {
   readonly #ending = new Set<Promise<void>>();
   #blank: Child | undefined;
   #loaded: LoadedChild | undefined;
+  /** The child that loads for `renew`. */
+  #loading: Child | undefined;
   /** The load of the newest version; rejects where that cannot be loaded. */
   #newest: Promise<void> = Promise.resolve();
   #version = 0;
@@ -46,7 +48,11 @@ export class ChildPool {
   async renew(): Promise<boolean> {
     this.#version += 1;
     const version = this.#version;
-    const loading = this.#load();
+    // Of a storm of changes only the last is wanted: what loads an older one would take its time.
+    if (this.#loading !== undefined) this.end(this.#loading);
+    const child = this.#takeBlank();
+    this.#loading = child;
+    const loading = this.#load(child);
     this.#newest = loading.then(
       () => {},
       () => {},
@@ -57,6 +63,8 @@ export class ChildPool {
     } catch (error) {
       if (version !== this.#version) return false;
       throw error;
+    } finally {
+      if (this.#loading === child) this.#loading = undefined;
     }
     if (version !== this.#version || this.#isClosed) {
       this.end(loaded.child);

@@ -2,6 +2,7 @@ import { basename, dirname, resolve } from 'node:path';
 import { environmentMainPath } from '../client/environment-link.ts';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
 import { type ChildReport, DEVELOPMENT_VARIABLE, parseChildReport } from '../mcp/development.ts';
+import type { SessionChange } from '../mcp/session/session-changes.ts';
 import { CHANNEL_FD, EnvironmentProcess, HARNESS_KEY_FD, PROTOCOL_FD } from '../process/environment-process.ts';
 
 export interface ChildOptions {
@@ -28,6 +29,8 @@ const LOAD_TIMEOUT_MS = 60_000;
  */
 export class Child {
   readonly process: EnvironmentProcess;
+  /** Told of what changes in its session, whether or not its client has asked to be. */
+  onChange: ((change: SessionChange) => void) | undefined;
   readonly #started: Promise<void>;
   readonly #outcome: Promise<EnvironmentInfo>;
   #settle: { resolve(info: EnvironmentInfo): void; reject(error: Error): void } | undefined;
@@ -93,6 +96,7 @@ export class Child {
 
   #receive(report: ChildReport | undefined, onFiles: ChildOptions['onFiles']): void {
     if (report?.kind === 'files') onFiles(report.files);
+    else if (report?.kind === 'changed') this.onChange?.(report.change);
     else if (report?.kind === 'ready') this.#settle?.resolve(report);
     else if (report?.kind === 'failed') this.#settle?.reject(new Error(report.message));
   }

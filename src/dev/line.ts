@@ -1,10 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '../contract/json.ts';
 import type { Child } from './child.ts';
-import { isRequest, LISTS, type Message, metaOf, type Reply, type Request, type RequestId } from './messages.ts';
-
-/** Of the keys of `_meta` that belong to the protocol. */
-const PROTOCOL_PREFIX = 'io.modelcontextprotocol/';
+import { isRequest, type Message, type Reply, type Request, type RequestId } from './messages.ts';
 
 /**
  * The connection to one child: what was asked of it for the client and is not answered, what it has asked the client, and
@@ -19,7 +16,6 @@ export class Line {
   /** Called when the child ends by itself, while somebody waits for what it does. */
   onEnd: (() => void) | undefined;
   readonly #generation: number;
-  #isFollowed = false;
   readonly #own = new Map<RequestId, (reply: Reply) => void>();
 
   constructor(child: Child, generation: number) {
@@ -50,22 +46,6 @@ export class Line {
     this.#own.delete(reply.id as RequestId);
     resolve(reply);
     return true;
-  }
-
-  /** True for the id of something that we have asked. */
-  isOwn(id: unknown): boolean {
-    return this.#own.has(id as RequestId);
-  }
-
-  /** On 2026-07-28 a child tells changes only on a stream that was asked for: with what a request says of its client. */
-  followLists(request: Request): void {
-    const _meta = Object.fromEntries(
-      Object.entries(metaOf(request)).filter(([key]) => key.startsWith(PROTOCOL_PREFIX)),
-    );
-    if (this.#isFollowed || Object.keys(_meta).length === 0 || request.method === 'server/discover') return;
-    this.#isFollowed = true;
-    const notifications = Object.fromEntries(LISTS.map((list) => [`${list}ListChanged`, true]));
-    void this.ask('subscriptions/listen', { notifications, _meta: _meta as JsonObject });
   }
 
   /** The id under which the client is asked: two children count from the same number. */

@@ -53,15 +53,9 @@ export function withoutProgressToken(message: { readonly params?: unknown }): Js
 }
 
 export const LISTS = ['tools', 'prompts', 'resources'] as const;
-export type List = (typeof LISTS)[number];
 /** The key of `_meta` that names the stream of 2026-07-28 which a change is told on. */
 export const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
 export const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
-
-/** Which list a notification says has changed; undefined for any other. */
-export function listOf({ method }: { readonly method: string }): List | undefined {
-  return LISTS.find((list) => method === `notifications/${list}/list_changed`);
-}
 
 export function errorReply(id: RequestId, message: string): Reply {
   return { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message } };

@@ -7,7 +7,7 @@ import { MODERN_REVISION } from '../mcp/session/session-server.ts';
 import type { Era, HostedSession, SessionHost } from '../mcp/session-host.ts';
 import type { Child } from './child.ts';
 import type { ChildPool } from './child-pool.ts';
-import type { List, Transport } from './messages.ts';
+import type { Transport } from './messages.ts';
 import { type Reloaded, ReloadRelay } from './reload-relay.ts';
 
 export interface ReloadHostOptions {
@@ -112,13 +112,9 @@ class ReloadSession implements HostedSession {
       takeChild: () => pool.take(patienceMs),
       endChild: (child) => pool.end(child),
       onCrash: (ending) => report(`The environment ${ending}. The next request of its session starts it again.`),
-      onChanged: this.era === 'modern' ? (kind) => this.#tell(kind) : undefined,
+      onChanged: this.era === 'modern' ? (change) => this.changes.emit(change) : undefined,
     });
     await this.#relay.start();
-  }
-
-  #tell(kind: List | undefined): void {
-    if (kind !== undefined) this.changes.emit({ kind, audience: 'agent' });
   }
 
   reload(): Promise<Reloaded> {

@@ -1,30 +1,23 @@
-import { META, SCENARIOS_URI } from '../contract/names.ts';
+import type { SessionChange } from '../mcp/session/session-changes.ts';
 import type { Child } from './child.ts';
+import { ChildVoice } from './child-voice.ts';
 import { Line } from './line.ts';
 import {
-  ACKNOWLEDGED,
   errorReply,
   isNotification,
   isRequest,
   LISTS,
-  type List,
-  listOf,
   type Message,
-  metaOf,
   type Notification,
-  type Params,
   paramsOf,
   type Reply,
-  type Request,
   type RequestId,
-  resultOf,
-  SUBSCRIPTION_ID,
   type Transport,
-  takeRelated,
   withoutProgressToken,
 } from './messages.ts';
+import { withParamHeaders } from './param-headers.ts';
 import { repeatHandshake } from './repeat-handshake.ts';
-import { SessionMemory, scenarioNames } from './session-memory.ts';
+import { SessionMemory } from './session-memory.ts';
 
 export interface RelayOptions {
   /** Gives a child of the newest version. @throws Error with words for the client. */
@@ -33,8 +26,8 @@ export interface RelayOptions {
   endChild(child: Child): void;
   /** The child of the session has ended by itself, in words that continue "The environment …". */
   onCrash(ending: string): void;
-  /** Where set, told of lists that have changed: on 2026-07-28 over HTTP their streams are not those of the child. */
-  readonly onChanged?: ((list: List | undefined) => void) | undefined;
+  /** Where set, told of what changes: on 2026-07-28 over HTTP the streams that wait for it are not those of the child. */
+  readonly onChanged?: ((change: SessionChange) => void) | undefined;
   /** Where set, the name of the session that `setup` answers. */
   readonly handle?: string | undefined;
   /** What a running call is given when its process is replaced. */
@@ -58,6 +51,7 @@ export class ReloadRelay {
   readonly memory = new SessionMemory();
   readonly #front: Transport;
   readonly #options: RelayOptions;
+  readonly #voice: ChildVoice;
   /** All that are open; the last is `#current`, where that is set. */
   readonly #lines = new Set<Line>();
   /** Lines whose running calls have some time left, until the timer ends them. */
@@ -73,10 +67,17 @@ export class ReloadRelay {
   constructor(front: Transport, options: RelayOptions) {
     this.#front = front;
     this.#options = options;
+    this.#voice = new ChildVoice({
+      memory: this.memory,
+      handle: options.handle,
+      send: (message, related) => this.#send(message, related),
+      isCurrent: (line) => line === this.#current,
+      onAnswered: (line) => this.#dropWhenDone(line),
+    });
   }
 
   async start(): Promise<void> {
-    this.#front.onmessage = (message: Message) => this.#receive(message);
+    this.#front.onmessage = (message: Message) => this.#receive(withParamHeaders(message, this.#front));
     await this.#front.start();
   }
 
@@ -162,7 +163,10 @@ export class ReloadRelay {
     this.#generation += 1;
     const line = new Line(child, this.#generation);
     this.#lines.add(line);
-    child.process.onmessage = (message) => this.#take(line, message as Message);
+    child.process.onmessage = (message) => this.#voice.take(line, message as Message);
+    child.onChange = (change) => {
+      if (line === this.#current) this.#options.onChanged?.(change);
+    };
     child.process.onclose = () => this.#onEnd(line);
     // It may have ended while nobody listened.
     if (child.process.status !== undefined) setImmediate(() => this.#onEnd(line));
@@ -196,7 +200,7 @@ export class ReloadRelay {
 
   #announce(): void {
     for (const notification of this.memory.toAnnounce()) this.#toClient(notification);
-    for (const list of LISTS) this.#options.onChanged?.(list);
+    for (const kind of LISTS) this.#options.onChanged?.({ kind, audience: 'agent' });
   }
 
   /** Lets what runs on a line end, within its time, and then ends its child. */
@@ -250,7 +254,6 @@ export class ReloadRelay {
       return;
     }
     if (SessionMemory.isOpenEnded(message)) this.memory.listening.set(message.id, { request: message, filter: {} });
-    if (this.#options.onChanged !== undefined) line.followLists(message);
     line.send(this.memory.withHookMeta(message));
   }
 
@@ -274,74 +277,8 @@ export class ReloadRelay {
     }
   }
 
-  /** Takes what a child says. */
-  #take(line: Line, message: Message): void {
-    if (isRequest(message)) this.#askClient(line, message);
-    else if (isNotification(message)) this.#notifyClient(line, message);
-    else if (!line.takeOwn(message)) this.#replyToClient(line, message);
-  }
-
-  #replyToClient(line: Line, reply: Reply): void {
-    const request = line.unanswered.get(reply.id as RequestId);
-    if (request === undefined) return;
-    line.unanswered.delete(request.id);
-    this.memory.listening.delete(request.id);
-    if (line === this.#current) this.#learn(line, request, reply);
-    this.#toClient(this.#adapt(request, reply));
-    this.#dropWhenDone(line);
-  }
-
-  #learn(line: Line, request: Request, reply: Reply): void {
-    this.memory.learn(request, reply);
-    const { name } = paramsOf(request);
-    if (request.method !== 'prompts/get' || resultOf(reply) === undefined || typeof name !== 'string') return;
-    // A scenario is a prompt too, and getting that prompt starts it: which prompts are scenarios, the environment knows.
-    const _meta = withoutProgressToken(request);
-    void line.ask('resources/read', { uri: SCENARIOS_URI, _meta }).then((answer) => {
-      if (line === this.#current && scenarioNames(answer).includes(name)) this.memory.scenario = name;
-    });
-  }
-
   #dropWhenDone(line: Line): void {
     if (line.unanswered.size === 0 && this.#retiring.has(line)) this.#drop(line);
-  }
-
-  #askClient(line: Line, request: Request): void {
-    const { message, related } = takeRelated(request);
-    const id = line.toClientId(request.id);
-    this.#send({ ...message, id }, related).catch((error: unknown) => {
-      line.asked.delete(id);
-      line.send(errorReply(request.id, (error as Error).message));
-    });
-  }
-
-  #notifyClient(line: Line, notification: Notification): void {
-    const { message, related } = takeRelated(notification);
-    const params = paramsOf(message);
-    if (message.method === 'notifications/cancelled') {
-      const requestId = line.clientIdOf(params.requestId);
-      if (requestId === undefined) return;
-      line.asked.delete(requestId);
-      this.#toClient({ ...message, params: { ...params, requestId } } as Notification, related);
-    } else if (line.isOwn(metaOf(message)[SUBSCRIPTION_ID])) this.#options.onChanged?.(listOf(message));
-    else if (message.method === ACKNOWLEDGED) {
-      // When the stream is opened on another process the client knows already.
-      if (this.memory.acknowledge(message)) this.#toClient(message);
-    }
-    // What an old process says of its lists is no longer true; what it says of a call that still runs is.
-    else if (line === this.#current || related !== undefined) this.#toClient(message, related);
-  }
-
-  /** A child knows of one session: its name is ours. */
-  #adapt(request: Request, reply: Reply): Reply {
-    const result = resultOf(reply);
-    if (result === undefined) return reply;
-    const { handle } = this.#options;
-    if (handle !== undefined && request.method === 'tools/call' && paramsOf(request).name === 'setup') {
-      const _meta = { ...(result._meta as Params | undefined), [META.sessionId]: handle };
-      return { ...reply, result: { ...result, _meta } } as Reply;
-    }
-    return reply;
   }
 
   /** A client that has gone is told by the end of its connection. */

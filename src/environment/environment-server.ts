@@ -21,6 +21,7 @@ import { ENVIRONMENT } from './environment-source.ts';
 import { HUB, type Hub } from './hub.ts';
 import { checkHubCalls, checkPlaceholders, type HubHalves, runHubHalves } from './hub-scenario.ts';
 import { duplicate, isHarnessHub } from './names.ts';
+import { checkText } from './presentation.ts';
 import { definePrompt, type PromptConfig, type PromptHandler } from './prompt.ts';
 import { defineResource, type ResourceConfig, type ResourceHandler } from './resource.ts';
 import {
@@ -74,6 +75,8 @@ export class EnvironmentServer {
         `An environment needs a name: new EnvironmentServer({ name: "counter" }), got ${JSON.stringify(name)}`,
       );
     }
+    checkText(`Environment "${name}"`, 'version', version);
+    checkText(`Environment "${name}"`, 'instructions', instructions);
     this.#definition = {
       name,
       version,

@@ -1,5 +1,6 @@
 import type { Audience, HubDefinition, ToolDefinition } from './definition.ts';
 import { checkName, duplicate, isHarnessHub } from './names.ts';
+import { checkPresentation } from './presentation.ts';
 import type { AnySchema, NoArgs } from './schema-types.ts';
 import { defineTool, type ToolConfig, type ToolHandler, type ToolObject } from './tool.ts';
 
@@ -28,6 +29,7 @@ export class Hub {
   constructor(name: string, options: HubOptions);
   constructor(name: string, options: Partial<HubOptions> = {}) {
     checkName('Hub', name);
+    checkPresentation(`Hub "${name}"`, options);
     const audience = audienceOf(name, options.audience);
     this.#definition = { name, audience, description: options.description, tools: this.#tools };
   }
@@ -58,9 +60,6 @@ export class Hub {
 }
 
 function audienceOf(name: string, audience: Audience | undefined): Audience {
-  if (audience !== undefined && audience !== 'agent' && audience !== 'harness') {
-    throw new TypeError(`Hub "${name}": audience has to be "agent" or "harness", got ${JSON.stringify(audience)}`);
-  }
   if (isHarnessHub(name)) {
     if (audience === 'agent') throw new TypeError(`Hub "${name}" is always the harness's: it cannot be the agent's`);
     return 'harness';

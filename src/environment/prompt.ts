@@ -10,6 +10,7 @@ import type {
   ToolContext,
 } from './definition.ts';
 import { checkName } from './names.ts';
+import { checkPresentation } from './presentation.ts';
 import { compileSchema, parseOrThrow } from './schema.ts';
 import type { AnySchema, ArgsInput, ArgsOf, NoArgs } from './schema-types.ts';
 import { readTextArguments } from './text-arguments.ts';
@@ -48,6 +49,7 @@ export function definePrompt<Args extends AnySchema>(
   if (typeof handler !== 'function') {
     throw new TypeError(`Prompt "${name}": the handler has to be a function, got ${typeof handler}`);
   }
+  checkPresentation(`Prompt "${name}"`, config);
   const args = compileSchema(config.args ?? NO_ARGS, `Prompt "${name}", args`);
   const promptArguments = toPromptArguments(args.jsonSchema);
   const names = promptArguments.map((argument) => argument.name);

@@ -1,5 +1,6 @@
 import { checkCompleters } from './completion.ts';
 import type { Audience, Awaitable, Completer, ResourceDefinition, ToolContext } from './definition.ts';
+import { checkPresentation, checkText } from './presentation.ts';
 
 /** What a resource is besides its URI and its handler. */
 export interface ResourceConfig<Uri extends string = string> {
@@ -45,6 +46,8 @@ export function defineResource<Uri extends string>(
   if (typeof handler !== 'function') {
     throw new TypeError(`Resource "${uri}": the handler has to be a function, got ${typeof handler}`);
   }
+  checkPresentation(`Resource "${uri}"`, config);
+  checkText(`Resource "${uri}"`, 'name', config.name);
   const variableNames = checkVariables(uri);
   return {
     uri,

@@ -11,6 +11,7 @@ import type {
 } from './definition.ts';
 import type { EvaluationInput } from './evaluation.ts';
 import { checkName } from './names.ts';
+import { checkPresentation } from './presentation.ts';
 import type { Prompt } from './prompt-messages.ts';
 import { compileSchema, describeIssues } from './schema.ts';
 import type { AnySchema, ArgsInput, ArgsOf, NoArgs, OutputOf } from './schema-types.ts';
@@ -79,6 +80,7 @@ export function defineScenario<Args extends AnySchema, Answer extends AnySchema 
 ): ScenarioDefinition {
   checkName('Scenario', name);
   const label = `Scenario "${name}"`;
+  checkPresentation(label, config);
   const { tools, solution } = config;
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((pattern) => typeof pattern === 'string'))) {
     throw new TypeError(`${label}: tools has to be a list of patterns of tool names, got ${JSON.stringify(tools)}`);

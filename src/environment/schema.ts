@@ -3,6 +3,7 @@ import type { JsonSchema } from '../contract/json.ts';
 import { preview, type SchemaIssue, validateJsonSchema } from '../contract/json-schema.ts';
 import type { CompiledSchema, ParseResult } from './definition.ts';
 import { isRequired, unknownNames, valueAt, withDefaults } from './json-schema-walk.ts';
+import { isWritable } from './presentation.ts';
 import type { AnySchema, StandardIssue, StandardResult, StandardSchema, Zod3Schema } from './schema-types.ts';
 import { type Side, shapeToZod, standardToJsonSchema, zod3ToJsonSchema, zod4ToJsonSchema } from './to-json-schema.ts';
 
@@ -26,6 +27,7 @@ export function compileSchema(schema: AnySchema, where: string, options: Compile
   let compiled = cache[side].get(schema);
   if (compiled === undefined) {
     compiled = compile(schema, where, side);
+    assertWritable(compiled.jsonSchema, where);
     cache[side].set(schema, compiled);
   }
   if (root === 'object' && compiled.jsonSchema.type !== 'object') {
@@ -78,6 +80,25 @@ function compile(schema: AnySchema, where: string, side: Side): CompiledSchema {
   }
   if (!ROOT_KEYWORDS.some((keyword) => keyword in schema)) throw notASchema(where, schema);
   return compilePlain(schema, where, side);
+}
+
+/** A default, an example or a comment may be anything. @throws TypeError that names the keyword. */
+function assertWritable(jsonSchema: JsonSchema, where: string): void {
+  const field = findUnwritable(jsonSchema);
+  if (field === undefined) return;
+  throw new TypeError(`${where}: the schema holds at ${field.join('.')} what JSON cannot`);
+}
+
+/** Where something is that JSON cannot hold. */
+function findUnwritable(value: unknown): readonly string[] | undefined {
+  if (isWritable(value)) return undefined;
+  if (typeof value !== 'object' || value === null) return [];
+  for (const [key, inner] of Object.entries(value)) {
+    if (inner === undefined) continue;
+    const found = findUnwritable(inner);
+    if (found !== undefined) return [key, ...found];
+  }
+  return [];
 }
 
 /** One of these is there in whatever is meant as JSON Schema. */

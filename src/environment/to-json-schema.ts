@@ -77,13 +77,14 @@ function withoutDialect({ $schema, ...schema }: JsonSchema): JsonSchema {
 /** zod's own error does not say where: the deepest schema that cannot be converted alone is the one. */
 function findUnrepresentable(schema: z.core.$ZodType, side: Side): readonly string[] {
   let deepest: readonly string[] = [];
-  z.toJSONSchema(schema, {
-    io: side,
-    unrepresentable: 'any',
-    override({ zodSchema, path }) {
-      if (path.length > deepest.length && !isRepresentable(zodSchema, side)) deepest = path.map(String);
-    },
-  });
+  const override: z.core.ToJSONSchemaParams['override'] = ({ zodSchema, path }) => {
+    if (path.length > deepest.length && !isRepresentable(zodSchema, side)) deepest = path.map(String);
+  };
+  try {
+    z.toJSONSchema(schema, { io: side, unrepresentable: 'any', override });
+  } catch {
+    // It fails with what was passed through, such as an example that JSON cannot hold. By then all have been looked at.
+  }
   return deepest;
 }
 

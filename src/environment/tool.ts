@@ -1,6 +1,7 @@
 import type { JsonObject } from '../contract/json.ts';
 import type { Awaitable, Icon, ToolAnnotations, ToolContext, ToolDefinition } from './definition.ts';
 import { checkName } from './names.ts';
+import { checkPresentation } from './presentation.ts';
 import { compileSchema } from './schema.ts';
 import type { AnySchema, ArgsOf, InputOf, NoArgs } from './schema-types.ts';
 
@@ -53,6 +54,7 @@ export function defineTool<Args extends AnySchema, Returns extends AnySchema | u
   if (typeof handler !== 'function') {
     throw new TypeError(`${label}: the handler has to be a function, got ${typeof handler}`);
   }
+  checkPresentation(label, config);
   return {
     name,
     title: config.title,

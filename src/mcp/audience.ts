@@ -39,10 +39,13 @@ export function isVisible(thing: { readonly audience: Audience }, audience: Audi
   return thing.audience === 'agent' || audience === 'harness';
 }
 
-/** `_meta` as author code, logs and traces may see it. */
+/**
+ * `_meta` as author code, logs and traces may see it: without the key, and without the name of the session, by which
+ * whoever is told it could call tools there that no harness knows of.
+ */
 export function withoutHarnessKey(meta: Meta | undefined): Meta {
   if (meta === undefined) return {};
-  const { [META.harnessKey]: _key, ...rest } = meta;
+  const { [META.harnessKey]: _key, [META.sessionId]: _handle, [META.paramHeaders]: _headers, ...rest } = meta;
   return rest;
 }
 

@@ -36,11 +36,14 @@ export function assertFreshIds(
       throw new Refusal(400, RPC_CODE.invalidRequest, 'initialize cannot be part of a batch');
     }
     if (seen.has(message.id) || carrier.hasPending(message.id)) {
-      const hint = `The id ${JSON.stringify(message.id)} is that of a request which is still running in this session`;
-      throw new Refusal(400, RPC_CODE.invalidRequest, hint);
+      throw new Refusal(400, RPC_CODE.invalidRequest, describeUsedId(message.id));
     }
     seen.add(message.id);
   }
+}
+
+export function describeUsedId(id: RequestId): string {
+  return `The id ${JSON.stringify(id)} is that of a request which is still running in this session`;
 }
 
 interface Batch {

@@ -1,4 +1,4 @@
-import { inspect } from 'node:util';
+import { describeThrown } from './describe-thrown.ts';
 
 export interface CleanupStep {
   /** What is being cleaned up, for the log: `the close hook`. */
@@ -31,7 +31,7 @@ async function runWithin(step: CleanupStep, limitMs: number, report: Report): Pr
     try {
       await step.run();
     } catch (error) {
-      report(`${step.name} failed: ${inspect(error)}`);
+      report(`${step.name} failed: ${describeThrown(error)}`);
     }
     return true;
   };

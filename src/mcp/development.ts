@@ -6,6 +6,7 @@ import { parseDescriptor } from './harness-key.ts';
 import { loadEnvironmentModule, prepareLoader } from './load-module.ts';
 import { LoadedFiles } from './loaded-files.ts';
 import { RelatedTransport } from './related-transport.ts';
+import type { SessionChange } from './session/session-changes.ts';
 import { serveOverStdio, takeStdio } from './stdio/serve-over-stdio.ts';
 
 /** Names the descriptor of the parent that reloads environments: a line comes in that says when to load, reports go out. */
@@ -17,6 +18,8 @@ export type ChildReport =
   | { readonly kind: 'files'; readonly files: readonly string[] }
   /** It serves: of the environment. */
   | { readonly kind: 'ready'; readonly name: string; readonly version: string }
+  /** Something of its session is different now: streams that wait for it may be the parent's. */
+  | { readonly kind: 'changed'; readonly change: SessionChange }
   /** It could not be loaded, and the process ends: one line, with the place where that is known. */
   | { readonly kind: 'failed'; readonly message: string };
 
@@ -51,6 +54,7 @@ export async function serveForDevelopment(path: string, variables: NodeJS.Proces
     const { name, version } = serveOverStdio(environment, {
       taken,
       createTransport: (input, output) => new RelatedTransport(input, output),
+      onChange: (change) => channel.report({ kind: 'changed', change }),
     });
     channel.report({ kind: 'ready', name, version });
     channel.detach();

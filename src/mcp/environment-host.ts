@@ -5,13 +5,18 @@ import type { EnvironmentDefinition } from '../environment/definition.ts';
 import { type EnvironmentSource, openEnvironment } from '../environment/environment-source.ts';
 import type { HarnessAuthority } from './audience.ts';
 import { type Report, runCleanup } from './cleanup.ts';
-import { openConnectedSource } from './session/connected-source.ts';
+import { type ConnectedSource, openConnectedSource } from './session/connected-source.ts';
 import { EnvironmentSession } from './session/environment-session.ts';
+import type { SessionChange } from './session/session-changes.ts';
 import type { Era, SessionHost } from './session-host.ts';
 
 export interface HostOptions {
   readonly authority: HarnessAuthority;
   readonly report: Report;
+  /** Told of what changes in any session. */
+  readonly onChange?: ((change: SessionChange) => void) | undefined;
+  /** The servers of this process that it is connected by, as their authors gave them. */
+  readonly connectedBy?: readonly unknown[];
 }
 
 /** Makes the sessions of one environment, an instance for each, and ends them. Whoever made it closes it. */
@@ -19,6 +24,9 @@ export class EnvironmentHost implements SessionHost {
   readonly authority: HarnessAuthority;
   readonly report: Report;
   readonly #source: EnvironmentSource;
+  readonly #onChange: HostOptions['onChange'];
+  /** This environment and those that lead to it. */
+  readonly #chain: readonly unknown[];
   readonly #open = new Set<EnvironmentSession>();
   /** Sessions that are ending: a shutdown waits for them. */
   readonly #ending = new Set<Promise<void>>();
@@ -32,6 +40,8 @@ export class EnvironmentHost implements SessionHost {
     this.#source = source;
     this.authority = options.authority;
     this.report = options.report;
+    this.#onChange = options.onChange;
+    this.#chain = [...(options.connectedBy ?? []), source];
     // The first instance is made here, so that what is wrong with an environment is an error at start.
     this.#spare = openEnvironment(source).definition;
     this.#latest = this.#spare;
@@ -52,9 +62,10 @@ export class EnvironmentHost implements SessionHost {
     this.#spare = undefined;
     this.#latest = definition;
     const { authority, report } = this;
-    const openServer = (server: unknown) => openConnectedSource(server, (...to) => this.#serveConnected(...to));
+    const openServer = (server: unknown) => this.#openConnected(server);
     const options = { id: randomUUID(), era, definition, authority, report, hasHandle, openServer };
     const session = new EnvironmentSession(options);
+    if (this.#onChange !== undefined) session.changes.on(this.#onChange);
     this.#open.add(session);
     session.onclose = () => {
       this.#open.delete(session);
@@ -66,10 +77,21 @@ export class EnvironmentHost implements SessionHost {
     return session;
   }
 
+  /** @throws Error for an environment that leads to itself, as `openConnectedSource` for what is no server. */
+  async #openConnected(server: unknown): Promise<ConnectedSource> {
+    if (this.#chain.includes(server)) throw new Error(CONNECTED_TO_ITSELF);
+    const connectedBy = [...this.#chain, server];
+    return openConnectedSource(server, (source, transport) => this.#serveConnected(source, transport, connectedBy));
+  }
+
   /** Serves an environment that one of this host's is connected to, to an agent, in a host of its own. */
-  async #serveConnected(source: EnvironmentSource, transport: Transport): Promise<() => Promise<void>> {
+  async #serveConnected(
+    source: EnvironmentSource,
+    transport: Transport,
+    connectedBy: readonly unknown[],
+  ): Promise<() => Promise<void>> {
     const authority = { harnessKey: undefined, isPeerTrusted: false };
-    const host = new EnvironmentHost(source, { authority, report: this.report });
+    const host = new EnvironmentHost(source, { authority, report: this.report, connectedBy });
     await host.openSession('legacy').connect(transport);
     return () => host.close(SHUTDOWN_GRACE_MS.environment);
   }
@@ -97,3 +119,6 @@ export class EnvironmentHost implements SessionHost {
     await runCleanup(steps, Math.max(0, deadline - Date.now()), this.report);
   }
 }
+
+const CONNECTED_TO_ITSELF =
+  'its server is this environment itself, or one that is connected to this one: that would never end';

@@ -40,10 +40,13 @@ function describeLoadFailure(file: string, cause: unknown): string {
   const transform = /^(.+?:\d+:\d+): ERROR: (.+)$/m.exec(message);
   if (transform !== null) return `${transform[1]}: ${transform[2]}`;
   const line = firstLine(message);
-  if (cause instanceof SyntaxError) return `${findSyntaxError(file) ?? file}: ${line}`;
   const stack = cause instanceof Error ? (cause.stack ?? '') : '';
-  const frame = new RegExp(`${toPattern(file)}:(\\d+:\\d+)`).exec(stack);
-  return frame === null ? `${file}: ${line}` : `${file}:${frame[1]}: ${line}`;
+  const frame = new RegExp(`${toPattern(file)}:(\\d+(?::\\d+)?)`).exec(stack);
+  if (frame !== null) return `${file}:${frame[1]}: ${line}`;
+  // One that was thrown while the module ran, as by JSON.parse, has its frame; one of the module's own text has none.
+  if (cause instanceof SyntaxError && !TYPESCRIPT.has(extname(file)))
+    return `${findSyntaxError(file) ?? file}: ${line}`;
+  return `${file}: ${line}`;
 }
 
 /** Asks Node.js for the place, which `import()` keeps to itself. Undefined where it is in a file that this one imports. */

@@ -1,21 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Duplex, Readable } from 'node:stream';
-import {
-  type JSONRPCMessage,
-  parseJSONRPCMessage,
-  serializeMessage,
-  type Transport,
-} from '@modelcontextprotocol/client';
+import { type JSONRPCMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client';
 import { messageOf } from '../contract/errors.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { LogRecord } from '../contract/trace.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { OutputTail, toPlainLine } from './output-tail.ts';
+import { parseMessage } from './parse-message.ts';
 import { addProcessGroup, removeProcessGroup, signalGroup } from './process-group.ts';
 
 /** Characters. A message beyond it ends the connection; a printed line is cut. */
 const MAX_MESSAGE_LENGTH = 64 * 1024 * 1024;
 const MAX_LOG_LINE_LENGTH = 8 * 1024;
+/** Lines that are no messages, of which the log is told: a program that serves no MCP may print without end. */
+const MAX_GARBAGE_LINES = 100;
 /** How long the output of a process that has exited may still arrive, held open by a process that left its group. */
 const DRAIN_MS = 1_000;
 
@@ -64,6 +62,7 @@ export class EnvironmentProcess implements Transport {
   #exit: { readonly code: number | null; readonly signal: NodeJS.Signals | null } | undefined;
   #failure: string | undefined;
   #isAnnounced = false;
+  #garbageLines = 0;
   #ending: Promise<void> | undefined;
   #drainTimer: NodeJS.Timeout | undefined;
 
@@ -90,6 +89,11 @@ export class EnvironmentProcess implements Transport {
     if (this.#failure !== undefined || this.#exit === undefined) return this.#failure;
     const { code, signal } = this.#exit;
     return signal === null ? `exited with code ${code}` : `was ended by the signal ${signal}`;
+  }
+
+  /** The last lines that it wrote to its standard error, for the developer alone; empty where there are none. */
+  get lastWords(): string {
+    return this.#tail.text();
   }
 
   async start(): Promise<void> {
@@ -214,7 +218,15 @@ export class EnvironmentProcess implements Transport {
     if (line.trim() === '') return;
     const message = parseMessage(line);
     if (message !== undefined) this.onmessage?.(message);
-    else this.#log(`Not a message of the protocol, on its standard output: ${line.slice(0, 1_000)}`, true, 'warning');
+    else this.#logGarbage(line);
+  }
+
+  #logGarbage(line: string): void {
+    this.#garbageLines += 1;
+    if (this.#garbageLines > MAX_GARBAGE_LINES) return;
+    const more = this.#garbageLines === MAX_GARBAGE_LINES ? ' (further ones are not logged)' : '';
+    const what = `Not a message of the protocol, on its standard output${more}`;
+    this.#log(`${what}: ${line.slice(0, 1_000)}`, true, 'warning');
   }
 
   #log(line: string, isLastWords: boolean, level: 'info' | 'warning' = 'info'): void {
@@ -278,12 +290,4 @@ export class EnvironmentProcess implements Transport {
 function channelOf(child: ChildProcess | undefined): Duplex | null | undefined {
   // The types of Node.js end at descriptor 4.
   return (child?.stdio as readonly unknown[] | undefined)?.[CHANNEL_FD] as Duplex | null | undefined;
-}
-
-function parseMessage(line: string): JSONRPCMessage | undefined {
-  try {
-    return parseJSONRPCMessage(JSON.parse(line));
-  } catch {
-    return undefined;
-  }
 }

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Resolves after so many milliseconds; rejects with the reason of the signal when that is aborted. */
+  /** Resolves after so many milliseconds; rejects with the reason of the signal when that is aborted, and for NaN. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -39,6 +39,8 @@ export function fakeClock(startMs = 0): FakeClock {
   const sleep = (milliseconds: number, signal?: AbortSignal) =>
     new Promise<void>((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
+      // It would be due at no time, and take the clock with it.
+      if (Number.isNaN(milliseconds)) return reject(new RangeError('sleep takes milliseconds, got NaN'));
       const end = () => {
         sleepers.delete(sleeper);
         signal?.removeEventListener('abort', abort);

@@ -3,6 +3,7 @@ import { messageOf } from '../contract/errors.ts';
 import { type ConnectionDefinition, type ConnectionTarget, openTarget } from '../environment/connection.ts';
 import type { ClientOffer } from '../environment/definition.ts';
 import { ToolError } from '../environment/tool-result.ts';
+import { untilAborted } from './until-aborted.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
 import { UpstreamClient } from './upstream-client.ts';
 import { type LinkParts, linkOpeners, STREAM_CUT_CODE, type UpstreamLink } from './upstream-link.ts';
@@ -17,6 +18,8 @@ export interface ConnectedServerParts {
   readonly openServer: LinkParts['openServer'];
   /** What the client of the session offers, when the connection is opened. */
   readonly capabilities: () => ClientOffer;
+  /** How many environments are connected to each other up to this server. */
+  readonly depth: () => number;
   /** Takes whole sentences for the log of the environment. */
   readonly report: (text: string) => void;
   /** Its lists have been read again, after it said so or was started again. */
@@ -192,11 +195,12 @@ export class ConnectedServer {
   }
 
   async #shakeHands(link: UpstreamLink, signal: AbortSignal): Promise<Opened> {
-    const { report, capabilities } = this.#parts;
+    const { report, capabilities, depth } = this.#parts;
     const client = new UpstreamClient({
       definition: this.definition,
       link,
       capabilities: capabilities(),
+      depth: depth(),
       report: (text) => report(`${this.label}: ${text}`),
     });
     const connecting = client.connect(signal).then(() => client.catalogue(signal));
@@ -253,10 +257,17 @@ interface Opened {
 function describe(error: unknown, link: UpstreamLink | undefined): string {
   const ending = link?.ending();
   if (ending !== undefined) return ending;
-  if (error instanceof SdkHttpError) return `answered HTTP ${error.status}`;
+  if (error instanceof SdkHttpError) return `answered HTTP ${error.status}${isRedirect(error) ? REDIRECTED : ''}`;
   if (error instanceof ProtocolError) return `answered: ${error.message}`;
   return `failed: ${causeOf(error)}`;
 }
+
+function isRedirect({ status = 0 }: SdkHttpError): boolean {
+  return status >= 300 && status < 400;
+}
+
+/** Elsewhere the headers of the target, which may be secrets, would be another's to read. */
+const REDIRECTED = ', a redirect to another address, which is not followed: give that address as the url';
 
 /** `fetch failed` says nothing; what it was caused by does. */
 function causeOf(error: unknown): string {
@@ -282,17 +293,3 @@ const LOST_CODES: ReadonlySet<string> = new Set([
   SdkErrorCode.NotConnected,
   SdkErrorCode.SendFailed,
 ]);
-
-async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop = () => {};
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(signal.reason);
-  });
-  if (signal.aborted) stop();
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
-}

@@ -3,11 +3,13 @@ import {
   Client,
   type CompleteResult,
   type GetPromptResult,
+  isInitializeRequest,
   isSpecType,
   type JSONRPCMessage,
   type ReadResourceResult,
 } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../contract/json.ts';
+import { META } from '../contract/names.ts';
 import { PROCTOR_VERSION } from '../contract/version.ts';
 import type { ConnectionDefinition } from '../environment/connection.ts';
 import type { ClientOffer, LogLevel, ToolContext } from '../environment/definition.ts';
@@ -22,6 +24,8 @@ export interface UpstreamClientParts {
   readonly link: UpstreamLink;
   /** What the client of the environment offers, of which servers of this one are told what can be passed through. */
   readonly capabilities: ClientOffer;
+  /** How many environments are connected to each other up to this server, with ours. */
+  readonly depth: number;
   /** Takes what goes to the log of the environment, in words that continue the name of the server. */
   readonly report: (text: string) => void;
 }
@@ -58,6 +62,7 @@ export class UpstreamClient {
     // The SDK keeps the listener that it finds and calls it first. Its own handlers come later than the answer that
     // follows a notification, when nobody knows any more which request that was for.
     link.transport.onmessage = (message) => this.#listen(message);
+    sayDepth(link.transport, parts.depth);
   }
 
   /** @throws Error of whatever kind when there is no connection; the reason of the signal. */
@@ -186,6 +191,16 @@ export class UpstreamClient {
   #latest(): ToolContext | undefined {
     return [...this.#running.values()].at(-1);
   }
+}
+
+/** An environment that is connected to itself would open connections without end: each learns how deep it is. */
+function sayDepth(transport: UpstreamLink['transport'], depth: number): void {
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) => {
+    if (!isInitializeRequest(message)) return send(message, options);
+    const _meta = { ...message.params._meta, [META.connectionDepth]: depth };
+    return send({ ...message, params: { ...message.params, _meta } }, options);
+  };
 }
 
 export interface CompletionParams {

@@ -5,6 +5,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client';
 import type { CommandTarget, ConnectionTarget, UrlTarget } from '../environment/connection.ts';
+import { createHttpFetch } from '../http/http-fetch.ts';
 import { toChildVariables } from '../process/child-variables.ts';
 import { EnvironmentProcess } from '../process/environment-process.ts';
 
@@ -65,20 +66,33 @@ function openProcess({ command, args = [], env = {}, cwd }: CommandTarget, { onL
 }
 
 function openStreamableHttp({ url, headers = {} }: UrlTarget): UpstreamLink {
-  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { ...headers } } });
+  const httpFetch = createHttpFetch();
+  const requestInit = { headers: { ...headers } };
+  const transport = new StreamableHTTPClientTransport(new URL(url), { fetch: httpFetch, requestInit });
   answerCutStreams(transport);
   return toLink({
     transport,
     close: async () => {
       await endSession(transport);
       await transport.close();
+      httpFetch.close();
     },
   });
 }
 
 function openSse({ url, headers = {} }: UrlTarget): UpstreamLink {
-  const transport = new SSEClientTransport(new URL(url), { requestInit: { headers: { ...headers } } });
-  return toLink({ transport, close: () => transport.close() });
+  const httpFetch = createHttpFetch();
+  const transport = new SSEClientTransport(new URL(url), {
+    fetch: httpFetch,
+    requestInit: { headers: { ...headers } },
+  });
+  return toLink({
+    transport,
+    close: async () => {
+      await transport.close();
+      httpFetch.close();
+    },
+  });
 }
 
 function toLink({ transport, close }: { transport: Transport; close(): Promise<void> }): UpstreamLink {

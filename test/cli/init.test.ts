@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createProject, PATIENCE, proctor } from './command.ts';
@@ -73,7 +73,8 @@ describe('proctor init', PATIENCE, () => {
     mkdirSync(join(cwd, 'full'));
     writeFileSync(join(cwd, 'full', 'README.md'), 'mine');
     writeFileSync(join(cwd, 'file'), 'mine');
-    for (const name of ['full', 'file']) {
+    symlinkSync('nowhere', join(cwd, 'link'));
+    for (const name of ['full', 'file', 'link']) {
       const { code, stderr } = await proctor(['init', name], { cwd });
       expect([code, stderr]).toEqual([2, expect.stringContaining(`"${name}"`)]);
     }

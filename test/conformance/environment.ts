@@ -54,6 +54,8 @@ class Conformance extends EnvironmentServer {
       { description: 'Tool with JSON Schema 2020-12 features', args: JSON_SCHEMA_2020_12 },
       (args) => args,
     );
+    const annotated = { region: z.string().meta({ 'x-mcp-header': 'Region' }), query: z.string().default('') };
+    this.tool('test_custom_header', { description: 'Routed by an argument.', args: annotated }, (args) => args);
   }
 
   #addRunningTools(): void {

@@ -20,6 +20,7 @@ const TOOLS = [
   'test_elicitation_sep1330_enums',
   'test_reconnection',
   'json_schema_2020_12_tool',
+  'test_custom_header',
   'test_input_required_result_elicitation',
   'test_input_required_result_sampling',
   'test_input_required_result_list_roots',

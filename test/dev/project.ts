@@ -9,7 +9,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What the tests change: `v1` is the answer of the tool `version`. */
 export const SOURCE = `import { existsSync, writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { EnvironmentServer } from 'proctor';
+import { EnvironmentServer, Hub } from 'proctor';
 import { z } from 'zod';
 import { LABEL } from './label.ts';
 
@@ -47,6 +47,11 @@ export default function lab() {
   env.tool('steps', {}, (_args, { progress }) => progress(50));
   env.tool('grow', {}, () => {
     env.tool('grown', {}, () => 'new');
+  });
+  env.resource('lab://note', {}, () => 'a note');
+  env.tool('touch', {}, () => env.notifyResourceUpdated('lab://note'));
+  env.tool('hide', {}, () => {
+    env.mount(new Hub('vault', { audience: 'harness' }).tool('open', {}, () => 'gold'));
   });
   env.tool('crash', {}, () => process.exit(3));
   env.tool('block', {}, () => {

@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isRunning } from '../client/processes.ts';
+import { isRunning, processesNamed } from '../client/processes.ts';
 import { errorOf, HARNESS, httpTransport, textOf, until } from '../mcp/clients.ts';
+import { EventSource } from '../mcp/event-source.ts';
 import { modern, openSession, rpc, send } from '../mcp/raw-http.ts';
 import { connectTo, KEY, startDev } from './dev-server.ts';
 import { createLab, SOURCE } from './project.ts';
@@ -40,6 +41,54 @@ describe('a reload', PATIENCE, () => {
     await until(() => changed.length > 0);
     expect(changed[0]).toBe('tools');
     expect(textOf(await client.callTool({ name: 'grown' }))).toBe('new');
+  });
+
+  it('lets streams of 2026-07-28 hear of resources that have changed, and the harness’s of what is its own', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const { client } = await connectTo(server, { mode: 'modern' });
+    const notifications = { toolsListChanged: true, resourceSubscriptions: ['lab://note'] };
+    const listen = (meta: object) => {
+      const { headers = {}, body } = modern('subscriptions/listen', { notifications }, meta);
+      return EventSource.open(server.url, headers as Record<string, string>, String(body));
+    };
+    const agent = await listen({});
+    const harness = await listen(WITH_KEY);
+    for (const version of ['v2', 'v3']) {
+      const reloads = server.said.filter((line) => line.includes('Reloaded in')).length;
+      lab.change("'v1'", `'${version}'`);
+      await server.says('Reloaded in', reloads + 1);
+    }
+    await Promise.all([agent.has(3), harness.has(3)]);
+    await client.listTools();
+    await client.callTool({ name: 'hide' });
+    await harness.has(4);
+    await client.callTool({ name: 'touch' });
+    await Promise.all([agent.has(4), harness.has(5)]);
+    const methods = ({ messages }: EventSource) =>
+      messages.slice(3).map((message) => ('method' in message ? message.method : undefined));
+    expect(methods(agent)).toEqual(['notifications/resources/updated']);
+    expect(methods(harness)).toEqual(['notifications/tools/list_changed', 'notifications/resources/updated']);
+  });
+
+  it('of a storm of changes loads the last one, and ends what loads the others', async () => {
+    const lab = createLab();
+    const server = await startDev(lab);
+    const { client } = await connectTo(server);
+    // Each would take minutes to load.
+    const slow = (at: number) =>
+      lab.write('environment.ts', `console.error('loading ${at}');\nawait delay(300_000);\n${SOURCE}`);
+    for (const at of [1, 2, 3]) {
+      slow(at);
+      await server.says(`loading ${at}`);
+    }
+    const loading = () => processesNamed(lab.path).length;
+    await until(() => loading() <= 4);
+    lab.change("'v1'", "'v2'");
+    await server.says('Reloaded in');
+    expect(textOf(await client.callTool({ name: 'version' }))).toBe('v2');
+    await until(() => loading() <= 3);
+    expect(server.said.join('\n')).not.toContain('while it was loaded');
   });
 
   it('keeps the session id, loses the fields, and says so', async () => {

@@ -1,57 +1,33 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { PATIENCE, proctor } from '../cli/command.ts';
+import { blocksOf, createFolder, listDocuments, ROOT, read, typeErrors } from './documents.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-
-const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
-
-/** The code blocks of a document, by the language that they name. */
-function blocksOf(path: string, language: string): readonly string[] {
-  return [...read(path).matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].flatMap(([, named, code = '']) =>
-    named === language ? [code] : [],
-  );
-}
-
-/** A working directory with this environment, inside of the checkout, where `proctor` is a package. */
-function writeProject(name: string, code: string): string {
-  const parent = join(ROOT, '.proctor');
-  mkdirSync(parent, { recursive: true });
-  const directory = mkdtempSync(join(parent, 'docs-'));
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }));
+/** A working directory with this environment, and its test. */
+function writeProject(name: string, code: string, test?: string, directory: string = createFolder()): string {
   const folder = join(directory, 'environments', name);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'environment.ts'), code);
-  writeFileSync(
-    join(directory, 'tsconfig.json'),
-    JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), include: ['environments'] }),
-  );
+  if (test !== undefined) writeFileSync(join(folder, 'environment.test.ts'), test);
   return directory;
 }
 
-/** What the compiler says of a project; nothing when its types are right. */
-async function typeErrors(directory: string): Promise<string> {
-  const checked = promisify(execFile)(process.execPath, [TSC, '-p', directory], { cwd: directory });
-  return checked.then(
-    ({ stdout }) => stdout,
-    (error: { readonly stdout?: string }) => error.stdout ?? String(error),
-  );
-}
+it('the environments of README.md and docs/quickstart.md, and its test, have the right types', PATIENCE, async () => {
+  const [counter = ''] = blocksOf('README.md', 'ts');
+  const [lamp = '', test = ''] = blocksOf('docs/quickstart.md', 'ts');
+  const directory = writeProject('lamp', lamp, test);
+  writeProject('counter', counter, undefined, directory);
+  expect(await typeErrors(directory, ['environments'])).toBe('');
+});
 
 describe.each([
   { document: 'README.md', name: 'counter', run: ['count_to', '--arg', 'target=3'] },
   { document: 'docs/quickstart.md', name: 'lamp', run: ['light', '--arg', 'wanted=on'] },
 ])('the environment of $document', PATIENCE, ({ document, name, run }) => {
   const [code = ''] = blocksOf(document, 'ts');
-
-  it('has the right types', async () => {
-    expect(await typeErrors(writeProject(name, code))).toBe('');
-  });
 
   it('reaches a reward of 1 with its own solution, and not by doing nothing', async () => {
     const cwd = writeProject(name, code);
@@ -62,18 +38,37 @@ describe.each([
   });
 });
 
+it('the test of docs/quickstart.md passes, and fails for a lamp that pays everybody', PATIENCE, async () => {
+  const [code = '', test = ''] = blocksOf('docs/quickstart.md', 'ts');
+  const cwd = writeProject('lamp', code, test);
+  const folder = join(cwd, 'environments', 'lamp');
+  writeFileSync(join(cwd, 'vitest.config.ts'), read('templates/blank/vitest.config.ts'));
+  expect(await runVitest(cwd)).toMatch(/Tests +1 passed/);
+  writeFileSync(join(folder, 'environment.ts'), code.replace('=== wanted ? 1 : 0', '=== wanted ? 1 : 1'));
+  expect(await runVitest(cwd)).toMatch(/Tests +1 failed/);
+});
+
+/** What vitest prints in this directory, without colours. */
+async function runVitest(cwd: string): Promise<string> {
+  const program = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
+  // Not as a part of the run that this is itself.
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, NO_COLOR: '1' };
+  const ran = promisify(execFile)(process.execPath, [program, 'run', '--root', cwd], { cwd, env });
+  const { stdout } = await ran.catch((failed: { readonly stdout: string }) => failed);
+  return stdout;
+}
+
 it('every command that the documents name exists, with the options that they give it', PATIENCE, async () => {
-  const documents = ['README.md', ...readdirSync(join(ROOT, 'docs')).filter((file) => file.endsWith('.md'))];
-  const lines = documents
-    .flatMap((file) => blocksOf(file === 'README.md' ? file : `docs/${file}`, ''))
+  const lines = listDocuments()
+    .flatMap((document) => [...blocksOf(document, ''), ...inlineCode(document)])
     .flatMap((block) => block.split('\n'))
-    .filter((line) => /^(npx )?proctor /.test(line))
-    .map((line) => line.replace(/#.*$/, ''));
+    .filter((line) => /^(npx (--yes )?(--package \S+ )?)?proctor /.test(line))
+    .map((line) => line.replace(/^npx (--yes )?(--package \S+ )?/, '').replace(/#.*$/, ''));
   expect(lines.length).toBeGreaterThan(5);
   const { stdout: overview } = await proctor(['--help'], { cwd: ROOT });
   const helps = new Map<string, string>();
   for (const line of lines) {
-    const [, command = ''] = /proctor (\w+)/.exec(line) ?? [];
+    const [, command = ''] = /^proctor (\w+)/.exec(line) ?? [];
     expect(overview).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'));
     const help = helps.get(command) ?? (await helpOf(command));
     helps.set(command, help);
@@ -83,17 +78,25 @@ it('every command that the documents name exists, with the options that they giv
   }
 });
 
+/** What stands between backticks within a line. */
+function inlineCode(path: string): readonly string[] {
+  const text = read(path).replace(/^```[\s\S]*?^```$/gm, '');
+  return [...text.matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code);
+}
+
 async function helpOf(command: string): Promise<string> {
   const { code, stdout } = await proctor([command, '--help'], { cwd: ROOT });
   expect(code).toBe(0);
   return stdout;
 }
 
+it('every page is linked from the README', () => {
+  const readme = read('README.md');
+  expect(listDocuments().filter((page) => page !== 'README.md' && !readme.includes(`](${page})`))).toEqual([]);
+});
+
 it('every document that the documents link to exists', () => {
-  const documents = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((file) => `docs/${file}`)].filter((file) =>
-    file.endsWith('.md'),
-  );
-  const missing = documents.flatMap((document) =>
+  const missing = [...listDocuments(), 'ARCHITECTURE.md', 'CONTRIBUTING.md'].flatMap((document) =>
     [...read(document).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].flatMap(([, target = '']) => {
       const path = join(document, '..', target);
       try {

@@ -307,7 +307,7 @@ describe('a connected server that fails', () => {
     );
     const free = await freePort();
     await errorOf(open({ url: `http://127.0.0.1:${free}/mcp` }, {}, { report }));
-    expect(reports.join('\n')).toMatch(/could not be started: it failed: fetch failed .*ECONNREFUSED/);
+    expect(reports.join('\n')).toMatch(/could not be started: it failed: .*ECONNREFUSED/);
     await errorOf(open({ server: {} }, {}, { report }));
     expect(reports.join('\n')).toContain('neither an environment nor an MCP server');
   });

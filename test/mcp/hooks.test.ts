@@ -1,7 +1,7 @@
-import { EnvironmentServer } from 'proctor';
+import { EnvironmentServer, ToolError } from 'proctor';
 import { describe, expect, it, vi } from 'vitest';
 import { openInMemory } from '../../src/mcp/in-memory.ts';
-import { connect, connectInMemory, errorOf, openMemory, until } from './clients.ts';
+import { AS_AGENT, connect, connectInMemory, errorOf, HARNESS, openMemory, until } from './clients.ts';
 import { createExam } from './exam.ts';
 
 const HELLO = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'raw', version: '1' } };
@@ -81,6 +81,41 @@ describe('the initialize hook', () => {
     expect((await reply(4))?.result).toMatchObject({ protocolVersion: '2025-06-18' });
     await send(5, 'tools/list');
     expect((await reply(5))?.result).toBeDefined();
+  });
+
+  it.each(['legacy', 'modern'] as const)(
+    'failing with a ToolError gives its words to a harness alone (%s)',
+    async (mode) => {
+      const env = () =>
+        new EnvironmentServer({ name: 'e' })
+          .tool('t', {}, () => 'done')
+          .initialize(async () => {
+            throw new ToolError('Start the database first');
+          });
+      const told = async (meta: object) => {
+        const client = connectInMemory(env, { mode, meta: { ...meta } });
+        return (await errorOf(client.then((it) => it.callTool({ name: 't' })))).message;
+      };
+      expect(await told(HARNESS)).toContain('could not be initialized: Start the database first');
+      for (const agent of [{}, AS_AGENT._meta]) expect(await told(agent)).toMatch(/initialized\. Its log says why/);
+    },
+  );
+
+  it('failing for several that wait tells each what it may know', async () => {
+    let fail = () => {};
+    const gate = new Promise<void>((_resolve, reject) => {
+      fail = () => reject(new ToolError('Start the database first'));
+    });
+    const env = new EnvironmentServer({ name: 'e' }).tool('t', {}, () => 'done').initialize(() => gate);
+    const client = await connectInMemory(env, { mode: 'modern' });
+    const agent = errorOf(client.callTool({ name: 't' }));
+    const harness = errorOf(client.callTool({ name: 't', _meta: HARNESS }));
+    await client.ping().catch(() => {});
+    fail();
+    expect([(await agent).message, (await harness).message]).toEqual([
+      expect.stringContaining('Its log says why'),
+      expect.stringContaining('Start the database first'),
+    ]);
   });
 
   it('runs once for two handshakes at the same time, of which one succeeds', async () => {

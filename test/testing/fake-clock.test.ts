@@ -66,6 +66,13 @@ describe('a fake clock', () => {
     await expect(fakeClock().advance(milliseconds)).rejects.toThrow(RangeError);
   });
 
+  it('cannot be slept by NaN, which would take it with it', async () => {
+    const clock = fakeClock(5);
+    await expect(clock.sleep(Number.NaN)).rejects.toThrow(RangeError);
+    await clock.advance(1);
+    expect(clock.now()).toBe(6);
+  });
+
   it('is the time of an environment that is given one', async () => {
     const clock = fakeClock();
     const oven = ({ now, sleep }: Clock) =>

@@ -8,6 +8,9 @@ import { Refusal, RPC_CODE } from './refusal.ts';
 /** @throws Error that says what to set. */
 export function assertMayBind(address: string, bearerToken: string | undefined): void {
   if (bearerToken === '') throw new Error('The bearer token is empty: give a random one, or none at all');
+  if (bearerToken !== undefined && !(typeof bearerToken === 'string' && /^[\x21-\x7e]+$/.test(bearerToken))) {
+    throw new Error('No request could show this bearer token: it has to be text without spaces, in ASCII');
+  }
   if (isLoopbackHost(address) || bearerToken !== undefined) return;
   throw new Error(
     `Refusing to listen on ${address}, where other machines can connect, without a bearer token: ` +

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
+import type { RequestHeaders } from '../param-headers.ts';
 import type { EventLog } from './event-log.ts';
 import { EventStream } from './event-stream.ts';
 import { type Refusal, sendRefusal, toErrorReply } from './refusal.ts';
@@ -39,6 +40,11 @@ export class HttpExchange {
     this.#response = response;
     this.#options = options;
     this.#open = options.ids.length;
+  }
+
+  /** Of the POST. */
+  get requestHeaders(): RequestHeaders {
+    return this.#response.req.headers;
   }
 
   /** Sends a notification or a request that belongs to a request of this POST. */

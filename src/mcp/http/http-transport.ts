@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { JSONRPCMessage, MessageExtraInfo, Transport, TransportSendOptions } from '@modelcontextprotocol/server';
 import { isNotification, isReply, isRequest } from '../json-rpc.ts';
+import type { HeaderSource, RequestHeaders } from '../param-headers.ts';
 import { EventLog } from './event-log.ts';
 import { type HeadOf, HttpExchange } from './http-exchange.ts';
 import { Refusal, RPC_CODE } from './refusal.ts';
@@ -41,7 +42,7 @@ export interface HttpTransportOptions {
  * The server's end of one session over Streamable HTTP. Every request gets an id of its own before the SDK sees it: two
  * callers that use the same one would otherwise be taken for each other.
  */
-export class HttpTransport implements Transport {
+export class HttpTransport implements Transport, HeaderSource {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
@@ -79,6 +80,11 @@ export class HttpTransport implements Transport {
   /** True while a request or a stream of the client is open. */
   get isBusy(): boolean {
     return this.#pending.size > 0 || this.#stream?.isOpen === true || this.#listening.size > 0;
+  }
+
+  /** By the private id: over HTTP a call's headers may repeat what its body says. */
+  headersOf(id: RequestId): RequestHeaders | undefined {
+    return this.#pending.get(id)?.exchange.requestHeaders;
   }
 
   hasPending(clientId: RequestId): boolean {

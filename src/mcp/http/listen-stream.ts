@@ -1,7 +1,7 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import type { Audience } from '../../environment/definition.ts';
-import type { SessionChange, SessionChanges } from '../session/session-changes.ts';
+import { isNewsFor, type SessionChange, type SessionChanges } from '../session/session-changes.ts';
 
 /** Which subscription a notification belongs to (MCP 2026-07-28): the id of its request. */
 const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
@@ -50,8 +50,7 @@ export function subscribe({ id, filter, audience, send }: Subscriber, changes: S
   });
   send(stamped('notifications/subscriptions/acknowledged', { notifications: filter }));
   return changes.on((change) => {
-    if (change.audience === 'harness' && audience !== 'harness') return;
-    if (!isWanted(filter, change)) return;
+    if (!isNewsFor(change, audience) || !isWanted(filter, change)) return;
     if (change.kind === 'resource') send(stamped('notifications/resources/updated', { uri: change.uri }));
     else send(stamped(`notifications/${change.kind}/list_changed`, {}));
   });

@@ -4,7 +4,10 @@ import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import { META } from '../../contract/names.ts';
 import { type HarnessAuthority, isHarness } from '../audience.ts';
 import { isErrorReply } from '../json-rpc.ts';
+import { decodeHeaderValue } from '../param-headers.ts';
+import { INVALID_STATE } from '../session/input-required.ts';
 import { MODERN_REVISION } from '../session/session-server.ts';
+import type { HostedSession } from '../session-host.ts';
 import { openListenStream } from './listen.ts';
 import { Refusal, RPC_CODE } from './refusal.ts';
 import type { HttpSession, Sessions } from './sessions.ts';
@@ -52,40 +55,64 @@ export function postModern(
     openListenStream(response, opened, { id: route.message.id, params, audience, server: sessions.host });
     return;
   }
-  const { session, transport, isNew } = sessionFor(route.message, params, sessions, authority, caller);
+  const { session, transport, isUnnamed } = sessionFor(route.message, params, sessions, authority, caller);
   transport.receive(response, {
     messages: [message],
     isBatch: false,
     classification,
     headOf: (reply) => ({ status: reply === undefined ? 200 : statusOf(reply) }),
     onReply: (reply) => {
-      // A setup that failed has given no handle: nobody could ever name its session.
-      if (isNew && isFailure(reply)) void session.close();
+      if (isUnnamed) afterSetup(reply, session, sessions);
     },
   });
 }
 
-/** The session that a request means: the one it names, a new one for a setup that names none, or the caller's own. */
+/**
+ * The session that a request means: the one it names; for a setup that names none, the one that its first half has
+ * opened, where it is the retry of one that asked its client something, or else a new one; or the caller's own.
+ */
 function sessionFor(
   { method }: { readonly method: string },
   params: JsonObject,
   sessions: Sessions,
   authority: HarnessAuthority,
   caller: string,
-): HttpSession & { readonly isNew: boolean } {
+): HttpSession & { readonly isUnnamed: boolean } {
   const meta = metaOf(params);
   const handle = meta[META.sessionId];
   if (handle !== undefined) {
     const found = typeof handle === 'string' ? sessions.find(handle, 'modern', caller) : undefined;
-    if (found !== undefined) return { ...found, isNew: false };
+    if (found !== undefined) return { ...found, isUnnamed: false };
     const hint = `Unknown session in _meta["${META.sessionId}"]: it has ended, or never was`;
     throw new Refusal(404, RPC_CODE.invalidParams, hint);
   }
   // An agent's call of `setup` is one of an unknown tool: it opens nothing.
   const isSetup = method === 'tools/call' && params.name === 'setup' && isHarness(meta, authority);
-  return isSetup
-    ? { ...sessions.open('modern', caller, true), isNew: true }
-    : { ...sessions.ofCaller(caller), isNew: false };
+  if (!isSetup) return { ...sessions.ofCaller(caller), isUnnamed: false };
+  const { requestState } = params;
+  if (requestState === undefined) return { ...sessions.open('modern', caller, true), isUnnamed: true };
+  const waiting = typeof requestState === 'string' ? sessions.waitingFor(requestState, caller) : undefined;
+  // No session could take it, and a new one would have to be opened to say so.
+  if (waiting === undefined) {
+    throw new Refusal(400, RPC_CODE.invalidParams, INVALID_STATE.message, { data: INVALID_STATE.data });
+  }
+  return { ...waiting, isUnnamed: true };
+}
+
+/** A setup that asks its client goes on with the retry. One that failed has given no handle: nobody could ever name its session. */
+function afterSetup(reply: JSONRPCMessage, session: HostedSession, sessions: Sessions): void {
+  // The retry was none: the right one may still come.
+  if (isErrorReply(reply) && isJsonObject(reply.error.data) && reply.error.data.reason === INVALID_STATE.data.reason) {
+    return;
+  }
+  sessions.setWaiting(session, requestStateOf(reply));
+  if (isFailure(reply)) void session.close();
+}
+
+function requestStateOf(reply: JSONRPCMessage): string | undefined {
+  const result = 'result' in reply && isJsonObject(reply.result) ? reply.result : {};
+  const { resultType, requestState } = result;
+  return resultType === 'input_required' && typeof requestState === 'string' ? requestState : undefined;
 }
 
 /** @throws Refusal 400 where a header is missing or says something else than the body. The version was compared before. */
@@ -99,15 +126,10 @@ function assertHeaders(request: IncomingMessage, message: { readonly method: str
   const field = NAMED_BY.get(message.method);
   const value = field === undefined ? undefined : params[field];
   if (typeof value !== 'string') return;
-  const name = decodeHeader(headers['mcp-name']);
-  if (name !== value) throw refuse(`the header Mcp-Name is ${shown(name)}, params.${field} is ${shown(value)}`);
-}
-
-/** What a header cannot hold as it is comes as `=?base64?…?=`. */
-function decodeHeader(header: string | string[] | undefined): string | undefined {
-  if (typeof header !== 'string') return undefined;
-  const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(header.trim())?.[1];
-  return encoded === undefined ? header.trim() : Buffer.from(encoded, 'base64').toString('utf8');
+  const name = headers['mcp-name'];
+  if (decodeHeaderValue(name) !== value) {
+    throw refuse(`the header Mcp-Name is ${shown(name)}, params.${field} is ${shown(value)}`);
+  }
 }
 
 function metaOf({ _meta }: JsonObject): JsonObject {

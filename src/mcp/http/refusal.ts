@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { HEADER_MISMATCH } from '../param-headers.ts';
 
 /** Codes of JSON-RPC and MCP that this transport answers with. The range from -32000 is the implementation's. */
 export const RPC_CODE = {
@@ -9,7 +10,7 @@ export const RPC_CODE = {
   internalError: -32_603,
   refused: -32_000,
   sessionNotFound: -32_001,
-  headerMismatch: -32_020,
+  headerMismatch: HEADER_MISMATCH,
   missingCapability: -32_021,
   unsupportedVersion: -32_022,
 } as const;

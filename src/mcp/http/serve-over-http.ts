@@ -81,6 +81,7 @@ export async function serveHostOverHttp(host: SessionHost, options: HttpOptions 
   assertPath(path);
   const { authority, report } = host;
   const { maxSessions = DEFAULTS.maxSessions, idleTimeoutMs = DEFAULTS.idleTimeoutMs, now = Date.now } = options;
+  for (const [name, value] of Object.entries({ maxSessions, idleTimeoutMs, maxBodyBytes })) assertLimit(name, value);
   const sessions = new Sessions(host, { maxSessions, idleTimeoutMs, now, resumeWindowMs: options.resumeWindowMs });
   const allowedHosts = parseAllowedHosts(process.env.PROCTOR_ALLOWED_HOSTS);
   const guard = createOriginGuard([...(options.allowedHosts ?? []), ...allowedHosts]);
@@ -137,9 +138,21 @@ export async function serveHostOverHttp(host: SessionHost, options: HttpOptions 
 
 /** @throws TypeError for what is no path, or one that means something else here. */
 function assertPath(path: string): void {
-  if (!path.startsWith('/')) throw new TypeError(`The path has to start with "/", as in /mcp, got ${preview(path)}`);
+  if (typeof path !== 'string' || !PATH_PATTERN.test(path)) {
+    const hint = 'The path has to start with "/" and be what an address can have without a query, as in /mcp';
+    throw new TypeError(`${hint}, got ${preview(path)}`);
+  }
   const isTaken = OWN_PATHS.includes(path) || path === HELPERS_PATH || path.startsWith(`${HELPERS_PATH}/`);
   if (isTaken) throw new TypeError(`The path ${path} has another meaning on this server: choose one such as /mcp`);
+}
+
+/** What a request can name: neither a query nor what would be percent-encoded. */
+const PATH_PATTERN = /^\/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*$/;
+
+/** @throws TypeError for a limit that is none: sessions would never open, or end as soon as they have. */
+function assertLimit(name: string, value: number): void {
+  if (typeof value === 'number' && value > 0) return;
+  throw new TypeError(`${name} has to be a number above 0, got ${Number.isNaN(value) ? 'NaN' : preview(value)}`);
 }
 
 function pathOf(request: IncomingMessage): string {

@@ -37,6 +37,8 @@ export class Sessions {
   readonly #byId = new Map<string, HttpSession | SseSession>();
   /** On 2026-07-28: the session of a caller that names none. */
   readonly #ofCaller = new Map<string, string>();
+  /** On 2026-07-28: what the retry of a setup has to bring that waits for answers of its client. By session. */
+  readonly #setupStates = new Map<string, string>();
   readonly #sweep: NodeJS.Timeout;
 
   constructor(host: SessionHost, limits: SessionLimits) {
@@ -86,6 +88,21 @@ export class Sessions {
     return opened;
   }
 
+  /**
+   * The session whose setup waits for a retry with this `requestState`. Undefined for a state that none waits for, and
+   * for one of another caller.
+   */
+  waitingFor(requestState: string, caller: string): HttpSession | undefined {
+    for (const [id, state] of this.#setupStates) if (state === requestState) return this.find(id, 'modern', caller);
+    return undefined;
+  }
+
+  /** Notes what the retry of the session's setup has to bring; undefined where it waits for none. */
+  setWaiting({ id }: HostedSession, requestState: string | undefined): void {
+    if (requestState !== undefined && this.#byId.has(id)) this.#setupStates.set(id, requestState);
+    else this.#setupStates.delete(id);
+  }
+
   /** Ends the sessions that have been idle for too long. */
   expire(): void {
     const limit = this.#now() - this.#limits.idleTimeoutMs;
@@ -104,6 +121,7 @@ export class Sessions {
     const { onclose } = session;
     session.onclose = () => {
       this.#byId.delete(session.id);
+      this.#setupStates.delete(session.id);
       onclose?.();
     };
     // It listens when this returns: connecting waits for the start of the transport alone, which does nothing.

@@ -5,7 +5,7 @@ import type { ScenarioDefinition, ScenarioRun, ToolContext } from '../../environ
 import { ToolError } from '../../environment/tool-result.ts';
 import { type Report, runCleanup } from '../cleanup.ts';
 import { abortable } from './abortable.ts';
-import { ScenarioContext } from './scenario-context.ts';
+import { ScenarioContext, withoutWords } from './scenario-context.ts';
 
 /** Who started a scenario: a harness through the hub `setup`, or anybody through the prompt of its name. */
 export type Starter = 'harness' | 'prompt';
@@ -25,6 +25,9 @@ type State =
 
 /** The one scenario of a session that may be active. What its rules refuse is a `ToolError` that says which one is. */
 export class ActiveScenario {
+  /** Called when another scenario is active, or another part of one. */
+  onchange: (() => void) | undefined;
+
   readonly #report: Report;
   #state: State = { kind: 'idle', evaluated: undefined };
   #settling: Promise<void> = Promise.resolve();
@@ -37,10 +40,14 @@ export class ActiveScenario {
     return this.#state.kind === 'idle' ? undefined : this.#state.starter;
   }
 
-  /** True for the tools that an agent may use now: where a scenario is active, those that it names. */
-  allowsTool(name: string): boolean {
+  /** What an agent may use now: where a scenario is active, the tools that it names. Undefined for all. */
+  get toolPatterns(): ScenarioDefinition['tools'] {
     const state = this.#state;
-    return state.kind === 'idle' || state.kind === 'starting' || matchesToolPatterns(name, state.tools);
+    return state.kind === 'idle' || state.kind === 'starting' ? undefined : state.tools;
+  }
+
+  allowsTool(name: string): boolean {
+    return matchesToolPatterns(name, this.toolPatterns);
   }
 
   /** @throws ToolError while another one is active; whatever the author's first half throws, after closing it. */
@@ -58,7 +65,7 @@ export class ActiveScenario {
     const closing = async () => {
       await this.#settling;
       const state = this.#state;
-      this.#state = { kind: 'idle', evaluated: undefined };
+      this.#become({ kind: 'idle', evaluated: undefined });
       if (state.kind === 'active') await this.#end(state, budgetMs);
     };
     await runCleanup([{ name: 'The scenario of the session', run: closing }], budgetMs, this.#report);
@@ -72,17 +79,19 @@ export class ActiveScenario {
   ): Promise<SetupResult> {
     const { name, tools } = scenario;
     const replaced = this.#admit(starter);
-    this.#state = { kind: 'starting', name, starter };
+    this.#become({ kind: 'starting', name, starter });
     const context = new ScenarioContext(request.session);
     let run: ScenarioRun | undefined;
     try {
       if (replaced !== undefined) await this.#end(replaced, SHUTDOWN_GRACE_MS.environment);
       const running = scenario.start(args, context);
       run = running;
-      const prompt = await context.during(request, () => abortable(running.prompt(), request.signal));
+      // A prompt is for anybody: what setup tells its harness, an answer key perhaps, is not for whoever got the prompt.
+      const heard = starter === 'prompt' ? withoutWords(request, this.#report) : request;
+      const prompt = await context.during(heard, () => abortable(running.prompt(), request.signal));
       // A client that has gone away never learns that the scenario is active, and could not set up another one.
       request.signal.throwIfAborted();
-      this.#state = { kind: 'active', name, tools, starter, run, context };
+      this.#become({ kind: 'active', name, tools, starter, run, context });
       return {
         scenario: name,
         prompt: [...prompt],
@@ -92,20 +101,25 @@ export class ActiveScenario {
       };
     } catch (error) {
       if (run !== undefined) await this.#end({ name, tools, starter, run, context }, SHUTDOWN_GRACE_MS.environment);
-      this.#state = { kind: 'idle', evaluated: undefined };
+      this.#become({ kind: 'idle', evaluated: undefined });
       throw error;
     }
   }
 
   async #evaluate(name: string, answer: unknown, request: ToolContext): Promise<Evaluation> {
     const started = this.#activeOne(name);
-    this.#state = { ...started, kind: 'evaluating' };
+    this.#become({ ...started, kind: 'evaluating' });
     try {
       return await started.context.during(request, () => abortable(started.run.evaluate(answer), request.signal));
     } finally {
       await this.#end(started, SHUTDOWN_GRACE_MS.environment);
-      this.#state = { kind: 'idle', evaluated: name };
+      this.#become({ kind: 'idle', evaluated: name });
     }
+  }
+
+  #become(state: State): void {
+    this.#state = state;
+    this.onchange?.();
   }
 
   /** Remembers a half that runs, so that closing can wait for its end. */

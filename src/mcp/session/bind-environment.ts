@@ -1,7 +1,8 @@
 import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcontextprotocol/server';
 import { META } from '../../contract/names.ts';
 import type { Audience } from '../../environment/definition.ts';
-import { isVisible } from '../audience.ts';
+import { isVisible, type Meta } from '../audience.ts';
+import { assertParamHeaders, isHeaderSource, paramHeadersOf, passedParamHeaders } from '../param-headers.ts';
 import type { ActiveScenario } from './active-scenario.ts';
 import { complete, findCompleters } from './completions.ts';
 import { toProtocolError } from './failures.ts';
@@ -11,7 +12,7 @@ import type { EnvironmentRequest } from './request.ts';
 import { findResource, listResources, listResourceTemplates, readResource } from './resources.ts';
 import type { SessionCatalogue } from './session-catalogue.ts';
 import type { SessionServer } from './session-server.ts';
-import { listTools } from './session-tools.ts';
+import { listTools, type SessionTool } from './session-tools.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
 export interface SessionParts {
@@ -80,6 +81,7 @@ export function bindEnvironment(parts: SessionParts): void {
       if (tool === undefined || !isVisible(tool, request.audience) || !mayUse(name, request.audience)) {
         throw unknown('tool', name);
       }
+      if (mcp.mcpReq.envelope !== undefined) checkParamHeaders(tool, args, mcp, server);
       const called = { method: 'tools/call', name, arguments: args } as const;
       const result = await ask(called, mcp, request, async (open) =>
         server.projectCallToolResult(await tool.call(args, open), tool.entry.outputSchema),
@@ -159,6 +161,16 @@ export function bindEnvironment(parts: SessionParts): void {
       return complete(params, found, request);
     }),
   );
+}
+
+/** On 2026-07-28 over HTTP, headers repeat arguments of a tool whose schema says so: the two have to agree. */
+function checkParamHeaders(tool: SessionTool, args: unknown, { mcpReq }: ServerContext, { transport }: SessionServer) {
+  const declared = paramHeadersOf(tool.entry.inputSchema);
+  if (declared.length === 0) return;
+  const headers = isHeaderSource(transport)
+    ? transport.headersOf(mcpReq.id)
+    : passedParamHeaders(mcpReq._meta as Meta | undefined);
+  if (headers !== undefined) assertParamHeaders(declared, args, headers);
 }
 
 function unknown(kind: 'tool' | 'resource' | 'prompt', name: string): ProtocolError {

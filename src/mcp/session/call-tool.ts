@@ -1,4 +1,4 @@
-import { type CallToolResult, isSpecType } from '@modelcontextprotocol/server';
+import type { CallToolResult } from '@modelcontextprotocol/server';
 import { isJsonObject } from '../../contract/json.ts';
 import { isTooDeep, MAX_JSON_DEPTH } from '../../contract/json-depth.ts';
 import { preview } from '../../contract/json-schema.ts';
@@ -6,6 +6,7 @@ import type { ToolDefinition } from '../../environment/definition.ts';
 import { describeIssues } from '../../environment/schema.ts';
 import { isToolError, toToolResult } from '../../environment/tool-result.ts';
 import { isMissingCapability } from './client-requests.ts';
+import { isSendable } from './mcp-messages.ts';
 import type { EnvironmentRequest } from './request.ts';
 
 /** A tool or a function of a hub, ready to be called. */
@@ -52,7 +53,7 @@ export function toErrorResult(message: string): CallToolResult {
 
 /** What no client takes is the author's fault: the SDK would answer it as the caller's, in pages of its own words. */
 function assertSendable(result: CallToolResult): void {
-  const wrong = result.content.find((block) => !isPlainText(block) && !isSpecType.ContentBlock(block));
+  const wrong = result.content.find((block) => !isPlainText(block) && !isSendable(block));
   if (wrong !== undefined) throw new TypeError(`The tool returned a content block that MCP refuses: ${preview(wrong)}`);
   if (isTooDeep(result)) throw new TypeError(`The tool returned JSON nested more than ${MAX_JSON_DEPTH} deep`);
 }

@@ -47,6 +47,8 @@ export function createClientRequests(mcp: ServerContext, server: SessionServer):
     async elicit(request) {
       assertOffered('elicitation');
       const { action, content } = await server.elicitInput(toElicitParams(request), options);
+      // The SDK compares what there is with the schema, not that there is anything.
+      if (action === 'accept' && content === undefined) assertNothingIsRequired(request);
       return { action, ...(content === undefined ? {} : { content: { ...content } }) };
     },
     async sample(request) {
@@ -114,6 +116,12 @@ export function rootsQuestion(): Question<readonly Root[]> {
     request: { method: 'roots/list', params: {} },
     read: (response) => (isSpecType.ListRootsResult(response) ? response.roots.map(toRoot) : undefined),
   };
+}
+
+/** @throws Error */
+function assertNothingIsRequired({ requestedSchema }: ElicitRequest): void {
+  const [issue] = validateJsonSchema(requestedSchema, {});
+  if (issue !== undefined) throw new Error(`The client accepted without an answer: ${issue.path} ${issue.message}`);
 }
 
 type ElicitParams = Extract<Parameters<SessionServer['elicitInput']>[0], { readonly requestedSchema: unknown }>;

@@ -11,6 +11,9 @@ import type { SessionResource } from './resources.ts';
 import type { SessionChanges } from './session-changes.ts';
 import type { SessionTool } from './session-tools.ts';
 
+/** Environments that may be connected to each other in a row: more is one that is connected to itself. */
+const MAX_DEPTH = 4;
+
 /** What a session serves, by name and by URI. */
 export interface SessionEntries {
   readonly tools: Map<string, SessionTool>;
@@ -37,6 +40,7 @@ export class SessionConnections {
   /** Names that are left out and of which the log knows. */
   readonly #told = new Set<string>();
   #capabilities: ClientOffer = { elicitation: false, sampling: false, roots: false };
+  #depth = 0;
   #opening: Promise<void> | undefined;
   #isOpen: boolean;
   #hasBegun = false;
@@ -56,6 +60,11 @@ export class SessionConnections {
   /** True when there is nothing to open, or it is open. */
   get isOpen(): boolean {
     return this.#isOpen;
+  }
+
+  /** How many environments lie before this one, each connected to the next. */
+  set depth(depth: number) {
+    this.#depth = depth;
   }
 
   /**
@@ -98,6 +107,7 @@ export class SessionConnections {
     try {
       if (this.#servers.length === 0) this.#servers = await this.#createServers();
       if (this.#isClosed) throw new Error('The session is over');
+      if (this.#depth >= MAX_DEPTH) throw new Error(TOO_DEEP);
       const opened = await Promise.allSettled(this.#servers.map((server) => server.open()));
       const failures = opened.flatMap((result) => (result.status === 'rejected' ? [result.reason as Error] : []));
       if (failures.length > 0) throw toOneError(failures);
@@ -124,6 +134,7 @@ export class SessionConnections {
       const server: ConnectedServer = new ConnectedServer(definition, {
         openServer,
         capabilities: () => this.#capabilities,
+        depth: () => this.#depth + 1,
         report,
         onCatalogue: (catalogue) => this.#replace(server, catalogue),
         onResourceUpdated: (uri) => {
@@ -167,6 +178,8 @@ export class SessionConnections {
     return problems;
   }
 }
+
+const TOO_DEEP = `Environments are connected to each other more than ${MAX_DEPTH} deep: is one connected to itself? It would never end`;
 
 function toOneError(failures: readonly Error[]): Error {
   const [only] = failures;

@@ -6,7 +6,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server';
 import { messageOf } from '../../contract/errors.ts';
-import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
+import { META, SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
 import type { ClientOffer, EnvironmentDefinition, Session } from '../../environment/definition.ts';
 import { type HarnessAuthority, isHarness, type Meta } from '../audience.ts';
 import { type Report, runCleanup } from '../cleanup.ts';
@@ -21,7 +21,7 @@ import { InputRequired } from './input-required.ts';
 import { type EnvironmentRequest, envelopeOf, openRequest } from './request.ts';
 import { RunningSolution } from './running-solution.ts';
 import { SessionCatalogue } from './session-catalogue.ts';
-import { type SessionChange, SessionChanges } from './session-changes.ts';
+import { isNewsFor, type SessionChange, SessionChanges } from './session-changes.ts';
 import { MODERN_REVISION, negotiatedRevision, SESSION_REVISIONS, SessionServer } from './session-server.ts';
 import { Subscriptions, sendChange } from './subscriptions.ts';
 
@@ -79,7 +79,12 @@ export class EnvironmentSession implements HostedSession {
     this.#connections = new SessionConnections(definition.connections, { report, openServer, changes: this.changes });
     const connect = () => this.#openConnections();
     const hooks = this.#connections.isOpen ? definition.initializeHooks : [connect, ...definition.initializeHooks];
-    this.#initialization = new Initialization(hooks, this.#info, report);
+    this.#initialization = new Initialization({
+      hooks,
+      session: this.#info,
+      report,
+      isHarness: ({ mcpReq }) => isHarness(mcpReq._meta as Meta | undefined, options.authority),
+    });
     this.#active = new ActiveScenario(report);
     this.#solution = new RunningSolution(report);
     this.server.onclose = () => void this.close();
@@ -157,7 +162,7 @@ export class EnvironmentSession implements HostedSession {
    * subscribers; there a request says who it is for, and a change says nothing of who listens: agents, for all we know.
    */
   #tell(change: SessionChange): void {
-    if (change.audience === 'harness' && this.#isHarnessConnection !== true) return;
+    if (!isNewsFor(change, this.#isHarnessConnection === true ? 'harness' : 'agent')) return;
     const isWanted = change.kind !== 'resource' || this.era === 'modern' || this.#subscriptions.has(change.uri);
     // On 2026-07-28 only those who listen are told, who may not have called anything yet.
     if ((this.isInitialized || this.era === 'modern') && isWanted) sendChange(this.server, change);
@@ -184,6 +189,8 @@ export class EnvironmentSession implements HostedSession {
       await this.#initialization.initialize(mcp, () => {
         this.#info.protocol = negotiatedRevision(params.protocolVersion);
         this.#info.client = params.clientInfo;
+        const depth = mcp.mcpReq._meta?.[META.connectionDepth];
+        if (typeof depth === 'number') this.#connections.depth = depth;
         const { elicitation, sampling, roots } = params.capabilities;
         this.#offer = {
           elicitation: elicitation !== undefined,

@@ -1,13 +1,24 @@
-import { inspect } from 'node:util';
 import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcontextprotocol/server';
 import type { InitializeContext, InitializeHook, ReportProgress, Session } from '../../environment/definition.ts';
+import { isToolError } from '../../environment/tool-result.ts';
 import { type Meta, withoutHarnessKey } from '../audience.ts';
 import type { Report } from '../cleanup.ts';
+import { describeThrown } from '../describe-thrown.ts';
 import { guardStdout } from '../stdio/stdout-guard.ts';
 import { abortable } from './abortable.ts';
 import { openProgress } from './request.ts';
 
 const DEFAULT_DISPLAY = { width: 1920, height: 1080 } as const;
+/** Characters of the author's words that a harness is told. */
+const MAX_REASON_LENGTH = 2_048;
+
+export interface InitializationParts {
+  readonly hooks: readonly InitializeHook[];
+  readonly session: Session;
+  readonly report: Report;
+  /** Whether a request is a harness's, which may be told what the author says of a failure. */
+  readonly isHarness: (mcp: ServerContext) => boolean;
+}
 
 /** One run of the hooks, and the signal of the request that it is for. */
 interface Flight {
@@ -23,6 +34,7 @@ export class Initialization {
   readonly #hooks: readonly InitializeHook[];
   readonly #session: Session;
   readonly #report: Report;
+  readonly #isHarness: InitializationParts['isHarness'];
   /** The hooks that run. */
   #flight: Flight | undefined;
   /** The `initialize` that runs, from its first line to its last. */
@@ -30,10 +42,11 @@ export class Initialization {
   #isDone = false;
   #hasBegun = false;
 
-  constructor(hooks: readonly InitializeHook[], session: Session, report: Report) {
+  constructor({ hooks, session, report, isHarness }: InitializationParts) {
     this.#hooks = hooks;
     this.#session = session;
     this.#report = report;
+    this.#isHarness = isHarness;
   }
 
   /** True once the author's code may hold something for this session. */
@@ -72,7 +85,9 @@ export class Initialization {
       try {
         await abortable(flight.landing, mcp.mcpReq.signal);
       } catch (error) {
-        if (mcp.mcpReq.signal.aborted || !flight.signal.aborted) throw error;
+        if (mcp.mcpReq.signal.aborted) throw error;
+        // Several may wait for one run: each is told what it may know.
+        if (!flight.signal.aborted) throw refusedInitialization(this.#isHarness(mcp) ? error : undefined);
       }
     }
   }
@@ -136,20 +151,26 @@ export class Initialization {
       for (const hook of this.#hooks) await hook(context);
       this.#isDone = true;
     } catch (error) {
-      this.#report(`The initialize hook failed: ${inspect(error)}`);
-      throw refusedInitialization();
+      this.#report(`The initialize hook failed: ${describeThrown(error)}`);
+      throw error;
     } finally {
       guard.release();
     }
   }
 }
 
-/** What a client is told of a failure whose cause is for the developer. */
-export function refusedInitialization(): ProtocolError {
-  return new ProtocolError(
-    ProtocolErrorCode.InternalError,
-    'The environment could not be initialized. Its log says why; initialize again to retry.',
-  );
+/**
+ * What a client is told of a failure whose cause is for the developer.
+ *
+ * @param cause given for a harness alone: a `ToolError`'s own words are told, nothing of any other.
+ */
+export function refusedInitialization(cause?: unknown): ProtocolError {
+  const what = 'The environment could not be initialized';
+  if (!isToolError(cause)) {
+    return new ProtocolError(ProtocolErrorCode.InternalError, `${what}. Its log says why; initialize again to retry.`);
+  }
+  const reason = cause.message.slice(0, MAX_REASON_LENGTH);
+  return new ProtocolError(ProtocolErrorCode.InternalError, `${what}: ${reason}`, { reason });
 }
 
 function pixels(given: unknown, fallback: number): number {

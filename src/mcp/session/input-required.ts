@@ -16,6 +16,13 @@ const MAX_WAITING = 32;
 /** What `requestState` is signed with: of no use to any other process. */
 const KEY = randomBytes(32);
 
+/** What a retry is told whose state is none, whoever finds that out. */
+export const INVALID_STATE = {
+  message:
+    'Invalid or expired requestState: it is good for one retry of the request that it answered. Call again without it.',
+  data: { reason: 'invalid_request_state' },
+} as const;
+
 /** What a request calls. Its retry has to call the same. */
 export interface Called {
   readonly method: 'tools/call' | 'prompts/get' | 'resources/read';
@@ -104,11 +111,7 @@ export class InputRequired {
     const isGenuine = more.length === 0 && isSame(signature, this.#signatureOf(id, fingerprint));
     const waiting = isGenuine ? this.#waiting.get(id) : undefined;
     if (waiting === undefined) {
-      throw new ProtocolError(
-        ProtocolErrorCode.InvalidParams,
-        'Invalid or expired requestState: it is good for one retry of the request that it answered. Call again without it.',
-        { reason: 'invalid_request_state' },
-      );
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, INVALID_STATE.message, INVALID_STATE.data);
     }
     this.#waiting.delete(id);
     clearTimeout(waiting.limit);

@@ -1,5 +1,8 @@
-import type { ContentBlock as McpContentBlock } from '@modelcontextprotocol/server';
+import { isSpecType, type ContentBlock as McpContentBlock } from '@modelcontextprotocol/server';
+import { isJsonObject } from '../../contract/json.ts';
+import { preview } from '../../contract/json-schema.ts';
 import type { PromptBlock, RichPromptMessage } from '../../environment/definition.ts';
+import { isWritable } from '../../environment/presentation.ts';
 
 interface McpMessage {
   role: 'user' | 'assistant';
@@ -19,6 +22,24 @@ export function toMcpMessages(prompt: string | readonly RichPromptMessage[]): Mc
       content: { ...part } as unknown as McpContentBlock,
     })),
   );
+}
+
+/** The same, of what an author's prompt gave, whatever that is. @throws TypeError for what no client takes. */
+export function toCheckedMessages(prompt: unknown): McpMessage[] {
+  const isPrompt = typeof prompt === 'string' || (Array.isArray(prompt) && prompt.every(isJsonObject));
+  if (!isPrompt) {
+    throw new TypeError(`The prompt has to be text or a list of {role, content} messages, got ${preview(prompt)}`);
+  }
+  const messages = toMcpMessages(prompt as string | readonly RichPromptMessage[]);
+  const wrong = messages.find(({ content }) => !isSendable(content));
+  if (wrong === undefined) return messages;
+  throw new TypeError(`The prompt has a content block that MCP refuses: ${preview(wrong.content)}`);
+}
+
+/** True for a block that clients take. Its `_meta` may be anything: what JSON cannot hold would leave them unanswered. */
+export function isSendable(block: unknown): boolean {
+  if (!isSpecType.ContentBlock(block)) return false;
+  return isWritable([block._meta, block.type === 'resource' ? block.resource._meta : undefined]);
 }
 
 function toBlocks(content: RichPromptMessage['content']): readonly PromptBlock[] {

@@ -1,4 +1,5 @@
-import type { GetPromptResult, Prompt } from '@modelcontextprotocol/server';
+import { type GetPromptResult, type Prompt, ProtocolError } from '@modelcontextprotocol/server';
+import { messageOf } from '../../contract/errors.ts';
 import { enumCompleters } from '../../environment/completion.ts';
 import type {
   Audience,
@@ -9,10 +10,11 @@ import type {
 } from '../../environment/definition.ts';
 import { parseOrThrow } from '../../environment/schema.ts';
 import { readTextArguments } from '../../environment/text-arguments.ts';
+import { isToolError } from '../../environment/tool-result.ts';
 import { isVisible } from '../audience.ts';
 import type { ActiveScenario } from './active-scenario.ts';
 import { orProtocolError } from './failures.ts';
-import { toMcpMessages } from './mcp-messages.ts';
+import { toCheckedMessages, toMcpMessages } from './mcp-messages.ts';
 import type { EnvironmentRequest } from './request.ts';
 import { scenarioArguments } from './scenario-list.ts';
 
@@ -55,8 +57,10 @@ function toSessionPrompt(prompt: PromptDefinition): SessionPrompt {
     entry,
     completers: prompt.completers,
     async get(args, request) {
-      const messages = await orProtocolError(`The prompt ${name}`, request, () => prompt.get(args, request.context));
-      return { ...(description === undefined ? {} : { description }), messages: toMcpMessages(messages) };
+      const messages = await orProtocolError(`The prompt ${name}`, request, async () =>
+        toCheckedMessages(await prompt.get(args, request.context)),
+      );
+      return { ...(description === undefined ? {} : { description }), messages };
     },
   };
 }
@@ -73,13 +77,27 @@ function toScenarioPrompt(scenario: ScenarioDefinition, active: ActiveScenario):
     completers: enumCompleters(scenario.args.jsonSchema),
     entry: { name, description, arguments: argumentEntries },
     async get(texts, request) {
-      const { system, prompt } = await orProtocolError(`The setup of the scenario ${name}`, request, async () => {
+      const what = `The setup of the scenario ${name}`;
+      const args = await orProtocolError(what, request, async () => {
         const values = readTextArguments(scenario.args.jsonSchema, texts);
-        const args = await parseOrThrow(scenario.args, values, `Prompt "${name}"`);
-        return active.setup(scenario, args, request.context, 'prompt');
+        return parseOrThrow(scenario.args, values, `Prompt "${name}"`);
+      });
+      const { system, prompt } = await orProtocolError(what, request, async () => {
+        try {
+          return await active.setup(scenario, args, request.context, 'prompt');
+        } catch (error) {
+          const isForClient = isToolError(error) || error instanceof ProtocolError;
+          throw isForClient ? error : new SetupFailure(messageOf(error), { cause: error });
+        }
       });
       const systemMessages = system === null ? [] : [{ role: 'system' as const, content: system }];
       return { description, messages: toMcpMessages([...systemMessages, ...prompt]) };
     },
   };
 }
+
+/**
+ * What went wrong inside of a setup, whatever it was. Arguments that do not fit a function of the hub `setup` are one of
+ * its kinds: who gets the prompt would be told the name of that function and what it takes.
+ */
+class SetupFailure extends Error {}

@@ -1,8 +1,8 @@
-import { inspect } from 'node:util';
 import { LOG_LEVEL_META_KEY, type ServerContext } from '@modelcontextprotocol/server';
 import type { Audience, Session, ToolContext } from '../../environment/definition.ts';
 import { audienceOf, type HarnessAuthority, isHarnessPeer, type Meta, withoutHarnessKey } from '../audience.ts';
 import type { Report } from '../cleanup.ts';
+import { describeThrown } from '../describe-thrown.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { RequestContext } from './request-context.ts';
 import type { SessionServer } from './session-server.ts';
@@ -38,7 +38,7 @@ export function openRequest(mcp: ServerContext, parts: RequestParts): Environmen
     audience: audienceOf(rawMeta, authority, isHarnessConnection),
     context,
     reportFailure(what, error) {
-      const text = `${what}: ${inspect(error)}`;
+      const text = `${what}: ${describeThrown(error)}`;
       if (isHarnessAtOtherEnd && takesLogs(mcp, isHarnessConnection)) context.log.error(text);
       else report(text);
     },

@@ -9,6 +9,7 @@ import type { Audience, EnvironmentDefinition, ResourceDefinition } from '../../
 import { isVisible } from '../audience.ts';
 import { functionsUri, type SessionHub, toFunctionList } from './dispatcher.ts';
 import { orProtocolError } from './failures.ts';
+import { matchTemplate } from './match-template.ts';
 import type { EnvironmentRequest } from './request.ts';
 import { toScenarioList } from './scenario-list.ts';
 
@@ -127,17 +128,6 @@ function describe({ name, title, description, mimeType }: ResourceDefinition) {
     ...(description === undefined ? {} : { description }),
     ...(mimeType === undefined ? {} : { mimeType }),
   };
-}
-
-function matchTemplate(template: UriTemplate, uri: string): Record<string, string> | undefined {
-  try {
-    const values = Object.entries(template.match(uri) ?? {});
-    if (values.length === 0) return undefined;
-    return Object.fromEntries(values.map(([name, value]) => [name, decodeURIComponent(String(value))]));
-  } catch {
-    // Longer than the SDK matches, or not percent-encoded: no resource has such a URI.
-    return undefined;
-  }
 }
 
 function toContents(uri: string, value: unknown, mimeType: string | undefined): ReadResourceResult['contents'][number] {

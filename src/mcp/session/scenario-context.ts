@@ -1,4 +1,5 @@
-import type { ClientOffer, Log, ReportProgress, Session, ToolContext } from '../../environment/definition.ts';
+import type { ClientOffer, Log, LogLevel, ReportProgress, Session, ToolContext } from '../../environment/definition.ts';
+import type { Report } from '../cleanup.ts';
 
 const NOTHING: ClientOffer = { elicitation: false, sampling: false, roots: false };
 
@@ -61,4 +62,27 @@ export class ScenarioContext implements ToolContext {
     if (this.#current === undefined) throw new Error('No request of the client is open between setup and evaluation');
     return this.#current;
   }
+}
+
+/** A request whose client learns how far the work is and not what it says: its log goes to that of the process. */
+export function withoutWords(request: ToolContext, report: Report): ToolContext {
+  const write = (level: LogLevel) => (message: string) => report(`${level}: ${message}`);
+  return {
+    session: request.session,
+    signal: request.signal,
+    meta: request.meta,
+    get capabilities() {
+      return request.capabilities;
+    },
+    progress: (progress, total) => request.progress(progress, total),
+    log: Object.assign(write('info'), {
+      debug: write('debug'),
+      info: write('info'),
+      warning: write('warning'),
+      error: write('error'),
+    }),
+    elicit: (asked) => request.elicit(asked),
+    sample: (asked) => request.sample(asked),
+    roots: (options) => request.roots(options),
+  };
 }

@@ -1,5 +1,7 @@
+import { matchesToolPatterns } from '../../contract/tool-patterns.ts';
 import type { Audience, DefinitionChange, EnvironmentDefinition } from '../../environment/definition.ts';
 import type { Report } from '../cleanup.ts';
+import type { ActiveScenario } from './active-scenario.ts';
 import type { SessionConnections, SessionEntries } from './connections.ts';
 import { listPrompts, type SessionPrompt, sessionPrompts } from './prompts.ts';
 import {
@@ -19,6 +21,13 @@ interface Contents {
   readonly prompts: ReadonlyMap<string, SessionPrompt>;
 }
 
+/** What lists are made of. */
+interface Served {
+  readonly contents: Contents;
+  /** What an agent may use of the tools; undefined for all. */
+  readonly patterns: ActiveScenario['toolPatterns'];
+}
+
 export interface CatalogueParts extends ScenarioState {
   readonly definition: EnvironmentDefinition;
   /** What other servers add to it. The catalogue follows their changes. */
@@ -35,8 +44,9 @@ export class SessionCatalogue {
   readonly #parts: CatalogueParts;
   readonly #stopListening: () => void;
   #contents: Contents | undefined;
+  #patterns: Served['patterns'];
   /** What was served before the changes that have not been told yet. */
-  #before: Contents | undefined;
+  #before: Served | undefined;
   #telling: NodeJS.Immediate | undefined;
 
   constructor(parts: CatalogueParts) {
@@ -47,6 +57,7 @@ export class SessionCatalogue {
       if (isNews) this.#follow({ kind: 'declared' });
       else this.#contents = undefined;
     };
+    parts.active.onchange = () => this.#followScenario();
   }
 
   /** What the author has declared, in maps of the caller's own. */
@@ -68,6 +79,7 @@ export class SessionCatalogue {
 
   close(): void {
     this.#stopListening();
+    this.#parts.active.onchange = undefined;
     clearImmediate(this.#telling);
   }
 
@@ -84,24 +96,49 @@ export class SessionCatalogue {
       else changes.emit({ kind: 'resource', uri: change.uri, audience: found.resource.audience });
       return;
     }
-    this.#before ??= this.#contents;
+    this.#tellSoon();
     this.#contents = undefined;
-    // Ten declarations in a row are one change.
+  }
+
+  /** Most scenarios name no tools: theirs come and go without any work here. */
+  #followScenario(): void {
+    const { toolPatterns } = this.#parts.active;
+    if (toolPatterns === this.#patterns) return;
+    this.#tellSoon();
+    this.#patterns = toolPatterns;
+  }
+
+  /** Called before something is different. Ten declarations in a row are one change. */
+  #tellSoon(): void {
+    if (this.#contents !== undefined) this.#before ??= { contents: this.#contents, patterns: this.#patterns };
     this.#telling ??= setImmediate(() => this.#tell());
   }
 
   #tell(): void {
-    const [before, after] = [this.#before, this.#current];
+    const [before, after] = [this.#before, { contents: this.#current, patterns: this.#patterns }];
     this.#before = undefined;
     this.#telling = undefined;
     if (before === undefined) return;
+    if (before.contents === after.contents) this.#tellOfScenario(before, after);
+    else this.#tellOfContents(before, after);
+  }
+
+  #tellOfScenario(before: Served, after: Served): void {
+    const named = (served: Served) => JSON.stringify(agentTools(served).map(({ name }) => name));
+    if (named(before) === named(after)) return;
+    this.#parts.changes.emit({ kind: 'tools', audience: 'agent', isForAgentsAlone: true });
+  }
+
+  #tellOfContents(before: Served, after: Served): void {
     const { changes } = this.#parts;
     for (const kind of ['tools', 'resources', 'prompts'] as const) {
-      const audience = AUDIENCES.find((one) => listed(before, kind, one) !== listed(after, kind, one));
-      if (audience !== undefined) changes.emit({ kind, audience });
+      const concerned = AUDIENCES.filter((one) => listed(before, kind, one) !== listed(after, kind, one));
+      const [audience] = concerned;
+      if (audience === undefined) continue;
+      changes.emit({ kind, audience, ...(concerned.includes('harness') ? {} : { isForAgentsAlone: true }) });
     }
-    for (const [uri, { audience, isBuiltIn, content }] of after.resources) {
-      const old = before.resources.get(uri);
+    for (const [uri, { audience, isBuiltIn, content }] of after.contents.resources) {
+      const old = before.contents.resources.get(uri);
       if (!isBuiltIn || old === undefined || JSON.stringify(old.content) === JSON.stringify(content)) continue;
       changes.emit({ kind: 'resource', uri, audience });
     }
@@ -127,8 +164,15 @@ function ownContentsOf(parts: CatalogueParts): SessionEntries {
   };
 }
 
-function listed(contents: Contents, kind: keyof Contents, audience: Audience): string {
-  if (kind === 'tools') return JSON.stringify(listTools(contents.tools, audience));
+function agentTools({ contents, patterns }: Served): ReturnType<typeof listTools> {
+  return listTools(contents.tools, 'agent').filter(({ name }) => matchesToolPatterns(name, patterns));
+}
+
+function listed(served: Served, kind: keyof Contents, audience: Audience): string {
+  const { contents } = served;
+  if (kind === 'tools') {
+    return JSON.stringify(audience === 'agent' ? agentTools(served) : listTools(contents.tools, audience));
+  }
   if (kind === 'prompts') return JSON.stringify(listPrompts(contents.prompts, audience));
   const { resources } = contents;
   return JSON.stringify([listResources(resources, audience), listResourceTemplates(resources, audience)]);

@@ -4,7 +4,12 @@ import type { Audience } from '../../environment/definition.ts';
 /** Something of a session that its client may have read is different now. */
 export type SessionChange =
   /** A list has another content. */
-  | { readonly kind: 'tools' | 'resources' | 'prompts'; readonly audience: Audience }
+  | {
+      readonly kind: 'tools' | 'resources' | 'prompts';
+      readonly audience: Audience;
+      /** The harness's own list is as it was: the agent's alone depends on the scenario that is active. */
+      readonly isForAgentsAlone?: true;
+    }
   /** A resource has another content. */
   | { readonly kind: 'resource'; readonly uri: string; readonly audience: Audience };
 
@@ -13,3 +18,9 @@ export type SessionChange =
  * it: what concerns the harness alone must reach no agent, which would learn from it that something is hidden.
  */
 export class SessionChanges extends Changes<SessionChange> {}
+
+/** True for what this audience may learn of and sees differently now. */
+export function isNewsFor(change: SessionChange, audience: Audience): boolean {
+  if (audience === 'agent') return change.audience === 'agent';
+  return change.kind === 'resource' || change.isForAgentsAlone !== true;
+}

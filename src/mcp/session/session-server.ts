@@ -1,4 +1,16 @@
-import { type InitializeRequest, Server, type ServerContext, type ServerOptions } from '@modelcontextprotocol/server';
+import {
+  type InitializeRequest,
+  type JSONRPCRequest,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Result,
+  Server,
+  type ServerContext,
+  type ServerOptions,
+} from '@modelcontextprotocol/server';
+import { messageOf } from '../../contract/errors.ts';
+import { isJsonObject } from '../../contract/json.ts';
+import { preview } from '../../contract/json-schema.ts';
 
 /** The revision without `initialize` and without sessions. */
 export const MODERN_REVISION = '2026-07-28';
@@ -24,6 +36,28 @@ export class SessionServer extends Server {
     });
   }
 
+  /** The SDK answers parameters of the wrong type as an internal error, in pages of its own words. */
+  protected override _wrapHandler(method: string, handler: Handler): Handler {
+    const wrapped = super._wrapHandler(method, (request, context) => {
+      try {
+        return handler(request, context);
+      } catch (error) {
+        // What is thrown at once is thrown by the check of the parameters: handlers answer by a promise.
+        throw error instanceof ProtocolError ? error : invalidParams(method, describeIssues(error));
+      }
+    });
+    if (method !== 'tools/call') return wrapped;
+    return (request, context) => {
+      // Before the SDK checks it a first time: what a model gets wrong should read like the rest of what it is told.
+      const { name, arguments: args } = request.params ?? {};
+      if (typeof name !== 'string') throw invalidParams(method, `name: must be a string, got ${preview(name)}`);
+      if (args !== undefined && !isJsonObject(args)) {
+        throw invalidParams(method, `arguments: must be an object, got ${preview(args)}`);
+      }
+      return wrapped(request, context);
+    };
+  }
+
   /** Serves one long-lived instance on the revision without a handshake. Only for transports that classify messages. */
   serveModern(): void {
     this._negotiatedProtocolVersion = MODERN_REVISION;
@@ -33,4 +67,28 @@ export class SessionServer extends Server {
 /** The revision that a client which asks for `requested` gets. */
 export function negotiatedRevision(requested: string): string {
   return SESSION_REVISIONS.find((revision) => revision === requested) ?? SESSION_REVISIONS[0];
+}
+
+type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
+
+function invalidParams(method: string, problem: string): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, `Invalid params of ${method}: ${problem}`);
+}
+
+/** The SDK gives what its schemas find as JSON: a list of issues, each with a path from the request on. */
+function describeIssues(error: unknown): string {
+  const issues = parseIssues(messageOf(error));
+  return issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ') || 'not valid';
+}
+
+function parseIssues(text: string): readonly { readonly path: string; readonly message: string }[] {
+  try {
+    const issues: unknown = JSON.parse(text);
+    return (Array.isArray(issues) ? issues : []).map(({ path, message }) => ({
+      path: (Array.isArray(path) ? path.filter((part, index) => index > 0 || part !== 'params') : []).join('.'),
+      message: String(message),
+    }));
+  } catch {
+    return [];
+  }
 }

@@ -5,6 +5,7 @@ import { type Report, reportToStderr } from '../cleanup.ts';
 import { EnvironmentHost } from '../environment-host.ts';
 import { takeHarnessKey } from '../harness-key.ts';
 import { serveConnection } from '../serve-connection.ts';
+import type { SessionChange } from '../session/session-changes.ts';
 import { onSigterm } from '../sigterm.ts';
 import { takeProtocolOutput } from './protocol-output.ts';
 import { StdioTransport } from './stdio-transport.ts';
@@ -16,6 +17,8 @@ export interface StdioOptions {
   readonly taken?: StdioProcess;
   readonly report?: Report | undefined;
   readonly createTransport?: (input: Readable, output: Writable) => StdioTransport;
+  /** Told of what changes in a session, whoever listens. */
+  readonly onChange?: ((change: SessionChange) => void) | undefined;
 }
 
 /** What a process that serves over stdio holds before any code of an author runs. */
@@ -58,7 +61,8 @@ export function serveOverStdio(environment: EnvironmentSource, options: StdioOpt
   const report = options.report ?? reportToStderr;
   const { guard, harnessKey, output } = options.taken ?? takeStdio(options.harnessKey);
   try {
-    const host = new EnvironmentHost(environment, { authority: { harnessKey, isPeerTrusted: true }, report });
+    const { onChange } = options;
+    const host = new EnvironmentHost(environment, { authority: { harnessKey, isPeerTrusted: true }, report, onChange });
     const { createTransport = (from, to) => new StdioTransport(from, to) } = options;
     const transport = createTransport(process.stdin, output);
     const connection = serveConnection(host, transport);

@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { isJsonObject } from '../../contract/json.ts';
 import { isTooDeep, MAX_JSON_DEPTH } from '../../contract/json-depth.ts';
-import { assertBatchLength, assertBatchRevision, assertFreshIds, Batches } from '../batches.ts';
+import { assertBatchLength, assertBatchRevision, assertFreshIds, Batches, describeUsedId } from '../batches.ts';
 import { Refusal } from '../http/refusal.ts';
 import { isReply, isRequest } from '../json-rpc.ts';
 
@@ -106,7 +106,14 @@ export class StdioTransport implements Transport {
     const received = parse(line);
     if (received instanceof Refused) this.#refuse(received);
     else if (Array.isArray(received)) this.#receiveBatch(received);
-    else this.#deliver(received);
+    else this.#receiveOne(received);
+  }
+
+  #receiveOne(message: JSONRPCMessage): void {
+    if (isRequest(message) && this.#unanswered.has(message.id)) {
+      // Two of one id could neither be told apart nor be cancelled. Not under that id, which answers the one that runs.
+      this.#refuse(new Refused(null, ProtocolErrorCode.InvalidRequest, describeUsedId(message.id)));
+    } else this.#deliver(message);
   }
 
   /** Takes a batch as a whole, or refuses it as a whole. */

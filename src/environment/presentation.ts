@@ -1,0 +1,70 @@
+import { isJsonObject } from '../contract/json.ts';
+import { preview } from '../contract/json-schema.ts';
+
+/** What a tool, hub, resource, prompt or scenario is listed with, beside its name and schemas. */
+interface Presentation {
+  readonly annotations?: unknown;
+  readonly audience?: unknown;
+  readonly icons?: unknown;
+  readonly meta?: unknown;
+}
+
+/**
+ * Checks what clients are shown of a declaration. A client refuses a whole list for one entry that is not as MCP has it,
+ * so what is wrong has to be found where it is written.
+ *
+ * @param label starts the error messages, such as `Tool "increment"`.
+ * @throws TypeError that names the field.
+ */
+export function checkPresentation(label: string, config: unknown): void {
+  if (!isJsonObject(config)) {
+    throw new TypeError(`${label}: the configuration has to be an object, {} for none, got ${preview(config)}`);
+  }
+  for (const field of TEXT_FIELDS) checkText(label, field, config[field]);
+  const { annotations, audience, icons, meta }: Presentation = config;
+  if (audience !== undefined && audience !== 'agent' && audience !== 'harness') {
+    throw new TypeError(`${label}: audience has to be "agent" or "harness", got ${preview(audience)}`);
+  }
+  if (annotations !== undefined) checkAnnotations(label, annotations);
+  if (icons !== undefined && !(Array.isArray(icons) && icons.every(isIcon))) {
+    throw new TypeError(`${label}: icons has to be a list of { src }, got ${preview(icons)}`);
+  }
+  if (meta !== undefined && !(isJsonObject(meta) && isWritable(meta))) {
+    throw new TypeError(`${label}: meta has to be an object of what JSON can hold, got ${preview(meta)}`);
+  }
+}
+
+/** @throws TypeError for what is neither text nor left out. */
+export function checkText(label: string, field: string, value: unknown): void {
+  if (value === undefined || typeof value === 'string') return;
+  throw new TypeError(`${label}: ${field} has to be text, got ${preview(value)}`);
+}
+
+/** True for what can be written as JSON. */
+export function isWritable(value: unknown): boolean {
+  try {
+    return JSON.stringify(value) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+const TEXT_FIELDS = ['title', 'description', 'mimeType', 'system'] as const;
+
+function checkAnnotations(label: string, annotations: unknown): void {
+  if (!isJsonObject(annotations)) {
+    throw new TypeError(`${label}: annotations has to be an object, got ${preview(annotations)}`);
+  }
+  checkText(label, 'annotations.title', annotations.title);
+  for (const hint of HINTS) {
+    const value = annotations[hint];
+    if (value === undefined || typeof value === 'boolean') continue;
+    throw new TypeError(`${label}: annotations.${hint} has to be true or false, got ${preview(value)}`);
+  }
+}
+
+const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;
+
+function isIcon(icon: unknown): boolean {
+  return isJsonObject(icon) && typeof icon.src === 'string';
+}
