@@ -145,8 +145,11 @@ interface Serving {
 async function serveHttp(host: ReloadHost, options: DevelopOptions, harnessKey: string | undefined): Promise<Serving> {
   const { say, port } = options;
   const server = await serveHostOverHttp(host, { port, maxSessions: MAX_SESSIONS });
-  if (options.harnessKey === undefined) say(`Harness key: ${harnessKey}`);
-  say(`Serving ${host.name} at ${server.url}; it is reloaded when its files change.`);
+  if (options.harnessKey === undefined)
+    say(`Harness key: ${harnessKey} (for a harness, which may use setup and evaluation; an agent needs none)`);
+  say(
+    `Serving ${host.name} at ${server.url}; it is reloaded when its files change. In a browser: ${server.url.replace(/\/mcp$/, '/svc')}`,
+  );
   return { ended: new Promise(() => {}), close: () => server.close() };
 }
 

@@ -1,14 +1,18 @@
+import { stopWatching, unwatchGroup, watchGroup } from './watchdog.ts';
+
 /** Process groups that this process started and has to take with it: leader ids. */
 const groups = new Set<number>();
 
-/** From now on the group is killed when this process exits. Whoever adds it removes it. */
+/** From now on the group ends when this process does, also by SIGKILL. Whoever adds it removes it. */
 export function addProcessGroup(leader: number): void {
   if (groups.size === 0) process.once('exit', killAll);
   groups.add(leader);
+  watchGroup(leader);
 }
 
 export function removeProcessGroup(leader: number): void {
-  groups.delete(leader);
+  if (!groups.delete(leader)) return;
+  unwatchGroup(leader);
   if (groups.size === 0) process.off('exit', killAll);
 }
 
@@ -23,4 +27,5 @@ export function signalGroup(leader: number, signal: NodeJS.Signals): void {
 
 function killAll(): void {
   for (const leader of groups) signalGroup(leader, 'SIGKILL');
+  stopWatching();
 }

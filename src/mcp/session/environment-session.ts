@@ -190,7 +190,8 @@ export class EnvironmentSession implements HostedSession {
         this.#info.protocol = negotiatedRevision(params.protocolVersion);
         this.#info.client = params.clientInfo;
         const depth = mcp.mcpReq._meta?.[META.connectionDepth];
-        if (typeof depth === 'number') this.#connections.depth = depth;
+        // Whoever connects says it: a lower number than there is would lift the limit.
+        if (typeof depth === 'number') this.#connections.depth = Math.max(0, depth);
         const { elicitation, sampling, roots } = params.capabilities;
         this.#offer = {
           elicitation: elicitation !== undefined,
