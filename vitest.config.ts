@@ -14,6 +14,8 @@ export default defineConfig({
     include: ['test/**/*.test.{ts,tsx}', 'environments/*/*.test.ts', 'docs/examples/*.test.ts'],
     globalSetup: ['test/build-once.ts'],
     typecheck: { enabled: true, include: ['test/**/*.test-d.ts'], tsconfig: './tsconfig.json' },
+    // Most tests wait for processes of their own: a core that is kept free for Vitest itself would be idle.
+    maxWorkers: '100%',
     testTimeout: 30_000,
     hookTimeout: 30_000,
   },

@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { EnvironmentServer } from '../../src/environment/environment-server.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { startRunService } from '../../src/run-service/start.ts';
@@ -152,16 +155,19 @@ test('an argument with the name of a prototype is refused by name like any other
 });
 
 test('who waits for an environment while the service shuts down is told that it does', async () => {
-  const slow = () => {
+  const slow = async () => {
     const starting = deferred<void>();
-    const environment = () =>
-      new EnvironmentServer({ name: 'slow' }).initialize(async () => {
-        starting.resolve();
-        await new Promise(() => {});
-      });
-    return { starting: starting.promise, target: { kind: 'memory', environment } as const };
+    // It takes the handshake and never answers.
+    const server = createServer(() => starting.resolve()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const { port } = server.address() as AddressInfo;
+    return { starting: starting.promise, target: { kind: 'url', url: `http://127.0.0.1:${port}/mcp` } as const };
   };
-  const [listed, run] = [slow(), slow()];
+  const [listed, run] = await Promise.all([slow(), slow()]);
   const service = await startService({
     environments: new Map([
       ['listed', listed.target],
