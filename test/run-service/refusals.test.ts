@@ -3,7 +3,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { EnvironmentServer } from '../../src/environment/environment-server.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { startRunService } from '../../src/run-service/start.ts';
 import { deferred } from '../http/http-server.ts';
