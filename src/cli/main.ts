@@ -1,16 +1,20 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { PROCTOR_VERSION } from '../contract/version.ts';
-import { addDemoCommand } from './demo.ts';
-import { addDevCommand } from './dev.ts';
 import { describeFailure, EXIT, exitCodeOf, SilentFailure } from './failure.ts';
-import { addInitCommand } from './init.ts';
-import { addKeysCommand } from './keys.ts';
-import { addMcpCommand } from './mcp.ts';
-import { addOpenCommand } from './open.ts';
-import { addRunCommand } from './run.ts';
-import { addServeCommand } from './serve.ts';
 import { ignoreClosedOutputs, note } from './terminal.ts';
+
+/** In the order of the help. Each is loaded when it is named, since most of what it stands on is of no use to the others. */
+const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+  init: async () => (await import('./init.ts')).addInitCommand,
+  run: async () => (await import('./run.ts')).addRunCommand,
+  serve: async () => (await import('./serve.ts')).addServeCommand,
+  open: async () => (await import('./open.ts')).addOpenCommand,
+  keys: async () => (await import('./keys.ts')).addKeysCommand,
+  dev: async () => (await import('./dev.ts')).addDevCommand,
+  mcp: async () => (await import('./mcp.ts')).addMcpCommand,
+  demo: async () => (await import('./demo.ts')).addDemoCommand,
+};
 
 ignoreClosedOutputs();
 const program = new Command('proctor')
@@ -19,16 +23,8 @@ const program = new Command('proctor')
   .showHelpAfterError('(proctor --help and proctor <command> --help say more)')
   .exitOverride();
 
-addInitCommand(program);
-addRunCommand(program);
-addServeCommand(program);
-addOpenCommand(program);
-addKeysCommand(program);
-addDevCommand(program);
-addMcpCommand(program);
-addDemoCommand(program);
-
 try {
+  await addCommands(process.argv[2]);
   await program.parseAsync();
 } catch (thrown) {
   if (thrown instanceof CommanderError) process.exitCode = thrown.exitCode === 0 ? 0 : EXIT.usage;
@@ -36,4 +32,11 @@ try {
     if (!(thrown instanceof SilentFailure)) note(`proctor: ${describeFailure(thrown)}`);
     process.exitCode = exitCodeOf(thrown);
   }
+}
+
+/** The command that is named, or every one for the help and for what is none. */
+async function addCommands(named: string | undefined): Promise<void> {
+  if (named === '--version' || named === '-V') return;
+  const known = named !== undefined && Object.hasOwn(COMMANDS, named) ? COMMANDS[named] : undefined;
+  for (const load of known === undefined ? Object.values(COMMANDS) : [known]) (await load())(program);
 }

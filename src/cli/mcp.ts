@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import { environmentMainPath } from '../client/environment-link.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { loadProject } from '../config/project.ts';
 import { DEFAULT_PORTS, PROCESS_VARIABLES, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { takeHarnessKey } from '../mcp/harness-key.ts';
+import { environmentMainPath } from '../process/environment-main-path.ts';
 import { addProcessGroup, removeProcessGroup, signalGroup } from '../process/process-group.ts';
 import { SilentFailure, UsageError } from './failure.ts';
 import { parsePort } from './options.ts';

@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { isJSONRPCRequest, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
 import { createHttpFetch } from '../http/http-fetch.ts';
 import { openInMemory } from '../mcp/in-memory.ts';
 import { toChildVariables } from '../process/child-variables.ts';
+import { environmentMainPath } from '../process/environment-main-path.ts';
 import { EnvironmentProcess, HARNESS_KEY_FD, PROTOCOL_FD } from '../process/environment-process.ts';
 import { OutputTail, toPlainLine } from '../process/output-tail.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
@@ -163,12 +162,6 @@ function parseAddress(address: string): URL {
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
   const what = `${JSON.stringify(address)} is not an address of an environment`;
   throw new BoundaryError('environment', 'environment_failed', `${what}: it has to start with http:// or https://`);
-}
-
-/** The built file, also for code that runs from `src`, where plain Node.js could not load it. */
-export function environmentMainPath(): string {
-  const beside = fileURLToPath(new URL('../mcp/environment-main.js', import.meta.url));
-  return existsSync(beside) ? beside : fileURLToPath(new URL('../../dist/mcp/environment-main.js', import.meta.url));
 }
 
 /**

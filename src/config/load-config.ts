@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { register } from 'tsx/esm/api';
 import { messageOf } from '../contract/errors.ts';
 import { configSchema, type ParsedConfig } from './define-config.ts';
 
@@ -24,7 +23,7 @@ export async function loadConfig(directory: string): Promise<ParsedConfig> {
 
 async function importDefault(file: string, name: string): Promise<unknown> {
   // tsx in the loader alone, without a namespace: the file gets the same copy of this package as everybody else.
-  const unregister = /ts$/.test(name) ? register({ tsconfig: false }) : undefined;
+  const unregister = /ts$/.test(name) ? (await import('tsx/esm/api')).register({ tsconfig: false }) : undefined;
   try {
     const loaded: { readonly default?: unknown } = await import(pathToFileURL(file).href);
     if (loaded.default === undefined) {

@@ -1,6 +1,6 @@
 import { DEFAULT_PORTS } from '../contract/names.ts';
 import { parseAllowedHosts } from '../http/origin-guard.ts';
-import { type ModelConfig, modelConfigFromEnvironment } from '../model/create-model.ts';
+import { type ModelConfig, modelConfigFromEnvironment } from '../model/model-config.ts';
 import type { ParsedConfig } from './define-config.ts';
 
 /** What an installation is told by its environment variables, its configuration and the defaults, in that order. */

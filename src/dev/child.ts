@@ -1,8 +1,8 @@
 import { basename, dirname, resolve } from 'node:path';
-import { environmentMainPath } from '../client/environment-link.ts';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
 import { type ChildReport, DEVELOPMENT_VARIABLE, parseChildReport } from '../mcp/development.ts';
 import type { SessionChange } from '../mcp/session/session-changes.ts';
+import { environmentMainPath } from '../process/environment-main-path.ts';
 import { CHANNEL_FD, EnvironmentProcess, HARNESS_KEY_FD, PROTOCOL_FD } from '../process/environment-process.ts';
 
 export interface ChildOptions {

@@ -2,7 +2,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { BoundaryError } from '../../src/contract/errors.ts';
 import { modelListSchema } from '../../src/contract/run.ts';
 import type { ReferenceContext } from '../../src/model/chat-model.ts';
-import { createModels, modelConfigFromEnvironment } from '../../src/model/create-model.ts';
+import { createModels } from '../../src/model/create-model.ts';
+import { modelConfigFromEnvironment } from '../../src/model/model-config.ts';
 import { type FakeGateway, fakeTiming, json, type Play, says, startGateway, toRequest } from './fake-gateway.ts';
 
 const context: ReferenceContext = { seed: 1, solution: () => Promise.reject(new Error('none')) };

@@ -1,0 +1,31 @@
+import type { Fetch, GatewayClient } from './gateway-client.ts';
+import type { RetryTiming } from './retries.ts';
+
+export const OPENAI_URL = 'https://api.openai.com/v1';
+
+export interface ModelConfig {
+  /** OpenAI's base URL form, with its `/v1`. */
+  readonly gatewayUrl?: string | undefined;
+  readonly gatewayApiKey?: string | undefined;
+  /** In place of an address: any client with `chat.completions.create`. */
+  readonly client?: GatewayClient | undefined;
+  /** Tried before the gateway above, in order; `*` in a pattern stands for any run of characters. */
+  readonly gateways?: readonly {
+    readonly pattern: string;
+    readonly baseUrl: string;
+    readonly apiKey?: string | undefined;
+  }[];
+  readonly fetch?: Fetch | undefined;
+  /** How long a gateway may send nothing, in milliseconds. Default 290,000. */
+  readonly idleTimeoutMs?: number | undefined;
+  readonly timing?: RetryTiming | undefined;
+}
+
+/** Reads `PROCTOR_GATEWAY_URL` and `PROCTOR_GATEWAY_API_KEY`, and OpenAI's own variables where those are not set. */
+export function modelConfigFromEnvironment(env: Readonly<Record<string, string | undefined>>): ModelConfig {
+  const read = (name: string) => env[name]?.trim() || undefined;
+  const openAiKey = read('OPENAI_API_KEY');
+  const gatewayUrl = read('PROCTOR_GATEWAY_URL') ?? read('OPENAI_BASE_URL');
+  if (gatewayUrl !== undefined) return { gatewayUrl, gatewayApiKey: read('PROCTOR_GATEWAY_API_KEY') ?? openAiKey };
+  return openAiKey === undefined ? {} : { gatewayUrl: OPENAI_URL, gatewayApiKey: openAiKey };
+}
