@@ -140,6 +140,15 @@ async function readContent(target: EnvironmentTarget, signal: AbortSignal): Prom
   }
 }
 
+/** Whether every environment of a catalogue can be started. */
+export function catalogueCheck(catalogue: Catalogue): { readonly name: string; failed(): Promise<readonly string[]> } {
+  return {
+    name: 'environments',
+    failed: async () =>
+      (await catalogue.list()).filter(({ version }) => version === '').map(({ name }) => `environment ${name}`),
+  };
+}
+
 /** A directory that cannot be read is reported by the connection, in better words. */
 async function hashOf(path: string): Promise<string> {
   try {

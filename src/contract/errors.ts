@@ -6,6 +6,8 @@ export const ERRORS = {
   missing_required_parameter: { status: 400, type: 'invalid_request_error' },
   invalid_parameter: { status: 400, type: 'invalid_request_error' },
   invalid_scenario_args: { status: 400, type: 'invalid_request_error' },
+  /** The transcript is longer than the model can read. As OpenAI answers it, so that no client tries it again. */
+  context_length_exceeded: { status: 400, type: 'invalid_request_error' },
   invalid_api_key: { status: 401, type: 'authentication_error' },
   forbidden_origin: { status: 403, type: 'permission_error' },
   forbidden: { status: 403, type: 'permission_error' },
@@ -96,14 +98,9 @@ export type RunErrorBody = z.infer<typeof runErrorSchema>;
 export class BoundaryError extends Error {
   override readonly name = 'BoundaryError';
   readonly boundary: Boundary;
-  readonly code: ErrorCode | 'context_length_exceeded';
+  readonly code: ErrorCode;
 
-  constructor(
-    boundary: Boundary,
-    code: ErrorCode | 'context_length_exceeded',
-    message: string,
-    options: { cause?: unknown } = {},
-  ) {
+  constructor(boundary: Boundary, code: ErrorCode, message: string, options: { cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.boundary = boundary;
     this.code = code;

@@ -24,3 +24,14 @@ export interface Database {
 }
 
 export type DatabaseTransaction = Transaction<DatabaseSchema>;
+
+/** Whether the database answers. */
+export function storeCheck(database: Database): { readonly name: string; failed(): Promise<readonly string[]> } {
+  return {
+    name: 'store',
+    async failed() {
+      await database.kysely.selectFrom('traces').select('trace_id').limit(1).execute();
+      return [];
+    },
+  };
+}

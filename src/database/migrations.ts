@@ -28,6 +28,11 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
       await createAccounts(database);
     },
   },
+  '0002_chat_sessions': {
+    async up(database: Kysely<unknown>): Promise<void> {
+      await createChatSessions(database);
+    },
+  },
 };
 
 /** Column types are those that SQLite and Postgres read alike. */
@@ -145,5 +150,34 @@ async function createAccounts({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('session_hash', 'text', (column) => column.primaryKey().notNull())
     .addColumn('account', 'text', (column) => column.notNull())
     .addColumn('expires_at', 'bigint', (column) => column.notNull())
+    .execute();
+}
+
+async function createChatSessions({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('chat_sessions')
+    .addColumn('session_id', 'text', (column) => column.primaryKey().notNull())
+    .addColumn('trace_id', 'text', (column) => column.notNull())
+    .addColumn('server', 'text', (column) => column.notNull())
+    .addColumn('status', 'text', (column) => column.notNull())
+    .addColumn('scenario', 'text', (column) => column.notNull())
+    .addColumn('scenario_args', 'text', (column) => column.notNull())
+    .addColumn('model', 'text', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('last_active_at', 'bigint', (column) => column.notNull())
+    .addColumn('turns', 'integer', (column) => column.notNull())
+    .addColumn('steps', 'integer', (column) => column.notNull())
+    .addColumn('result', 'text')
+    .addColumn('message', 'text')
+    .execute();
+  await schema.createIndex('chat_sessions_status').on('chat_sessions').columns(['status', 'created_at']).execute();
+  await schema
+    .createTable('idempotency_keys')
+    .addColumn('scope', 'text', (column) => column.notNull())
+    .addColumn('key', 'text', (column) => column.notNull())
+    .addColumn('request_hash', 'text', (column) => column.notNull())
+    .addColumn('response', 'text', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('idempotency_keys_key', ['scope', 'key'])
     .execute();
 }

@@ -8,6 +8,8 @@ export interface DatabaseSchema {
   api_keys: ApiKeysTable;
   sign_in_tokens: SignInTokensTable;
   browser_sessions: BrowserSessionsTable;
+  chat_sessions: ChatSessionsTable;
+  idempotency_keys: IdempotencyKeysTable;
 }
 
 export interface TracesTable {
@@ -91,5 +93,39 @@ export interface SignInTokensTable {
 export interface BrowserSessionsTable {
   session_hash: string;
   account: string;
+  expires_at: number;
+}
+
+/** Sessions of scenario servers. What an active one does lives in its server, and is written here when it ends. */
+export interface ChatSessionsTable {
+  session_id: string;
+  trace_id: string;
+  /** The server that holds it, as `servers` names them. */
+  server: string;
+  /** `active` until its end. */
+  status: string;
+  scenario: string;
+  /** JSON object. */
+  scenario_args: string;
+  model: string;
+  created_at: number;
+  last_active_at: number;
+  turns: number;
+  steps: number;
+  /** JSON of what finishing gave; null where nothing was evaluated. */
+  result: string | null;
+  /** Why it failed. */
+  message: string | null;
+}
+
+/** Answers that are given again to whoever sends the same request with the same `Idempotency-Key`. */
+export interface IdempotencyKeysTable {
+  /** Of the account that sent it and of what it was sent to. */
+  scope: string;
+  key: string;
+  /** SHA-256 of the request, hex. */
+  request_hash: string;
+  /** JSON. */
+  response: string;
   expires_at: number;
 }

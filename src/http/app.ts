@@ -121,18 +121,44 @@ function toErrorReply(thrown: unknown, { requestId, signal }: Exchange, logger: 
   return { status: error.status, headers: { ...retry, ...error.headers }, body: error.toBody() };
 }
 
-function send(response: Response, reply: RouteReply): void {
+async function send(response: Response, reply: RouteReply): Promise<void> {
   if (response.destroyed) return;
-  const { status = 200, headers = {}, body } = reply;
+  const { status = 200, headers = {}, body, stream } = reply;
   response.statusCode = status;
   response.setHeader('cache-control', 'no-store');
   response.setHeader('x-content-type-options', 'nosniff');
+  if (stream !== undefined) return sendStream(response, stream, headers);
   const isRaw = typeof body === 'string' || body instanceof Uint8Array;
   const payload = isRaw || body === undefined ? body : JSON.stringify(body);
   if (!isRaw && payload !== undefined) response.setHeader('content-type', 'application/json; charset=utf-8');
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   if (status !== 204) response.setHeader('content-length', payload === undefined ? 0 : Buffer.byteLength(payload));
   response.end(payload);
+}
+
+/** Nobody reads faster than the client does. A client that went away ends the reading. */
+async function sendStream(
+  response: Response,
+  stream: AsyncIterable<string>,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  response.flushHeaders();
+  for await (const text of stream) {
+    if (response.destroyed) return;
+    if (!response.write(text)) await drained(response);
+  }
+  response.end();
+}
+
+function drained(response: Response): Promise<void> {
+  return new Promise((resolve) => {
+    const go = () => {
+      response.off('drain', go).off('close', go);
+      resolve();
+    };
+    response.on('drain', go).on('close', go);
+  });
 }
 
 /** A page of an allowed origin may read replies; it never sends cookies along (no credentials). */

@@ -15,7 +15,8 @@ export function toApiError(thrown: unknown, requestId: string): ApiError {
 }
 
 function upstreamCode(error: BoundaryError) {
-  if (error.code !== 'context_length_exceeded' && ERRORS[error.code].type === 'upstream_error') return error.code;
+  if (error.code === 'context_length_exceeded' || error.code === 'model_not_found') return error.code;
+  if (ERRORS[error.code].type === 'upstream_error') return error.code;
   return error.boundary === 'model' ? 'model_failed' : 'environment_failed';
 }
 

@@ -52,6 +52,8 @@ export interface RouteReply {
   readonly headers?: Readonly<Record<string, string>>;
   /** An object is sent as JSON; a string or bytes with the content type of `headers`; undefined: no body. */
   readonly body?: unknown;
+  /** In place of a body: text that is sent as it comes. Its end is the reply's; when it throws, the connection is cut. */
+  readonly stream?: AsyncIterable<string>;
 }
 
 /** A route whose handler gets its body and its query with the types of their schemas. */

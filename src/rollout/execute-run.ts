@@ -1,17 +1,10 @@
-import type { EnvironmentClient } from '../client/environment-client.ts';
+import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
 import { type Boundary, BoundaryError, messageOf } from '../contract/errors.ts';
 import type { StopReason } from '../contract/trace.ts';
 import type { ChatModel } from '../model/chat-model.ts';
 import { GuardedRecorder } from './guarded-recorder.ts';
-import { limitLog } from './limit-log.ts';
-import {
-  type Deadline,
-  ROLLOUT_LIMITS,
-  type RolloutLimits,
-  RunTimeoutError,
-  startDeadline,
-  withLimit,
-} from './limits.ts';
+import { type Deadline, ROLLOUT_LIMITS, type RolloutLimits, RunTimeoutError, startDeadline } from './limits.ts';
+import { openEnvironment } from './open-environment.ts';
 import { toReferenceContext } from './reference-context.ts';
 import { RunInterrupted, type RunOptions, type RunOutcome } from './run.ts';
 import { ScenarioSession, type TurnResult } from './scenario-session.ts';
@@ -99,22 +92,11 @@ function createModel(run: Run): ChatModel {
 }
 
 async function connect(run: Run): Promise<EnvironmentClient> {
-  const { options, recorder } = run;
-  const startedAt = performance.now();
-  const onLog = limitLog((log) => recorder.record({ type: 'log', ...log }));
-  const client = await withLimit({ signal: run.stopOrTimeout }, async (signal) => {
-    const connected = await options.connect({ signal, onLog });
-    // Nobody waits for it any more, so nobody else would close it.
-    if (signal.aborted) await connected.close();
-    return connected;
-  });
+  const { options, recorder, stopOrTimeout: signal } = run;
+  const environmentHash = options.environmentHash ?? null;
+  const connect = (connectOptions: ConnectOptions) => options.connect(connectOptions);
+  const client = await openEnvironment({ connect, recorder, signal, environmentHash });
   run.client = client;
-  recorder.record({
-    type: 'environment.ready',
-    name: client.name,
-    versions: toVersions(client, options.environmentHash ?? null),
-    duration_ms: Math.round(performance.now() - startedAt),
-  });
   return client;
 }
 

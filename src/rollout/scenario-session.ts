@@ -22,17 +22,19 @@ export interface OpenSessionOptions {
   readonly sampling: JsonObject;
   readonly recorder: GuardedRecorder;
   readonly signal: AbortSignal;
-  readonly limits?: Partial<RolloutLimits>;
+  readonly limits?: Partial<RolloutLimits> | undefined;
 }
 
 export interface TurnOptions {
   /** 1 or more; it bounds this turn. */
   readonly maxSteps: number;
   readonly signal: AbortSignal;
+  /** Forwarded to the gateway beside the session's own, before which it goes. */
+  readonly sampling?: JsonObject | undefined;
   /** The model's text as it comes. */
   readonly onDelta?: ((delta: ModelDelta) => void) | undefined;
   /** Each event of the turn as it is recorded. */
-  readonly onEvent?: (event: EventBody) => void;
+  readonly onEvent?: ((event: EventBody) => void) | undefined;
 }
 
 interface TurnEnd {
@@ -231,7 +233,7 @@ export class ScenarioSession {
         client,
         tools: this.tools,
         readOnlyTools: this.#readOnlyTools,
-        sampling,
+        sampling: { ...sampling, ...options.sampling },
         recorder: { record, settled: () => recorder.settled(), toStored: (value) => recorder.toStored(value) },
         signal,
         toolCallMs: this.#limits.toolCallMs,

@@ -1,12 +1,13 @@
 import type { Logger } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
 import { readSessionCookie } from '../accounts/session-cookie.ts';
-import { type Catalogue, createCatalogue } from '../client/catalogue.ts';
+import { type Catalogue, catalogueCheck, createCatalogue } from '../client/catalogue.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { PROCTOR_VERSION } from '../contract/version.ts';
-import type { Database } from '../database/database.ts';
+import { type Database, storeCheck } from '../database/database.ts';
 import { createHttpApp } from '../http/app.ts';
+import { createHealthRoutes, type ReadinessCheck } from '../http/health-routes.ts';
 import { listen } from '../http/listen.ts';
 import { assertBindAllowed } from '../http/origin-guard.ts';
 import type { Route } from '../http/route.ts';
@@ -16,7 +17,6 @@ import type { TraceStore } from '../trace/trace-store.ts';
 import { createBlobRoute } from './blob-route.ts';
 import { createCancelRoute } from './cancel-route.ts';
 import { createCatalogueRoutes } from './catalogue-routes.ts';
-import { createHealthRoutes } from './health-routes.ts';
 import { createRunRoute } from './run-route.ts';
 import { enqueueForgottenRuns } from './sweep.ts';
 import { createTracesRoutes } from './traces-route.ts';
@@ -132,8 +132,15 @@ function createApp(options: RunServiceOptions, parts: Parts) {
       createCancelRoute({ store, cancelHere: (traceId) => parts.worker?.cancel(traceId) }),
       createBlobRoute(store),
       ...createCatalogueRoutes(catalogue, models),
-      ...createHealthRoutes({ database, queue, catalogue, isShuttingDown }),
+      ...createHealthRoutes({
+        checks: [storeCheck(database), queueCheck(queue), catalogueCheck(catalogue)],
+        isShuttingDown,
+      }),
       ...(options.pages ?? []),
     ],
   });
+}
+
+function queueCheck(queue: RunQueue): ReadinessCheck {
+  return { name: 'queue', failed: () => queue.counts().then(() => []) };
 }

@@ -1,6 +1,6 @@
-import type { Usage } from '../contract/chat.ts';
 import type { EventOf, TraceEvent } from '../contract/event.ts';
 import type { Step, Trace, TurnStatus } from '../contract/trace.ts';
+import { sumUsage } from '../contract/usage.ts';
 import { ToolResults } from './tool-results.ts';
 
 /** What one attempt says about its trace. */
@@ -167,19 +167,6 @@ function toStep(event: EventOf<'model.responded'> & TraceEvent, requestedAt: str
     token_ids: event.token_ids,
     logprobs: event.logprobs,
     retries: event.retries,
-  };
-}
-
-/** The cost is known where every call told it. */
-function sumUsage(usages: readonly Usage[]): Usage {
-  const costs = usages.map(({ cost_usd }) => cost_usd).filter((cost) => cost !== null);
-  return {
-    prompt_tokens: sum(usages.map((usage) => usage.prompt_tokens)),
-    completion_tokens: sum(usages.map((usage) => usage.completion_tokens)),
-    total_tokens: sum(usages.map((usage) => usage.total_tokens)),
-    cached_tokens: sum(usages.map((usage) => usage.cached_tokens)),
-    reasoning_tokens: sum(usages.map((usage) => usage.reasoning_tokens)),
-    cost_usd: usages.length > 0 && costs.length === usages.length ? sum(costs) : null,
   };
 }
 

@@ -1,0 +1,18 @@
+import type { Usage } from './chat.ts';
+
+/** Of several model calls. The cost is known where every call told it. */
+export function sumUsage(usages: readonly Usage[]): Usage {
+  const costs = usages.map(({ cost_usd }) => cost_usd).filter((cost) => cost !== null);
+  return {
+    prompt_tokens: sum(usages.map((usage) => usage.prompt_tokens)),
+    completion_tokens: sum(usages.map((usage) => usage.completion_tokens)),
+    total_tokens: sum(usages.map((usage) => usage.total_tokens)),
+    cached_tokens: sum(usages.map((usage) => usage.cached_tokens)),
+    reasoning_tokens: sum(usages.map((usage) => usage.reasoning_tokens)),
+    cost_usd: usages.length > 0 && costs.length === usages.length ? sum(costs) : null,
+  };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
+}

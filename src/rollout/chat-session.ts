@@ -1,0 +1,275 @@
+import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
+import { ApiError, BoundaryError, messageOf } from '../contract/errors.ts';
+import type { EventBody } from '../contract/event.ts';
+import type { Json, JsonObject } from '../contract/json.ts';
+import type { PromptMessage } from '../contract/scenario.ts';
+import type { SessionStatus } from '../contract/session.ts';
+import type { ChatModel, ModelDelta, ReferenceContext } from '../model/chat-model.ts';
+import type { EventRecorder } from '../trace/recorder.ts';
+import { GuardedRecorder } from './guarded-recorder.ts';
+import type { RolloutLimits } from './limits.ts';
+import { openEnvironment } from './open-environment.ts';
+import { toReferenceContext } from './reference-context.ts';
+import { type FinishResult, ScenarioSession, type TurnResult } from './scenario-session.ts';
+import { toVersions } from './versions.ts';
+
+export interface ChatSessionOptions {
+  readonly id: string;
+  readonly traceId: string;
+  /** The environment's configured name. */
+  readonly environment: string;
+  /** Its short name. */
+  readonly scenario: string;
+  readonly args: JsonObject;
+  readonly model: string;
+  /** Bounds each turn. */
+  readonly maxSteps: number;
+  /** A fresh environment for this session alone; the session closes it. */
+  connect(options: ConnectOptions): Promise<EnvironmentClient>;
+  /** @throws BoundaryError boundary `model` for a name that cannot be used. */
+  createModel(name: string, context: ReferenceContext): ChatModel;
+  readonly recorder: EventRecorder;
+  /** Who plays it, for the trace. */
+  readonly server: string;
+  readonly environmentHash: string | null;
+  readonly limits?: Partial<RolloutLimits> | undefined;
+  /** Called once the session has ended and its trace is written. Its environment is being closed then. */
+  onEnded(session: ChatSession): Promise<void>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+export interface ChatTurnOptions {
+  /** Aborted when the client goes away, or the turn's time is over. */
+  readonly signal: AbortSignal;
+  readonly sampling?: JsonObject;
+  readonly onDelta?: (delta: ModelDelta) => void;
+  readonly onEvent?: (event: EventBody) => void;
+}
+
+/** How a session ended, for whoever asks afterwards. */
+export interface SessionEnd {
+  readonly status: Exclude<SessionStatus, 'active'>;
+  /** Where it was evaluated. */
+  readonly result: FinishResult | null;
+  /** Why it failed. */
+  readonly message: string | null;
+}
+
+/**
+ * A session that somebody chats with: a scenario in an environment of its own, turns that come one after the other, and
+ * an end (contract section 2, "States"). It writes a trace of origin `chat`. Whoever made it ends it, by `finish`,
+ * `expire`, `abandon` or `fail`; a failed first turn does it too.
+ */
+export class ChatSession {
+  readonly id: string;
+  readonly traceId: string;
+  readonly createdAt: number;
+  readonly options: ChatSessionOptions;
+  readonly #recorder: GuardedRecorder;
+  readonly #stop = new AbortController();
+  #lastActiveAt: number;
+  #client: EnvironmentClient | undefined;
+  #scenario: ScenarioSession | undefined;
+  #turn: Promise<unknown> | undefined;
+  #ending: Promise<SessionEnd> | undefined;
+  #end: SessionEnd | undefined;
+  #turns = 0;
+  #closed: Promise<void> = Promise.resolve();
+
+  constructor(options: ChatSessionOptions) {
+    this.id = options.id;
+    this.traceId = options.traceId;
+    this.options = options;
+    this.createdAt = options.now();
+    this.#lastActiveAt = this.createdAt;
+    this.#recorder = new GuardedRecorder(options.recorder);
+  }
+
+  get status(): SessionStatus {
+    return this.#end?.status ?? 'active';
+  }
+
+  /** Undefined while it is active. */
+  get end(): SessionEnd | undefined {
+    return this.#end;
+  }
+
+  /** Milliseconds since 1970; the end of the last turn. */
+  get lastActiveAt(): number {
+    return this.#lastActiveAt;
+  }
+
+  get turns(): number {
+    return this.#turns;
+  }
+
+  get steps(): number {
+    return this.#scenario?.steps ?? 0;
+  }
+
+  /** True while a turn or its end goes on: it cannot expire then. */
+  get isBusy(): boolean {
+    return this.#turn !== undefined || (this.#ending !== undefined && this.#end === undefined);
+  }
+
+  /** Resolves when the environment of an ended session is closed. Never rejects. */
+  get closed(): Promise<void> {
+    return this.#closed;
+  }
+
+  /**
+   * Runs one turn; the first one sets the scenario up. Without messages the first one plays the scenario's prompt alone.
+   *
+   * @throws ApiError session_busy or session_finished; BoundaryError for a session that cannot be set up, which is
+   *   failed then.
+   */
+  async turn(messages: readonly PromptMessage[], options: ChatTurnOptions): Promise<TurnResult> {
+    this.#assertFree();
+    const isFirst = this.#turns === 0;
+    this.#turns += 1;
+    const playing = this.#play(messages, options);
+    this.#turn = playing;
+    try {
+      const result = await playing;
+      if (isFirst && (result.status === 'failed' || result.status === 'aborted')) await this.fail(causeOf(result));
+      return result;
+    } catch (thrown) {
+      await this.fail(thrown);
+      throw thrown;
+    } finally {
+      this.#turn = undefined;
+      this.#lastActiveAt = this.options.now();
+    }
+  }
+
+  /**
+   * Submits the answer and evaluates it, once: later calls get the same. Without an answer the last text is submitted,
+   * and where that does not fit the scenario's answer schema, the model is asked for it once more.
+   *
+   * @throws ApiError session_busy, or session_finished of an abandoned or failed session; BoundaryError where the
+   *   evaluation fails, and with it the session.
+   */
+  async finish(answer: Json | undefined): Promise<SessionEnd> {
+    if (this.#ending === undefined) this.#assertFree();
+    this.#ending ??= this.#finish('finished', answer ?? undefined);
+    const end = this.#end ?? (await this.#ending);
+    if (end.result === null) throw sessionFinished(this.id, end);
+    return end;
+  }
+
+  /** Submits the last answer because nobody came back. Never rejects; does nothing where a turn runs, or after the end. */
+  async expire(): Promise<void> {
+    if (this.#turn !== undefined) return;
+    this.#ending ??= this.#finish('expired', undefined);
+    await this.#ending.catch(() => {});
+  }
+
+  /** Ends the session without evaluating it. @throws ApiError session_finished where it has ended in another way. */
+  async abandon(): Promise<SessionEnd> {
+    this.#ending ??= this.#giveUp('abandoned', null);
+    const end = this.#end ?? (await this.#ending);
+    if (end.status === 'abandoned') return end;
+    throw sessionFinished(this.id, end);
+  }
+
+  /** Ends the session because of a failure. Never rejects; does nothing after the end. */
+  async fail(cause: unknown): Promise<void> {
+    this.#ending ??= this.#giveUp('failed', cause);
+    await this.#ending.catch(() => {});
+  }
+
+  /** As `fail`, and stops an evaluation that goes on. */
+  async terminate(cause: unknown): Promise<void> {
+    this.#stop.abort(cause);
+    await this.fail(cause);
+  }
+
+  #assertFree(): void {
+    if (this.#end !== undefined) throw sessionFinished(this.id, this.#end);
+    if (this.#ending !== undefined) throw new ApiError('session_finished', `Session ${this.id} is being ended.`);
+    if (this.#turn !== undefined) {
+      throw new ApiError('session_busy', `A turn of session ${this.id} is still running: wait for its answer.`);
+    }
+  }
+
+  async #play(messages: readonly PromptMessage[], options: ChatTurnOptions): Promise<TurnResult> {
+    const signal = AbortSignal.any([options.signal, this.#stop.signal]);
+    this.#scenario ??= await this.#open(signal);
+    const { sampling, onDelta, onEvent } = options;
+    const { maxSteps } = this.options;
+    return await this.#scenario.turn(messages, { maxSteps, signal, sampling, onDelta, onEvent });
+  }
+
+  async #open(signal: AbortSignal): Promise<ScenarioSession> {
+    const { scenario, args, server, environmentHash, limits, connect } = this.options;
+    const recorder = this.#recorder;
+    recorder.record({ type: 'run.started', worker: server, versions: toVersions(undefined, environmentHash) });
+    const context = toReferenceContext({ scenario, args, seed: null, client: () => this.#client });
+    const model = this.options.createModel(this.options.model, context);
+    const client = await openEnvironment({ connect, recorder, signal, environmentHash });
+    this.#client = client;
+    return await ScenarioSession.open({ client, scenario, args, model, sampling: {}, recorder, signal, limits });
+  }
+
+  async #finish(status: 'finished' | 'expired', answer: Json | undefined): Promise<SessionEnd> {
+    const scenario = this.#scenario;
+    try {
+      if (scenario === undefined) throw new Error('The session ended before its first turn');
+      const { signal } = this.#stop;
+      if (answer === undefined && status === 'finished') await scenario.repairAnswer({ signal });
+      const result = await scenario.finish({ signal, ...(answer === undefined ? {} : { answer }) });
+      const stop_reason = status === 'finished' ? 'answered' : 'expired';
+      const { reward } = result.evaluation;
+      this.#recorder.record({ type: 'run.finished', status: 'completed', stop_reason, reward, error: null });
+      return await this.#close({ status, result, message: null });
+    } catch (thrown) {
+      await this.#giveUp('failed', thrown);
+      throw thrown;
+    }
+  }
+
+  async #giveUp(status: 'abandoned' | 'failed', cause: unknown): Promise<SessionEnd> {
+    const message = cause === null ? null : messageOf(cause);
+    this.#stop.abort(status === 'abandoned' ? sessionFinished(this.id, { status, message }) : cause);
+    // What it still records comes before the end.
+    await this.#turn?.catch(() => {});
+    const isFailed = status === 'failed';
+    this.#recorder.record({
+      type: 'run.finished',
+      status: isFailed ? 'failed' : 'cancelled',
+      stop_reason: isFailed ? 'error' : 'abandoned',
+      reward: null,
+      error: isFailed ? toBoundaryError(cause).toBody() : null,
+    });
+    return await this.#close({ status, result: null, message });
+  }
+
+  async #close(end: SessionEnd): Promise<SessionEnd> {
+    await this.#recorder.end().catch(() => {}); // What cannot be written has no other place to be told.
+    this.#end = end;
+    this.#lastActiveAt = this.options.now();
+    this.#closed = (this.#scenario ?? this.#client)?.close() ?? this.#closed;
+    await this.options.onEnded(this);
+    return end;
+  }
+}
+
+/** What a session that has ended says to whoever comes after. */
+export function sessionFinished(
+  id: string,
+  { status, message }: { readonly status: SessionStatus; readonly message: string | null },
+): ApiError {
+  const why = message === null ? '' : `: ${message.replace(/\.$/, '')}`;
+  return new ApiError('session_finished', `Session ${id} is ${status}${why}. Start a new one.`);
+}
+
+function causeOf(result: TurnResult): unknown {
+  if (result.status === 'failed') return result.error;
+  return result.status === 'aborted' ? result.reason : null;
+}
+
+function toBoundaryError(cause: unknown): BoundaryError {
+  if (cause instanceof BoundaryError) return cause;
+  return new BoundaryError('worker', 'internal_error', messageOf(cause), { cause });
+}

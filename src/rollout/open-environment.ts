@@ -1,0 +1,39 @@
+import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
+import type { GuardedRecorder } from './guarded-recorder.ts';
+import { limitLog } from './limit-log.ts';
+import { withLimit } from './limits.ts';
+import { toVersions } from './versions.ts';
+
+export interface OpenEnvironmentOptions {
+  /** A fresh environment. */
+  connect(options: ConnectOptions): Promise<EnvironmentClient>;
+  readonly recorder: GuardedRecorder;
+  readonly signal: AbortSignal;
+  /** SHA-256 of the environment's code, hex; null where it is not known. */
+  readonly environmentHash: string | null;
+}
+
+/**
+ * Connects the environment of a rollout, and records that it is ready and what it logs. Whoever opened it closes it; one
+ * that is there only after the signal was aborted is closed here.
+ *
+ * @throws BoundaryError boundary `environment`; the reason of the signal.
+ */
+export async function openEnvironment(options: OpenEnvironmentOptions): Promise<EnvironmentClient> {
+  const { recorder } = options;
+  const startedAt = performance.now();
+  const onLog = limitLog((log) => recorder.record({ type: 'log', ...log }));
+  const client = await withLimit({ signal: options.signal }, async (signal) => {
+    const connected = await options.connect({ signal, onLog });
+    // Nobody waits for it any more, so nobody else would close it.
+    if (signal.aborted) await connected.close();
+    return connected;
+  });
+  recorder.record({
+    type: 'environment.ready',
+    name: client.name,
+    versions: toVersions(client, options.environmentHash),
+    duration_ms: Math.round(performance.now() - startedAt),
+  });
+  return client;
+}

@@ -1,0 +1,203 @@
+import { type ChatRequest, chatRequestSchema, samplingOf } from '../contract/chat-completions.ts';
+import type { PromptMessage } from '../contract/scenario.ts';
+import { toApiError } from '../http/errors.ts';
+import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../http/route.ts';
+import type { ChatSession } from '../rollout/chat-session.ts';
+import { type ChatCompletion, createReplyHead, type ReplyHead, toCompletion } from './chat-completion.ts';
+import { firstMessages, nextMessages, refuseChanges, refuseUnsupported, sessionIdOf, startOf } from './chat-request.ts';
+import { ChatStream } from './chat-stream.ts';
+import type { Idempotency } from './idempotency.ts';
+import { type PlayOptions, playTurn, sessionHeaders, toSvc, withSession } from './play-turn.ts';
+import type { SessionRegistry } from './session-registry.ts';
+import type { SessionStarter } from './session-starter.ts';
+
+/** Milliseconds that a turn may take: clients give a plain reply up after 300 s without headers. */
+const LIMIT_MS = { plain: 280_000, streamed: 3_600_000 } as const;
+/** Milliseconds between comments, and that headers are held so that an early failure can still be a JSON error. */
+const KEEP_ALIVE_MS = 10_000;
+
+export interface ChatRouteOptions {
+  readonly registry: SessionRegistry;
+  readonly starter: SessionStarter;
+  readonly idempotency: Idempotency<ChatCompletion>;
+  toTraceUrl(traceId: string): string;
+  readonly keepAliveMs?: number | undefined;
+  readonly limitMs?: { readonly plain: number; readonly streamed: number } | undefined;
+  readonly now: () => number;
+}
+
+/** `POST /v1/chat/completions`: starts a session, or continues one, as any OpenAI-style client speaks. */
+export function createChatRoute(options: ChatRouteOptions): Route {
+  const chat = new Chat(options);
+  return defineRoute({
+    method: 'POST',
+    path: '/v1/chat/completions',
+    summary: 'Start a session with a scenario, or continue one',
+    access: 'key',
+    request: chatRequestSchema,
+    handle: (request) => chat.handle(request),
+  });
+}
+
+type Incoming = RouteRequest<ChatRequest>;
+
+class Chat {
+  readonly #options: ChatRouteOptions;
+
+  constructor(options: ChatRouteOptions) {
+    this.#options = options;
+  }
+
+  async handle(request: Incoming): Promise<RouteReply> {
+    const { body, headers } = request;
+    const id = sessionIdOf(headers, body);
+    refuseUnsupported(body);
+    if (id === undefined) return await this.#start(request);
+    const session = await this.#options.registry.find(id);
+    refuseChanges(session, body);
+    return await this.#answer(request, session, nextMessages(body.messages));
+  }
+
+  async #start(request: Incoming): Promise<RouteReply> {
+    const { body, headers } = request;
+    const { scenario, args } = startOf(body);
+    const messages = firstMessages(body.messages);
+    const begin = () =>
+      this.#options.starter.start({
+        scenario,
+        args,
+        model: body.model,
+        maxSteps: body.max_steps,
+        sampling: samplingOf(body),
+      });
+    const key = headers['idempotency-key'];
+    if (typeof key !== 'string') return await this.#answer(request, await begin(), messages);
+    return await this.#answerOnce(request, key, begin, messages);
+  }
+
+  /** The answer of an earlier request with this key, or a new one, which is streamed as it comes. */
+  async #answerOnce(
+    request: Incoming,
+    key: string,
+    begin: () => Promise<ChatSession>,
+    messages: readonly PromptMessage[],
+  ): Promise<RouteReply> {
+    const { idempotency } = this.#options;
+    return await new Promise<RouteReply>((resolve, reject) => {
+      idempotency
+        .answer(key, request.body, async () => {
+          const { reply, completion } = this.#play(request, await begin(), messages);
+          reply.then(resolve, reject);
+          return await completion;
+        })
+        .then(({ answer, isNew }) => {
+          if (!isNew) resolve(request.body.stream === true ? toStreamReply(request.body, answer) : toReply(answer));
+        })
+        .catch(reject);
+    });
+  }
+
+  async #answer(request: Incoming, session: ChatSession, messages: readonly PromptMessage[]): Promise<RouteReply> {
+    const { reply, completion } = this.#play(request, session, messages);
+    completion.catch(() => {}); // The reply says it.
+    return await reply;
+  }
+
+  #play(request: Incoming, session: ChatSession, messages: readonly PromptMessage[]): Play {
+    return request.body.stream === true
+      ? this.#stream(request, session, messages)
+      : this.#plain(request, session, messages);
+  }
+
+  #plain(request: Incoming, session: ChatSession, messages: readonly PromptMessage[]): Play {
+    const { limitMs: limits = LIMIT_MS, now } = this.#options;
+    const head = createReplyHead(session.options.model, now());
+    const completion = this.#complete(request, session, messages, { head, limitMs: limits.plain });
+    return { completion, reply: completion.then(toReply) };
+  }
+
+  #stream(request: Incoming, session: ChatSession, messages: readonly PromptMessage[]): Play {
+    const { limitMs: limits = LIMIT_MS, keepAliveMs = KEEP_ALIVE_MS, now } = this.#options;
+    const options = request.body.stream_options;
+    const head = createReplyHead(session.options.model, now());
+    const stream = new ChatStream({
+      head,
+      sessionId: session.id,
+      includeUsage: options?.include_usage === true,
+      hasEvents: options?.svc_events === true,
+    });
+    const keepAlive = setInterval(() => stream.keepAlive(), keepAliveMs);
+    const slow = new AbortController();
+    const completion = this.#complete(request, session, messages, {
+      head,
+      limitMs: limits.streamed,
+      signal: slow.signal,
+      onDelta: (delta) => {
+        stream.delta(delta);
+        if (stream.text.isOverfull) slow.abort(new Error('The client does not read'));
+      },
+      onEvent: (event) => stream.event(event),
+    }).finally(() => clearInterval(keepAlive));
+    const reply = { headers: { ...STREAM_HEADERS, ...sessionHeaders(session) }, stream: stream.text };
+    const ended = completion.then(
+      (answer) => stream.finish(answer),
+      (error: unknown) => {
+        // Nothing was sent: the failure is an answer of its own.
+        if (!stream.hasBegun) throw error;
+        stream.fail(toApiError(error, request.requestId));
+      },
+    );
+    return { completion, reply: Promise.race([stream.begun, ended]).then(() => reply) };
+  }
+
+  /** @throws ApiError with the session's headers */
+  async #complete(
+    { body, signal, requestId }: Incoming,
+    session: ChatSession,
+    messages: readonly PromptMessage[],
+    { head, ...options }: Omit<PlayOptions, 'signal'> & { readonly head: ReplyHead; readonly signal?: AbortSignal },
+  ): Promise<ChatCompletion> {
+    const { registry, toTraceUrl } = this.#options;
+    const signals = options.signal === undefined ? [signal] : [signal, options.signal];
+    try {
+      const played = await playTurn(registry, session, messages, {
+        ...options,
+        sampling: samplingOf(body),
+        signal: AbortSignal.any(signals),
+      });
+      return toCompletion(head, played, toSvc(session, toTraceUrl));
+    } catch (thrown) {
+      throw withSession(toApiError(thrown, requestId), session);
+    }
+  }
+}
+
+interface Play {
+  readonly completion: Promise<ChatCompletion>;
+  readonly reply: Promise<RouteReply>;
+}
+
+const STREAM_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+  'x-accel-buffering': 'no',
+} as const;
+
+function toReply(completion: ChatCompletion): RouteReply {
+  const { session_id, trace_id } = completion.svc;
+  return { headers: { 'x-svc-session-id': session_id, 'x-svc-trace-id': trace_id }, body: completion };
+}
+
+/** A kept answer as a stream: one delta, the finish chunk and `[DONE]`. */
+function toStreamReply({ stream_options: options }: ChatRequest, completion: ChatCompletion): RouteReply {
+  const { id, created, model, svc } = completion;
+  const stream = new ChatStream({
+    head: { id, created, model },
+    sessionId: svc.session_id,
+    includeUsage: options?.include_usage === true,
+    hasEvents: false,
+  });
+  stream.delta({ content: completion.choices[0].message.content });
+  stream.finish(completion);
+  return { headers: { ...STREAM_HEADERS, ...toReply(completion).headers }, stream: stream.text };
+}

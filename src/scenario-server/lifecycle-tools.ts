@@ -1,0 +1,152 @@
+import { z } from 'zod';
+import { ApiError } from '../contract/errors.ts';
+import type { EventBody } from '../contract/event.ts';
+import type { Json, JsonObject } from '../contract/json.ts';
+import { preview } from '../contract/json-schema.ts';
+import {
+  LIFECYCLE_TOOLS,
+  type LifecycleResult,
+  type LifecycleToolEntry,
+  type LifecycleToolName,
+  type TurnAnswer,
+} from '../contract/lifecycle.ts';
+import type { PromptMessage } from '../contract/scenario.ts';
+import { toApiError } from '../http/errors.ts';
+import { parseBody } from '../http/validation.ts';
+import type { ChatSession } from '../rollout/chat-session.ts';
+import { playTurn, toSvc } from './play-turn.ts';
+import type { Scenarios } from './scenarios.ts';
+import type { SessionRegistry } from './session-registry.ts';
+import { finishSession } from './session-routes.ts';
+import type { SessionStarter } from './session-starter.ts';
+
+/** Milliseconds that a turn may take: as for a plain chat reply. */
+const TURN_LIMIT_MS = 280_000;
+
+export interface LifecycleCall {
+  readonly requestId: string;
+  /** Aborted when the caller gives the call up: so is its turn. */
+  readonly signal: AbortSignal;
+  readonly onEvent?: (event: EventBody) => void;
+}
+
+export interface LifecycleToolsOptions {
+  readonly scenarios: Scenarios;
+  readonly registry: SessionRegistry;
+  readonly starter: SessionStarter;
+  toTraceUrl(traceId: string): string;
+}
+
+/** The four tools by which anything that can call tools holds a session: over plain HTTP and over MCP. */
+export class LifecycleTools {
+  readonly #options: LifecycleToolsOptions;
+
+  constructor(options: LifecycleToolsOptions) {
+    this.#options = options;
+  }
+
+  /** As `GET /v1/lifecycle-tools` lists them, with their schemas under both spellings. */
+  list(): readonly LifecycleToolEntry[] {
+    return Object.entries(LIFECYCLE_TOOLS).map(([name, { description, args }]) => {
+      const schema = z.toJSONSchema(args, { io: 'input' });
+      return { name, description, inputSchema: schema, input_schema: schema };
+    });
+  }
+
+  has(name: string): name is LifecycleToolName {
+    return Object.hasOwn(LIFECYCLE_TOOLS, name);
+  }
+
+  /** Calls a tool. What fails is a result too: its text says what was wrong. */
+  async call(name: LifecycleToolName, args: JsonObject, call: LifecycleCall): Promise<LifecycleResult> {
+    try {
+      return toResult(await this.#run(name, args, call), false);
+    } catch (thrown) {
+      call.signal.throwIfAborted();
+      const error = toApiError(thrown, call.requestId);
+      return { ...toResult(error.toBody(), true), content: [{ type: 'text', text: error.message }] };
+    }
+  }
+
+  async #run(name: LifecycleToolName, args: JsonObject, call: LifecycleCall): Promise<object> {
+    const { scenarios, registry, toTraceUrl } = this.#options;
+    refuseUnknown(name, args);
+    switch (name) {
+      case 'scenario_list':
+        return { scenarios: await scenarios.list() };
+      case 'scenario_start':
+        return await this.#start(args, call);
+      case 'scenario_send': {
+        const { message, ...ids } = read('scenario_send', args);
+        const session = await registry.find(sessionIdOf(ids));
+        return await this.#turn(session, [{ role: 'user', content: message }], call);
+      }
+      case 'scenario_finish': {
+        const { answer, ...ids } = read('scenario_finish', args);
+        return await finishSession(registry, sessionIdOf(ids), answer as Json | undefined, toTraceUrl);
+      }
+    }
+  }
+
+  async #start(args: JsonObject, call: LifecycleCall): Promise<TurnAnswer> {
+    const { scenario, scenario_args, message, model, max_steps } = read('scenario_start', args);
+    const session = await this.#options.starter.start({
+      scenario,
+      args: scenario_args,
+      model,
+      maxSteps: max_steps,
+      sampling: {},
+    });
+    return await this.#turn(session, message === undefined ? [] : [{ role: 'user', content: message }], call);
+  }
+
+  async #turn(
+    session: ChatSession,
+    messages: readonly PromptMessage[],
+    { signal, onEvent }: LifecycleCall,
+  ): Promise<TurnAnswer> {
+    const { registry, toTraceUrl } = this.#options;
+    const options = { signal, limitMs: TURN_LIMIT_MS, ...(onEvent && { onEvent }) };
+    const { answer, toolCalls } = await playTurn(registry, session, messages, options);
+    const tool_calls = toolCalls.map(({ id, name, arguments: called }) => ({ id, name, arguments: called }));
+    return { answer, tool_calls, svc: toSvc(session, toTraceUrl) };
+  }
+}
+
+type Args<Name extends LifecycleToolName> = z.output<(typeof LIFECYCLE_TOOLS)[Name]['args']>;
+
+function read<Name extends LifecycleToolName>(name: Name, args: JsonObject): Args<Name> {
+  return parseBody(LIFECYCLE_TOOLS[name].args, args) as Args<Name>; // By the schema of this very tool.
+}
+
+/** Contract section 0: arguments that a tool does not have are refused by name. */
+function refuseUnknown(name: LifecycleToolName, args: JsonObject): void {
+  const known = Object.keys(LIFECYCLE_TOOLS[name].args.shape);
+  const unknown = Object.keys(args).find((key) => !known.includes(key));
+  if (unknown === undefined) return;
+  const takes = known.length === 0 ? 'it takes none' : `it takes ${known.join(', ')}`;
+  throw new ApiError('invalid_parameter', `${name} has no argument ${preview(unknown)}; ${takes}.`, { param: unknown });
+}
+
+interface SessionIds {
+  readonly session_id?: string | undefined;
+  readonly thread_id?: string | undefined;
+  readonly conversation_id?: string | undefined;
+}
+
+function sessionIdOf(ids: SessionIds): string {
+  const [first, ...others] = [ids.session_id, ids.thread_id, ids.conversation_id].filter((id) => id !== undefined);
+  if (first === undefined) {
+    const message =
+      'session_id is required: the one that scenario_start gave (thread_id and conversation_id are taken too).';
+    throw new ApiError('missing_required_parameter', message, { param: 'session_id' });
+  }
+  if (others.every((id) => id === first)) return first;
+  const message = 'session_id, thread_id and conversation_id have to name one session.';
+  throw new ApiError('invalid_parameter', message, { param: 'session_id' });
+}
+
+function toResult(value: object, isError: boolean): LifecycleResult {
+  const structuredContent = value as JsonObject; // What our schemas describe is JSON.
+  return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent, isError };
+}

@@ -1,0 +1,77 @@
+import { type Catalogue, checkScenarioArgs } from '../client/catalogue.ts';
+import { ApiError } from '../contract/errors.ts';
+import type { JsonObject } from '../contract/json.ts';
+import { preview } from '../contract/json-schema.ts';
+import type { ScenarioEntry } from '../contract/scenario.ts';
+
+/** A scenario, and the environment that it is one of. */
+export interface FoundScenario {
+  readonly environment: string;
+  readonly entry: ScenarioEntry;
+}
+
+/** Names that a message lists before it says how many more there are. */
+const MAX_LISTED_NAMES = 20;
+
+/** The scenarios of every environment of a scenario server. */
+export class Scenarios {
+  readonly #catalogue: Catalogue;
+  readonly #environments: readonly string[];
+
+  constructor(catalogue: Catalogue, environments: readonly string[]) {
+    this.#catalogue = catalogue;
+    this.#environments = environments;
+  }
+
+  /** @throws BoundaryError `environment` when one cannot be started. */
+  async list(): Promise<readonly ScenarioEntry[]> {
+    return (await this.#all()).map(({ entry }) => entry);
+  }
+
+  /**
+   * @param name a short name, or a full one: `<environment>:<short name>`.
+   * @throws ApiError scenario_not_found; invalid_parameter for a short name that two environments share; BoundaryError
+   *   as `list`.
+   */
+  async find(name: string): Promise<FoundScenario> {
+    const all = await this.#all();
+    const byFullName = all.find(
+      ({ environment, entry }) => entry.name === name || `${environment}:${entry.short_name}` === name,
+    );
+    if (byFullName !== undefined) return byFullName;
+    const matches = all.filter(({ entry }) => entry.short_name === name);
+    const [only] = matches;
+    if (only === undefined) throw unknownScenario(name, all);
+    if (matches.length === 1) return only;
+    const names = matches.map(fullName).join(', ');
+    const message = `Several environments have a scenario ${preview(name)}: name one of ${names}.`;
+    throw new ApiError('invalid_parameter', message, { param: 'scenario' });
+  }
+
+  /** @throws ApiError as `find`, and invalid_scenario_args. */
+  async check(name: string, args: JsonObject): Promise<FoundScenario> {
+    const found = await this.find(name);
+    checkScenarioArgs(found.entry, args);
+    return found;
+  }
+
+  async #all(): Promise<readonly FoundScenario[]> {
+    const lists = await Promise.all(
+      this.#environments.map(async (environment) =>
+        (await this.#catalogue.scenarios(environment)).map((entry) => ({ environment, entry })),
+      ),
+    );
+    return lists.flat();
+  }
+}
+
+function fullName({ environment, entry }: FoundScenario): string {
+  return `${environment}:${entry.short_name}`;
+}
+
+function unknownScenario(name: string, all: readonly FoundScenario[]): ApiError {
+  const names = all.slice(0, MAX_LISTED_NAMES).map(({ entry }) => entry.short_name);
+  const more = all.length > names.length ? ` and ${all.length - names.length} more (GET /scenarios lists them)` : '';
+  const known = names.length === 0 ? 'There are none' : `There are ${names.join(', ')}${more}`;
+  return new ApiError('scenario_not_found', `There is no scenario ${preview(name)}. ${known}.`, { param: 'scenario' });
+}

@@ -1,0 +1,172 @@
+import { hostname } from 'node:os';
+import type { Json, JsonObject } from '../contract/json.ts';
+import type { SessionStatus } from '../contract/session.ts';
+import type { Database, DatabaseTransaction } from '../database/database.ts';
+import type { FinishResult } from '../rollout/scenario-session.ts';
+
+/** A session as the database keeps it: what is left of it when its server is gone. Times are milliseconds since 1970. */
+export interface SessionRecord {
+  readonly id: string;
+  readonly traceId: string;
+  readonly status: SessionStatus;
+  /** Its short name. */
+  readonly scenario: string;
+  readonly args: JsonObject;
+  readonly model: string;
+  readonly createdAt: number;
+  readonly lastActiveAt: number;
+  readonly turns: number;
+  readonly steps: number;
+  /** What finishing gave; null where nothing was evaluated. */
+  readonly result: FinishResult | null;
+  /** Why it failed. */
+  readonly message: string | null;
+}
+
+/** Says which process holds a session. */
+interface ServerName {
+  readonly host: string;
+  readonly pid: number;
+  readonly id: string;
+}
+
+/** Servers of this process that are not closed. */
+const LIVE_HERE = new Set<string>();
+
+/** The sessions of scenario servers in the database. */
+export class SessionRecords {
+  readonly #database: Database;
+  readonly #server: ServerName;
+
+  /** `serverId` is the server's that uses it, which closes it. */
+  constructor(database: Database, serverId: string) {
+    this.#database = database;
+    this.#server = { host: hostname(), pid: process.pid, id: serverId };
+    LIVE_HERE.add(serverId);
+  }
+
+  close(): void {
+    LIVE_HERE.delete(this.#server.id);
+  }
+
+  /** Writes a session that begins, in the transaction that writes its trace. */
+  async insert(record: SessionRecord, transaction: DatabaseTransaction): Promise<void> {
+    await transaction
+      .insertInto('chat_sessions')
+      .values({
+        session_id: record.id,
+        trace_id: record.traceId,
+        server: JSON.stringify(this.#server),
+        status: record.status,
+        scenario: record.scenario,
+        scenario_args: JSON.stringify(record.args),
+        model: record.model,
+        created_at: record.createdAt,
+        last_active_at: record.lastActiveAt,
+        turns: record.turns,
+        steps: record.steps,
+        result: null,
+        message: null,
+      })
+      .execute();
+  }
+
+  /** Writes how a session ended. */
+  async end(id: string, end: Omit<SessionRecord, 'id' | 'traceId' | 'scenario' | 'args' | 'model' | 'createdAt'>) {
+    await this.#database.transaction(async (transaction) => {
+      await transaction
+        .updateTable('chat_sessions')
+        .set({
+          status: end.status,
+          last_active_at: end.lastActiveAt,
+          turns: end.turns,
+          steps: end.steps,
+          result: end.result === null ? null : JSON.stringify(end.result),
+          message: end.message,
+        })
+        .where('session_id', '=', id)
+        .execute();
+    });
+  }
+
+  async find(id: string): Promise<SessionRecord | undefined> {
+    const row = await this.#database.kysely
+      .selectFrom('chat_sessions')
+      .selectAll()
+      .where('session_id', '=', id)
+      .executeTakeFirst();
+    return row === undefined ? undefined : toRecord(row);
+  }
+
+  /** All that have ended, oldest first. */
+  async listEnded(): Promise<readonly SessionRecord[]> {
+    const rows = await this.#database.kysely
+      .selectFrom('chat_sessions')
+      .selectAll()
+      .where('status', '!=', 'active')
+      .orderBy('created_at')
+      .execute();
+    return rows.map(toRecord);
+  }
+
+  /** Active ones whose server is gone. A server on another machine is taken to be there. */
+  async listOrphans(): Promise<readonly SessionRecord[]> {
+    const rows = await this.#database.kysely
+      .selectFrom('chat_sessions')
+      .selectAll()
+      .where('status', '=', 'active')
+      .execute();
+    return rows.filter(({ server }) => this.#isGone(JSON.parse(server))).map(toRecord);
+  }
+
+  #isGone({ host, pid, id }: ServerName): boolean {
+    if (host !== this.#server.host) return false;
+    // A process in a container often has the number of the one before it.
+    return pid === process.pid ? !LIVE_HERE.has(id) : !isRunning(pid);
+  }
+}
+
+interface Row {
+  readonly session_id: string;
+  readonly trace_id: string;
+  readonly status: string;
+  readonly scenario: string;
+  readonly scenario_args: string;
+  readonly model: string;
+  readonly created_at: number;
+  readonly last_active_at: number;
+  readonly turns: number;
+  readonly steps: number;
+  readonly result: string | null;
+  readonly message: string | null;
+}
+
+function toRecord(row: Row): SessionRecord {
+  return {
+    id: row.session_id,
+    traceId: row.trace_id,
+    status: row.status as SessionStatus, // Written by `insert` and `end` alone.
+    scenario: row.scenario,
+    args: JSON.parse(row.scenario_args),
+    model: row.model,
+    createdAt: Number(row.created_at),
+    lastActiveAt: Number(row.last_active_at),
+    turns: row.turns,
+    steps: row.steps,
+    result: row.result === null ? null : toResult(JSON.parse(row.result)),
+    message: row.message,
+  };
+}
+
+function toResult(value: { readonly answer: Json; readonly evaluation: FinishResult['evaluation'] }): FinishResult {
+  return { answer: value.answer, evaluation: value.evaluation };
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}

@@ -1,0 +1,247 @@
+import { randomBytes } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
+import { ApiError } from '../contract/errors.ts';
+import type { JsonObject } from '../contract/json.ts';
+import type { Models } from '../model/create-model.ts';
+import { ChatSession, sessionFinished } from '../rollout/chat-session.ts';
+import type { RolloutLimits } from '../rollout/limits.ts';
+import { createRecorder } from '../trace/event-recorder.ts';
+import type { TraceStore } from '../trace/trace-store.ts';
+import type { FoundScenario } from './scenarios.ts';
+import type { SessionRecord, SessionRecords } from './session-records.ts';
+
+export interface SessionRegistryOptions {
+  readonly store: TraceStore;
+  readonly records: SessionRecords;
+  readonly models: Models;
+  readonly logger: Logger;
+  /** Of this server, for traces. */
+  readonly serverId: string;
+  /** A fresh environment. */
+  connect(environment: string, options: ConnectOptions): Promise<EnvironmentClient>;
+  /** SHA-256 of the environment's code, hex; null where it is not known. */
+  hashOf(environment: string): Promise<string | null>;
+  /** Active ones. */
+  readonly maxSessions: number;
+  /** Milliseconds since the end of the last turn after which a session expires. */
+  readonly sessionTtlMs: number;
+  readonly limits?: Partial<RolloutLimits> | undefined;
+  readonly now: () => number;
+}
+
+export interface NewSession {
+  readonly scenario: FoundScenario;
+  readonly args: JsonObject;
+  readonly model: string;
+  readonly maxSteps: number;
+  /** Of the first turn, for the trace. */
+  readonly sampling: JsonObject;
+}
+
+/** Sessions are the account's that needs no key: traces of chat sessions belong to it (contract section 3). */
+const ACCOUNT = 'local';
+
+/** Every session of a scenario server: the active ones with their expiry, and what is left of those that have ended. */
+export class SessionRegistry {
+  readonly #options: SessionRegistryOptions;
+  readonly #active = new Map<string, ChatSession>();
+  readonly #timers = new Map<ChatSession, NodeJS.Timeout>();
+  /** Environments of ended sessions, on their way out. */
+  readonly #closing = new Set<Promise<void>>();
+  /** Sessions whose first row is being written: they count already. */
+  #starting = 0;
+
+  constructor(options: SessionRegistryOptions) {
+    this.#options = options;
+  }
+
+  /** The active ones, oldest first. */
+  get active(): readonly ChatSession[] {
+    return [...this.#active.values()];
+  }
+
+  /**
+   * Makes a session and its trace. Its first turn, which has to follow, sets it up.
+   *
+   * @throws ApiError capacity_exceeded
+   */
+  async create({ scenario, args, model, maxSteps, sampling }: NewSession): Promise<ChatSession> {
+    const { maxSessions, store, records, now } = this.#options;
+    if (this.#active.size + this.#starting >= maxSessions) throw atCapacity(maxSessions);
+    const { environment, entry } = scenario;
+    this.#starting += 1;
+    try {
+      const environmentHash = await this.#options.hashOf(environment);
+      const traceId = randomBytes(16).toString('hex');
+      const session = new ChatSession({
+        id: `sess_${randomBytes(16).toString('hex')}`,
+        traceId,
+        environment,
+        scenario: entry.short_name,
+        args,
+        model,
+        maxSteps,
+        connect: (options) => this.#options.connect(environment, options),
+        createModel: (name, context) => this.#options.models.create(name, context),
+        recorder: createRecorder(store, traceId, 1),
+        server: this.#options.serverId,
+        environmentHash,
+        limits: this.#options.limits,
+        onEnded: (ended) => this.#keep(ended),
+        now,
+      });
+      const queued = {
+        origin: 'chat',
+        env_name: environment,
+        scenario_name: entry.short_name,
+        scenario_args: args,
+        model,
+        max_steps: maxSteps,
+        timeout_seconds: Math.ceil(this.#options.sessionTtlMs / 1_000),
+        seed: null,
+        sampling,
+        metadata: { session_id: session.id },
+        priority: 0,
+      } as const;
+      await store.create({ traceId, account: ACCOUNT, queued }, (transaction) =>
+        records.insert(toRecord(session), transaction),
+      );
+      this.#active.set(session.id, session);
+      return session;
+    } finally {
+      this.#starting -= 1;
+    }
+  }
+
+  /** An active session. @throws ApiError session_not_found, or session_finished for one that has ended. */
+  async find(id: string): Promise<ChatSession> {
+    const session = this.#active.get(id);
+    if (session !== undefined) return session;
+    const record = await this.record(id);
+    if (record.status === 'active') {
+      throw new ApiError('session_conflict', `Session ${id} is held by another server on the same store.`);
+    }
+    throw sessionFinished(id, { status: record.status, message: record.message });
+  }
+
+  /** What there is to say of a session, active or not. @throws ApiError session_not_found */
+  async record(id: string): Promise<SessionRecord> {
+    const session = this.#active.get(id);
+    if (session !== undefined) return toRecord(session);
+    const record = await this.#options.records.find(id);
+    if (record !== undefined) return record;
+    const message = `There is no session ${JSON.stringify(id.slice(0, 100))}. GET /v1/sessions lists the active ones.`;
+    throw new ApiError('session_not_found', message);
+  }
+
+  /** Those that have ended and those that are active, oldest first. */
+  async list(): Promise<readonly SessionRecord[]> {
+    const ended = await this.#options.records.listEnded();
+    const isHere = new Set(ended.map(({ id }) => id));
+    const active = this.active.filter(({ id }) => !isHere.has(id)).map(toRecord);
+    return [...ended, ...active].sort((a, b) => a.createdAt - b.createdAt);
+  }
+
+  /** Starts the clock of a session anew: call it at the end of each turn. */
+  touch(session: ChatSession): void {
+    clearTimeout(this.#timers.get(session));
+    if (session.status !== 'active') {
+      this.#timers.delete(session);
+      return;
+    }
+    const timer = setTimeout(() => this.#expire(session), this.#options.sessionTtlMs);
+    timer.unref();
+    this.#timers.set(session, timer);
+  }
+
+  /** Makes `failed` what an earlier server left active: its environments are gone. @returns how many. */
+  async failOrphans(): Promise<number> {
+    const { records, store } = this.#options;
+    const orphans = await records.listOrphans();
+    for (const orphan of orphans) {
+      const message = 'The server that held the session ended; its environment is gone';
+      const row = await store.row(orphan.traceId);
+      const isOpen = row?.status === 'queued' || row?.status === 'running';
+      if (row !== undefined && isOpen) await store.append(orphan.traceId, row.attempt, [failedByRestart(message)]);
+      const trace = await store.trace(orphan.traceId);
+      const { turns, steps } = { turns: trace?.turns.length ?? 0, steps: trace?.steps.length ?? 0 };
+      await records.end(orphan.id, { ...orphan, status: 'failed', message, turns, steps });
+    }
+    return orphans.length;
+  }
+
+  /** Lets turns and evaluations that go on end within `graceMs`; then everything that is active fails. Never rejects. */
+  async close(graceMs: number): Promise<void> {
+    const cause = new ApiError('shutting_down', 'The server was shut down', { headers: { 'retry-after': '5' } });
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+    const endsAt = performance.now() + graceMs;
+    const idle = this.active.filter(({ isBusy }) => !isBusy);
+    await Promise.all(idle.map((session) => session.fail(cause)));
+    while (this.active.some(({ isBusy }) => isBusy) && performance.now() < endsAt) await pause(POLL_MS);
+    await Promise.all(this.active.map((session) => session.terminate(cause)));
+    await Promise.all(this.#closing);
+  }
+
+  #expire(session: ChatSession): void {
+    this.#timers.delete(session);
+    if (session.isBusy) return; // The end of the turn sets it anew.
+    void session.expire();
+  }
+
+  async #keep(session: ChatSession): Promise<void> {
+    clearTimeout(this.#timers.get(session));
+    this.#timers.delete(session);
+    const closing = session.closed.finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+    try {
+      await this.#options.records.end(session.id, toRecord(session));
+    } catch (error) {
+      this.#options.logger.error({ sessionId: session.id, err: error }, 'The end of a session could not be written');
+    } finally {
+      this.#active.delete(session.id);
+    }
+  }
+}
+
+const POLL_MS = 20;
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+export function toRecord(session: ChatSession): SessionRecord {
+  const { id, traceId, status, createdAt, lastActiveAt, turns, steps, end, options } = session;
+  return {
+    id,
+    traceId,
+    status,
+    scenario: options.scenario,
+    args: options.args,
+    model: options.model,
+    createdAt,
+    lastActiveAt,
+    turns,
+    steps,
+    result: end?.result ?? null,
+    message: end?.message ?? null,
+  };
+}
+
+function failedByRestart(message: string) {
+  return {
+    type: 'run.finished',
+    status: 'failed',
+    stop_reason: 'error',
+    reward: null,
+    error: { boundary: 'worker', code: 'internal_error', message },
+  } as const;
+}
+
+function atCapacity(maxSessions: number): ApiError {
+  return new ApiError(
+    'capacity_exceeded',
+    `The server holds ${maxSessions} sessions, which is its limit: finish or delete some, or start it with a higher --max-sessions.`,
+    { headers: { 'retry-after': '10' } },
+  );
+}

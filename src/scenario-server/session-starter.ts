@@ -1,0 +1,47 @@
+import type { JsonObject } from '../contract/json.ts';
+import type { Models } from '../model/create-model.ts';
+import type { ChatSession } from '../rollout/chat-session.ts';
+import type { Scenarios } from './scenarios.ts';
+import type { SessionRegistry } from './session-registry.ts';
+
+export interface SessionStart {
+  /** A short or a full name. */
+  readonly scenario: string;
+  readonly args: JsonObject;
+  /** Undefined: the server's. */
+  readonly model: string | undefined;
+  readonly maxSteps: number | undefined;
+  readonly sampling: JsonObject;
+}
+
+export interface SessionStarterOptions {
+  readonly scenarios: Scenarios;
+  readonly registry: SessionRegistry;
+  readonly models: Models;
+  /** Where a session names none. */
+  readonly defaults: { readonly model: string; readonly maxSteps: number };
+}
+
+/** Checks all that a session is made of before there is one. Every surface starts its sessions by it. */
+export class SessionStarter {
+  readonly #options: SessionStarterOptions;
+
+  constructor(options: SessionStarterOptions) {
+    this.#options = options;
+  }
+
+  /** @throws ApiError scenario_not_found, invalid_scenario_args, model_not_found, capacity_exceeded. */
+  async start({ scenario, args, model, maxSteps, sampling }: SessionStart): Promise<ChatSession> {
+    const { scenarios, registry, models, defaults } = this.#options;
+    const name = model ?? defaults.model;
+    const found = await scenarios.check(scenario, args);
+    models.check(name);
+    return await registry.create({
+      scenario: found,
+      args,
+      model: name,
+      maxSteps: maxSteps ?? defaults.maxSteps,
+      sampling,
+    });
+  }
+}
