@@ -8,7 +8,7 @@ const source = fileURLToPath(new URL('../src', import.meta.url));
 /** From the top down. A file may import from its own folder and from the lines below; folders of one line never meet. */
 const LAYERS: readonly (readonly string[])[] = [
   ['cli', 'testing'],
-  ['run-service'],
+  ['run-service', 'scenario-server'],
   ['rollout', 'queue', 'web', 'config', 'dev'],
   ['client', 'model', 'trace', 'accounts'],
   ['mcp'],

@@ -9,6 +9,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   init: async () => (await import('./init.ts')).addInitCommand,
   run: async () => (await import('./run.ts')).addRunCommand,
   serve: async () => (await import('./serve.ts')).addServeCommand,
+  scenarios: async () => (await import('./scenarios.ts')).addScenariosCommand,
   open: async () => (await import('./open.ts')).addOpenCommand,
   keys: async () => (await import('./keys.ts')).addKeysCommand,
   dev: async () => (await import('./dev.ts')).addDevCommand,

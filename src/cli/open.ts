@@ -32,7 +32,7 @@ async function open(
 ): Promise<void> {
   await using installation = await openInstallation(port === undefined ? {} : { port });
   if (traceId !== undefined) await checkTrace(installation, traceId);
-  const address = await signedInAddress(installation, traceId);
+  const address = await signedInAddress(installation, { traceId: traceId });
   if (options.json) printJson({ address });
   else print(address);
   if (!(await answers(installation.settings.appUrl))) {

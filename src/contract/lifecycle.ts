@@ -19,7 +19,7 @@ export const LIFECYCLE_TOOLS = {
     description: 'Starts a session with a scenario, runs its first turn, and gives the answer and the session id.',
     args: z.strictObject({
       scenario: z.string().min(1).describe('Its short name, or its full one.'),
-      scenario_args: jsonObjectSchema.describe('The arguments of the scenario, by name.'),
+      scenario_args: z.record(z.string(), z.unknown()).describe('The arguments of the scenario, by name.'),
       message: z.string().optional().describe("Sent after the scenario's prompt. Without it the prompt stands alone."),
       model: z.string().min(1).optional().describe("Which model plays. Default: the server's."),
       max_steps: z.int().min(1).max(MAX_STEPS.maximum).optional().describe('Model responses that a turn may take.'),
@@ -33,7 +33,7 @@ export const LIFECYCLE_TOOLS = {
     description: 'Submits the answer of a session, evaluates it, and gives the reward.',
     args: z.strictObject({
       ...sessionIdArgs,
-      answer: z.json().optional().describe('Default: the last text of the assistant.'),
+      answer: z.unknown().optional().describe('Default: the last text of the assistant.'),
     }),
   },
 } as const;

@@ -17,6 +17,13 @@ const TOOL_ERROR = Symbol.for('proctor.tool-error');
 export class ToolError extends Error {
   override readonly name = 'ToolError';
   readonly [TOOL_ERROR] = true;
+  /** For programs, beside the message: `structuredContent` of the result. A JSON object. */
+  readonly structuredContent: JsonObject | undefined;
+
+  constructor(message?: string, options: { readonly structuredContent?: JsonObject; readonly cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.structuredContent = options.structuredContent;
+  }
 }
 
 /** True for a `ToolError` of any copy of this package: an environment may have loaded its own. */

@@ -7,13 +7,15 @@ import { toApiError } from './errors.ts';
 import { createOpenApiDocument } from './openapi.ts';
 import { createOriginGuard } from './origin-guard.ts';
 import { createRequestId, REQUEST_ID_HEADER } from './request-id.ts';
-import type { Route, RouteReply } from './route.ts';
+import type { Mount, Route, RouteReply } from './route.ts';
 import { parseBody, parseQuery } from './validation.ts';
 
 export interface HttpAppOptions extends AuthenticationOptions {
   readonly title: string;
   readonly version: string;
   readonly routes: readonly Route[];
+  /** What speaks another protocol than this one, at its path: every method, after Host, Origin and key are checked. */
+  readonly mounts?: readonly Mount[];
   /** Names beside the loopback ones that Host and Origin may have (`parseAllowedHosts`). */
   readonly allowedHosts?: readonly string[];
   readonly logger: Logger;
@@ -35,6 +37,7 @@ export function createHttpApp(options: HttpAppOptions): Express {
   app.enable('strict routing');
   const serve = createExchange(options);
   const unknownPath = serve([]);
+  for (const mount of options.mounts ?? []) app.all(mount.path, serveMount(mount, options));
   app.use((request, response, next) => {
     // A path that cannot be decoded names nothing; the router would answer for it before any check.
     if (isDecodable(request.path)) next();
@@ -86,6 +89,40 @@ function createExchange(options: HttpAppOptions) {
         logger.error({ requestId: exchange.requestId, err: error }, 'The reply could not be sent');
         response.destroy();
       });
+  };
+}
+
+/** Answers the requests of a mount: what it does not get as far as is refused in our own shape. */
+function serveMount(mount: Mount, options: HttpAppOptions) {
+  const { logger } = options;
+  const guard = createOriginGuard(options.allowedHosts);
+  const { authenticate } = createAuthentication(options);
+  return (request: Request, response: Response) => {
+    const exchange = startExchange(request, response, logger);
+    const answer = async () => {
+      guard.check(request.headers);
+      allowReading(request, response);
+      if (request.method === 'OPTIONS') return await send(response, toMountPreflight(mount));
+      const caller = await authenticate('key', request);
+      if (options.isShuttingDown?.() && request.method !== 'DELETE') throw shuttingDown();
+      await mount.handle(request, response, caller);
+    };
+    answer()
+      .catch((thrown: unknown) => send(response, toErrorReply(thrown, exchange, logger)))
+      .catch(() => response.destroy());
+  };
+}
+
+function toMountPreflight({ methods, headers }: Mount): RouteReply {
+  const allow = [...methods, 'OPTIONS'].join(', ');
+  return {
+    status: 204,
+    headers: {
+      allow,
+      'access-control-allow-methods': allow,
+      'access-control-allow-headers': headers.join(', '),
+      'access-control-max-age': '600',
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { z } from 'zod';
 
 /**
@@ -54,6 +54,16 @@ export interface RouteReply {
   readonly body?: unknown;
   /** In place of a body: text that is sent as it comes. Its end is the reply's; when it throws, the connection is cut. */
   readonly stream?: AsyncIterable<string>;
+}
+
+/** A path at which another protocol is spoken, over the same server. */
+export interface Mount {
+  readonly path: string;
+  /** For preflights of browsers: methods, and headers beside those that need no permission. */
+  readonly methods: readonly string[];
+  readonly headers: readonly string[];
+  /** Answers by itself. `caller` is undefined where nobody is asked for a key. */
+  handle(request: IncomingMessage, response: ServerResponse, caller: Caller | undefined): Promise<void>;
 }
 
 /** A route whose handler gets its body and its query with the types of their schemas. */

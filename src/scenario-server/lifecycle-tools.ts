@@ -92,7 +92,7 @@ export class LifecycleTools {
     const { scenario, scenario_args, message, model, max_steps } = read('scenario_start', args);
     const session = await this.#options.starter.start({
       scenario,
-      args: scenario_args,
+      args: scenario_args as JsonObject, // It came as JSON.
       model,
       maxSteps: max_steps,
       sampling: {},

@@ -9,10 +9,12 @@ import { PROCTOR_VERSION } from '../contract/version.ts';
 import { type Database, storeCheck } from '../database/database.ts';
 import type { AuthenticationOptions } from '../http/api-keys.ts';
 import { createHttpApp } from '../http/app.ts';
+import { DEFAULT_BODY_LIMIT_BYTES } from '../http/body.ts';
 import { createHealthRoutes } from '../http/health-routes.ts';
 import { listen } from '../http/listen.ts';
 import { assertBindAllowed } from '../http/origin-guard.ts';
 import type { Route } from '../http/route.ts';
+import { mountEndpoint } from '../mcp/http/mounted-endpoint.ts';
 import type { Models } from '../model/create-model.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
@@ -21,6 +23,7 @@ import { type ChatRouteOptions, createChatRoute } from './chat-route.ts';
 import { Idempotency } from './idempotency.ts';
 import { createLifecycleRoutes } from './lifecycle-routes.ts';
 import { LifecycleTools } from './lifecycle-tools.ts';
+import { createMcpTools } from './mcp-tools.ts';
 import { Scenarios } from './scenarios.ts';
 import { SessionRecords } from './session-records.ts';
 import { SessionRegistry } from './session-registry.ts';
@@ -71,6 +74,18 @@ export interface ScenarioServer {
 }
 
 const DEFAULTS = { sessionTtlMs: 30 * 60_000, maxSessions: 1_000 } as const;
+/** MCP clients at `/mcp`; the one that was idle longest gives way. */
+const MAX_MCP_SESSIONS = 1_000;
+const MCP_HEADERS = [
+  'authorization',
+  'content-type',
+  'last-event-id',
+  'mcp-session-id',
+  'mcp-protocol-version',
+  'mcp-method',
+  'mcp-name',
+] as const;
+
 /** Of the budget, for turns to end by themselves; the rest is for what has to be stopped. */
 const PATIENT_SHARE = 0.6;
 const CLOSING_SHARE = 0.95;
@@ -108,6 +123,12 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
   const isShuttingDown = () => closing.signal.aborted;
   const toTraceUrl = (traceId: string) => `${appUrl}/traces/${traceId}`;
   const tools = new LifecycleTools({ scenarios, registry, starter, toTraceUrl });
+  const endpoint = mountEndpoint(createMcpTools(tools), {
+    report: (line) => logger.warn(line),
+    maxSessions: MAX_MCP_SESSIONS,
+    idleTimeoutMs: options.sessionTtlMs ?? DEFAULTS.sessionTtlMs,
+    maxBodyBytes: DEFAULT_BODY_LIMIT_BYTES,
+  });
   const idempotency = new Idempotency<never>(database, 'chat', now);
   const app = createHttpApp({
     title: 'Proctor scenario server',
@@ -118,6 +139,14 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
     verifyKey: options.verifyKey,
     verifyBrowser: options.verifyBrowser,
     isShuttingDown,
+    mounts: [
+      {
+        path: '/mcp',
+        methods: ['POST', 'GET', 'DELETE'],
+        headers: MCP_HEADERS,
+        handle: (request, response, caller) => endpoint.handle(request, response, caller?.keyId ?? 'local'),
+      },
+    ],
     routes: [
       createChatRoute({ registry, starter, idempotency, toTraceUrl, now, ...options.turnLimits }),
       ...createSessionRoutes({ registry, toTraceUrl, now }),
@@ -141,6 +170,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
     const endsAt = performance.now() + graceMs * CLOSING_SHARE;
     closing.abort(new Error('The server is shutting down'));
     await Promise.all([registry.close(graceMs * PATIENT_SHARE), catalogue.close()]);
+    await endpoint.close();
     await listener.close(Math.max(0, endsAt - performance.now()));
     records.close();
   };

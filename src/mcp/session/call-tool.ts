@@ -1,5 +1,5 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
-import { isJsonObject } from '../../contract/json.ts';
+import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import { isTooDeep, MAX_JSON_DEPTH } from '../../contract/json-depth.ts';
 import { preview } from '../../contract/json-schema.ts';
 import type { ToolDefinition } from '../../environment/definition.ts';
@@ -41,14 +41,15 @@ export async function callTool(
   } catch (error) {
     // The protocol has an answer of its own to this.
     if (isMissingCapability(error)) throw error;
-    if (isToolError(error)) return toErrorResult(error.message);
+    if (isToolError(error)) return toErrorResult(error.message, error.structuredContent);
     request.reportFailure(`The tool ${tool.name} failed`, error);
     return toErrorResult(tool.describeFailure?.(error) ?? `The tool ${tool.name} failed`);
   }
 }
 
-export function toErrorResult(message: string): CallToolResult {
-  return { content: [{ type: 'text', text: message }], isError: true };
+export function toErrorResult(message: string, structuredContent?: JsonObject): CallToolResult {
+  const result = { content: [{ type: 'text' as const, text: message }], isError: true };
+  return structuredContent === undefined ? result : { ...result, structuredContent };
 }
 
 /** What no client takes is the author's fault: the SDK would answer it as the caller's, in pages of its own words. */

@@ -1,0 +1,50 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { inspect } from 'node:util';
+import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
+import type { EnvironmentSource } from '../../environment/environment-source.ts';
+import type { Report } from '../cleanup.ts';
+import { EnvironmentHost } from '../environment-host.ts';
+import { serveEndpoint } from './endpoint.ts';
+import { Refusal, RPC_CODE, sendRefusal } from './refusal.ts';
+import { Sessions } from './sessions.ts';
+
+export interface MountOptions {
+  readonly report: Report;
+  readonly maxSessions: number;
+  /** Milliseconds. */
+  readonly idleTimeoutMs: number;
+  readonly maxBodyBytes: number;
+}
+
+/** An MCP endpoint inside of another HTTP server, for agents alone. Whoever mounted it closes it. */
+export interface MountedEndpoint {
+  /** Answers a request whose Host, Origin and key have been checked. `caller` is whose sessions it may use. Never rejects. */
+  handle(request: IncomingMessage, response: ServerResponse, caller: string): Promise<void>;
+  /** Ends every session. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** @throws TypeError for what is not an environment. */
+export function mountEndpoint(environment: EnvironmentSource, options: MountOptions): MountedEndpoint {
+  const { report, maxSessions, idleTimeoutMs, maxBodyBytes } = options;
+  const authority = { harnessKey: undefined, isPeerTrusted: false };
+  const host = new EnvironmentHost(environment, { authority, report });
+  const sessions = new Sessions(host, { maxSessions, idleTimeoutMs });
+  return {
+    async handle(request, response, caller) {
+      try {
+        await serveEndpoint(request, response, caller, { sessions, authority, maxBodyBytes });
+      } catch (error) {
+        if (error instanceof Refusal) return sendRefusal(response, error);
+        // A client that went away while it sent its body is nobody's fault.
+        if (request.errored !== null || response.destroyed) return;
+        report(`A request failed: ${inspect(error)}`);
+        sendRefusal(response, new Refusal(500, RPC_CODE.internalError, 'Internal error'));
+      }
+    },
+    async close() {
+      sessions.stop();
+      await host.close(SHUTDOWN_GRACE_MS.environment);
+    },
+  };
+}
