@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
+import type { ScenarioServer } from '../scenario-server/start.ts';
 import { openInstallation } from './installation.ts';
 import { ensureLocalKey } from './local-key.ts';
 import { createLogger } from './logger.ts';
 import { parsePort, wholeNumber } from './options.ts';
-import { startService } from './service.ts';
+import { startScenarios, startService } from './service.ts';
 import { listenForStop, untilStopped } from './signals.ts';
 import { signedInAddress } from './signed-in-address.ts';
 import { colors, note, print, printJson } from './terminal.ts';
@@ -11,9 +12,11 @@ import { colors, note, print, printJson } from './terminal.ts';
 export function addServeCommand(program: Command): void {
   program
     .command('serve')
-    .description('Serve the run service and the trace pages, and execute runs.')
+    .description('Serve the run service, the trace pages and the scenario server, and execute runs.')
     .option('--host <host>', 'address to bind; beyond loopback only where there is a key of your own', '127.0.0.1')
     .option('--port <port>', 'port of the run service (default 8320)', parsePort)
+    .option('--scenario-port <port>', 'port of the scenario server (default 8321)', parsePort)
+    .option('--model <model>', 'plays in chat sessions that name none', 'proctor/oracle')
     .option('--concurrency <count>', 'runs at once (default: the number of cores)', wholeNumber(1))
     .option('--json', 'print one JSON object once it listens')
     .addHelpText(
@@ -33,26 +36,39 @@ Examples:
 interface ServeOptions {
   readonly host: string;
   readonly port?: number;
+  readonly scenarioPort?: number;
+  readonly model: string;
   readonly concurrency?: number;
   readonly json?: boolean;
 }
 
-async function serve({ host, port, concurrency, json }: ServeOptions): Promise<void> {
+async function serve({ host, port, scenarioPort, model, concurrency, json }: ServeOptions): Promise<void> {
   using stop = listenForStop(() => note('Stopping. Once more ends it at once.'));
   await using installation = await openInstallation(port === undefined ? {} : { port });
   const { settings, environments } = installation;
   await ensureLocalKey(installation, host);
+  const logger = createLogger(process.stderr.isTTY ? 'warn' : 'info');
   const service = await startService(installation, {
     host,
     port: settings.ports.runService,
-    logger: createLogger(process.stderr.isTTY ? 'warn' : 'info'),
+    logger,
     ...(concurrency === undefined ? {} : { concurrency }),
   });
+  let scenarios: ScenarioServer | undefined;
   try {
+    scenarios = await startScenarios(installation, {
+      host,
+      port: scenarioPort ?? settings.ports.scenarioServer,
+      model,
+      logger,
+    });
     const address = await signedInAddress(installation);
-    if (json) printJson({ url: service.url, address, environments: [...environments.keys()] });
-    else {
+    if (json) {
+      const names = [...environments.keys()];
+      printJson({ url: service.url, scenarios_url: scenarios.url, address, environments: names });
+    } else {
       print(`${colors.bold('Run service')}   ${service.url}`);
+      print(`${colors.bold('Scenarios')}     ${scenarios.url}/v1`);
       print(`${colors.bold('Pages')}         ${address}`);
       print(
         `${colors.bold('Environments')}  ${[...environments.keys()].join(', ') || 'none found under environments/'}`,
@@ -60,6 +76,6 @@ async function serve({ host, port, concurrency, json }: ServeOptions): Promise<v
     }
     await untilStopped(stop.signal);
   } finally {
-    await service.close();
+    await Promise.all([service.close(), scenarios?.close()]);
   }
 }

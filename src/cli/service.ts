@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
+import { guardedBy } from '../accounts/guard.ts';
 import { type RunService, startRunService } from '../run-service/start.ts';
+import { type ScenarioServer, startScenarioServer } from '../scenario-server/start.ts';
 import { createPages } from '../web/pages.ts';
 import type { Installation } from './installation.ts';
 
@@ -20,5 +22,25 @@ export async function startService(installation: Installation, options: ServiceO
     allowedHosts: settings.allowedHosts,
     pages: createPages({ store, accounts }),
     worker: options.concurrency === undefined ? {} : { concurrency: options.concurrency },
+  });
+}
+
+export interface ScenariosOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Of sessions that name none. */
+  readonly model: string;
+  readonly logger: Logger;
+}
+
+/** The scenario server beside a run service: the same keys, and the pages of that one. */
+export async function startScenarios(installation: Installation, options: ScenariosOptions): Promise<ScenarioServer> {
+  const { accounts, settings } = installation;
+  return await startScenarioServer({
+    ...installation,
+    ...options,
+    appUrl: settings.appUrl,
+    allowedHosts: settings.allowedHosts,
+    ...guardedBy(accounts),
   });
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
-import { readSessionCookie } from '../accounts/session-cookie.ts';
+import { guardedBy } from '../accounts/guard.ts';
 import { type Catalogue, catalogueCheck, createCatalogue } from '../client/catalogue.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
@@ -120,11 +120,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
     host: options.host,
     allowedHosts: options.allowedHosts ?? [],
     logger,
-    verifyKey: (key) => accounts.verifyKey(key),
-    verifyBrowser: async (cookie) => {
-      const session = readSessionCookie(cookie);
-      return session === undefined ? undefined : accounts.verifyBrowserSession(session);
-    },
+    ...guardedBy(accounts),
     isShuttingDown,
     routes: [
       createRunRoute({ catalogue, models, store, queue, closing, toTraceUrl: (id) => `${appUrl}/traces/${id}` }),
