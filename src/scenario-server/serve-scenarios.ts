@@ -9,8 +9,9 @@ import { DEFAULT_PORTS } from '../contract/names.ts';
 import type { Database } from '../database/database.ts';
 import { openDatabase } from '../database/sqlite.ts';
 import { type AuthenticationOptions, LOCAL_CALLER } from '../http/api-keys.ts';
-import { createModels, type Models, modelConfigFromEnvironment } from '../model/create-model.ts';
+import { createModels, type Models } from '../model/create-model.ts';
 import type { GatewayClient } from '../model/gateway-client.ts';
+import { modelConfigFromEnvironment } from '../model/model-config.ts';
 import { createTraceStore } from '../trace/database-store.ts';
 import { type ScenarioServer, type ScenarioServerOptions, startScenarioServer } from './start.ts';
 
