@@ -4,6 +4,8 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   engine: () => import('./engine.ts'),
   mcp: () => import('./mcp/calls.ts'),
   heap: () => import('./mcp/heap.ts'),
+  load: () => import('./scenario-server/load.ts'),
+  chat: () => import('./scenario-server/chat.ts'),
 };
 
 const named = process.argv.slice(2);

@@ -8,6 +8,7 @@ import { ignoreClosedOutputs, note } from './terminal.ts';
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   init: async () => (await import('./init.ts')).addInitCommand,
   run: async () => (await import('./run.ts')).addRunCommand,
+  chat: async () => (await import('./chat.ts')).addChatCommand,
   serve: async () => (await import('./serve.ts')).addServeCommand,
   scenarios: async () => (await import('./scenarios.ts')).addScenariosCommand,
   open: async () => (await import('./open.ts')).addOpenCommand,

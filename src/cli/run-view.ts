@@ -1,4 +1,4 @@
-import type { TraceEvent } from '../contract/event.ts';
+import type { EventOf, TraceEvent } from '../contract/event.ts';
 import type { Trace } from '../contract/trace.ts';
 import { colors, note, printable, printableLines } from './terminal.ts';
 
@@ -34,9 +34,9 @@ function describeEvent(event: TraceEvent): string | undefined {
         ? `${colors.bold(`step ${event.step}`)} ${printable(event.message.content)}`
         : undefined;
     case 'tool.called':
-      return `${colors.bold(`step ${event.step}`)} ${colors.cyan(printable(event.name))} ${printable(JSON.stringify(event.arguments), 100)}`;
+      return `${colors.bold(`step ${event.step}`)} ${describeToolCall(event)}`;
     case 'tool.responded':
-      return `       ${event.is_error ? colors.red('error ') : '→ '}${colors.dim(printable(event.content.map(blockText).join(' '), 120))}`;
+      return `       ${describeToolResult(event)}`;
     case 'evaluation.completed':
       return event.evaluation.content === null
         ? undefined
@@ -46,6 +46,16 @@ function describeEvent(event: TraceEvent): string | undefined {
     default:
       return undefined;
   }
+}
+
+/** `increment {"by":3}` */
+export function describeToolCall({ name, arguments: args }: EventOf<'tool.called'>): string {
+  return `${colors.cyan(printable(name))} ${printable(JSON.stringify(args), 100)}`;
+}
+
+/** `→ 3`, or `error ` with what the tool said. */
+export function describeToolResult({ is_error, content }: EventOf<'tool.responded'>): string {
+  return `${is_error ? colors.red('error ') : '→ '}${colors.dim(printable(content.map(blockText).join(' '), 120))}`;
 }
 
 /** `reward 1`, or what happened instead. */

@@ -1,14 +1,16 @@
-import type { Command } from 'commander';
+import { isDeepStrictEqual } from 'node:util';
+import { type Command, InvalidArgumentError } from 'commander';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
+import { messageOf } from '../contract/errors.ts';
 import { MAX_STEPS } from '../contract/names.ts';
 import { assertModel, keyCheck } from '../scenario-server/serve-scenarios.ts';
 import { startScenarioServer } from '../scenario-server/start.ts';
-import { createPages } from '../web/pages.ts';
 import { UsageError } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createLogger } from './logger.ts';
 import { collect, parsePort, wholeNumber } from './options.ts';
+import { naming } from './service.ts';
 import { listenForStop, untilStopped } from './signals.ts';
 import { signedInAddress } from './signed-in-address.ts';
 import { colors, note, print, printJson } from './terminal.ts';
@@ -21,14 +23,23 @@ export function addScenariosCommand(program: Command): void {
     .option('--model <model>', 'plays where a session names none', 'proctor/oracle')
     .option('--port <port>', 'port to listen on (default 8321)', parsePort)
     .option('--host <host>', 'address to bind; beyond loopback only with --api-key', '127.0.0.1')
-    .option('--api-key <key>', 'asked of every request (default: PROCTOR_SCENARIOS_API_KEY, or none)')
+    .option('--api-key <key>', 'asked of every request (default: PROCTOR_SCENARIOS_API_KEY, or none)', parseKey)
     .option(
       '--max-steps <count>',
       `model responses of a turn (default ${MAX_STEPS.default})`,
       wholeNumber(1, MAX_STEPS.maximum),
     )
-    .option('--session-ttl-ms <ms>', 'idle time after which a session expires (default 1800000)', wholeNumber(1))
+    .option(
+      '--session-ttl-ms <ms>',
+      'idle time after which a session expires (default: PROCTOR_SESSION_TTL_MS, or 1800000)',
+      parseTtl,
+    )
     .option('--max-sessions <count>', 'active at a time (default 1000)', wholeNumber(1))
+    .option(
+      '--warm <count>',
+      'processes of each environment that wait for sessions, from the start (default: 2, once it was used; 0: none)',
+      wholeNumber(0, 100),
+    )
     .option('--json', 'print one JSON object once it listens')
     .addHelpText(
       'after',
@@ -55,6 +66,7 @@ interface ScenariosOptions {
   readonly maxSteps?: number;
   readonly sessionTtlMs?: number;
   readonly maxSessions?: number;
+  readonly warm?: number;
   readonly json?: boolean;
 }
 
@@ -64,8 +76,8 @@ async function serveScenarios(options: ScenariosOptions): Promise<void> {
   const { settings, database, store, accounts, models } = installation;
   assertModel(models, options.model);
   const environments = environmentsOf(installation, options.env);
-  const apiKey = options.apiKey ?? textOf('PROCTOR_SCENARIOS_API_KEY');
-  const server = await startScenarioServer({
+  const apiKey = options.apiKey ?? fromVariable('PROCTOR_SCENARIOS_API_KEY', parseKey);
+  const starting = startScenarioServer({
     environments,
     database,
     store,
@@ -75,13 +87,14 @@ async function serveScenarios(options: ScenariosOptions): Promise<void> {
     port: options.port ?? settings.ports.scenarioServer,
     appUrl: settings.isAppUrlNamed ? settings.appUrl : undefined,
     allowedHosts: settings.allowedHosts,
-    pages: createPages({ store, accounts }),
+    accounts,
     logger: createLogger(process.stderr.isTTY ? 'warn' : 'info'),
     verifyKey: apiKey === undefined ? undefined : keyCheck(apiKey),
     maxSteps: options.maxSteps,
-    sessionTtlMs: options.sessionTtlMs ?? numberOf('PROCTOR_SESSION_TTL_MS'),
+    sessionTtlMs: options.sessionTtlMs ?? fromVariable('PROCTOR_SESSION_TTL_MS', parseTtl),
     maxSessions: options.maxSessions,
   });
+  const server = await naming('--port', starting);
   try {
     const address = await signedInAddress(installation, { at: server.url });
     if (options.json) printJson({ url: server.url, address, environments: [...environments.keys()] });
@@ -101,20 +114,39 @@ function environmentsOf(
   { environments, directory }: Installation,
   named: readonly string[] = [],
 ): ReadonlyMap<string, EnvironmentTarget> {
-  if (named.length > 0) {
-    const resolved = named.map((name) => resolveEnvironment(name, environments, directory));
-    return new Map(resolved.map(({ name, target }) => [name, target]));
+  if (named.length === 0) {
+    if (environments.size > 0) return environments;
+    throw new UsageError('There are no environments in this directory: name one with --env <path|url>.');
   }
-  if (environments.size > 0) return environments;
-  throw new UsageError('There are no environments in this directory: name one with --env <path|url>.');
+  const found = new Map<string, EnvironmentTarget>();
+  for (const { name, target } of named.map((text) => resolveEnvironment(text, environments, directory))) {
+    const other = found.get(name);
+    if (other !== undefined && !isDeepStrictEqual(other, target)) {
+      throw new UsageError(`Two of --env are named "${name}": give them names of their own in proctor.config.ts.`);
+    }
+    found.set(name, target);
+  }
+  return found;
 }
 
-function textOf(variable: string): string | undefined {
-  const text = process.env[variable]?.trim();
-  return text === '' ? undefined : text;
+/** Longer than this no timer of Node.js waits. */
+const LONGEST_TTL_MS = 2 ** 31 - 1;
+const parseTtl = wholeNumber(1, LONGEST_TTL_MS);
+
+/** A key that no request could show would lock everybody out; an empty one would let nobody know that there is one. */
+function parseKey(text: string): string {
+  if (/^[\x21-\x7e]+$/.test(text)) return text;
+  throw new InvalidArgumentError('It has to be ASCII text without spaces.');
 }
 
-function numberOf(variable: string): number | undefined {
-  const text = textOf(variable);
-  return text === undefined ? undefined : wholeNumber(1)(text);
+/** What a variable of the process says; undefined where it is not set, or empty. */
+function fromVariable<Value>(name: string, parse: (text: string) => Value): Value | undefined {
+  const text = process.env[name]?.trim() ?? '';
+  if (text === '') return undefined;
+  try {
+    return parse(text);
+  } catch (error) {
+    // Never the value: one of them is a key.
+    throw new UsageError(`${name}: ${messageOf(error)}`);
+  }
 }

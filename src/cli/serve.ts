@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
+import type { RunService } from '../run-service/start.ts';
 import type { ScenarioServer } from '../scenario-server/start.ts';
-import { openInstallation } from './installation.ts';
+import { type Installation, openInstallation } from './installation.ts';
 import { ensureLocalKey } from './local-key.ts';
 import { createLogger } from './logger.ts';
 import { parsePort, wholeNumber } from './options.ts';
-import { startScenarios, startService } from './service.ts';
+import { naming, startScenarios, startService } from './service.ts';
 import { listenForStop, untilStopped } from './signals.ts';
 import { signedInAddress } from './signed-in-address.ts';
 import { colors, note, print, printJson } from './terminal.ts';
@@ -42,40 +43,54 @@ interface ServeOptions {
   readonly json?: boolean;
 }
 
-async function serve({ host, port, scenarioPort, model, concurrency, json }: ServeOptions): Promise<void> {
+interface Servers {
+  readonly service: RunService;
+  readonly scenarios: ScenarioServer;
+}
+
+async function serve(options: ServeOptions): Promise<void> {
   using stop = listenForStop(() => note('Stopping. Once more ends it at once.'));
-  await using installation = await openInstallation(port === undefined ? {} : { port });
-  const { settings, environments } = installation;
-  await ensureLocalKey(installation, host);
-  const logger = createLogger(process.stderr.isTTY ? 'warn' : 'info');
-  const service = await startService(installation, {
-    host,
-    port: settings.ports.runService,
-    logger,
-    ...(concurrency === undefined ? {} : { concurrency }),
-  });
-  let scenarios: ScenarioServer | undefined;
+  await using installation = await openInstallation(options.port === undefined ? {} : { port: options.port });
+  await ensureLocalKey(installation, options.host);
+  const servers = await startServers(installation, options);
   try {
-    scenarios = await startScenarios(installation, {
-      host,
-      port: scenarioPort ?? settings.ports.scenarioServer,
-      model,
-      logger,
-    });
-    const address = await signedInAddress(installation);
-    if (json) {
-      const names = [...environments.keys()];
-      printJson({ url: service.url, scenarios_url: scenarios.url, address, environments: names });
-    } else {
-      print(`${colors.bold('Run service')}   ${service.url}`);
-      print(`${colors.bold('Scenarios')}     ${scenarios.url}/v1`);
-      print(`${colors.bold('Pages')}         ${address}`);
-      print(
-        `${colors.bold('Environments')}  ${[...environments.keys()].join(', ') || 'none found under environments/'}`,
-      );
-    }
+    await announce(installation, servers, options);
     await untilStopped(stop.signal);
   } finally {
-    await Promise.all([service.close(), scenarios?.close()]);
+    await Promise.all([servers.service.close(), servers.scenarios.close()]);
   }
+}
+
+/** The run service first: it refuses an address beyond loopback where there is no key of one's own. */
+async function startServers(installation: Installation, options: ServeOptions): Promise<Servers> {
+  const { host, model, concurrency } = options;
+  const { ports } = installation.settings;
+  const logger = createLogger(process.stderr.isTTY ? 'warn' : 'info');
+  const work = concurrency === undefined ? {} : { concurrency };
+  const service = await naming('--port', startService(installation, { host, port: ports.runService, logger, ...work }));
+  const port = options.scenarioPort ?? ports.scenarioServer;
+  try {
+    const starting = startScenarios(installation, { host, port, model, logger });
+    return { service, scenarios: await naming('--scenario-port', starting) };
+  } catch (error) {
+    await service.close();
+    throw error;
+  }
+}
+
+async function announce(
+  installation: Installation,
+  { service, scenarios }: Servers,
+  { json }: ServeOptions,
+): Promise<void> {
+  const address = await signedInAddress(installation);
+  const environments = [...installation.environments.keys()];
+  if (json) {
+    printJson({ url: service.url, scenarios_url: scenarios.url, address, environments });
+    return;
+  }
+  print(`${colors.bold('Run service')}   ${service.url}`);
+  print(`${colors.bold('Scenarios')}     ${scenarios.url}/v1`);
+  print(`${colors.bold('Pages')}         ${address}`);
+  print(`${colors.bold('Environments')}  ${environments.join(', ') || 'none found under environments/'}`);
 }

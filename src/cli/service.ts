@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { guardedBy } from '../accounts/guard.ts';
+import { isPortTaken } from '../http/listen.ts';
 import { type RunService, startRunService } from '../run-service/start.ts';
 import { type ScenarioServer, startScenarioServer } from '../scenario-server/start.ts';
 import { createPages } from '../web/pages.ts';
@@ -23,6 +24,16 @@ export async function startService(installation: Installation, options: ServiceO
     pages: createPages({ store, accounts }),
     worker: options.concurrency === undefined ? {} : { concurrency: options.concurrency },
   });
+}
+
+/** What starts; where its port is taken, the error also says which option of the command moves it elsewhere. */
+export async function naming<Server>(option: string, starting: Promise<Server>): Promise<Server> {
+  try {
+    return await starting;
+  } catch (error) {
+    if (!isPortTaken(error)) throw error;
+    throw new Error(`${error.message.replace(/\.$/, '')} with ${option}.`, { cause: error });
+  }
 }
 
 export interface ScenariosOptions {

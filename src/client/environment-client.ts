@@ -1,4 +1,5 @@
 import type { AgentTool, ContentBlock } from '../contract/chat.ts';
+import type { BoundaryError } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { Evaluation, ScenarioEntry, SetupResult, Solution } from '../contract/scenario.ts';
 import type { LogRecord } from '../contract/trace.ts';
@@ -15,6 +16,8 @@ export interface EnvironmentClient {
   readonly version: string;
   /** The MCP revision that was agreed on, such as `2025-11-25`. */
   readonly protocol: string;
+  /** Resolves, with how it happened, when the other end is gone though nobody closed it. Never rejects. */
+  readonly lost?: Promise<BoundaryError>;
 
   scenarios(options?: CallOptions): Promise<readonly ScenarioEntry[]>;
   /** Runs the scenario's first half. @throws BoundaryError boundary `setup`. */

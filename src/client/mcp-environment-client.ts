@@ -54,11 +54,13 @@ export class McpEnvironmentClient implements EnvironmentClient {
   readonly protocol: string;
   /** What the server says about itself in its handshake; empty where it says nothing. */
   readonly instructions: string;
+  readonly lost: Promise<BoundaryError>;
 
   readonly #client: Client;
   readonly #link: EnvironmentLink;
   readonly #progress: ProgressListeners;
   readonly #onLog: ConnectOptions['onLog'];
+  #isClosing = false;
 
   constructor(client: Client, link: EnvironmentLink, progress: ProgressListeners, onLog: ConnectOptions['onLog']) {
     const server = client.getServerVersion();
@@ -70,6 +72,16 @@ export class McpEnvironmentClient implements EnvironmentClient {
     this.#link = link;
     this.#progress = progress;
     this.#onLog = onLog;
+    this.lost = new Promise((resolve) => {
+      client.onclose = () => {
+        if (!this.#isClosing) resolve(this.#toLost());
+      };
+    });
+  }
+
+  /** True as soon as its process is known to have ended. */
+  get isLost(): boolean {
+    return this.#link.ending() !== undefined;
   }
 
   async scenarios(options: CallOptions = {}): Promise<readonly ScenarioEntry[]> {
@@ -167,6 +179,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true;
     await this.#link.close();
   }
 
@@ -237,6 +250,11 @@ export class McpEnvironmentClient implements EnvironmentClient {
   #failure(attempt: Attempt, what: string, cause?: unknown): BoundaryError {
     const message = `The environment ${this.#shownName} ${what}`;
     return new BoundaryError(attempt.boundary, 'environment_failed', message, { cause });
+  }
+
+  #toLost(): BoundaryError {
+    const ending = this.#link.ending() ?? 'closed the connection';
+    return new BoundaryError('environment', 'environment_failed', `The environment ${this.#shownName} ${ending}`);
   }
 
   get #shownName(): string {

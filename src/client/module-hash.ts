@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { EnvironmentTarget } from './environment-client.ts';
 
 /** A module may lie in a folder that is not its own, such as a home: what lies beyond these is not read. */
 const MAX_FILES = 5_000;
@@ -40,6 +41,16 @@ export async function hashEnvironmentCode(path: string): Promise<string> {
   const hash = await hashFiles(files);
   hashes.set(directory, { stamp, hash });
   return hash;
+}
+
+/** The same for a target; null where it has no code of its own here, or that cannot be read. */
+export async function hashTargetCode(target: EnvironmentTarget): Promise<string | null> {
+  if (target.kind !== 'module') return null;
+  try {
+    return await hashEnvironmentCode(target.path);
+  } catch {
+    return null; // What cannot be read cannot be started either, and that is said in better words.
+  }
 }
 
 async function listFiles(directory: string): Promise<readonly CodeFile[]> {

@@ -57,6 +57,12 @@ const SAMPLING_FIELDS = [
   'safety_identifier',
   'user',
   'chat_template_kwargs',
+  'thinking',
+  'enable_thinking',
+  'provider',
+  'min_tokens',
+  'stop_token_ids',
+  'ignore_eos',
   'return_token_ids',
 ] as const;
 

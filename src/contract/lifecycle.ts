@@ -20,7 +20,11 @@ export const LIFECYCLE_TOOLS = {
     args: z.strictObject({
       scenario: z.string().min(1).describe('Its short name, or its full one.'),
       scenario_args: z.record(z.string(), z.unknown()).describe('The arguments of the scenario, by name.'),
-      message: z.string().optional().describe("Sent after the scenario's prompt. Without it the prompt stands alone."),
+      message: z
+        .string()
+        .min(1)
+        .optional()
+        .describe("Sent after the scenario's prompt. Without it the prompt stands alone."),
       model: z.string().min(1).optional().describe("Which model plays. Default: the server's."),
       max_steps: z.int().min(1).max(MAX_STEPS.maximum).optional().describe('Model responses that a turn may take.'),
     }),

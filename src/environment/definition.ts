@@ -211,8 +211,11 @@ export interface Log {
   error(message: string): void;
 }
 
-/** Integer `progress` of `total` (100 by default); dropped where the client gave no token, and after the reply. */
-export type ReportProgress = (progress: number, total?: number, message?: string) => void;
+/**
+ * Integer `progress` of `total` (100 by default; null: nobody knows); dropped where the client gave no token, and after
+ * the reply.
+ */
+export type ReportProgress = (progress: number, total?: number | null, message?: string) => void;
 
 export interface ToolContext {
   readonly signal: AbortSignal;

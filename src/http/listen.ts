@@ -25,6 +25,7 @@ export async function listen(
 ): Promise<HttpListener> {
   // What Node.js would refuse by itself, without a body, is the app's to answer: no Host, an Expect that nobody knows.
   const server = createServer({ requireHostHeader: false }, app);
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.on('checkExpectation', app);
   server.on('clientError', answerBrokenRequest);
   await bind(server, options);
@@ -41,6 +42,12 @@ export async function listen(
   };
 }
 
+/**
+ * How long an idle connection is kept: longer than clients and proxies keep theirs (up to a minute), of which one would
+ * otherwise send its next request into a connection that is being closed.
+ */
+const KEEP_ALIVE_MS = 75_000;
+
 async function bind(server: Server, { host, port }: { readonly host: string; readonly port: number }): Promise<void> {
   try {
     await new Promise<void>((resolve, reject) => {
@@ -55,8 +62,17 @@ async function bind(server: Server, { host, port }: { readonly host: string; rea
   }
 }
 
+/** True for what `listen` throws where something else listens on the port. */
+export function isPortTaken(thrown: unknown): thrown is Error {
+  return thrown instanceof Error && codeOf(thrown.cause) === 'EADDRINUSE';
+}
+
+function codeOf(cause: unknown): unknown {
+  return cause instanceof Error && 'code' in cause ? cause.code : undefined;
+}
+
 function reasonOf(cause: unknown, host: string, port: number): string {
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  const code = codeOf(cause);
   if (code === 'EADDRINUSE')
     return `Port ${port} on ${host} is in use: stop what listens there, or choose another port.`;
   if (code === 'EACCES') return `Port ${port} on ${host} is not permitted to this user: choose one above 1023.`;

@@ -26,6 +26,7 @@ export interface ModelRequest {
 export interface ModelDelta {
   readonly content?: string;
   readonly reasoning?: string;
+  readonly refusal?: string;
 }
 
 export interface ModelResponse {

@@ -71,6 +71,8 @@ async function* readEvents(body: AsyncIterable<Uint8Array>, options: ChunkOption
   const decoder = new TextDecoder();
   let unread = '';
   let data: string[] = [];
+  // Lines that belong to no event: JSON of a server that does not say so.
+  let stray: string[] | undefined = [];
   for await (const bytes of body) {
     options.onSignOfLife();
     unread += decoder.decode(bytes, { stream: true });
@@ -79,14 +81,21 @@ async function* readEvents(body: AsyncIterable<Uint8Array>, options: ChunkOption
     unread = lines.pop() ?? '';
     for (const line of lines) {
       if (line.startsWith('data:')) data.push(line.slice(5).trimStart());
+      else if (!EVENT_LINE.test(line)) stray?.push(line);
       if (line !== '' || data.length === 0) continue;
       yield data.join('\n');
       data = [];
+      stray = undefined;
     }
   }
   if (unread.startsWith('data:')) data.push(unread.slice(5).trim());
+  else if (!EVENT_LINE.test(unread)) stray?.push(unread);
   if (data.length > 0) yield data.join('\n');
+  else if (stray !== undefined && stray.length > 0) yield stray.join('\n');
 }
+
+/** A field of an event, a comment, or the line between two events. */
+const EVENT_LINE = /^(?:(?:event|id|retry|data)?:|\s*$)/;
 
 function parseChunk(text: string): unknown {
   try {

@@ -58,10 +58,17 @@ function withReadableErrors(fetch: Fetch): Fetch {
 function toErrorObject(text: string): Json {
   const body = parseJson(text);
   const object = Array.isArray(body) ? body[0] : body;
-  if (!isJsonObject(object)) return { message: text.trim() };
+  if (!isJsonObject(object)) return { message: titleOf(text) ?? text.trim() };
   if (isJsonObject(object.error)) return object.error;
   const said = object.error ?? object.detail ?? object.message;
   return { ...object, message: typeof said === 'string' ? said : JSON.stringify(said ?? object) };
+}
+
+/** What a proxy's error page says; undefined for a text that is no page. */
+function titleOf(text: string): string | undefined {
+  if (!/^\s*<(?:!doctype|html)/i.test(text)) return undefined;
+  const title = /<title[^>]*>([^<]*)/i.exec(text)?.[1]?.trim();
+  return `a web page${title ? `, ${JSON.stringify(title)}` : ''}`;
 }
 
 function parseJson(text: string): Json | undefined {

@@ -69,8 +69,10 @@ class GatewayModel implements ChatModel {
 
   #toBody(request: ModelRequest): object {
     const tools = request.tools.map(toGatewayTool);
+    // Gateways refuse options of tools where none is offered.
+    const { parallel_tool_calls: _parallel, tool_choice: _choice, ...withoutTools } = request.sampling;
     return {
-      ...request.sampling,
+      ...(tools.length > 0 ? request.sampling : withoutTools),
       model: this.name,
       messages: toGatewayMessages(request.messages),
       ...(tools.length > 0 ? { tools } : {}),

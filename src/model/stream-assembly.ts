@@ -48,7 +48,7 @@ export class StreamAssembly {
     const message = [choice?.delta, choice?.message].find(isJsonObject);
     this.#usage = [chunk.usage, choice?.usage].find(isJsonObject) ?? this.#usage;
     this.#tokens.add([choice, message, chunk].filter(isJsonObject));
-    if (message !== undefined) this.#addMessage(message);
+    if (message !== undefined) this.#addMessage(message, message === choice?.message);
     if (choice === undefined) return;
     if (typeof choice.finish_reason === 'string' && choice.finish_reason !== '') {
       this.#finishReason = choice.finish_reason;
@@ -90,15 +90,15 @@ export class StreamAssembly {
     };
   }
 
-  #addMessage(message: JsonObject): void {
+  #addMessage(message: JsonObject, isWhole: boolean): void {
     this.#addContent(message.content);
     const field = this.#reasoningField ?? REASONING_FIELDS.find((name) => textOf(message[name]) !== '');
     if (field !== undefined) {
       this.#reasoningField = field;
       this.#addReasoning(textOf(message[field]));
     }
-    this.#refusal += textOf(message.refusal);
-    for (const detail of listOf(message.reasoning_details)) this.#addReasoningDetail(detail);
+    this.#addRefusal(textOf(message.refusal));
+    for (const detail of listOf(message.reasoning_details)) this.#addReasoningDetail(detail, isWhole);
     for (const piece of listOf(message.tool_calls)) this.#calls.add(piece);
     for (const [name, value] of Object.entries(message)) {
       if (!OWN_FIELDS.has(name) && !TOKEN_FIELDS.has(name) && value !== null) {
@@ -128,18 +128,24 @@ export class StreamAssembly {
     this.#onDelta?.({ reasoning });
   }
 
+  #addRefusal(refusal: string): void {
+    if (refusal === '') return;
+    this.#refusal += refusal;
+    this.#onDelta?.({ refusal });
+  }
+
   /** Pieces of one detail share type and index; they go back as the whole that they make. */
-  #addReasoningDetail(detail: Json): void {
+  #addReasoningDetail(detail: Json, isWhole: boolean): void {
     if (!isJsonObject(detail)) return;
     const last = this.#reasoningDetails.at(-1);
-    if (last === undefined || last.type !== detail.type || last.index !== detail.index) {
+    if (isWhole || last === undefined || !isPieceOf(last, detail)) {
       this.#reasoningDetails.push({ ...detail });
       return;
     }
     for (const [name, value] of Object.entries(detail)) {
       const before = last[name];
-      const isPiece = DETAIL_TEXTS.has(name) && typeof before === 'string' && typeof value === 'string';
-      if (isPiece) last[name] = before + value;
+      const isText = DETAIL_TEXTS.has(name) && typeof before === 'string' && typeof value === 'string';
+      if (isText) last[name] = before + value;
       else if (value !== null) last[name] = value;
     }
   }
@@ -147,6 +153,13 @@ export class StreamAssembly {
 
 type ReasoningField = (typeof REASONING_FIELDS)[number];
 const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const;
+/** Two that name themselves are two. */
+function isPieceOf(before: JsonObject, detail: JsonObject): boolean {
+  const { type, index, id } = detail;
+  const isOther = typeof id === 'string' && typeof before.id === 'string' && id !== before.id;
+  return type === before.type && index === before.index && !isOther;
+}
+
 const DETAIL_TEXTS: ReadonlySet<string> = new Set(['text', 'summary', 'data']);
 
 /** Fields of a message that have a place in the contract, and `function_call`, which tools have replaced. */
@@ -186,7 +199,7 @@ function throwIfError(chunk: JsonObject): void {
 function firstChoice(chunk: JsonObject): JsonObject | undefined {
   return listOf(chunk.choices)
     .filter(isJsonObject)
-    .find((choice) => choice.index === undefined || choice.index === 0);
+    .find((choice) => (choice.index ?? 0) === 0);
 }
 
 /** Lists come in parts, objects field by field; anything else is what came last. */

@@ -2,12 +2,12 @@ import type { ConnectOptions, EnvironmentClient } from '../client/environment-cl
 import { ApiError, BoundaryError, messageOf } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
-import type { PromptMessage } from '../contract/scenario.ts';
+import type { PromptMessage, SetupResult } from '../contract/scenario.ts';
 import type { SessionStatus } from '../contract/session.ts';
 import type { ChatModel, ModelDelta, ReferenceContext } from '../model/chat-model.ts';
 import type { EventRecorder } from '../trace/recorder.ts';
 import { GuardedRecorder } from './guarded-recorder.ts';
-import type { RolloutLimits } from './limits.ts';
+import { ROLLOUT_LIMITS, type RolloutLimits, startDeadline } from './limits.ts';
 import { openEnvironment } from './open-environment.ts';
 import { toReferenceContext } from './reference-context.ts';
 import { type FinishResult, ScenarioSession, type TurnResult } from './scenario-session.ts';
@@ -75,6 +75,8 @@ export class ChatSession {
   #ending: Promise<SessionEnd> | undefined;
   #end: SessionEnd | undefined;
   #turns = 0;
+  /** How its environment was lost. */
+  #lost: unknown;
   #closed: Promise<void> = Promise.resolve();
 
   constructor(options: ChatSessionOptions) {
@@ -108,6 +110,11 @@ export class ChatSession {
     return this.#scenario?.steps ?? 0;
   }
 
+  /** What its setup gave; undefined before its first turn is set up. */
+  get setup(): SetupResult | undefined {
+    return this.#scenario?.setup;
+  }
+
   /** True while a turn or its end goes on: it cannot expire then. */
   get isBusy(): boolean {
     return this.#turn !== undefined || (this.#ending !== undefined && this.#end === undefined);
@@ -133,6 +140,7 @@ export class ChatSession {
     try {
       const result = await playing;
       if (isFirst && (result.status === 'failed' || result.status === 'aborted')) await this.fail(causeOf(result));
+      if (this.#lost !== undefined) await this.fail(this.#lost);
       return result;
     } catch (thrown) {
       await this.fail(thrown);
@@ -209,7 +217,14 @@ export class ChatSession {
     const model = this.options.createModel(this.options.model, context);
     const client = await openEnvironment({ connect, recorder, signal, environmentHash });
     this.#client = client;
+    void client.lost?.then((cause) => this.#onLost(cause));
     return await ScenarioSession.open({ client, scenario, args, model, sampling: {}, recorder, signal, limits });
+  }
+
+  /** Without its environment it cannot go on. A turn that runs ends first: it knows better what it was doing. */
+  #onLost(cause: unknown): void {
+    this.#lost = cause;
+    if (this.#turn === undefined) void this.fail(cause);
   }
 
   async #finish(status: 'finished' | 'expired', answer: Json | undefined): Promise<SessionEnd> {
@@ -217,7 +232,7 @@ export class ChatSession {
     try {
       if (scenario === undefined) throw new Error('The session ended before its first turn');
       const { signal } = this.#stop;
-      if (answer === undefined && status === 'finished') await scenario.repairAnswer({ signal });
+      if (answer === undefined && status === 'finished') await this.#repairAnswer(scenario);
       const result = await scenario.finish({ signal, ...(answer === undefined ? {} : { answer }) });
       const stop_reason = status === 'finished' ? 'answered' : 'expired';
       const { reward } = result.evaluation;
@@ -226,6 +241,16 @@ export class ChatSession {
     } catch (thrown) {
       await this.#giveUp('failed', thrown);
       throw thrown;
+    }
+  }
+
+  /** What cannot be repaired in time is submitted as the text that it is. */
+  async #repairAnswer(scenario: ScenarioSession): Promise<void> {
+    const deadline = startDeadline(this.options.limits?.repairMs ?? ROLLOUT_LIMITS.repairMs);
+    try {
+      await scenario.repairAnswer({ signal: AbortSignal.any([this.#stop.signal, deadline.signal]) });
+    } finally {
+      deadline.clear();
     }
   }
 
@@ -271,5 +296,6 @@ function causeOf(result: TurnResult): unknown {
 
 function toBoundaryError(cause: unknown): BoundaryError {
   if (cause instanceof BoundaryError) return cause;
+  if (cause instanceof ApiError) return new BoundaryError('worker', cause.code, cause.message, { cause });
   return new BoundaryError('worker', 'internal_error', messageOf(cause), { cause });
 }

@@ -4,6 +4,8 @@ export interface RolloutLimits {
   readonly setupMs: number;
   /** One tool call. The agent is told when it is over; the turn goes on. */
   readonly toolCallMs: number;
+  /** Asking a chat's model once more for an answer that fits, before its session is evaluated. */
+  readonly repairMs: number;
   /** The scenario's second half. */
   readonly evaluateMs: number;
   /** What is left for answer and evaluation once the run's own time is over. */
@@ -13,6 +15,7 @@ export interface RolloutLimits {
 export const ROLLOUT_LIMITS: RolloutLimits = {
   setupMs: 120_000,
   toolCallMs: 300_000,
+  repairMs: 120_000,
   evaluateMs: 120_000,
   graceMs: 60_000,
 };

@@ -102,6 +102,8 @@ export class ScenarioSession {
   readonly #closing = new AbortController();
   #turns = 0;
   #steps = 0;
+  /** That of the last turn. */
+  #sampling: JsonObject = {};
   #submitted: Json = null;
   #running: Promise<TurnResult> | undefined;
   #finishing: Promise<FinishResult> | undefined;
@@ -157,7 +159,7 @@ export class ScenarioSession {
   }
 
   /**
-   * Asks once more for an answer that fits the scenario's answer schema, in a turn of one step.
+   * Asks once more for an answer that fits the scenario's answer schema, in a turn of one step, sampled as the last was.
    *
    * @returns undefined where the last assistant text fits already. @throws as `turn` does.
    */
@@ -166,7 +168,7 @@ export class ScenarioSession {
     const fitted = this.#fitLastText();
     if (answer_schema === null || fitted.fits) return undefined;
     const request = repairRequest(fitted.problem, answer_schema);
-    return await this.turn([{ role: 'user', content: request }], { ...options, maxSteps: 1 });
+    return await this.turn([{ role: 'user', content: request }], { sampling: this.#sampling, ...options, maxSteps: 1 });
   }
 
   /**
@@ -196,14 +198,17 @@ export class ScenarioSession {
     const turn = ++this.#turns;
     const progress: TurnProgress = { responses: [], toolMs: 0 };
     const mark = this.#transcript.mark();
-    const isResumed = this.#unanswered !== undefined && isDeepStrictEqual(messages, this.#unanswered);
-    const added = isResumed ? [] : messages;
+    const before = this.#unanswered;
+    // A client that has no answer to them sends them again, with what it has to say since.
+    const isResumed = before !== undefined && isDeepStrictEqual(messages.slice(0, before.length), before);
+    const added = isResumed ? messages.slice(before.length) : messages;
     const record = (event: EventBody) => {
       recorder.record(event);
       options.onEvent?.(event);
     };
     this.#transcript.addCallerMessages(added);
     this.#unanswered = undefined;
+    this.#sampling = options.sampling ?? {};
     const shown = turn === 1 && added.length === 0 ? this.setup.prompt : [...added];
     record({ type: 'turn.started', turn, messages: await recorder.toStored(shown) });
 
@@ -211,8 +216,11 @@ export class ScenarioSession {
     const { responses } = progress;
     this.#steps += responses.length;
     if (ending.status === 'failed' || ending.status === 'aborted') {
-      if (responses.length > 0 || isResumed) this.#unanswered = messages;
-      else this.#transcript.restore(mark);
+      if (responses.length > 0) this.#unanswered = messages;
+      else {
+        this.#transcript.restore(mark);
+        this.#unanswered = before;
+      }
     }
     record({ type: 'turn.finished', turn, status: ending.status, tool_ms: Math.round(progress.toolMs) });
     await recorder.settled(); // where it failed, that is what the turn was aborted for

@@ -48,7 +48,7 @@ export function toCompletion(head: ReplyHead, played: PlayedTurn, svc: Svc): Cha
   };
 }
 
-export function toChatUsage(usage: Usage): ChatUsage {
+function toChatUsage(usage: Usage): ChatUsage {
   return {
     prompt_tokens: usage.prompt_tokens,
     completion_tokens: usage.completion_tokens,

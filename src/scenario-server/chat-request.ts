@@ -10,31 +10,38 @@ import type { ChatSession } from '../rollout/chat-session.ts';
 /** What says which session is meant, in the order in which it is looked at. */
 const SESSION_HEADER = 'x-svc-session-id';
 
+/** Which session is meant, and the field of the body that says it; null for the header. */
+export interface NamedSession {
+  readonly id: string;
+  readonly param: string | null;
+}
+
 /**
  * The session that a request continues: of its header, its `thread_id` or its `conversation_id`.
  *
  * @returns undefined for a first turn. @throws ApiError invalid_parameter for two that disagree, or an empty one.
  */
-export function sessionIdOf(headers: IncomingHttpHeaders, request: ChatRequest): string | undefined {
+export function sessionIdOf(headers: IncomingHttpHeaders, request: ChatRequest): NamedSession | undefined {
   const header = headers[SESSION_HEADER];
   const given = [
     ['X-SVC-Session-Id', Array.isArray(header) ? header[0] : header],
     ['thread_id', request.thread_id],
     ['conversation_id', request.conversation_id],
   ] as const;
-  let found: { readonly name: string; readonly id: string } | undefined;
+  let found: (NamedSession & { readonly name: string }) | undefined;
   for (const [name, id] of given) {
     if (id === undefined) continue;
     const param = name === 'X-SVC-Session-Id' ? null : name;
-    if (id.trim() === '')
+    if (id.trim() === '') {
       throw new ApiError('invalid_parameter', `${name} is empty: leave it out for a new session.`, { param });
+    }
     if (found !== undefined && found.id !== id) {
       const message = `${found.name} is ${preview(found.id)} and ${name} is ${preview(id)}: they have to name one session.`;
       throw new ApiError('invalid_parameter', message, { param });
     }
-    found ??= { name, id };
+    found ??= { name, id, param };
   }
-  return found?.id;
+  return found;
 }
 
 /** @throws ApiError invalid_parameter for what this surface does not do: several choices, and tools of the caller. */
@@ -130,8 +137,12 @@ export function nextMessages(messages: readonly ChatMessage[]): readonly PromptM
 
 function contentOf({ role, content }: ChatMessage, index: number): PromptMessage['content'] {
   const param = `messages.${index}.content`;
-  if (content === undefined || content === null) {
-    const message = `${param} of a ${role} message has to be a text or a list of parts, got ${preview(content ?? null)}.`;
+  if (content === undefined) {
+    const message = `${param} of a ${role} message is required: a text or a list of parts.`;
+    throw new ApiError('missing_required_parameter', message, { param });
+  }
+  if (content === null) {
+    const message = `${param} of a ${role} message has to be a text or a list of parts, got null.`;
     throw new ApiError('invalid_parameter', message, { param });
   }
   if (typeof content === 'string') return content;

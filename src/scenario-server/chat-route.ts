@@ -1,10 +1,19 @@
 import { type ChatRequest, chatRequestSchema, samplingOf } from '../contract/chat-completions.ts';
+import { ApiError } from '../contract/errors.ts';
 import type { PromptMessage } from '../contract/scenario.ts';
 import { toApiError } from '../http/errors.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../http/route.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
 import { type ChatCompletion, createReplyHead, type ReplyHead, toCompletion } from './chat-completion.ts';
-import { firstMessages, nextMessages, refuseChanges, refuseUnsupported, sessionIdOf, startOf } from './chat-request.ts';
+import {
+  firstMessages,
+  type NamedSession,
+  nextMessages,
+  refuseChanges,
+  refuseUnsupported,
+  sessionIdOf,
+  startOf,
+} from './chat-request.ts';
 import { ChatStream } from './chat-stream.ts';
 import type { Idempotency } from './idempotency.ts';
 import { type PlayOptions, playTurn, sessionHeaders, toSvc, withSession } from './play-turn.ts';
@@ -50,12 +59,22 @@ class Chat {
 
   async handle(request: Incoming): Promise<RouteReply> {
     const { body, headers } = request;
-    const id = sessionIdOf(headers, body);
+    const named = sessionIdOf(headers, body);
     refuseUnsupported(body);
-    if (id === undefined) return await this.#start(request);
-    const session = await this.#options.registry.find(id);
+    if (named === undefined) return await this.#start(request);
+    const session = await this.#find(named);
     refuseChanges(session, body);
     return await this.#answer(request, session, nextMessages(body.messages));
+  }
+
+  /** @throws ApiError session_not_found with the field that names it, session_finished. */
+  async #find({ id, param }: NamedSession): Promise<ChatSession> {
+    try {
+      return await this.#options.registry.find(id);
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError) || thrown.code !== 'session_not_found') throw thrown;
+      throw new ApiError(thrown.code, thrown.message, { param, cause: thrown });
+    }
   }
 
   async #start(request: Incoming): Promise<RouteReply> {
@@ -85,8 +104,8 @@ class Chat {
     const { idempotency } = this.#options;
     return await new Promise<RouteReply>((resolve, reject) => {
       idempotency
-        .answer(key, request.body, async () => {
-          const { reply, completion } = this.#play(request, await begin(), messages);
+        .answer(key, request.body, async (keep) => {
+          const { reply, completion } = this.#play(request, await begin(), messages, keep);
           reply.then(resolve, reject);
           return await completion;
         })
@@ -103,20 +122,26 @@ class Chat {
     return await reply;
   }
 
-  #play(request: Incoming, session: ChatSession, messages: readonly PromptMessage[]): Play {
+  /** `keep` has an answer written before its client can have it. */
+  #play(
+    request: Incoming,
+    session: ChatSession,
+    messages: readonly PromptMessage[],
+    keep: Keep = async () => {},
+  ): Play {
     return request.body.stream === true
-      ? this.#stream(request, session, messages)
-      : this.#plain(request, session, messages);
+      ? this.#stream(request, session, messages, keep)
+      : this.#plain(request, session, messages, keep);
   }
 
-  #plain(request: Incoming, session: ChatSession, messages: readonly PromptMessage[]): Play {
+  #plain(request: Incoming, session: ChatSession, messages: readonly PromptMessage[], keep: Keep): Play {
     const { limitMs: limits = LIMIT_MS, now } = this.#options;
     const head = createReplyHead(session.options.model, now());
-    const completion = this.#complete(request, session, messages, { head, limitMs: limits.plain });
+    const completion = this.#complete(request, session, messages, { head, keep, limitMs: limits.plain });
     return { completion, reply: completion.then(toReply) };
   }
 
-  #stream(request: Incoming, session: ChatSession, messages: readonly PromptMessage[]): Play {
+  #stream(request: Incoming, session: ChatSession, messages: readonly PromptMessage[], keep: Keep): Play {
     const { limitMs: limits = LIMIT_MS, keepAliveMs = KEEP_ALIVE_MS, now } = this.#options;
     const options = request.body.stream_options;
     const head = createReplyHead(session.options.model, now());
@@ -130,6 +155,7 @@ class Chat {
     const slow = new AbortController();
     const completion = this.#complete(request, session, messages, {
       head,
+      keep,
       limitMs: limits.streamed,
       signal: slow.signal,
       onDelta: (delta) => {
@@ -155,7 +181,7 @@ class Chat {
     { body, signal, requestId }: Incoming,
     session: ChatSession,
     messages: readonly PromptMessage[],
-    { head, ...options }: Omit<PlayOptions, 'signal'> & { readonly head: ReplyHead; readonly signal?: AbortSignal },
+    { head, keep, ...options }: CompleteOptions,
   ): Promise<ChatCompletion> {
     const { registry, toTraceUrl } = this.#options;
     const signals = options.signal === undefined ? [signal] : [signal, options.signal];
@@ -165,11 +191,21 @@ class Chat {
         sampling: samplingOf(body),
         signal: AbortSignal.any(signals),
       });
-      return toCompletion(head, played, toSvc(session, toTraceUrl));
+      const completion = toCompletion(head, played, toSvc(session, toTraceUrl));
+      await keep(completion);
+      return completion;
     } catch (thrown) {
       throw withSession(toApiError(thrown, requestId), session);
     }
   }
+}
+
+type Keep = (completion: ChatCompletion) => Promise<void>;
+
+interface CompleteOptions extends Omit<PlayOptions, 'signal'> {
+  readonly head: ReplyHead;
+  readonly keep: Keep;
+  readonly signal?: AbortSignal;
 }
 
 interface Play {

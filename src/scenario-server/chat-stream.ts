@@ -55,9 +55,10 @@ export class ChatStream {
   }
 
   /** Text of the model as it comes. */
-  delta({ content, reasoning }: ModelDelta): void {
+  delta({ content, reasoning, refusal }: ModelDelta): void {
     if (reasoning !== undefined && reasoning !== '') this.#chunk({ reasoning_content: reasoning });
     if (content !== undefined && content !== '') this.#content(content);
+    if (refusal !== undefined && refusal !== '') this.#chunk({ refusal });
   }
 
   /** What happens in the turn. */
@@ -94,7 +95,7 @@ export class ChatStream {
 
   /** Ends the stream with what it failed with. */
   fail(error: ApiError): void {
-    this.text.push(`data: ${JSON.stringify(error.toBody())}\n\n`);
+    this.text.push(`data: ${toOneLine(error.toBody())}\n\n`);
     this.#end();
   }
 
@@ -114,14 +115,14 @@ export class ChatStream {
 
   #chunk(delta: object): void {
     this.#start();
-    this.text.push(`${this.#before}${JSON.stringify(delta)}${this.#after}`);
+    this.text.push(`${this.#before}${toOneLine(delta)}${this.#after}`);
   }
 
   #full(choices: readonly object[], usage: ChatUsage | null, svc: object): void {
     const { head, includeUsage } = this.#options;
     const { id, created, model } = head;
     const chunk = { id, object: 'chat.completion.chunk', created, model, choices };
-    this.text.push(`data: ${JSON.stringify({ ...chunk, ...(includeUsage ? { usage } : {}), svc })}\n\n`);
+    this.text.push(`data: ${toOneLine({ ...chunk, ...(includeUsage ? { usage } : {}), svc })}\n\n`);
   }
 
   /** The role goes before everything else. */
@@ -143,6 +144,17 @@ export class ChatStream {
     this.text.end();
   }
 }
+
+/** JSON without the characters that are ends of a line to some readers, although not to an event stream. */
+function toOneLine(value: object): string {
+  return JSON.stringify(value).replace(/[\u0085\u2028\u2029]/g, (end) => LINE_ENDS[end] ?? end);
+}
+
+const LINE_ENDS: Readonly<Record<string, string>> = {
+  '\u0085': '\\u0085',
+  '\u2028': '\\u2028',
+  '\u2029': '\\u2029',
+};
 
 function textOf(content: readonly ContentBlock[]): string {
   return content.map((block) => (typeof block.text === 'string' ? block.text : `[${block.type}]`)).join('\n');

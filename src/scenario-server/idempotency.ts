@@ -24,7 +24,8 @@ export class Idempotency<Answer> {
   }
 
   /**
-   * Gives the answer that the key has, or runs `work` and keeps what it answers.
+   * Gives the answer that the key has, or runs `work`, which has its answer kept before anybody gets it: a client that
+   * has it may send the request again at once.
    *
    * @throws ApiError invalid_parameter for a key that is none, idempotency_conflict for another request with the same
    *   key, session_busy while the first one runs; what `work` throws.
@@ -32,7 +33,7 @@ export class Idempotency<Answer> {
   async answer(
     key: string,
     request: unknown,
-    work: () => Promise<Answer>,
+    work: (keep: (answer: Answer) => Promise<void>) => Promise<Answer>,
   ): Promise<{ answer: Answer; isNew: boolean }> {
     if (key.trim() === '' || key.length > MAX_KEY_LENGTH) {
       throw new ApiError('invalid_parameter', `Idempotency-Key has to be 1 to ${MAX_KEY_LENGTH} characters.`);
@@ -48,8 +49,10 @@ export class Idempotency<Answer> {
       const kept = await this.#find(key);
       if (kept !== undefined && kept.hash !== hash) throw conflict();
       if (kept !== undefined) return { answer: kept.answer, isNew: false };
-      const answer = await work();
-      await this.#keep(key, hash, answer);
+      const answer = await work(async (worked) => {
+        await this.#keep(key, hash, worked);
+        this.#running.delete(key);
+      });
       return { answer, isNew: true };
     } finally {
       this.#running.delete(key);

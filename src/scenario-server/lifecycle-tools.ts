@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import { ApiError } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
@@ -20,13 +21,14 @@ import type { SessionRegistry } from './session-registry.ts';
 import { finishSession } from './session-routes.ts';
 import type { SessionStarter } from './session-starter.ts';
 
-/** Milliseconds that a turn may take: as for a plain chat reply. */
-const TURN_LIMIT_MS = 280_000;
+/** Milliseconds that a turn may take, as over chat: of a caller who hears nothing before the end, and of one who does. */
+const TURN_LIMIT_MS = { plain: 280_000, streamed: 3_600_000 } as const;
 
 export interface LifecycleCall {
   readonly requestId: string;
   /** Aborted when the caller gives the call up: so is its turn. */
   readonly signal: AbortSignal;
+  /** Where the caller is told what happens, which keeps the call alive. */
   readonly onEvent?: (event: EventBody) => void;
 }
 
@@ -34,7 +36,9 @@ export interface LifecycleToolsOptions {
   readonly scenarios: Scenarios;
   readonly registry: SessionRegistry;
   readonly starter: SessionStarter;
+  readonly logger: Logger;
   toTraceUrl(traceId: string): string;
+  readonly limitMs?: { readonly plain: number; readonly streamed: number } | undefined;
 }
 
 /** The four tools by which anything that can call tools holds a session: over plain HTTP and over MCP. */
@@ -47,10 +51,7 @@ export class LifecycleTools {
 
   /** As `GET /v1/lifecycle-tools` lists them, with their schemas under both spellings. */
   list(): readonly LifecycleToolEntry[] {
-    return Object.entries(LIFECYCLE_TOOLS).map(([name, { description, args }]) => {
-      const schema = z.toJSONSchema(args, { io: 'input' });
-      return { name, description, inputSchema: schema, input_schema: schema };
-    });
+    return ENTRIES;
   }
 
   has(name: string): name is LifecycleToolName {
@@ -64,8 +65,14 @@ export class LifecycleTools {
     } catch (thrown) {
       call.signal.throwIfAborted();
       const error = toApiError(thrown, call.requestId);
+      // Its message may refer to the log. A 503 is an answer, not a fault.
+      if (error.status >= 500 && error.status !== 503) this.#log(error, name, call);
       return { ...toResult(error.toBody(), true), content: [{ type: 'text', text: error.message }] };
     }
+  }
+
+  #log(error: ApiError, tool: LifecycleToolName, { requestId }: LifecycleCall): void {
+    this.#options.logger.error({ requestId, tool, code: error.code, err: error.cause ?? error }, error.message);
   }
 
   async #run(name: LifecycleToolName, args: JsonObject, call: LifecycleCall): Promise<object> {
@@ -105,13 +112,18 @@ export class LifecycleTools {
     messages: readonly PromptMessage[],
     { signal, onEvent }: LifecycleCall,
   ): Promise<TurnAnswer> {
-    const { registry, toTraceUrl } = this.#options;
-    const options = { signal, limitMs: TURN_LIMIT_MS, ...(onEvent && { onEvent }) };
+    const { registry, toTraceUrl, limitMs: limits = TURN_LIMIT_MS } = this.#options;
+    const options = onEvent ? { signal, onEvent, limitMs: limits.streamed } : { signal, limitMs: limits.plain };
     const { answer, toolCalls } = await playTurn(registry, session, messages, options);
     const tool_calls = toolCalls.map(({ id, name, arguments: called }) => ({ id, name, arguments: called }));
     return { answer, tool_calls, svc: toSvc(session, toTraceUrl) };
   }
 }
+
+const ENTRIES: readonly LifecycleToolEntry[] = Object.entries(LIFECYCLE_TOOLS).map(([name, { description, args }]) => {
+  const schema = z.toJSONSchema(args, { io: 'input' });
+  return { name, description, inputSchema: schema, input_schema: schema };
+});
 
 type Args<Name extends LifecycleToolName> = z.output<(typeof LIFECYCLE_TOOLS)[Name]['args']>;
 

@@ -1,43 +1,107 @@
 import type { JsonObject } from '../contract/json.ts';
-import { LIFECYCLE_TOOLS, type LifecycleToolName } from '../contract/lifecycle.ts';
+import type { LifecycleToolName } from '../contract/lifecycle.ts';
+import { SCENARIOS_URI } from '../contract/names.ts';
 import { PROCTOR_VERSION } from '../contract/version.ts';
-import type { ToolContext } from '../environment/definition.ts';
+import type {
+  EnvironmentDefinition,
+  ResourceDefinition,
+  ToolContext,
+  ToolDefinition,
+} from '../environment/definition.ts';
 import { EnvironmentServer } from '../environment/environment-server.ts';
+import { ENVIRONMENT } from '../environment/environment-source.ts';
 import { ToolError } from '../environment/tool-result.ts';
 import { createRequestId } from '../http/request-id.ts';
 import type { LifecycleTools } from './lifecycle-tools.ts';
+import type { Scenarios } from './scenarios.ts';
 
-/** Milliseconds between two reports of progress while nothing happens. */
-const PROGRESS_EVERY_MS = 4_000;
+export interface McpToolsOptions {
+  /** Milliseconds between two reports of progress while nothing happens. Default 4,000. */
+  readonly progressEveryMs?: number | undefined;
+}
+
+/** The contract has it every 5 s at least. */
+export const PROGRESS_EVERY_MS = 4_000;
 
 /** The lifecycle tools as an MCP server, for every MCP client: progress at each step, and cancelling aborts the turn. */
-export function createMcpTools(tools: LifecycleTools): () => EnvironmentServer {
-  return () => {
-    const server = new EnvironmentServer({
+export function createMcpTools(
+  tools: LifecycleTools,
+  scenarios: Scenarios,
+  { progressEveryMs = PROGRESS_EVERY_MS }: McpToolsOptions = {},
+): () => EnvironmentServer {
+  return () => new LifecycleServer(tools, scenarios, progressEveryMs);
+}
+
+class LifecycleServer extends EnvironmentServer {
+  readonly #scenarios: Scenarios;
+
+  constructor(tools: LifecycleTools, scenarios: Scenarios, progressEveryMs: number) {
+    super({
       name: 'proctor-scenarios',
       version: PROCTOR_VERSION,
       instructions:
         'scenario_list says what there is. scenario_start begins a session, scenario_send continues it, scenario_finish grades it.',
     });
-    for (const [name, { description, args }] of Object.entries(LIFECYCLE_TOOLS)) {
-      const call = (given: unknown, context: ToolContext) =>
-        callTool(tools, name as LifecycleToolName, given as JsonObject, context);
-      server.tool(name, { description, args }, call);
+    this.#scenarios = scenarios;
+    for (const { name, description, inputSchema } of tools.list()) {
+      if (!tools.has(name)) continue;
+      this.tool(name, { description, args: { ...inputSchema, type: 'object' } }, (args, context) =>
+        callTool(tools, name, args, context, progressEveryMs),
+      );
     }
-    return server;
+  }
+
+  /** As registered, but that the tools read their arguments themselves: a fault in them is told as over HTTP. */
+  override get [ENVIRONMENT](): EnvironmentDefinition {
+    const definition = super[ENVIRONMENT];
+    const scenarios = toScenariosResource(this.#scenarios);
+    return {
+      ...definition,
+      tools: new Map([...definition.tools].map(([name, tool]) => [name, withUncheckedArgs(tool)])),
+      resources: new Map([[scenarios.uri, scenarios]]),
+    };
+  }
+}
+
+function withUncheckedArgs(tool: ToolDefinition): ToolDefinition {
+  const { jsonSchema } = tool.input;
+  return { ...tool, input: { jsonSchema, parse: (value = {}) => ({ ok: true, value }) } };
+}
+
+/** `svc://scenarios` of the environments: this server has none of its own. */
+function toScenariosResource(scenarios: Scenarios): ResourceDefinition {
+  return {
+    uri: SCENARIOS_URI,
+    isTemplate: false,
+    name: 'scenarios',
+    title: undefined,
+    description: 'The scenarios that can be started, and their arguments.',
+    mimeType: 'application/json',
+    audience: 'agent',
+    read: async () => ({ scenarios: await scenarios.list() }),
   };
 }
+
+/** What is going on until the first event of a turn says more. */
+const BEGINNINGS: Readonly<Record<LifecycleToolName, string>> = {
+  scenario_list: 'The scenarios are being listed',
+  scenario_start: 'The scenario is being set up',
+  scenario_send: 'The turn begins',
+  scenario_finish: 'The answer is being evaluated',
+};
 
 async function callTool(
   tools: LifecycleTools,
   name: LifecycleToolName,
   args: JsonObject,
   { signal, progress }: ToolContext,
+  progressEveryMs: number,
 ): Promise<JsonObject> {
-  let steps = 0;
-  let message = 'The scenario is being set up';
-  const tell = () => progress(steps, undefined, message);
-  const timer = setInterval(tell, PROGRESS_EVERY_MS);
+  let reports = 0;
+  let message = BEGINNINGS[name];
+  // MCP has it increase with each report, and nobody knows how many there will be.
+  const tell = () => progress(++reports, null, message);
+  const timer = setInterval(tell, progressEveryMs);
   try {
     const result = await tools.call(name, args, {
       requestId: createRequestId(),
@@ -46,13 +110,16 @@ async function callTool(
         if (event.type === 'model.requested') message = `Step ${event.step}: the model answers`;
         else if (event.type === 'tool.called') message = `Step ${event.step}: ${event.name}`;
         else return;
-        steps = event.step;
         tell();
       },
     });
     if (!result.isError) return result.structuredContent;
     const { structuredContent } = result;
     throw new ToolError(result.content[0]?.text, { structuredContent });
+  } catch (thrown) {
+    // A call that was cancelled gets no reply, and is no failure.
+    if (signal.aborted) throw new ToolError('The call was cancelled', { cause: thrown });
+    throw thrown;
   } finally {
     clearInterval(timer);
   }

@@ -45,7 +45,8 @@ export async function playTurn(
 ): Promise<PlayedTurn> {
   const { signal, limitMs, ...rest } = options;
   const timeUp = new AbortController();
-  const timer = setTimeout(() => timeUp.abort(turnTimeout(limitMs)), limitMs);
+  const isFirst = session.turns === 0;
+  const timer = setTimeout(() => timeUp.abort(turnTimeout(limitMs, isFirst)), limitMs);
   timer.unref();
   try {
     const result = await session.turn(messages, { ...rest, signal: AbortSignal.any([signal, timeUp.signal]) });
@@ -98,7 +99,10 @@ export function withSession(error: ApiError, session: ChatSession): ApiError {
   return new ApiError(code, message, { param, headers: { ...sessionHeaders(session), ...error.headers }, cause });
 }
 
-function turnTimeout(limitMs: number): ApiError {
-  const message = `The turn did not end within ${Math.round(limitMs / 1_000)} s. Its completed steps are kept: send the same messages again to go on.`;
-  return new ApiError('turn_timeout', message);
+function turnTimeout(limitMs: number, isFirst: boolean): ApiError {
+  const limit = limitMs < 1_000 ? `${limitMs} ms` : `${Math.round(limitMs / 1_000)} s`;
+  const wayOut = isFirst
+    ? 'Its session has failed with it, since it was the first: start a new one, streamed where it takes long.'
+    : 'Its completed steps are kept: send the same messages again to go on.';
+  return new ApiError('turn_timeout', `The turn did not end within ${limit}. ${wayOut}`);
 }

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { type Logger, pino } from 'pino';
+import { createAccounts } from '../accounts/database-accounts.ts';
 import { connectEnvironment } from '../client/connect.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
@@ -30,7 +31,7 @@ export type ScenarioEnvironment =
 export interface ServeScenariosOptions
   extends Pick<
     ScenarioServerOptions,
-    'maxSteps' | 'sessionTtlMs' | 'maxSessions' | 'allowedHosts' | 'shutdownGraceMs'
+    'maxSteps' | 'sessionTtlMs' | 'maxSessions' | 'warmProcesses' | 'isWarmAtStart' | 'allowedHosts' | 'shutdownGraceMs'
   > {
   readonly environment?: ScenarioEnvironment;
   readonly environments?: readonly ScenarioEnvironment[];
@@ -76,6 +77,7 @@ export async function serveScenarios(options: ServeScenariosOptions): Promise<Sc
       port,
       store: createTraceStore(database, { appUrl: appUrlOf(options) ?? `http://${host}:${port}` }),
       appUrl: appUrlOf(options),
+      accounts: createAccounts(database),
       logger: options.logger ?? pino({ level: 'silent' }),
       verifyKey: apiKey === undefined ? undefined : keyCheck(apiKey),
     });

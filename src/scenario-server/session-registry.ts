@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
+import type { EnvironmentClient } from '../client/environment-client.ts';
+import type { WarmConnectOptions } from '../client/warm-pool.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { Models } from '../model/create-model.ts';
@@ -18,8 +19,8 @@ export interface SessionRegistryOptions {
   readonly logger: Logger;
   /** Of this server, for traces. */
   readonly serverId: string;
-  /** A fresh environment. */
-  connect(environment: string, options: ConnectOptions): Promise<EnvironmentClient>;
+  /** A fresh environment of the code with this hash (`hashOf`). */
+  connect(environment: string, options: WarmConnectOptions): Promise<EnvironmentClient>;
   /** SHA-256 of the environment's code, hex; null where it is not known. */
   hashOf(environment: string): Promise<string | null>;
   /** Active ones. */
@@ -51,6 +52,7 @@ export class SessionRegistry {
   readonly #closing = new Set<Promise<void>>();
   /** Sessions whose first row is being written: they count already. */
   #starting = 0;
+  #closed: ApiError | undefined;
 
   constructor(options: SessionRegistryOptions) {
     this.#options = options;
@@ -64,11 +66,12 @@ export class SessionRegistry {
   /**
    * Makes a session and its trace. Its first turn, which has to follow, sets it up.
    *
-   * @throws ApiError capacity_exceeded
+   * @throws ApiError capacity_exceeded, or shutting_down once the registry was closed.
    */
   async create({ scenario, args, model, maxSteps, sampling }: NewSession): Promise<ChatSession> {
     const { maxSessions, store, records, now } = this.#options;
     if (this.#active.size + this.#starting >= maxSessions) throw atCapacity(maxSessions);
+    if (this.#closed !== undefined) throw this.#closed;
     const { environment, entry } = scenario;
     this.#starting += 1;
     try {
@@ -82,7 +85,7 @@ export class SessionRegistry {
         args,
         model,
         maxSteps,
-        connect: (options) => this.#options.connect(environment, options),
+        connect: (options) => this.#options.connect(environment, { ...options, codeHash: environmentHash }),
         createModel: (name, context) => this.#options.models.create(name, context),
         recorder: createRecorder(store, traceId, 1),
         server: this.#options.serverId,
@@ -108,6 +111,11 @@ export class SessionRegistry {
         records.insert(toRecord(session), transaction),
       );
       this.#active.set(session.id, session);
+      // It was closed while the session was written: nobody else would end it.
+      if (this.#closed !== undefined) {
+        await session.fail(this.#closed);
+        throw this.#closed;
+      }
       return session;
     } finally {
       this.#starting -= 1;
@@ -174,6 +182,7 @@ export class SessionRegistry {
   /** Lets turns and evaluations that go on end within `graceMs`; then everything that is active fails. Never rejects. */
   async close(graceMs: number): Promise<void> {
     const cause = new ApiError('shutting_down', 'The server was shut down', { headers: { 'retry-after': '5' } });
+    this.#closed = cause;
     for (const timer of this.#timers.values()) clearTimeout(timer);
     const endsAt = performance.now() + graceMs;
     const idle = this.active.filter(({ isBusy }) => !isBusy);

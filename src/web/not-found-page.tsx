@@ -1,7 +1,7 @@
 import { preview } from './format.ts';
 import { renderPage } from './layout.tsx';
 
-export function renderNotFoundPage(traceId: string): string {
+export function renderNotFoundPage(traceId: string, runsPath: string): string {
   return renderPage({
     title: 'No such trace',
     children: (
@@ -11,7 +11,7 @@ export function renderNotFoundPage(traceId: string): string {
           There is no trace <code>{preview(traceId, 64)}</code> in this account.
         </p>
         <p>
-          <a href="/">All runs</a>
+          <a href={runsPath}>All runs</a>
         </p>
       </section>
     ),

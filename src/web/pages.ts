@@ -12,15 +12,17 @@ import { renderTracePage } from './trace-page.tsx';
 export interface PagesOptions {
   readonly store: TraceStore;
   readonly accounts: Accounts;
+  /** Of the list of runs. Default `/`. */
+  readonly runsPath?: '/' | '/traces';
 }
 
 const RUNS_PER_PAGE = 50;
 
 /**
- * The pages (contract section 4): the runs at `/`, a trace at `/traces/{trace_id}`. Nothing is shown without a
+ * The pages (contract section 4): the runs at `/` (or where `runsPath` says), a trace at `/traces/{trace_id}`. Nothing is shown without a
  * signed-in browser.
  */
-export function createPages({ store, accounts }: PagesOptions): readonly Route[] {
+export function createPages({ store, accounts, runsPath = '/' }: PagesOptions): readonly Route[] {
   const stylesheet = readFileSync(new URL('./style.css', import.meta.url), 'utf8');
   const signIn = createSignIn(accounts);
 
@@ -31,19 +33,25 @@ export function createPages({ store, accounts }: PagesOptions): readonly Route[]
       limit: RUNS_PER_PAGE,
       ...(cursor === null ? {} : { cursor }),
     });
-    const nextPage = nextCursor === null ? null : `/?${new URLSearchParams({ cursor: nextCursor })}`;
+    const nextPage = nextCursor === null ? null : `${runsPath}?${new URLSearchParams({ cursor: nextCursor })}`;
     return pageReply(renderRunsPage({ traces: data, nextPage }));
   }
 
   async function showTrace(account: string, request: RouteRequest): Promise<RouteReply> {
     const traceId = request.params.trace_id ?? '';
     const trace = TRACE_ID_PATTERN.test(traceId) ? await store.trace(traceId, account) : undefined;
-    if (trace === undefined) return pageReply(renderNotFoundPage(traceId), 404);
+    if (trace === undefined) return pageReply(renderNotFoundPage(traceId, runsPath), 404);
     return pageReply(renderTracePage(trace));
   }
 
   return [
-    { method: 'GET', path: '/', summary: 'The runs, as a page', access: 'page', handle: signIn.guard(showRuns) },
+    {
+      method: 'GET',
+      path: runsPath,
+      summary: 'The runs, as a page',
+      access: 'page',
+      handle: signIn.guard(showRuns, runsPath),
+    },
     {
       method: 'GET',
       path: '/traces/:trace_id',

@@ -7,7 +7,8 @@ import { renderSignInPage } from './sign-in-page.tsx';
 
 export interface SignIn {
   /** Shows a page to signed-in browsers alone, and with the address of theirs; others get the form (401). */
-  guard(show: (account: string, request: RouteRequest) => Promise<RouteReply>): Route['handle'];
+  /** `path` is where a browser comes back to; default `/`, or the trace that the request names. */
+  guard(show: (account: string, request: RouteRequest) => Promise<RouteReply>, path?: string): Route['handle'];
   readonly routes: readonly Route[];
 }
 
@@ -15,15 +16,16 @@ const formSchema = z.object({ key: z.string(), next: z.string().optional() });
 
 /** The sign-in of contract section 4: by the one-time `?token=` of a printed address, or by an API key in a form. */
 export function createSignIn(accounts: Accounts): SignIn {
-  const guard: SignIn['guard'] = (show) => async (request) => {
+  const guard: SignIn['guard'] = (show, path) => async (request) => {
+    const here = path ?? pathOf(request);
     const token = request.query.get('token');
     const redeemed = token === null ? undefined : await accounts.redeemSignInToken(token);
-    if (redeemed !== undefined) return redirectReply(pathOf(request), sessionCookie(redeemed.session));
+    if (redeemed !== undefined) return redirectReply(here, sessionCookie(redeemed.session));
     const cookie = readSessionCookie(request.headers.cookie);
     const session = cookie === undefined ? undefined : await accounts.verifyBrowserSession(cookie);
-    if (session === undefined) return askToSignIn(request, token === null ? undefined : SPENT_TOKEN);
+    if (session === undefined) return askToSignIn(request, here, token === null ? undefined : SPENT_TOKEN);
     // An old address in a browser that is signed in already: there is nothing to complain about.
-    return token === null ? show(session.account, request) : redirectReply(pathOf(request));
+    return token === null ? show(session.account, request) : redirectReply(here);
   };
 
   async function signIn(request: RouteRequest): Promise<RouteReply> {
@@ -65,8 +67,7 @@ const UNKNOWN_KEY = 'This key is not known, or it was revoked.';
  * A browser that follows a link of another site does not send a SameSite=Strict cookie along. The form then loads the
  * same page once more by itself, which does: who is signed in never notices it.
  */
-function askToSignIn(request: RouteRequest, problem: string | undefined): RouteReply {
-  const next = pathOf(request);
+function askToSignIn(request: RouteRequest, next: string, problem: string | undefined): RouteReply {
   const site = request.headers['sec-fetch-site'];
   const comesFromElsewhere = site === 'cross-site' || site === 'same-site';
   return pageReply(renderSignInPage({ next, problem, ...(comesFromElsewhere ? { reload: next } : {}) }), 401);
@@ -80,5 +81,5 @@ function pathOf(request: RouteRequest): string {
 
 /** A form field decides where the browser goes next: only to a page of ours. */
 function localPath(next: string | undefined): string {
-  return next !== undefined && /^\/(traces\/[0-9a-f]{32})?$/.test(next) ? next : '/';
+  return next !== undefined && /^\/(traces(\/[0-9a-f]{32})?)?$/.test(next) ? next : '/';
 }

@@ -110,6 +110,16 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
+/** A port that something else listens on, until the test ends. */
+export async function takenPort(): Promise<string> {
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void other.close());
+  const address = other.address();
+  if (typeof address !== 'object' || address === null) throw new Error('No port');
+  return String(address.port);
+}
+
 /** What this process was started with must not decide how a test ends. */
 function cleanVariables(): NodeJS.ProcessEnv {
   const isForeign = (name: string) => /^(PROCTOR|OPENAI)_|^(NO_COLOR|FORCE_COLOR|CI|RETAIL_DATA|VITEST)/.test(name);

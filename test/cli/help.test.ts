@@ -7,7 +7,19 @@ describe('proctor --help', PATIENCE, () => {
     const { code, stdout } = await proctor(['--help'], { cwd });
     expect(code).toBe(0);
     const commands = [...stdout.matchAll(/^ {2}([a-z]+)(?: |$)/gm)].map(([, name = '']) => name);
-    expect(commands).toEqual(['init', 'run', 'serve', 'open', 'keys', 'dev', 'mcp', 'demo', 'help']);
+    expect(commands).toEqual([
+      'init',
+      'run',
+      'chat',
+      'serve',
+      'scenarios',
+      'open',
+      'keys',
+      'dev',
+      'mcp',
+      'demo',
+      'help',
+    ]);
     const helps = await Promise.all(
       commands.slice(0, -1).map(async (name) => ({ name, ...(await proctor([name, '--help'], { cwd })) })),
     );

@@ -219,7 +219,8 @@ describe('a proctor run that is stopped', PATIENCE, () => {
       };
       void look();
     });
-    const service = start(['serve', '--port', String(await freePort()), '--json'], { cwd });
+    const ports = ['--port', String(await freePort()), '--scenario-port', String(await freePort())];
+    const service = start(['serve', ...ports, '--json'], { cwd });
     await service.prints(/"url"/);
     expect(await finished).toMatchObject({ reward: 1, attempt: 2, attempts: [{ end: 'lost' }, { end: 'completed' }] });
   });

@@ -1,16 +1,21 @@
 import { readFileSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { send } from '../http/http-server.ts';
-import { createProject, freePort, PATIENCE, proctor, start } from './command.ts';
+import { createProject, freePort, PATIENCE, proctor, start, takenPort } from './command.ts';
 
-const startedSchema = z.object({ url: z.string(), address: z.string(), environments: z.array(z.string()) });
+const startedSchema = z.object({
+  url: z.string(),
+  scenarios_url: z.string(),
+  address: z.string(),
+  environments: z.array(z.string()),
+});
 
 async function serve(cwd: string) {
-  const port = await freePort();
-  const service = start(['serve', '--port', String(port), '--json'], { cwd });
+  const [port, scenarioPort] = [await freePort(), await freePort()];
+  const ports = ['--port', String(port), '--scenario-port', String(scenarioPort)];
+  const service = start(['serve', ...ports, '--json'], { cwd });
   const [line] = await service.prints(/^\{.*\}$/m);
   return { service, ...startedSchema.parse(JSON.parse(line)), port };
 }
@@ -18,7 +23,7 @@ async function serve(cwd: string) {
 describe('proctor serve', PATIENCE, () => {
   it('makes a key at its first start, answers, signs a browser in, and ends with 0 on SIGTERM', async () => {
     const cwd = createProject('counter');
-    const { service, url, address, environments, port } = await serve(cwd);
+    const { service, url, scenarios_url, address, environments, port } = await serve(cwd);
     expect([url, environments]).toEqual([`http://127.0.0.1:${port}`, ['counter']]);
 
     const keyFile = join(cwd, '.proctor', 'key');
@@ -39,6 +44,25 @@ describe('proctor serve', PATIENCE, () => {
       200,
       { status: 'completed', reward: 1, trace_url: expect.stringContaining(`${url}/traces/`) },
     ]);
+
+    const chat = (fields: object, headers: Readonly<Record<string, string>> = {}) =>
+      send(scenarios_url, '/v1/chat/completions', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({
+          messages: [{ role: 'user', content: 'Go.' }],
+          scenario: 'count_to',
+          scenario_args: { target: 2 },
+          ...fields,
+        }),
+      });
+    expect((await chat({})).status).toBe(401);
+    const headers = { authorization: `Bearer ${key}` };
+    expect((await chat({}, headers)).json).toMatchObject({
+      svc: { status: 'active', steps: 2, trace_url: expect.stringContaining(`${url}/traces/`) },
+    });
+    const other = await chat({ model: 'some-model' }, headers);
+    expect([other.status, other.text]).toEqual([404, expect.stringContaining('PROCTOR_GATEWAY_URL')]);
 
     const { pathname, search } = new URL(address);
     const signedIn = await send(url, `${pathname}${search}`);
@@ -68,16 +92,17 @@ describe('proctor serve', PATIENCE, () => {
     expect(() => statSync(join(cwd, '.proctor', 'key'))).toThrow('ENOENT');
   });
 
-  it('ends with 1 and a clear error when its port is in use', async () => {
+  it('ends with 1 and a clear error when one of its ports is in use', async () => {
     const cwd = createProject();
-    const other = createServer();
-    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void other.close());
-    const address = other.address();
-    const port = typeof address === 'object' ? String(address?.port) : '';
-    const { code, stdout, stderr } = await proctor(['serve', '--port', port], { cwd });
-    expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(new RegExp(`^proctor: Port ${port} on 127.0.0.1 is in use`, 'm'));
+    const [taken, free] = [await takenPort(), String(await freePort())];
+    const [first, second] = await Promise.all([
+      proctor(['serve', '--port', taken, '--scenario-port', free], { cwd }),
+      proctor(['serve', '--port', free, '--scenario-port', taken], { cwd: createProject() }),
+    ]);
+    const inUse = (option: string) =>
+      expect.stringMatching(new RegExp(`^proctor: Port ${taken} on 127.0.0.1 is in use.*with ${option}\\.$`, 'm'));
+    expect([first.code, first.stdout, first.stderr]).toEqual([1, '', inUse('--port')]);
+    expect([second.code, second.stdout, second.stderr]).toEqual([1, '', inUse('--scenario-port')]);
   });
 
   it('refuses to be reachable from elsewhere with the local key alone, and says what to do', async () => {

@@ -18,6 +18,13 @@ test('an address that this machine does not have is an error that says so', asyn
   );
 });
 
+test('an idle connection is kept for longer than clients and proxies keep theirs', async () => {
+  const listener = await listen((_request, response) => response.end('ok'), { host: '127.0.0.1', port: 0 });
+  onTestFinished(() => listener.close());
+  const { headers } = await send(listener.url, '/', { headers: { connection: 'keep-alive' } });
+  expect(headers['keep-alive']).toBe('timeout=75');
+});
+
 test('close ends idle connections at once and lets a running request finish', async () => {
   const running = deferred<() => void>();
   const listener = await listen(

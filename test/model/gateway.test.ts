@@ -78,6 +78,14 @@ describe('a gateway is asked', () => {
     expect(requests[0]?.body).not.toHaveProperty('tools');
   });
 
+  it('without options of tools where none is offered, because gateways refuse them', async () => {
+    const { model } = await modelFor([says('hi')]);
+    await model.respond(toRequest({ sampling: { parallel_tool_calls: false, tool_choice: 'auto', seed: 7 } }));
+    expect(Object.keys(gateway?.requests[0]?.body ?? {}).sort()).toEqual(
+      ['messages', 'model', 'seed', 'stream', 'stream_options'].sort(),
+    );
+  });
+
   it('without stream_options once it has refused them, which is no retry', async () => {
     const refusal = json(400, { error: { message: 'Unrecognized request argument supplied: stream_options' } });
     const { model, timing } = await modelFor([refusal, says('one'), says('two')]);

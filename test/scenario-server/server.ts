@@ -20,7 +20,7 @@ import createDesk from './fixtures/desk.ts';
 
 export const COUNTER: EnvironmentTarget = { kind: 'memory', environment: Counter };
 /** Scenarios that go wrong, wait, or print, as tests need them. */
-export const DESK: EnvironmentTarget = { kind: 'memory', environment: createDesk };
+const DESK: EnvironmentTarget = { kind: 'memory', environment: createDesk };
 
 export interface TestServer {
   readonly url: string;
@@ -43,7 +43,14 @@ export interface TestServerOptions extends Partial<ScenarioServerOptions> {
 }
 
 /** A scenario server on a free port of loopback with a gateway over a real socket, until the test ends. */
-export async function serve({ plays = [says('Done.')], ...options }: TestServerOptions = {}): Promise<TestServer> {
+export async function serve(options: TestServerOptions = {}): Promise<TestServer> {
+  const server = await openServer(options);
+  onTestFinished(server.close);
+  return server;
+}
+
+/** As `serve`, for tests that share it: whoever opened it closes it. */
+export async function openServer({ plays = [says('Done.')], ...options }: TestServerOptions = {}): Promise<TestServer> {
   const gateway = await startGateway(...plays);
   const database = options.database ?? (await openDatabase('sqlite::memory:'));
   const store = options.store ?? createTraceStore(database, { appUrl: 'https://app.example' });
@@ -75,7 +82,6 @@ export async function serve({ plays = [says('Done.')], ...options }: TestServerO
     })();
     return closed;
   };
-  onTestFinished(close);
   const post: TestServer['post'] = (path, body, headers = {}) =>
     send(server.url, path, {
       method: 'POST',

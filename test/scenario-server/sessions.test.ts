@@ -208,7 +208,11 @@ describe('the list of sessions', () => {
     expect(errorOf(await server.get('/v1/sessions/sess_nope'))).toEqual([404, 'session_not_found', null]);
     expect(errorOf(await server.post('/v1/sessions/sess_nope/finish'))).toEqual([404, 'session_not_found', null]);
     expect(errorOf(await server.remove('/v1/sessions/sess_nope'))).toEqual([404, 'session_not_found', null]);
-    expect(errorOf(await server.chat('Hi.', { thread_id: 'sess_nope' }))).toEqual([404, 'session_not_found', null]);
+    expect(errorOf(await server.chat('Hi.', { thread_id: 'sess_nope' }))).toEqual([
+      404,
+      'session_not_found',
+      'thread_id',
+    ]);
     expect(errorOf(await server.get('/v1/sessions?status=old'))).toEqual([400, 'invalid_parameter', 'status']);
   });
 

@@ -1,11 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { inspect } from 'node:util';
-import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
 import type { EnvironmentSource } from '../../environment/environment-source.ts';
 import type { Report } from '../cleanup.ts';
 import { EnvironmentHost } from '../environment-host.ts';
 import { serveEndpoint } from './endpoint.ts';
-import { Refusal, RPC_CODE, sendRefusal } from './refusal.ts';
+import { refuseFailed } from './refusal.ts';
 import { Sessions } from './sessions.ts';
 
 export interface MountOptions {
@@ -20,8 +18,8 @@ export interface MountOptions {
 export interface MountedEndpoint {
   /** Answers a request whose Host, Origin and key have been checked. `caller` is whose sessions it may use. Never rejects. */
   handle(request: IncomingMessage, response: ServerResponse, caller: string): Promise<void>;
-  /** Ends every session. Never rejects. */
-  close(): Promise<void>;
+  /** Ends every session within the budget (milliseconds). Never rejects. */
+  close(budgetMs: number): Promise<void>;
 }
 
 /** @throws TypeError for what is not an environment. */
@@ -35,16 +33,12 @@ export function mountEndpoint(environment: EnvironmentSource, options: MountOpti
       try {
         await serveEndpoint(request, response, caller, { sessions, authority, maxBodyBytes });
       } catch (error) {
-        if (error instanceof Refusal) return sendRefusal(response, error);
-        // A client that went away while it sent its body is nobody's fault.
-        if (request.errored !== null || response.destroyed) return;
-        report(`A request failed: ${inspect(error)}`);
-        sendRefusal(response, new Refusal(500, RPC_CODE.internalError, 'Internal error'));
+        refuseFailed(request, response, error, report);
       }
     },
-    async close() {
+    async close(budgetMs) {
       sessions.stop();
-      await host.close(SHUTDOWN_GRACE_MS.environment);
+      await host.close(budgetMs);
     },
   };
 }

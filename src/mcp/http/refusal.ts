@@ -1,4 +1,7 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { inspect } from 'node:util';
+import { ApiError } from '../../contract/errors.ts';
+import type { Report } from '../cleanup.ts';
 import { HEADER_MISMATCH } from '../param-headers.ts';
 
 /** Codes of JSON-RPC and MCP that this transport answers with. The range from -32000 is the implementation's. */
@@ -47,6 +50,23 @@ export function sendRefusal(response: ServerResponse, refusal: Refusal): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(refusal.status, { 'content-type': 'application/json', ...refusal.options.headers });
   response.end(JSON.stringify(toErrorReply(refusal)));
+}
+
+/** Answers with what was thrown on the way to an answer; what is no refusal is reported, and told as an internal error. */
+export function refuseFailed(request: IncomingMessage, response: ServerResponse, thrown: unknown, report: Report) {
+  if (thrown instanceof Refusal) return sendRefusal(response, thrown);
+  if (thrown instanceof ApiError) {
+    const { status, message, headers } = thrown;
+    return sendRefusal(response, new Refusal(status, RPC_CODE.refused, message, { headers }));
+  }
+  if (isNobodysFault(request, response)) return;
+  report(`A request failed: ${inspect(thrown)}`);
+  sendRefusal(response, new Refusal(500, RPC_CODE.internalError, 'Internal error'));
+}
+
+/** True where a client went away while it sent its body. */
+export function isNobodysFault(request: IncomingMessage, response: ServerResponse): boolean {
+  return request.errored !== null || response.destroyed;
 }
 
 /** A refusal as the JSON-RPC reply that it is; its id is null where that of the request is not known. */

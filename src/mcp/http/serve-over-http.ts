@@ -16,7 +16,7 @@ import { answerPreflight, assertMayBind, authenticate } from './checks.ts';
 import { answerDocument, answerReadiness, toOpenApi } from './documents.ts';
 import { serveEndpoint } from './endpoint.ts';
 import { createHelperRoutes, HELPERS_PATH } from './helper-routes.ts';
-import { Refusal, RPC_CODE, sendRefusal } from './refusal.ts';
+import { isNobodysFault, Refusal, RPC_CODE, refuseFailed } from './refusal.ts';
 import { Sessions } from './sessions.ts';
 import { MESSAGES_PATH, openSse, postToSse, SSE_PATH } from './sse.ts';
 
@@ -168,25 +168,18 @@ function answerWith(
   return (request, response) => {
     response.setHeader(REQUEST_ID_HEADER, createRequestId());
     answer(request, response).catch((error: unknown) => {
-      if (error instanceof Refusal) sendRefusal(response, error);
-      else if (error instanceof ApiError) sendApiError(response, error, isRpc(pathOf(request)));
-      // A client that went away while it sent its body is nobody's fault.
-      else if (request.errored === null && !response.destroyed) {
+      if (error instanceof Refusal || isRpc(pathOf(request))) refuseFailed(request, response, error, report);
+      else if (error instanceof ApiError) sendApiError(response, error);
+      else if (!isNobodysFault(request, response)) {
         report(`A request failed: ${inspect(error)}`);
-        if (isRpc(pathOf(request))) sendRefusal(response, new Refusal(500, RPC_CODE.internalError, 'Internal error'));
-        else sendApiError(response, new ApiError('internal_error', 'Internal error'), false);
+        sendApiError(response, new ApiError('internal_error', 'Internal error'));
       }
     });
   };
 }
 
-function sendApiError(response: ServerResponse, error: ApiError, isRpc: boolean): void {
+function sendApiError(response: ServerResponse, error: ApiError): void {
   if (response.headersSent || response.destroyed) return;
-  if (isRpc) {
-    const { headers } = error;
-    sendRefusal(response, new Refusal(error.status, RPC_CODE.refused, error.message, { headers }));
-    return;
-  }
   response.writeHead(error.status, { 'content-type': 'application/json; charset=utf-8', ...error.headers });
   response.end(JSON.stringify(error.toBody()));
 }

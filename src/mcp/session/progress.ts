@@ -3,7 +3,7 @@ import type { ReportProgress } from '../../environment/definition.ts';
 export interface ProgressNotification {
   readonly progressToken: string | number;
   readonly progress: number;
-  readonly total: number;
+  readonly total?: number;
   readonly message?: string;
 }
 
@@ -27,7 +27,7 @@ export function createProgress(token: unknown, send: (notification: ProgressNoti
       send({
         progressToken: token as string | number,
         progress: whole,
-        total: Number.isFinite(total) ? Math.floor(total) : DEFAULT_TOTAL,
+        ...(total === null ? {} : { total: Number.isFinite(total) ? Math.floor(total) : DEFAULT_TOTAL }),
         ...(message === undefined ? {} : { message: String(message) }),
       });
     },

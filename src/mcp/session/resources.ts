@@ -37,6 +37,7 @@ export function sessionResources(
   const resources = new Map<string, SessionResource>();
   for (const resource of definition.resources.values()) resources.set(resource.uri, toSessionResource(resource));
   for (const resource of builtInResources(definition, hubs)) {
+    if (resources.has(resource.uri)) continue; // A definition that was not made by registering may bring its own.
     const content = resource.read();
     resources.set(resource.uri, { ...toSessionResource(resource), isBuiltIn: true, content });
   }

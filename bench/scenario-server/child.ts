@@ -1,0 +1,55 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+export interface Child {
+  readonly url: string;
+  /** Bytes of live heap after forced garbage collection. */
+  heapUsed(): Promise<number>;
+  /** Milliseconds of processor time so far, which other work on the machine does not add to. */
+  cpuMs(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** Starts a program of `servers/` and waits until it listens. */
+export async function start(file: string, env: Readonly<Record<string, string>> = {}): Promise<Child> {
+  const program = fileURLToPath(new URL(`./servers/${file}`, import.meta.url));
+  const child = spawn(process.execPath, ['--expose-gc', '--import', 'tsx', program], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const { url } = (await answerOf(child)) as { url: string };
+  return {
+    url,
+    async heapUsed() {
+      child.send('heap');
+      return ((await answerOf(child)) as { heapUsed: number }).heapUsed;
+    },
+    async cpuMs() {
+      child.send('cpu');
+      const { user, system } = (await answerOf(child)) as NodeJS.CpuUsage;
+      return (user + system) / 1_000;
+    },
+    async stop() {
+      child.kill('SIGTERM');
+      const killer = setTimeout(() => child.kill('SIGKILL'), 5_000);
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+      clearTimeout(killer);
+    },
+  };
+}
+
+async function answerOf(child: ChildProcess): Promise<unknown> {
+  const ended = new AbortController();
+  const onExit = () => ended.abort(new Error(`The server ended with ${child.exitCode ?? child.signalCode}`));
+  child.once('exit', onExit);
+  try {
+    const [answer] = await once(child, 'message', { signal: ended.signal });
+    return answer;
+  } catch (error) {
+    ended.signal.throwIfAborted();
+    throw error;
+  } finally {
+    child.off('exit', onExit);
+  }
+}

@@ -1,0 +1,108 @@
+import { createInterface, type Interface } from 'node:readline';
+
+/** What somebody wants next. */
+export type ChatLine =
+  | { readonly type: 'message'; readonly text: string }
+  | { readonly type: 'finish'; readonly answer: string | undefined }
+  | { readonly type: 'quit' };
+
+/** A turn, or an evaluation, that Ctrl-C stops. Whoever made it ends it. */
+export interface BusyTime {
+  readonly signal: AbortSignal;
+  end(): void;
+}
+
+/** npm and npx pass on a signal that the terminal has sent to this process too: one press arrives twice. */
+const SAME_PRESS_MS = 500;
+
+/**
+ * The lines of standard input, one by one: from a terminal, or from a pipe, where they may come before they are asked
+ * for. The end of the input finishes; Ctrl-C stops a turn, and where none runs, or once more, it abandons;
+ * SIGTERM abandons at once.
+ */
+export class ChatInput {
+  readonly isTerminal: boolean = process.stdin.isTTY === true;
+  readonly #lines: Interface;
+  readonly #waiting: string[] = [];
+  #isEnded = false;
+  #isAbandoned = false;
+  #wake: (() => void) | undefined;
+  #busy: AbortController | undefined;
+  #pressedAt = Number.NEGATIVE_INFINITY;
+  readonly #onSignal = (name?: NodeJS.Signals) => this.#interrupt(name);
+
+  constructor() {
+    this.#lines = createInterface({
+      input: process.stdin,
+      output: process.stderr,
+      terminal: this.isTerminal,
+      prompt: '> ',
+    });
+    this.#lines.on('line', (line) => {
+      this.#waiting.push(line);
+      this.#wake?.();
+    });
+    this.#lines.once('close', () => {
+      this.#isEnded = true;
+      this.#wake?.();
+    });
+    // In a terminal readline takes the key for itself.
+    this.#lines.on('SIGINT', () => this.#onSignal());
+    process.on('SIGINT', this.#onSignal);
+    process.on('SIGTERM', this.#onSignal);
+  }
+
+  /** The next line that is not blank. */
+  async read(): Promise<ChatLine> {
+    for (;;) {
+      if (this.#isAbandoned) return { type: 'quit' };
+      const line = this.#waiting.shift()?.trim();
+      if (line === undefined && this.#isEnded) return { type: 'finish', answer: undefined };
+      if (line === undefined) await this.#more();
+      else if (line !== '') return toLine(line);
+    }
+  }
+
+  whileBusy(): BusyTime {
+    const controller = new AbortController();
+    if (this.#isAbandoned) controller.abort(new Error('Abandoned'));
+    this.#busy = controller;
+    return {
+      signal: controller.signal,
+      end: () => {
+        this.#busy = undefined;
+      },
+    };
+  }
+
+  close(): void {
+    process.off('SIGINT', this.#onSignal);
+    process.off('SIGTERM', this.#onSignal);
+    this.#lines.close();
+  }
+
+  async #more(): Promise<void> {
+    if (this.isTerminal) this.#lines.prompt();
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+    this.#wake = undefined;
+  }
+
+  #interrupt(name: NodeJS.Signals = 'SIGINT'): void {
+    const isSamePress = performance.now() - this.#pressedAt < SAME_PRESS_MS;
+    if (isSamePress) return;
+    this.#pressedAt = performance.now();
+    const wasBusy = this.#busy !== undefined && !this.#busy.signal.aborted;
+    this.#busy?.abort(new Error(name === 'SIGTERM' ? 'Stopped by SIGTERM' : 'Stopped by Ctrl-C'));
+    if (wasBusy && name !== 'SIGTERM') return;
+    this.#isAbandoned = true;
+    this.#wake?.();
+  }
+}
+
+function toLine(line: string): ChatLine {
+  const [, command, rest] = /^\/(finish|quit|exit)(?:\s+(.*))?$/s.exec(line) ?? [];
+  if (command === undefined) return { type: 'message', text: line };
+  return command === 'finish' ? { type: 'finish', answer: rest } : { type: 'quit' };
+}

@@ -1,0 +1,90 @@
+import type { EventBody } from '../contract/event.ts';
+import type { Evaluation, SetupResult } from '../contract/scenario.ts';
+import type { ModelDelta } from '../model/chat-model.ts';
+import type { PlayedTurn } from '../scenario-server/play-turn.ts';
+import { describeToolCall, describeToolResult } from './run-view.ts';
+import { colors, note, printableLines } from './terminal.ts';
+
+export interface ChatViewOptions {
+  /** Shows nothing but what the caller says. */
+  readonly isSilent: boolean;
+  readonly model: string;
+}
+
+/** A conversation on standard error, as it happens: the model's text in pieces, tool activity in a line each. */
+export class ChatView {
+  readonly #options: ChatViewOptions;
+  /** Of the response that is coming. */
+  #sent = 0;
+  #isInLine = false;
+
+  constructor(options: ChatViewOptions) {
+    this.#options = options;
+  }
+
+  delta({ content }: ModelDelta): void {
+    if (!content) return;
+    if (this.#sent === 0) this.#write(`${colors.bold(this.toText(this.#options.model))} `);
+    this.#sent += content.length;
+    this.#isInLine = true;
+    this.#write(this.toText(content));
+  }
+
+  event(event: EventBody, setup: SetupResult | undefined): void {
+    if (event.type === 'turn.started' && event.turn === 1 && setup !== undefined) this.#prompt(setup);
+    else if (event.type === 'model.requested') this.#sent = 0;
+    else if (event.type === 'model.responded') {
+      // A model that gives no deltas has said it all at once.
+      if (this.#sent === 0) this.delta({ content: event.message.content ?? '' });
+      this.#endLine();
+    } else if (event.type === 'tool.called') this.#line(`  ${describeToolCall(event)}`);
+    else if (event.type === 'tool.responded') this.#line(`  ${describeToolResult(event)}`);
+  }
+
+  /** What was said through a pipe, which nobody saw typed. */
+  message(text: string): void {
+    this.#line(`${colors.bold('you')} ${this.toText(text)}`);
+  }
+
+  /** A turn is over, whatever came of it. */
+  end(reason: PlayedTurn['finishReason']): void {
+    this.#endLine();
+    if (reason === 'length') this.#line(colors.yellow('Cut off: all steps or tokens of a turn were used.'));
+    if (reason === 'content_filter') this.#line(colors.yellow('The gateway held back the rest (content filter).'));
+  }
+
+  evaluation({ content }: Evaluation): void {
+    if (content !== null) this.#line(`${colors.bold('evaluation')} ${this.toText(content)}`);
+  }
+
+  /** Text of others, as a terminal may show it. */
+  toText(text: string): string {
+    return printableLines(text);
+  }
+
+  #prompt({ system, prompt }: SetupResult): void {
+    if (system !== null) this.#line(`${colors.bold('system')} ${colors.dim(this.toText(system))}`);
+    for (const { content } of prompt) {
+      const parts =
+        typeof content === 'string'
+          ? [content]
+          : content.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`));
+      this.#line(`${colors.bold('prompt')} ${this.toText(parts.join('\n'))}`);
+    }
+  }
+
+  #endLine(): void {
+    if (this.#isInLine) this.#write('\n');
+    this.#isInLine = false;
+  }
+
+  #line(line: string): void {
+    if (this.#options.isSilent) return;
+    this.#endLine();
+    note(line);
+  }
+
+  #write(text: string): void {
+    if (!this.#options.isSilent) process.stderr.write(text);
+  }
+}

@@ -1,0 +1,232 @@
+import type { Command } from 'commander';
+import { checkScenarioArgs } from '../client/catalogue.ts';
+import { resolveEnvironment } from '../config/find-environments.ts';
+import { messageOf } from '../contract/errors.ts';
+import type { JsonObject } from '../contract/json.ts';
+import { MAX_STEPS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
+import type { ScenarioEntry } from '../contract/scenario.ts';
+import type { FinishedSession } from '../contract/session.ts';
+import type { ChatSession } from '../rollout/chat-session.ts';
+import { playTurn } from '../scenario-server/play-turn.ts';
+import { createSessionEngine, type SessionEngine } from '../scenario-server/session-engine.ts';
+import { finishSession } from '../scenario-server/session-routes.ts';
+import { ChatInput, type ChatLine } from './chat-input.ts';
+import { ChatView } from './chat-view.ts';
+import { SilentFailure } from './failure.ts';
+import { type Installation, openInstallation } from './installation.ts';
+import { createLogger } from './logger.ts';
+import { collect, parseScenarioArgs, wholeNumber } from './options.ts';
+import { colors, note, print, printJson } from './terminal.ts';
+
+export function addChatCommand(program: Command): void {
+  program
+    .command('chat <environment> <scenario>')
+    .description('Talk to a model that plays a scenario, here in the terminal, and get its reward.')
+    .option('--arg <name=value>', 'an argument of the scenario; may be repeated', collect)
+    .option('--args <json>', 'the arguments as one JSON object')
+    .option(
+      '--model <model>',
+      'a model of the gateway, proctor/oracle, proctor/noop or proctor/random',
+      'proctor/oracle',
+    )
+    .option(
+      '--max-steps <count>',
+      'model responses of a turn, 1 to 500 (default 100)',
+      wholeNumber(1, MAX_STEPS.maximum),
+    )
+    .option('--json', 'print one JSON object at the end, and nothing of the conversation')
+    .addHelpText(
+      'after',
+      `
+The model plays the scenario's prompt first. Then each line that you write is a turn; lines may come from a pipe, too.
+  /finish           submit what the model said last, and print the reward
+  /finish <answer>  submit this answer (JSON where the scenario wants JSON)
+  /quit             abandon the session without a reward
+The end of the input finishes. Ctrl-C stops the turn that runs; where none runs, or once more, it abandons the session.
+
+Exit code: 0 with a reward; 1 without one; 2 when the command is wrong, and nothing ran.
+
+Examples:
+  $ proctor chat counter count_to --arg target=3
+  $ proctor chat retail task --arg task_id=1 --model gpt-5-mini
+  $ printf 'Look again.\\n/finish\\n' | proctor chat counter count_to --arg target=3 --json`,
+    )
+    .action(chat);
+}
+
+interface ChatOptions {
+  readonly arg?: readonly string[];
+  readonly args?: string;
+  readonly model: string;
+  readonly maxSteps?: number;
+  readonly json?: boolean;
+}
+
+const STOPPED = {
+  active: 'What the model had done before is kept: say how to go on.',
+  ended: 'A session whose first turn has no answer is closed.',
+} as const;
+/** Of a turn: an hour, as over a streamed chat reply. */
+const TURN_LIMIT_MS = 3_600_000;
+/** Nobody else can come back to this session: it waits as long as the person at the terminal. The most a timer can. */
+const NO_EXPIRY_MS = 2 ** 31 - 1;
+
+async function chat(environment: string, scenario: string, options: ChatOptions): Promise<void> {
+  await using installation = await openInstallation();
+  const { name, target } = resolveEnvironment(environment, installation.environments, installation.directory);
+  const engine = createSessionEngine({
+    environments: new Map([[name, target]]),
+    database: installation.database,
+    store: installation.store,
+    models: installation.models,
+    model: options.model,
+    logger: createLogger('error'),
+    sessionTtlMs: NO_EXPIRY_MS,
+  });
+  try {
+    installation.models.check(options.model);
+    const { entry, args } = await readScenario(engine, name, scenario, options);
+    const session = await engine.starter.start({
+      scenario: `${name}:${entry.short_name}`,
+      args,
+      model: options.model,
+      maxSteps: options.maxSteps,
+      sampling: {},
+    });
+    const finished = await new Conversation(engine, session, installation, options.json === true).hold();
+    if (finished === undefined) throw new SilentFailure();
+  } finally {
+    await engine.close(SHUTDOWN_GRACE_MS.service / 2);
+  }
+}
+
+/** What can be wrong with the command is found before there is a session. */
+async function readScenario(
+  { catalogue }: SessionEngine,
+  environment: string,
+  scenario: string,
+  options: ChatOptions,
+): Promise<{ readonly entry: ScenarioEntry; readonly args: JsonObject }> {
+  parseScenarioArgs(options.args, options.arg); // Nobody waits for an environment to hear of a slip of the pen.
+  const entry = await catalogue.find(environment, scenario);
+  const args = parseScenarioArgs(options.args, options.arg, entry.args_schema);
+  checkScenarioArgs(entry, args);
+  return { entry, args };
+}
+
+/** A session with somebody at the terminal, or behind a pipe: turns, until it is finished or abandoned. */
+class Conversation {
+  readonly #engine: SessionEngine;
+  readonly #session: ChatSession;
+  readonly #traceUrl: (traceId: string) => string;
+  readonly #isJson: boolean;
+  readonly #view: ChatView;
+  readonly #input = new ChatInput();
+
+  constructor(engine: SessionEngine, session: ChatSession, { settings }: Installation, isJson: boolean) {
+    this.#engine = engine;
+    this.#session = session;
+    this.#traceUrl = (traceId) => `${settings.appUrl}/traces/${traceId}`;
+    this.#isJson = isJson;
+    this.#view = new ChatView({ isSilent: isJson, model: session.options.model });
+  }
+
+  /** @returns what finishing gave; undefined where there is no reward. */
+  async hold(): Promise<FinishedSession | undefined> {
+    try {
+      await this.#turn(undefined);
+      if (this.#input.isTerminal)
+        note(colors.dim('Each line is a turn. /finish [answer] gets the reward, /quit abandons.'));
+      while (this.#session.status === 'active') {
+        const line = await this.#input.read();
+        if (line.type !== 'message') return await this.#end(line);
+        if (!this.#input.isTerminal) this.#view.message(line.text);
+        await this.#turn(line.text);
+      }
+      return this.#report(undefined);
+    } finally {
+      this.#input.close();
+    }
+  }
+
+  /** A turn that fails is told; unless it was the first, the session goes on. */
+  async #turn(message: string | undefined): Promise<void> {
+    const stop = this.#input.whileBusy();
+    const { registry } = this.#engine;
+    try {
+      const played = await playTurn(
+        registry,
+        this.#session,
+        message === undefined ? [] : [{ role: 'user', content: message }],
+        {
+          signal: stop.signal,
+          limitMs: TURN_LIMIT_MS,
+          onDelta: (delta) => this.#view.delta(delta),
+          onEvent: (event) => this.#view.event(event, this.#session.setup),
+        },
+      );
+      this.#view.end(played.finishReason);
+    } catch (thrown) {
+      this.#view.end('stop');
+      if (stop.signal.aborted)
+        note(colors.yellow(`Stopped. ${STOPPED[this.#session.status === 'active' ? 'active' : 'ended']}`));
+      else note(colors.red(this.#view.toText(messageOf(thrown))));
+    } finally {
+      stop.end();
+    }
+  }
+
+  async #end(line: Exclude<ChatLine, { readonly type: 'message' }>): Promise<FinishedSession | undefined> {
+    if (line.type === 'quit') {
+      await this.#session.abandon();
+      return this.#report(undefined);
+    }
+    const stop = this.#input.whileBusy();
+    stop.signal.addEventListener('abort', () => void this.#session.terminate(stop.signal.reason));
+    try {
+      const answer = line.answer === undefined ? undefined : this.#readAnswer(line.answer);
+      const { registry } = this.#engine;
+      return this.#report(await finishSession(registry, this.#session.id, answer, this.#traceUrl));
+    } catch (thrown) {
+      note(colors.red(this.#view.toText(messageOf(thrown))));
+      return this.#report(undefined);
+    } finally {
+      stop.end();
+    }
+  }
+
+  /** Text where the scenario takes text; elsewhere JSON, and text where it is none. */
+  #readAnswer(text: string) {
+    const schema = this.#session.setup?.answer_schema ?? null;
+    if (schema === null || schema.type === 'string') return text;
+    try {
+      return JSON.parse(text);
+    } catch {
+      return text;
+    }
+  }
+
+  #report(finished: FinishedSession | undefined): FinishedSession | undefined {
+    const { id, traceId, status, end } = this.#session;
+    const trace_url = this.#traceUrl(traceId);
+    if (this.#isJson) {
+      const failure = {
+        session_id: id,
+        trace_id: traceId,
+        trace_url,
+        status,
+        reward: null,
+        message: end?.message ?? null,
+      };
+      printJson(finished ?? failure);
+    } else if (finished === undefined) {
+      print('no reward');
+      note(`${colors.yellow(status)}  ${colors.dim(trace_url)}`);
+    } else {
+      this.#view.evaluation(finished.evaluation);
+      print(`reward ${finished.reward}`);
+      note(colors.dim(trace_url));
+    }
+    return finished;
+  }
+}

@@ -1,0 +1,206 @@
+import { messageOf } from '../contract/errors.ts';
+import { connectEnvironment } from './connect.ts';
+import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
+import type { McpEnvironmentClient } from './mcp-environment-client.ts';
+import { hashTargetCode } from './module-hash.ts';
+import { SpareLog } from './spare-log.ts';
+
+/** Over all environments, where the options do not say. A process of Node.js takes some 60 MB. */
+const DEFAULT_MAX_SPARES = 8;
+/** Milliseconds between attempts to start a spare, after the first failure in a row and at most; each is twice the last. */
+const RETRY_MS = { first: 1_000, longest: 60_000 } as const;
+
+export interface WarmPoolOptions {
+  /** Connected processes that wait for each environment; 0 for none. */
+  readonly perEnvironment: number;
+  /** Over all environments: the one that was asked for longest ago gives way. Default 8, or `perEnvironment` where that is more. */
+  readonly maxSpares?: number | undefined;
+  /** Takes what goes wrong with processes that no session has. */
+  readonly report?: ((line: string) => void) | undefined;
+  /** For tests: `RETRY_MS`. */
+  readonly retryMs?: { readonly first: number; readonly longest: number } | undefined;
+}
+
+export interface WarmConnectOptions extends ConnectOptions {
+  /** Of the environment's code as it is now (`hashTargetCode`): a process of other code is not given out. */
+  readonly codeHash: string | null;
+}
+
+/** A process that is connected, its initialize hook done, and has no session yet. */
+interface Spare {
+  readonly client: McpEnvironmentClient;
+  readonly log: SpareLog;
+  /** Of the code before the process was started, so that a change meanwhile makes it stale. */
+  readonly codeHash: string | null;
+}
+
+/** The spares of one environment. At most one is being started: they must not slow down sessions that start cold. */
+interface Shelf {
+  readonly target: EnvironmentTarget;
+  readonly spares: Spare[];
+  starting: AbortController | undefined;
+  retry: NodeJS.Timeout | undefined;
+  /** Since a session last got a process. */
+  failures: number;
+  /** Higher is later. */
+  askedAt: number;
+}
+
+/**
+ * Keeps connected processes of environments ready, so that a session need not wait until one has started. Each is given
+ * out once and closed by whoever got it. The first spares of an environment are started when somebody has asked for it,
+ * or by `warm`. Whoever made the pool closes it.
+ */
+export class WarmPool {
+  readonly #options: WarmPoolOptions;
+  readonly #maxSpares: number;
+  readonly #shelves = new Map<EnvironmentTarget, Shelf>();
+  readonly #starts = new Set<Promise<void>>();
+  readonly #ends = new Set<Promise<void>>();
+  #asked = 0;
+  #isClosed = false;
+
+  constructor(options: WarmPoolOptions) {
+    this.#options = options;
+    this.#maxSpares = options.maxSpares ?? Math.max(DEFAULT_MAX_SPARES, options.perEnvironment);
+  }
+
+  /**
+   * A process that no other session has or had: one that waits, else a new one. Spares are kept for the same target
+   * object; environments in memory and at an address are connected to anew each time, as are those that are to get
+   * `_meta` or are for reading.
+   *
+   * @throws BoundaryError and the reason of the signal, as `connectEnvironment`.
+   */
+  async connect(target: EnvironmentTarget, options: WarmConnectOptions): Promise<McpEnvironmentClient> {
+    const { codeHash, ...connectOptions } = options;
+    if (!this.#keeps(target) || options.meta !== undefined || options.isForReading) {
+      return await connectEnvironment(target, connectOptions);
+    }
+    options.signal?.throwIfAborted();
+    const shelf = this.#shelfOf(target);
+    shelf.askedAt = ++this.#asked;
+    const spare = this.#take(shelf, codeHash);
+    const client = spare?.client ?? (await connectEnvironment(target, connectOptions));
+    shelf.failures = 0;
+    clearTimeout(shelf.retry);
+    shelf.retry = undefined;
+    this.#fill(shelf);
+    spare?.log.passTo(options.onLog);
+    return client;
+  }
+
+  /** How many processes of an environment wait now. */
+  ready(target: EnvironmentTarget): number {
+    return this.#shelves.get(target)?.spares.length ?? 0;
+  }
+
+  /** Starts the spares of an environment before anybody has asked for it. */
+  warm(target: EnvironmentTarget): void {
+    if (this.#keeps(target)) this.#fill(this.#shelfOf(target));
+  }
+
+  /** Ends the processes that no session has, also those that are being started. Never rejects. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const shelf of this.#shelves.values()) {
+      clearTimeout(shelf.retry);
+      shelf.starting?.abort(new Error('The pool was closed'));
+      for (const spare of shelf.spares.splice(0)) this.#end(spare);
+    }
+    await Promise.all([...this.#starts, ...this.#ends]);
+  }
+
+  #keeps({ kind }: EnvironmentTarget): boolean {
+    return !this.#isClosed && this.#options.perEnvironment > 0 && (kind === 'module' || kind === 'command');
+  }
+
+  #shelfOf(target: EnvironmentTarget): Shelf {
+    const known = this.#shelves.get(target);
+    if (known !== undefined) return known;
+    const shelf: Shelf = { target, spares: [], starting: undefined, retry: undefined, failures: 0, askedAt: 0 };
+    this.#shelves.set(target, shelf);
+    return shelf;
+  }
+
+  /** Removes the oldest spare that can be used, and ends those before it that cannot. */
+  #take(shelf: Shelf, codeHash: string | null): Spare | undefined {
+    for (let spare = shelf.spares.shift(); spare !== undefined; spare = shelf.spares.shift()) {
+      if (spare.codeHash === codeHash && !spare.client.isLost) return spare;
+      this.#end(spare);
+    }
+    return undefined;
+  }
+
+  /** Starts what is missing, one after the other, in the background. */
+  #fill(shelf: Shelf): void {
+    const isBusy = shelf.starting !== undefined || shelf.retry !== undefined;
+    if (this.#isClosed || isBusy || shelf.spares.length >= this.#options.perEnvironment) return;
+    if (!this.#makeRoom(shelf)) return;
+    const stop = new AbortController();
+    shelf.starting = stop;
+    const start = this.#start(shelf, stop.signal).finally(() => {
+      this.#starts.delete(start);
+      shelf.starting = undefined;
+      this.#fill(shelf);
+    });
+    this.#starts.add(start);
+  }
+
+  async #start(shelf: Shelf, signal: AbortSignal): Promise<void> {
+    const log = new SpareLog();
+    try {
+      const codeHash = await hashTargetCode(shelf.target);
+      const client = await connectEnvironment(shelf.target, { signal, onLog: log.add });
+      const spare = { client, log, codeHash };
+      if (this.#isClosed) {
+        await client.close();
+        return;
+      }
+      shelf.spares.push(spare);
+      void client.lost.then((cause) => this.#onLost(shelf, spare, cause));
+    } catch (error) {
+      this.#retryLater(shelf, error);
+    }
+  }
+
+  /** A spare has died. One that a session has is that session's own affair. */
+  #onLost(shelf: Shelf, spare: Spare, cause: unknown): void {
+    const at = shelf.spares.indexOf(spare);
+    if (at < 0) return;
+    shelf.spares.splice(at, 1);
+    this.#end(spare);
+    this.#retryLater(shelf, cause);
+  }
+
+  #retryLater(shelf: Shelf, cause: unknown): void {
+    if (this.#isClosed || shelf.retry !== undefined) return;
+    const { first, longest } = this.#options.retryMs ?? RETRY_MS;
+    const delayMs = Math.min(longest, first * 2 ** shelf.failures);
+    shelf.failures += 1;
+    this.#options.report?.(`No process is kept ready for the next ${delayMs} ms: ${messageOf(cause)}`);
+    shelf.retry = setTimeout(() => {
+      shelf.retry = undefined;
+      this.#fill(shelf);
+    }, delayMs);
+    shelf.retry.unref();
+  }
+
+  /** @returns false where all places are taken by environments that were asked for later. */
+  #makeRoom(shelf: Shelf): boolean {
+    const shelves = [...this.#shelves.values()];
+    const count = shelves.reduce((sum, { spares, starting }) => sum + spares.length + (starting ? 1 : 0), 0);
+    if (count < this.#maxSpares) return true;
+    const others = shelves.filter(({ spares, askedAt }) => spares.length > 0 && askedAt < shelf.askedAt);
+    const [idlest] = others.sort((a, b) => a.askedAt - b.askedAt);
+    const spare = idlest?.spares.shift();
+    if (spare === undefined) return false;
+    this.#end(spare);
+    return true;
+  }
+
+  #end({ client }: Spare): void {
+    const end = client.close().finally(() => this.#ends.delete(end));
+    this.#ends.add(end);
+  }
+}

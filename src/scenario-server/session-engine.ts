@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto';
+import type { Logger } from 'pino';
+import { type Catalogue, createCatalogue } from '../client/catalogue.ts';
+import type { EnvironmentTarget } from '../client/environment-client.ts';
+import { hashTargetCode } from '../client/module-hash.ts';
+import { WarmPool } from '../client/warm-pool.ts';
+import { MAX_STEPS } from '../contract/names.ts';
+import type { Database } from '../database/database.ts';
+import type { Models } from '../model/create-model.ts';
+import type { RolloutLimits } from '../rollout/limits.ts';
+import type { TraceStore } from '../trace/trace-store.ts';
+import { Scenarios } from './scenarios.ts';
+import { SessionRecords } from './session-records.ts';
+import { SessionRegistry } from './session-registry.ts';
+import { SessionStarter } from './session-starter.ts';
+
+export interface SessionEngineOptions {
+  /** By the names that stand before the colon of a scenario's full name. */
+  readonly environments: ReadonlyMap<string, EnvironmentTarget>;
+  readonly database: Database;
+  readonly store: TraceStore;
+  readonly models: Models;
+  /** Of sessions that name none. */
+  readonly model: string;
+  readonly logger: Logger;
+  /** Of a turn, where a session does not say. Default 100. */
+  readonly maxSteps?: number | undefined;
+  /** Milliseconds since the end of the last turn. Default 30 minutes. */
+  readonly sessionTtlMs?: number | undefined;
+  /** Active at a time. Default 1,000. */
+  readonly maxSessions?: number | undefined;
+  /**
+   * Processes that wait, connected, for the sessions of each environment that runs in one, once it was asked for. Each
+   * serves one session. Default 0.
+   */
+  readonly warmProcesses?: number | undefined;
+  /** True: they are started with the engine. Default false. */
+  readonly isWarmAtStart?: boolean | undefined;
+  /** For tests: what each part of a session may take, and the clock. */
+  readonly limits?: Partial<RolloutLimits> | undefined;
+  readonly now?: (() => number) | undefined;
+}
+
+/** What holds sessions, whoever drives them: the scenario server, or a command. */
+export interface SessionEngine {
+  readonly catalogue: Catalogue;
+  readonly scenarios: Scenarios;
+  readonly registry: SessionRegistry;
+  readonly starter: SessionStarter;
+  /** Processes that wait for sessions. */
+  readonly pool: WarmPool;
+  /**
+   * Lets what runs end within `graceMs`; then every session that is active fails, and its environment is closed, which
+   * is waited for until `limitMs` are over. Never rejects.
+   */
+  close(graceMs: number, limitMs?: number): Promise<void>;
+}
+
+export const SESSION_DEFAULTS = { sessionTtlMs: 30 * 60_000, maxSessions: 1_000 } as const;
+
+/** Database and store are closed by whoever opened them, after the engine. */
+export function createSessionEngine(options: SessionEngineOptions): SessionEngine {
+  const { environments, database, store, models, logger, now = Date.now } = options;
+  const serverId = `scenarios_${process.pid}_${randomBytes(4).toString('hex')}`;
+  const catalogue = createCatalogue(environments);
+  const records = new SessionRecords(database, serverId);
+  const pool = new WarmPool({
+    perEnvironment: options.warmProcesses ?? 0,
+    report: (line) => logger.warn(line),
+  });
+  const registry = new SessionRegistry({
+    store,
+    records,
+    models,
+    logger,
+    serverId,
+    connect: (environment, connectOptions) => pool.connect(targetOf(environments, environment), connectOptions),
+    hashOf: (environment) => hashTargetCode(targetOf(environments, environment)),
+    maxSessions: options.maxSessions ?? SESSION_DEFAULTS.maxSessions,
+    sessionTtlMs: options.sessionTtlMs ?? SESSION_DEFAULTS.sessionTtlMs,
+    limits: options.limits,
+    now,
+  });
+  const scenarios = new Scenarios(catalogue, [...environments.keys()]);
+  const defaults = { model: options.model, maxSteps: options.maxSteps ?? MAX_STEPS.default };
+  const starter = new SessionStarter({ scenarios, registry, models, defaults });
+  if (options.isWarmAtStart) for (const target of environments.values()) pool.warm(target);
+  return {
+    catalogue,
+    scenarios,
+    registry,
+    starter,
+    pool,
+    async close(graceMs, limitMs) {
+      await within(limitMs, Promise.all([registry.close(graceMs), catalogue.close(), pool.close()]));
+      records.close();
+    },
+  };
+}
+
+function targetOf(environments: ReadonlyMap<string, EnvironmentTarget>, name: string): EnvironmentTarget {
+  const target = environments.get(name);
+  if (target === undefined) throw new TypeError(`There is no environment ${name}`);
+  return target;
+}
+
+/** Waits no longer than `limitMs` for what never rejects; it goes on by itself then. */
+async function within(limitMs: number | undefined, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<void>((resolve) => {
+    if (limitMs !== undefined) timer = setTimeout(resolve, limitMs);
+  });
+  await Promise.race([work, limit]);
+  clearTimeout(timer);
+}

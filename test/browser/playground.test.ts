@@ -1,0 +1,265 @@
+import { existsSync } from 'node:fs';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createAccounts } from '../../src/accounts/database-accounts.ts';
+import { openDatabase } from '../../src/database/sqlite.ts';
+import { send } from '../http/http-server.ts';
+import type { Play } from '../model/fake-gateway.ts';
+import { calls, says, serve } from '../scenario-server/server.ts';
+
+const PATHS = [
+  process.env.PROCTOR_CHROMIUM,
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+];
+const executablePath = PATHS.find((path) => path !== undefined && existsSync(path));
+if (executablePath === undefined)
+  console.log('test/browser/playground.test.ts is skipped: no Chromium (set PROCTOR_CHROMIUM)');
+
+const MARKUP = '<img src=x onerror="document.title=1"><b>bold</b>\u202e';
+
+/** The page asks for the models before anything else. */
+const listsNothing: Play = (response) => response.writeHead(404).end();
+
+/** A scenario server with its pages, trace pages among them, at one address; `address` signs a browser in. */
+async function openPlayground(...plays: readonly Play[]) {
+  const database = await openDatabase('sqlite::memory:');
+  const accounts = createAccounts(database);
+  const server = await serve({ database, accounts, appUrl: undefined, plays: [listsNothing, ...plays] });
+  const address = `${server.url}/?token=${await accounts.createSignInToken('local')}`;
+  return { ...server, accounts, address };
+}
+
+async function cookieFor({ accounts }: Awaited<ReturnType<typeof openPlayground>>): Promise<string> {
+  return `proctor_session=${(await accounts.createBrowserSession('local')).session}`;
+}
+
+/** A browser and two servers, on a machine that has other things to do. */
+const PATIENCE = { timeout: 90_000 } as const;
+
+describe.skipIf(executablePath === undefined)('the playground, in Chromium', PATIENCE, () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    const args = ['--no-sandbox', '--disable-quic', '--disable-background-networking'];
+    browser = await chromium.launch({ executablePath: String(executablePath), args });
+  });
+  afterAll(() => browser?.close());
+
+  async function open(address: string): Promise<{ page: Page; problems: string[]; hosts: Set<string> }> {
+    const page = await browser.newPage();
+    const problems: string[] = [];
+    const hosts = new Set<string>();
+    page.on('pageerror', (error) => problems.push(error.message));
+    page.on('console', (message) => message.text().includes('Security Policy') && problems.push(message.text()));
+    page.on('request', (request) => hosts.add(new URL(request.url()).host));
+    await page.goto(address);
+    await page.locator('#choices').waitFor();
+    return { page, problems, hosts };
+  }
+
+  async function choose(page: Page, scenario: string, args: Readonly<Record<string, string>>): Promise<void> {
+    await page.locator('#scenario').selectOption({ label: scenario });
+    for (const [name, value] of Object.entries(args)) await page.locator(`#argument-${name}`).fill(value);
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
+  }
+  const turnIsOver = (page: Page) => page.getByText('Your turn:').waitFor();
+
+  it('starts a session, streams text and tool activity, takes a follow-up, finishes, shows the reward and opens the trace', async () => {
+    const playground = await openPlayground(
+      calls(['increment', { by: 3 }]),
+      says('It shows ', 'three.'),
+      says('Yes, I am.'),
+    );
+    const { page, problems, hosts } = await open(playground.address);
+    await choose(page, 'count_to', { target: '3' });
+    await turnIsOver(page);
+    expect(await page.locator('.bubble.prompt').textContent()).toContain('Make the counter show exactly 3');
+    const tool = page.locator('.tool');
+    expect(await tool.locator('summary').textContent()).toMatch(/increment {"by":3} \d+ ms3/);
+    expect(await page.locator('.bubble.model .text').textContent()).toBe('It shows three.');
+    expect(await page.locator('#fact-model').textContent()).toBe('test-model');
+
+    await page.locator('#message').fill('Are you sure?');
+    await page.keyboard.press('Enter');
+    await page.getByText('Yes, I am.').waitFor();
+    await turnIsOver(page);
+    expect(await page.locator('.bubble.user .text').textContent()).toBe('Are you sure?');
+    expect(playground.gateway.requests.map(({ path }) => path)).toEqual([
+      '/v1/models',
+      ...Array(3).fill('/v1/chat/completions'),
+    ]);
+
+    await page.getByRole('button', { name: 'Finish…' }).click();
+    await page.getByRole('button', { name: 'Submit and evaluate' }).click();
+    await page.locator('.reward').waitFor();
+    expect(await page.locator('.reward .number').textContent()).toBe('1');
+    expect(await page.locator('.reward pre').first().textContent()).toBe('Yes, I am.');
+    const trace = await page.locator('.reward a').getAttribute('href');
+    expect(trace).toBe(await page.locator('#trace').getAttribute('href'));
+    await page.goto(String(trace));
+    expect(await page.locator('main').textContent()).toContain('Are you sure?');
+    expect([problems, [...hosts]]).toEqual([[], [new URL(playground.url).host]]);
+    await page.close();
+  });
+
+  it('shows in words what is wrong with the arguments, marks the field, and takes them as JSON, too', async () => {
+    const { address } = await openPlayground(says('Done.'));
+    const { page } = await open(address);
+    await choose(page, 'count_to', {});
+    const problemSays = (text: string) => page.locator('#start-problem', { hasText: text }).waitFor();
+    await problemSays('scenario_args.target is required');
+    expect(await page.locator('#argument-target').getAttribute('aria-invalid')).toBe('true');
+    await choose(page, 'keep', { wanted: '[1' });
+    await problemSays('wanted is not JSON');
+    await choose(page, 'keep', { wanted: '[1]' });
+    await problemSays('scenario_args.wanted');
+    expect(await page.locator('#argument-wanted').getAttribute('aria-invalid')).toBe('true');
+    await page.getByRole('button', { name: 'Write them as JSON' }).click();
+    expect(await page.locator('#arguments-json').inputValue()).toContain('"wanted"');
+    await page.locator('#arguments-json').fill('{"wanted": ["milk"]}');
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
+    await turnIsOver(page);
+    expect(await page.locator('.bubble.prompt').textContent()).toContain('Note: milk.');
+    await page.close();
+  });
+
+  it('shows markup and hidden characters of a model, a tool and arguments as text', async () => {
+    const { address } = await openPlayground(calls(['note', { text: MARKUP }], ['read_notes', {}]), says(MARKUP));
+    const { page, problems } = await open(address);
+    await choose(page, 'keep', { wanted: JSON.stringify([MARKUP]) });
+    await turnIsOver(page);
+    for (const tool of await page.locator('.tool summary').all()) await tool.click();
+    expect(await page.locator('#log :is(b, img)').count()).toBe(0);
+    expect(await page.locator('#log').textContent()).not.toContain('\u202e');
+    for (const shown of ['.bubble.prompt', '.tool pre', '.bubble.model'])
+      expect((await page.locator(shown).allTextContents()).join(' ')).toContain('<b>bold</b>[U+202E]');
+    expect([await page.title(), problems]).toEqual(['Playground · Proctor', []]);
+    await page.close();
+  });
+
+  it('stops a turn, keeps what was done, goes on, and tells a failure of the gateway in words', async () => {
+    const { address, gateway } = await openPlayground(
+      calls(['note', { text: 'milk' }]),
+      says('Noted.'),
+      () => {}, // Says nothing, until the page stops it.
+      says('Here I am again.'),
+      (response) =>
+        response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":{"message":"No such thing"}}'),
+    );
+    const { page } = await open(address);
+    await choose(page, 'keep', { wanted: '["milk"]' });
+    await turnIsOver(page);
+    const say = async (text: string) => {
+      await page.locator('#message').fill(text);
+      await page.keyboard.press('Enter');
+    };
+    await say('And now?');
+    await page.getByText('The model is at work').waitFor();
+    await expect.poll(() => gateway.requests.length).toBe(4);
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('Stopped. What the model had done before is kept').waitFor();
+    await gateway.clientClosed;
+    await say('Are you there?');
+    await page.getByText('Here I am again.').waitFor();
+    await turnIsOver(page);
+    await say('Fail.');
+    await page.locator('.note.problem', { hasText: 'No such thing' }).waitFor();
+    await page.getByRole('button', { name: 'Abandon' }).click();
+    await page.getByText('Abandoned: it was not evaluated.').waitFor();
+    expect(await page.locator('#fact-status').textContent()).toBe('abandoned');
+    await page.getByRole('button', { name: 'New session' }).click();
+    expect(await page.locator('#start').isVisible()).toBe(true);
+    await page.close();
+  });
+
+  it('is used by the keyboard alone', async () => {
+    const { address } = await openPlayground(says('Done.'));
+    const { page } = await open(address);
+    await page.locator('#scenario').focus();
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('0');
+    await page.keyboard.press('Enter');
+    await turnIsOver(page);
+    await page.keyboard.type('Thanks.');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.locator('.bubble.model').count()).toBe(2);
+    await turnIsOver(page);
+    for (const _ of ['Send', 'Finish…']) await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('my own answer');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.locator('.reward').waitFor();
+    expect(await page.locator('.reward pre').first().textContent()).toBe('my own answer');
+    await page.close();
+  });
+
+  it('fits narrow and wide windows, in light and dark', async () => {
+    const { address } = await openPlayground(calls(['flood', {}]), says('x'.repeat(2_000)));
+    const { page } = await open(address);
+    await choose(page, 'keep', { wanted: '[]' });
+    await turnIsOver(page);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      for (const width of [390, 1440]) {
+        await page.setViewportSize({ width, height: 900 });
+        expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+      }
+    }
+    await page.close();
+  });
+
+  it('asks a browser to sign in before it shows anything', async () => {
+    const { url, accounts } = await openPlayground();
+    const page = await browser.newPage();
+    expect((await page.goto(url))?.status()).toBe(401);
+    expect(await page.locator('h1').textContent()).toBe('Sign in');
+    await page.goto(`${url}/traces?token=${await accounts.createSignInToken('local')}`);
+    expect([page.url(), await page.locator('h1').textContent()]).toEqual([`${url}/traces`, 'Runs']);
+    await page.getByRole('link', { name: 'Proctor' }).click();
+    await page.locator('#choices').waitFor();
+    await page.close();
+  });
+});
+
+describe('what the playground page asks for', PATIENCE, () => {
+  const json = { 'content-type': 'application/json' };
+  const start = JSON.stringify({ scenario: 'count_to', scenario_args: { target: 0 }, model: 'proctor/noop' });
+
+  it('needs the cookie of a signed-in browser, and for a change the token of the page: neither a key nor a cookie alone will do', async () => {
+    const playground = await openPlayground(says('Done.'));
+    const { url, accounts } = playground;
+    const cookie = await cookieFor(playground);
+    const { key } = await accounts.createKey({ name: 'mine' });
+    const turn = (headers: Readonly<Record<string, string>>) =>
+      send(url, '/playground/turn', { method: 'POST', headers: { ...json, ...headers }, body: start });
+    expect((await send(url, '/', { headers: { authorization: `Bearer ${key}` } })).status).toBe(401);
+    expect((await send(url, '/playground/choices')).status).toBe(401);
+    expect((await turn({ authorization: `Bearer ${key}` })).status).toBe(401);
+    expect((await turn({ cookie })).status).toBe(403);
+    expect((await turn({ cookie, 'x-csrf-token': 'x'.repeat(43) })).status).toBe(403);
+    for (const path of ['/playground/finish', '/playground/abandon']) {
+      const reply = await send(url, path, {
+        method: 'POST',
+        headers: { ...json, cookie },
+        body: '{"session_id":"sess_1"}',
+      });
+      expect([path, reply.status]).toEqual([path, 403]);
+    }
+    const page = await send(url, '/', { headers: { cookie } });
+    const token = /data-csrf="([\w-]{43})"/.exec(page.text)?.[1];
+    expect((await turn({ cookie, 'x-csrf-token': String(token) })).text).toContain('"type":"answered"');
+    const other = await cookieFor(playground);
+    expect((await turn({ cookie: other, 'x-csrf-token': String(token) })).status).toBe(403);
+  });
+
+  it('is a page whose policy lets nothing run but its own script, and nothing come from elsewhere', async () => {
+    const playground = await openPlayground();
+    const page = await send(playground.url, '/', { headers: { cookie: await cookieFor(playground) } });
+    const policy = String(page.headers['content-security-policy']);
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toMatch(/script-src 'sha256-[\w+/]+=*';/);
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+  });
+});

@@ -1,0 +1,177 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { pino } from 'pino';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
+import { openDatabase } from '../../src/database/sqlite.ts';
+import { createModels } from '../../src/model/create-model.ts';
+import { playTurn } from '../../src/scenario-server/play-turn.ts';
+import { createSessionEngine } from '../../src/scenario-server/session-engine.ts';
+import { createTraceStore } from '../../src/trace/database-store.ts';
+import { processesNamed, until } from '../client/processes.ts';
+import { createLab } from '../dev/project.ts';
+import { calls, errorOf, finishedOf, framesOf, says, serve, svcOf, type TestServer } from './server.ts';
+
+/** An environment whose tools say which process they run in, and wait for ever. */
+const SOURCE = `import { EnvironmentServer } from 'proctor';
+
+export default function lab() {
+  const env = new EnvironmentServer({ name: 'lab', version: '1.0.0' });
+  let calls = 0;
+  env.initialize(() => console.error('initialized by ' + process.pid));
+  env.tool('pid', {}, () => {
+    calls += 1;
+    return process.pid;
+  });
+  env.tool('stay', {}, () => new Promise<void>(() => {}));
+  env.tool('exit', {}, () => {
+    console.error('out of paper');
+    process.exit(7);
+  });
+  env.scenario('exam', { solution: () => ({ calls: [{ name: 'pid', arguments: {} }], answer: 'done' }) }, async function* () {
+    yield 'Ask for the process once.';
+    return calls === 1 ? 1 : 0;
+  });
+  return env;
+}
+`;
+
+/** Files for processes of its own: nothing of them may be left when the test has closed what it opened. */
+function createProcesses() {
+  const { path } = createLab(SOURCE);
+  const target: EnvironmentTarget = { kind: 'module', path };
+  return { environments: new Map([['lab', target]]), target, pids: () => processesNamed(path) };
+}
+
+const EXAM = { scenario: 'exam', scenario_args: {} };
+
+/** The result of the last tool call that the gateway was told of. */
+function lastResult({ gateway }: TestServer): number {
+  const messages = gateway.requests.at(-1)?.body.messages as { role: string; content: string }[];
+  return Number(messages.findLast(({ role }) => role === 'tool')?.content);
+}
+
+const statusOf = async (server: TestServer, id: string) =>
+  ((await server.get(`/v1/sessions/${id}`)).json as { status: string }).status;
+
+describe('a session in a process', { timeout: 90_000 }, () => {
+  it('starts in one that waits, which is its own from then on, with what that has logged', async () => {
+    const { environments, target, pids } = createProcesses();
+    const database = await openDatabase('sqlite::memory:');
+    const store = createTraceStore(database, { appUrl: 'https://app.example' });
+    const engine = createSessionEngine({
+      environments,
+      database,
+      store,
+      models: createModels({}),
+      model: 'proctor/oracle',
+      logger: pino({ level: 'silent' }),
+      warmProcesses: 1,
+      isWarmAtStart: true,
+    });
+    onTestFinished(async () => {
+      await engine.close(0);
+      await database.close();
+    });
+    const play = async () => {
+      const started = await engine.starter.start({
+        scenario: 'exam',
+        args: {},
+        model: undefined,
+        maxSteps: undefined,
+        sampling: {},
+      });
+      const options = { signal: new AbortController().signal, limitMs: 60_000 };
+      await playTurn(engine.registry, started, [], options);
+      expect((await started.finish(undefined)).result?.evaluation.reward).toBe(1);
+      await started.closed;
+      const trace = await store.trace(started.traceId);
+      const [log] = trace?.logs ?? [];
+      return Number(/^initialized by (\d+)$/.exec(log?.message ?? '')?.[1]);
+    };
+    const seen: number[] = [];
+    for (let session = 0; session < 2; session += 1) {
+      await until(() => engine.pool.ready(target) === 1);
+      const waiting = pids();
+      const pid = await play();
+      expect(waiting).toContain(pid);
+      seen.push(pid);
+    }
+    expect(new Set(seen).size).toBe(2);
+    await engine.close(0);
+    expect(pids()).toEqual([]);
+  });
+
+  it('fails alone when that is killed in the middle of a turn, with an error that says so', async () => {
+    const { environments, pids } = createProcesses();
+    const server = await serve({
+      environments,
+      warmProcesses: 0,
+      plays: [
+        calls(['pid', {}]),
+        says('One.'),
+        calls(['pid', {}]),
+        says('Two.'),
+        calls(['stay', {}]),
+        says('Still here.'),
+      ],
+    });
+    const one = svcOf(await server.chat('Go.', EXAM)).session_id;
+    const pid = lastResult(server);
+    const other = svcOf(await server.chat('Go.', EXAM)).session_id;
+    expect(lastResult(server)).not.toBe(pid);
+
+    const running = server.chat('Stay.', { thread_id: one });
+    await until(() => server.gateway.requests.length === 5);
+    process.kill(pid, 'SIGKILL');
+    const failed = await running;
+    expect(errorOf(failed)).toEqual([502, 'environment_failed', null]);
+    expect(failed.text).toContain('was ended by the signal SIGKILL');
+    expect(failed.headers['x-svc-session-id']).toBe(one);
+    expect(await statusOf(server, one)).toBe('failed');
+    const late = await server.chat('Go on.', { thread_id: one });
+    expect(errorOf(late)).toEqual([409, 'session_finished', null]);
+    expect(late.text).toContain('was ended by the signal SIGKILL');
+    const trace = await server.store.trace(String(failed.headers['x-svc-trace-id']));
+    expect(trace).toMatchObject({ status: 'failed', stop_reason: 'error', error: { code: 'environment_failed' } });
+
+    expect((await server.chat('And you?', { thread_id: other })).text).toContain('Still here.');
+    expect(finishedOf(await server.post(`/v1/sessions/${other}/finish`)).reward).toBe(1);
+    await server.server.close();
+    expect(pids()).toEqual([]);
+  });
+
+  it('fails as soon as that dies between two turns', async () => {
+    const { environments } = createProcesses();
+    const server = await serve({ environments, warmProcesses: 0, plays: [calls(['pid', {}]), says('One.')] });
+    const { session_id, trace_id } = svcOf(await server.chat('Go.', EXAM));
+    process.kill(lastResult(server), 'SIGKILL');
+    while ((await statusOf(server, session_id)) === 'active') await delay(10);
+    expect(await statusOf(server, session_id)).toBe('failed');
+    const finish = await server.post(`/v1/sessions/${session_id}/finish`);
+    expect(errorOf(finish)).toEqual([409, 'session_finished', null]);
+    expect(finish.text).toContain('The environment \\"lab\\" was ended by the signal SIGKILL');
+    expect(await server.store.trace(trace_id)).toMatchObject({ status: 'failed', turns: [{ status: 'answered' }] });
+  });
+
+  it('ends its stream with an error frame when that exits in a tool', async () => {
+    const { environments } = createProcesses();
+    const server = await serve({ environments, warmProcesses: 0, plays: [calls(['exit', {}])] });
+    const streamed = await server.chat('Go.', { ...EXAM, stream: true, stream_options: { svc_events: true } });
+    const frames = framesOf(streamed);
+    expect(frames).not.toContain('[DONE]');
+    expect(frames.at(-1)).toMatchObject({ error: { code: 'environment_failed' } });
+    expect(streamed.text).toContain('exited with code 7');
+    expect(await statusOf(server, String(streamed.headers['x-svc-session-id']))).toBe('failed');
+  });
+
+  it('leaves no process when the server is closed: neither its own nor one that waits or starts', async () => {
+    const { environments, pids } = createProcesses();
+    const server = await serve({ environments, warmProcesses: 2, isWarmAtStart: true, plays: [calls(['stay', {}])] });
+    const running = server.chat('Go.', EXAM);
+    await until(() => server.gateway.requests.length === 1);
+    expect(pids().length).toBeGreaterThan(0);
+    await server.server.close();
+    expect(pids()).toEqual([]);
+    expect(errorOf(await running)).toEqual([503, 'shutting_down', null]);
+  });
+});
