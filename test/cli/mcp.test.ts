@@ -80,7 +80,7 @@ describe('proctor mcp over stdio', PATIENCE, () => {
     process.kill(pid, 'SIGTERM');
     await until(() => !isRunning(pid));
     expect(children.filter(isRunning)).toEqual([]);
-    expect(stderr()).toContain('was killed');
+    await until(() => stderr().includes('was killed'));
     expect(await call).toBeInstanceOf(Error);
   });
 });

@@ -40,12 +40,12 @@ test.each([
   ['setup', 'environment_failed', 502, 'environment_failed'],
   ['model', 'model_failed', 502, 'model_failed'],
   ['model', 'model_timeout', 504, 'model_timeout'],
-  ['model', 'context_length_exceeded', 502, 'model_failed'],
+  ['model', 'context_length_exceeded', 400, 'context_length_exceeded'],
 ] as const)('a failure of the boundary %s with %s is %i %s', async (boundary, code, status, shown) => {
   const { url } = await serveRoutes([failing(new BoundaryError(boundary, code, `no ${process.cwd()}/x.ts`))]);
   expectError(await send(url, '/fails'), status, {
     message: 'no x.ts',
-    type: 'upstream_error',
+    type: status === 400 ? 'invalid_request_error' : 'upstream_error',
     param: null,
     code: shown,
   });

@@ -253,7 +253,8 @@ describe('a client that goes away while its session is finished', () => {
 
 describe('clients that go away', () => {
   let before = 0;
-  afterEach(() => expect(timers()).toBeLessThanOrEqual(before));
+  // Those of the test's own connections end a moment after it.
+  afterEach(() => until(() => timers() <= before));
 
   it('leave no timer, no gateway request and no environment behind, however often', async () => {
     const rounds = 10;
