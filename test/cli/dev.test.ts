@@ -51,7 +51,7 @@ describe('proctor dev over stdio', PATIENCE, () => {
     const children = environmentsOf(pid);
     await client.close();
     await until(() => ![pid, first, last, ...children].some(isRunning));
-    expect(stderr()).toContain('close hook');
+    await until(() => stderr().includes('close hook'));
     expect(stderr()).not.toContain('shutdown hook');
     expect(stderr()).not.toContain('Harness key');
     expect(broken).toEqual([]);
@@ -71,8 +71,9 @@ describe('proctor dev over stdio', PATIENCE, () => {
     const child = await pidOf(client);
     process.kill(pid, 'SIGTERM');
     await until(() => !isRunning(pid) && !isRunning(child));
+    // What it said last may be read a moment after it has ended.
+    await until(() => stderr().includes('shutdown hook') && stderr().includes('close hook'));
     expect(stderr().match(/shutdown hook/g)).toHaveLength(1);
-    expect(stderr()).toContain('close hook');
   });
 
   it('kills a process whose event loop is blocked, within the budget', async () => {
