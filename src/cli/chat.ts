@@ -3,7 +3,7 @@ import { checkScenarioArgs } from '../client/catalogue.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { messageOf } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
-import { MAX_STEPS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
+import { LONGEST_TIMER_MS, MAX_STEPS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { FinishedSession } from '../contract/session.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
@@ -68,8 +68,8 @@ const STOPPED = {
 } as const;
 /** Of a turn: an hour, as over a streamed chat reply. */
 const TURN_LIMIT_MS = 3_600_000;
-/** Nobody else can come back to this session: it waits as long as the person at the terminal. The most a timer can. */
-const NO_EXPIRY_MS = 2 ** 31 - 1;
+/** Nobody else can come back to this session: it waits as long as the person at the terminal. */
+const NO_EXPIRY_MS = LONGEST_TIMER_MS;
 
 async function chat(environment: string, scenario: string, options: ChatOptions): Promise<void> {
   await using installation = await openInstallation();

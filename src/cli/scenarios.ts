@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { messageOf } from '../contract/errors.ts';
-import { MAX_STEPS } from '../contract/names.ts';
+import { LONGEST_TIMER_MS, MAX_STEPS } from '../contract/names.ts';
 import { assertModel, keyCheck } from '../scenario-server/serve-scenarios.ts';
 import { startScenarioServer } from '../scenario-server/start.ts';
 import { UsageError } from './failure.ts';
@@ -129,9 +129,7 @@ function environmentsOf(
   return found;
 }
 
-/** Longer than this no timer of Node.js waits. */
-const LONGEST_TTL_MS = 2 ** 31 - 1;
-const parseTtl = wholeNumber(1, LONGEST_TTL_MS);
+const parseTtl = wholeNumber(1, LONGEST_TIMER_MS);
 
 /** A key that no request could show would lock everybody out; an empty one would let nobody know that there is one. */
 function parseKey(text: string): string {

@@ -4,10 +4,11 @@ import type { JsonObject } from '../contract/json.ts';
 import { META } from '../contract/names.ts';
 import type { LogRecord } from '../contract/trace.ts';
 import { PROCTOR_VERSION } from '../contract/version.ts';
+import { NO_TIMEOUT_MS } from '../process/no-timeout.ts';
 import { toBoundaryError } from './client-failure.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
 import { type EnvironmentLink, openCommand, openMemory, openModule, openUrl } from './environment-link.ts';
-import { McpEnvironmentClient, NO_TIMEOUT_MS } from './mcp-environment-client.ts';
+import { McpEnvironmentClient } from './mcp-environment-client.ts';
 import { ProgressListeners } from './progress-listeners.ts';
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 60_000;

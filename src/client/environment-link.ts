@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
-import { isJSONRPCRequest, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
+import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
 import { createHttpFetch } from '../http/http-fetch.ts';
@@ -9,12 +9,11 @@ import { toChildVariables } from '../process/child-variables.ts';
 import { environmentMainPath } from '../process/environment-main-path.ts';
 import { EnvironmentProcess, HARNESS_KEY_FD, PROTOCOL_FD } from '../process/environment-process.ts';
 import { OutputTail, toPlainLine } from '../process/output-tail.ts';
+import { answerCutStreams, endSession } from '../upstream/streamable-http.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
 
 /** How long an environment that runs elsewhere is given to hear that its session is over. */
 const END_SESSION_MS = 2_000;
-/** JSON-RPC leaves this range to implementations; here: the stream of a request ended without its answer. */
-const STREAM_CUT_CODE = -32_000;
 
 /** A connection to an environment, whatever it is made of. Whoever opened it closes it. */
 export interface EnvironmentLink {
@@ -83,7 +82,7 @@ export function openUrl(target: Target<'url'>): EnvironmentLink {
   answerCutStreams(transport);
   let closing: Promise<void> | undefined;
   const close = async () => {
-    await endSession(transport);
+    await endSession(transport, END_SESSION_MS);
     await transport.close();
     httpFetch.close();
   };
@@ -162,30 +161,4 @@ function parseAddress(address: string): URL {
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
   const what = `${JSON.stringify(address)} is not an address of an environment`;
   throw new BoundaryError('environment', 'environment_failed', `${what}: it has to start with http:// or https://`);
-}
-
-/**
- * The SDK lets a request wait for ever when the event stream that should have answered it ends early, as it does when
- * the server dies: such a request is answered here, with an error.
- */
-function answerCutStreams(transport: StreamableHTTPClientTransport): void {
-  const send = transport.send.bind(transport);
-  transport.send = (message, options) => {
-    if (Array.isArray(message) || !isJSONRPCRequest(message)) return send(message, options);
-    const { id } = message;
-    const error = { code: STREAM_CUT_CODE, message: 'the connection was lost before it had answered' };
-    // After an answer this is one too many for its request, and dropped.
-    const onRequestStreamEnd = () => transport.onmessage?.({ jsonrpc: '2.0', id, error });
-    return send(message, { onRequestStreamEnd, ...options });
-  };
-}
-
-async function endSession(transport: StreamableHTTPClientTransport): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, END_SESSION_MS);
-  });
-  // Its failure is of no interest: a server that cannot be told forgets the session by itself.
-  await Promise.race([transport.terminateSession().catch(() => {}), limit]);
-  clearTimeout(timer);
 }

@@ -22,6 +22,7 @@ import {
   solutionSchema,
 } from '../contract/scenario.ts';
 import { matchesToolPatterns } from '../contract/tool-patterns.ts';
+import { NO_TIMEOUT_MS } from '../process/no-timeout.ts';
 import { type Attempt, toBoundaryError } from './client-failure.ts';
 import type {
   AgentToolEntry,
@@ -33,8 +34,6 @@ import type {
 import type { EnvironmentLink } from './environment-link.ts';
 import type { ProgressListeners } from './progress-listeners.ts';
 
-/** The longest time that a timer of Node.js holds, 24.8 days: the SDK has no "no limit", and its default is a minute. */
-export const NO_TIMEOUT_MS = 2 ** 31 - 1;
 const TOO_DEEP = `nested more than ${MAX_JSON_DEPTH} deep`;
 /** Pages of a list; a server that gives more does not end its list at all. */
 const MAX_LIST_PAGES = 100;

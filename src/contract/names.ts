@@ -35,5 +35,8 @@ export const DEFAULT_PORTS = { environment: 8765, runService: 8320, scenarioServ
 
 export const MAX_STEPS = { default: 100, maximum: 500 } as const;
 
+/** The longest time that a timer of Node.js holds, 24.8 days, in milliseconds: beyond it, it fires at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** How long a SIGTERM may take, in milliseconds. */
 export const SHUTDOWN_GRACE_MS = { service: 10_000, environment: 5_000 } as const;

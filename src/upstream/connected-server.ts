@@ -3,10 +3,11 @@ import { messageOf } from '../contract/errors.ts';
 import { type ConnectionDefinition, type ConnectionTarget, openTarget } from '../environment/connection.ts';
 import type { ClientOffer } from '../environment/definition.ts';
 import { ToolError } from '../environment/tool-result.ts';
+import { STREAM_CUT_CODE } from './streamable-http.ts';
 import { untilAborted } from './until-aborted.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
 import { UpstreamClient } from './upstream-client.ts';
-import { type LinkParts, linkOpeners, STREAM_CUT_CODE, type UpstreamLink } from './upstream-link.ts';
+import { type LinkParts, linkOpeners, type UpstreamLink } from './upstream-link.ts';
 
 /** Start, handshake and lists: as long as the harness waits for an environment, less what that needs itself. */
 const CONNECT_TIMEOUT_MS = 30_000;

@@ -12,7 +12,7 @@ import { preview } from '../contract/json-schema.ts';
 import { NAME_PATTERN } from '../contract/names.ts';
 import { matchesToolPatterns } from '../contract/tool-patterns.ts';
 import type { ConnectionDefinition } from '../environment/connection.ts';
-import { NO_TIMEOUT_MS } from './no-timeout.ts';
+import { NO_TIMEOUT_MS } from '../process/no-timeout.ts';
 import { withoutOwnMeta } from './own-meta.ts';
 
 /** Of one list. A server that gives more does not end its list at all, or is not one for an agent. */

@@ -1,20 +1,14 @@
-import {
-  isJSONRPCRequest,
-  SSEClientTransport,
-  StreamableHTTPClientTransport,
-  type Transport,
-} from '@modelcontextprotocol/client';
+import { SSEClientTransport, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import type { CommandTarget, ConnectionTarget, UrlTarget } from '../environment/connection.ts';
 import { createHttpFetch } from '../http/http-fetch.ts';
 import { toChildVariables } from '../process/child-variables.ts';
 import { EnvironmentProcess } from '../process/environment-process.ts';
+import { answerCutStreams, endSession } from './streamable-http.ts';
 
 /** Between SIGTERM and SIGKILL. Less than the budget of a session, of which author code needs a part. */
 const CLOSE_GRACE_MS = 2_000;
 /** How long a server that runs elsewhere is given to hear that its session is over. */
 const END_SESSION_MS = 1_000;
-/** JSON-RPC leaves this range to implementations; here: the stream of a request ended without its answer. */
-export const STREAM_CUT_CODE = -32_000;
 
 /** The wire to a connected server. Whoever opened it closes it. */
 export interface UpstreamLink {
@@ -73,7 +67,7 @@ function openStreamableHttp({ url, headers = {} }: UrlTarget): UpstreamLink {
   return toLink({
     transport,
     close: async () => {
-      await endSession(transport);
+      await endSession(transport, END_SESSION_MS);
       await transport.close();
       httpFetch.close();
     },
@@ -107,29 +101,4 @@ function toLink({ transport, close }: { transport: Transport; close(): Promise<v
       return closing;
     },
   };
-}
-
-/**
- * The SDK lets a request wait for ever when the event stream that should have answered it ends early, as it does when
- * the server dies: such a request is answered here, with an error.
- */
-function answerCutStreams(transport: StreamableHTTPClientTransport): void {
-  const send = transport.send.bind(transport);
-  transport.send = (message, options) => {
-    if (Array.isArray(message) || !isJSONRPCRequest(message)) return send(message, options);
-    const { id } = message;
-    const error = { code: STREAM_CUT_CODE, message: 'the connection was lost before it had answered' };
-    // After an answer this is one too many for its request, and dropped.
-    const onRequestStreamEnd = () => transport.onmessage?.({ jsonrpc: '2.0', id, error });
-    return send(message, { onRequestStreamEnd, ...options });
-  };
-}
-
-async function endSession(transport: StreamableHTTPClientTransport): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, END_SESSION_MS);
-  });
-  await Promise.race([transport.terminateSession().catch(() => {}), limit]);
-  clearTimeout(timer);
 }

@@ -1,0 +1,31 @@
+import { isJSONRPCRequest, type StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+
+/** JSON-RPC leaves this range to implementations; here: the stream of a request ended without its answer. */
+export const STREAM_CUT_CODE = -32_000;
+
+/**
+ * The SDK lets a request wait for ever when the event stream that should have answered it ends early, as it does when
+ * the server dies: such a request is answered here, with an error.
+ */
+export function answerCutStreams(transport: StreamableHTTPClientTransport): void {
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) => {
+    if (Array.isArray(message) || !isJSONRPCRequest(message)) return send(message, options);
+    const { id } = message;
+    const error = { code: STREAM_CUT_CODE, message: 'the connection was lost before it had answered' };
+    // After an answer this is one too many for its request, and dropped.
+    const onRequestStreamEnd = () => transport.onmessage?.({ jsonrpc: '2.0', id, error });
+    return send(message, { onRequestStreamEnd, ...options });
+  };
+}
+
+/** Tells the server that the session is over, and waits for its answer at most `limitMs` milliseconds. Never rejects. */
+export async function endSession(transport: StreamableHTTPClientTransport, limitMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, limitMs);
+  });
+  // Its failure is of no interest: a server that cannot be told forgets the session by itself.
+  await Promise.race([transport.terminateSession().catch(() => {}), limit]);
+  clearTimeout(timer);
+}
