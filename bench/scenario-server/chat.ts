@@ -33,20 +33,20 @@ export async function run(): Promise<void> {
   try {
     const gateway = await open('gateway.mjs');
     const env = { PROCTOR_GATEWAY_URL: gateway.url, BENCH_DATABASE: join(folder, 'memory.db') };
-    const proctor = await open('proctor.ts', env);
+    const proctor = await open('proctor.mjs', env);
     const bare = { url: gateway.url.replace(/\/v1$/, '') };
     report('first token, warm session', 'ms', TARGETS.firstTokenMs, await timeFirstTokens(bare, proctor));
     const { cpuMs, ...deltas } = await timeDeltas(bare, proctor);
     report('each relayed delta', 'ms', TARGETS.deltaMs, deltas);
     console.log(`\nProcessor time of a relayed delta: ${(cpuMs * 1_000).toFixed(0)} µs`);
 
-    const byHand = await open('by-hand.ts', { ...env, BENCH_STREAM: '1' });
-    const byHandPlain = await open('by-hand.ts', env);
+    const byHand = await open('by-hand.mjs', { ...env, BENCH_STREAM: '1' });
+    const byHandPlain = await open('by-hand.mjs', env);
     reportThroughput(await timeTurns({ proctor, byHand, byHandPlain }));
 
     const processes = { ...env, BENCH_DATABASE: join(folder, 'processes.db'), BENCH_IN_PROCESSES: '1' };
     const inMemory = await timeStarts(proctor, 0);
-    reportStarts(inMemory, await timeStarts(await open('proctor.ts', processes), PAUSE_MS));
+    reportStarts(inMemory, await timeStarts(await open('proctor.mjs', processes), PAUSE_MS));
     reportIdleSessions(await weighIdleSessions(proctor));
   } finally {
     hangUp();

@@ -14,7 +14,7 @@ export interface Child {
 /** Starts a program of `servers/` and waits until it listens. */
 export async function start(file: string, env: Readonly<Record<string, string>> = {}): Promise<Child> {
   const program = fileURLToPath(new URL(`./servers/${file}`, import.meta.url));
-  const child = spawn(process.execPath, ['--expose-gc', '--import', 'tsx', program], {
+  const child = spawn(process.execPath, ['--expose-gc', program], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });

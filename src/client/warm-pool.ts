@@ -10,6 +10,9 @@ const DEFAULT_MAX_SPARES = 8;
 /** Milliseconds between attempts to start a spare, after the first failure in a row and at most; each is twice the last. */
 const RETRY_MS = { first: 1_000, longest: 60_000 } as const;
 
+/** Milliseconds after which a spare that was given out is replaced: its session's setup has the processor first. */
+const REFILL_MS = 250;
+
 export interface WarmPoolOptions {
   /** Connected processes that wait for each environment; 0 for none. */
   readonly perEnvironment: number;
@@ -40,6 +43,7 @@ interface Shelf {
   readonly spares: Spare[];
   starting: AbortController | undefined;
   retry: NodeJS.Timeout | undefined;
+  refill: NodeJS.Timeout | undefined;
   /** Since a session last got a process. */
   failures: number;
   /** Higher is later. */
@@ -85,7 +89,7 @@ export class WarmPool {
     shelf.failures = 0;
     clearTimeout(shelf.retry);
     shelf.retry = undefined;
-    this.#fill(shelf);
+    this.#fillSoon(shelf);
     spare?.log.passTo(options.onLog);
     return client;
   }
@@ -105,6 +109,7 @@ export class WarmPool {
     this.#isClosed = true;
     for (const shelf of this.#shelves.values()) {
       clearTimeout(shelf.retry);
+      clearTimeout(shelf.refill);
       shelf.starting?.abort(new Error('The pool was closed'));
       for (const spare of shelf.spares.splice(0)) this.#end(spare);
     }
@@ -118,7 +123,15 @@ export class WarmPool {
   #shelfOf(target: EnvironmentTarget): Shelf {
     const known = this.#shelves.get(target);
     if (known !== undefined) return known;
-    const shelf: Shelf = { target, spares: [], starting: undefined, retry: undefined, failures: 0, askedAt: 0 };
+    const shelf: Shelf = {
+      target,
+      spares: [],
+      starting: undefined,
+      retry: undefined,
+      refill: undefined,
+      failures: 0,
+      askedAt: 0,
+    };
     this.#shelves.set(target, shelf);
     return shelf;
   }
@@ -130,6 +143,14 @@ export class WarmPool {
       this.#end(spare);
     }
     return undefined;
+  }
+
+  #fillSoon(shelf: Shelf): void {
+    if (this.#isClosed) return;
+    shelf.refill ??= setTimeout(() => {
+      shelf.refill = undefined;
+      this.#fill(shelf);
+    }, REFILL_MS).unref();
   }
 
   /** Starts what is missing, one after the other, in the background. */
@@ -152,6 +173,7 @@ export class WarmPool {
     try {
       const codeHash = await hashTargetCode(shelf.target);
       const client = await connectEnvironment(shelf.target, { signal, onLog: log.add });
+      await rehearse(client, signal);
       const spare = { client, log, codeHash };
       if (this.#isClosed) {
         await client.close();
@@ -202,5 +224,19 @@ export class WarmPool {
   #end({ client }: Spare): void {
     const end = client.close().finally(() => this.#ends.delete(end));
     this.#ends.add(end);
+  }
+}
+
+/**
+ * Asks what every session asks first: a process answers for the first time several times slower than for the second.
+ * Nothing of the author's runs, since there is no scenario of that name. A program that is no environment is asked nothing.
+ */
+async function rehearse(client: McpEnvironmentClient, signal: AbortSignal): Promise<void> {
+  try {
+    await client.scenarios({ signal });
+    await client.tools({ signal });
+    await client.setup('', {}, { signal });
+  } catch {
+    // Whoever gets the process is told what is wrong with it.
   }
 }

@@ -8,7 +8,11 @@ import { createOpenApiDocument } from './openapi.ts';
 import { createOriginGuard } from './origin-guard.ts';
 import { createRequestId, REQUEST_ID_HEADER } from './request-id.ts';
 import type { Mount, Route, RouteReply } from './route.ts';
+import type { TextStream } from './text-stream.ts';
 import { parseBody, parseQuery } from './validation.ts';
+
+/** Milliseconds for which a client of a stream may take nothing of it. */
+const STALLED_MS = 60_000;
 
 export interface HttpAppOptions extends AuthenticationOptions {
   readonly title: string;
@@ -102,7 +106,10 @@ function serveMount(mount: Mount, options: HttpAppOptions) {
     const answer = async () => {
       guard.check(request.headers);
       allowReading(request, response);
-      if (request.method === 'OPTIONS') return await send(response, toMountPreflight(mount));
+      if (request.method === 'OPTIONS') {
+        send(response, toMountPreflight(mount));
+        return;
+      }
       const caller = await authenticate('key', request);
       if (options.isShuttingDown?.() && request.method !== 'DELETE') throw shuttingDown();
       await mount.handle(request, response, caller);
@@ -158,13 +165,16 @@ function toErrorReply(thrown: unknown, { requestId, signal }: Exchange, logger: 
   return { status: error.status, headers: { ...retry, ...error.headers }, body: error.toBody() };
 }
 
-async function send(response: Response, reply: RouteReply): Promise<void> {
+function send(response: Response, reply: RouteReply): void {
   if (response.destroyed) return;
   const { status = 200, headers = {}, body, stream } = reply;
   response.statusCode = status;
   response.setHeader('cache-control', 'no-store');
   response.setHeader('x-content-type-options', 'nosniff');
-  if (stream !== undefined) return sendStream(response, stream, headers);
+  if (stream !== undefined) {
+    sendStream(response, stream, headers);
+    return;
+  }
   const isRaw = typeof body === 'string' || body instanceof Uint8Array;
   const payload = isRaw || body === undefined ? body : JSON.stringify(body);
   if (!isRaw && payload !== undefined) response.setHeader('content-type', 'application/json; charset=utf-8');
@@ -173,28 +183,15 @@ async function send(response: Response, reply: RouteReply): Promise<void> {
   response.end(payload);
 }
 
-/** Nobody reads faster than the client does. A client that went away ends the reading. */
-async function sendStream(
-  response: Response,
-  stream: AsyncIterable<string>,
-  headers: Readonly<Record<string, string>>,
-): Promise<void> {
+/** A client that takes nothing for `STALLED_MS` is let go. Whatever streams sends comments more often than that. */
+function sendStream(response: Response, stream: TextStream, headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   response.flushHeaders();
-  for await (const text of stream) {
-    if (response.destroyed) return;
-    if (!response.write(text)) await drained(response);
-  }
-  response.end();
-}
-
-function drained(response: Response): Promise<void> {
-  return new Promise((resolve) => {
-    const go = () => {
-      response.off('drain', go).off('close', go);
-      resolve();
-    };
-    response.on('drain', go).on('close', go);
+  response.setTimeout(STALLED_MS, () => response.destroy());
+  response.on('drain', () => stream.drained());
+  stream.readTo({
+    write: (text) => response.destroyed || response.write(text),
+    end: () => response.end(),
   });
 }
 

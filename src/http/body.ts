@@ -65,7 +65,9 @@ async function readBytes(request: IncomingMessage, limitBytes: number): Promise<
     });
     request.once('end', () => resolve(Buffer.concat(chunks)));
     request.once('error', reject);
-    request.once('close', () => reject(new ApiError('invalid_json', 'The connection ended inside the body.')));
+    request.once('close', () => {
+      if (!request.complete) reject(new ApiError('invalid_json', 'The connection ended inside the body.'));
+    });
   });
 }
 

@@ -11,37 +11,45 @@ export interface HttpFetch {
   close(): void;
 }
 
+/** Keeps connections alive between requests. */
+export interface HttpAgents {
+  readonly 'http:': http.Agent;
+  readonly 'https:': https.Agent;
+}
+
+export function createHttpAgents(): HttpAgents {
+  // Counts idle connections alone: a request that takes longer is left alone.
+  const settings = { keepAlive: true, timeout: IDLE_CONNECTION_MS };
+  return { 'http:': new http.Agent(settings), 'https:': new https.Agent(settings) };
+}
+
+/** Sends one request over `node:http`, and resolves when its status and headers are there. Redirects are not followed. */
+export function sendRequest(url: URL, init: RequestInit, agents: HttpAgents): Promise<http.IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const isSecure = url.protocol === 'https:';
+    const options = {
+      method: init.method ?? 'GET',
+      headers: Object.fromEntries(new Headers(init.headers)),
+      agent: agents[isSecure ? 'https:' : 'http:'],
+      ...(init.signal ? { signal: init.signal } : {}),
+    };
+    const request = (isSecure ? https : http).request(url, options, resolve);
+    // Stays attached: an abort is reported here too after the reply has begun.
+    request.on('error', reject);
+    request.end(typeof init.body === 'string' ? init.body : undefined);
+  });
+}
+
 /**
  * As much of `fetch` as an MCP transport needs, over `node:http`, because the built-in one gives up on a reply whose
  * headers take five minutes, whatever its caller says: a tool may take longer. Redirects are handed back, not followed.
  */
 export function createHttpFetch(): HttpFetch {
-  // Counts idle connections alone: a request that takes longer is left alone.
-  const settings = { keepAlive: true, timeout: IDLE_CONNECTION_MS };
-  const agents = { 'http:': new http.Agent(settings), 'https:': new https.Agent(settings) };
-  const fetchOver = (target: string | URL, init: RequestInit = {}) =>
-    new Promise<Response>((resolve, reject) => {
-      const url = new URL(target);
-      const isSecure = url.protocol === 'https:';
-      const options = {
-        method: init.method ?? 'GET',
-        headers: Object.fromEntries(new Headers(init.headers)),
-        agent: agents[isSecure ? 'https:' : 'http:'],
-        ...(init.signal ? { signal: init.signal } : {}),
-      };
-      const request = (isSecure ? https : http).request(url, options, (reply) => {
-        try {
-          resolve(toResponse(reply));
-        } catch (error) {
-          // A status or a header that `Response` refuses.
-          reply.destroy();
-          reject(error);
-        }
-      });
-      // Stays attached: an abort is reported here too after the reply has begun.
-      request.on('error', reject);
-      request.end(typeof init.body === 'string' ? init.body : undefined);
-    });
+  const agents = createHttpAgents();
+  const fetchOver = async (target: string | URL, init: RequestInit = {}) => {
+    const reply = await sendRequest(new URL(target), init, agents);
+    return toResponse(reply, (body) => Readable.toWeb(body) as ReadableStream<Uint8Array>);
+  };
   return Object.assign(fetchOver, {
     close: () => {
       for (const agent of Object.values(agents)) agent.destroy();
@@ -49,16 +57,23 @@ export function createHttpFetch(): HttpFetch {
   });
 }
 
-function toResponse(reply: http.IncomingMessage): Response {
-  const headers = new Headers();
-  for (let at = 0; at + 1 < reply.rawHeaders.length; at += 2) {
-    headers.append(reply.rawHeaders[at] ?? '', reply.rawHeaders[at + 1] ?? '');
-  }
-  const status = reply.statusCode ?? 0;
-  const init = { status, statusText: reply.statusMessage ?? '', headers };
-  if (status === 204 || status === 205 || status === 304) {
+/** @throws for a status or a header that `Response` refuses; the connection is closed then. */
+export function toResponse(
+  reply: http.IncomingMessage,
+  toBody: (reply: http.IncomingMessage) => BodyInit | null,
+): Response {
+  try {
+    const headers = new Headers();
+    for (let at = 0; at + 1 < reply.rawHeaders.length; at += 2) {
+      headers.append(reply.rawHeaders[at] ?? '', reply.rawHeaders[at + 1] ?? '');
+    }
+    const status = reply.statusCode ?? 0;
+    const init = { status, statusText: reply.statusMessage ?? '', headers };
+    if (status !== 204 && status !== 205 && status !== 304) return new Response(toBody(reply), init);
     reply.on('error', () => {}).resume();
     return new Response(null, init);
+  } catch (error) {
+    reply.destroy();
+    throw error;
   }
-  return new Response(Readable.toWeb(reply) as ReadableStream<Uint8Array>, init);
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { z } from 'zod';
+import type { TextStream } from './text-stream.ts';
 
 /**
  * One route of an HTTP server, described once: the app dispatches, guards, validates and documents by it.
@@ -52,8 +53,8 @@ export interface RouteReply {
   readonly headers?: Readonly<Record<string, string>>;
   /** An object is sent as JSON; a string or bytes with the content type of `headers`; undefined: no body. */
   readonly body?: unknown;
-  /** In place of a body: text that is sent as it comes. Its end is the reply's; when it throws, the connection is cut. */
-  readonly stream?: AsyncIterable<string>;
+  /** In place of a body: text that is sent as it comes. Its end is the reply's. */
+  readonly stream?: TextStream;
 }
 
 /** A path at which another protocol is spoken, over the same server. */

@@ -1,14 +1,22 @@
 /** What may wait for a reader before it counts as gone. */
 const MAX_WAITING_CHARACTERS = 8 * 1024 * 1024;
 
+/** Where the text of a stream goes. */
+export interface TextSink {
+  /** @returns false where no more should come until `drained` is called. */
+  write(text: string): boolean;
+  end(): void;
+}
+
 /**
- * Text that is pushed on one side and read on the other, as it comes: the body of a reply that is streamed. One reader.
- * What was pushed before it reads is given in one piece.
+ * Text that is pushed on one side and read on the other: the body of a reply that is streamed. It is handed on as it
+ * comes, in the same tick; what was pushed before there is a reader, or faster than it reads, waits and goes in one piece.
  */
-export class TextStream implements AsyncIterable<string> {
+export class TextStream {
   #waiting = '';
   #isEnded = false;
-  #wake: (() => void) | undefined;
+  #isBlocked = false;
+  #sink: TextSink | undefined;
 
   /** True where the reader does not keep up: there is no use in going on. */
   get isOverfull(): boolean {
@@ -18,28 +26,35 @@ export class TextStream implements AsyncIterable<string> {
   push(text: string): void {
     if (this.#isEnded) return;
     this.#waiting += text;
-    this.#wake?.();
+    this.#flush();
   }
 
   /** What was pushed is still read. */
   end(): void {
     this.#isEnded = true;
-    this.#wake?.();
+    this.#flush();
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<string> {
-    for (;;) {
-      if (this.#waiting !== '') {
-        const text = this.#waiting;
-        this.#waiting = '';
-        yield text;
-      } else if (this.#isEnded) return;
-      else {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-        this.#wake = undefined;
-      }
-    }
+  /** Hands everything to the sink. One reader. */
+  readTo(sink: TextSink): void {
+    this.#sink = sink;
+    this.#flush();
+  }
+
+  /** The sink takes text again. */
+  drained(): void {
+    this.#isBlocked = false;
+    this.#flush();
+  }
+
+  #flush(): void {
+    const sink = this.#sink;
+    if (sink === undefined || this.#isBlocked) return;
+    const text = this.#waiting;
+    this.#waiting = '';
+    if (text !== '') this.#isBlocked = !sink.write(text);
+    if (!this.#isEnded) return;
+    this.#sink = undefined;
+    sink.end();
   }
 }

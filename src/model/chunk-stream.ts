@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream';
+import { EventStreamReader } from './event-stream.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import { untilAborted } from './until-aborted.ts';
@@ -6,40 +8,26 @@ export interface ChunkOptions {
   readonly signal: AbortSignal;
   /** Called whenever anything comes, be it a comment that only keeps the connection alive. */
   onSignOfLife(): void;
+  /** Called with each chunk as it comes. What it throws ends the reading. */
+  onChunk(chunk: unknown): void;
 }
 
 /**
- * Sends one request and gives its chunks as they come. A gateway that answers one JSON object, or a client that does,
- * gives that as the only chunk. Where the client can hand over the raw reply it is read here, because the client's own
- * stream is empty for a reply that is no event stream.
+ * Sends one request and reads its chunks to the end. A gateway that answers one JSON object, or a client that does, gives
+ * that as the only chunk. Where the client can hand over the raw reply it is read here, because the client's own stream
+ * is empty for a reply that is no event stream.
  *
- * @throws GatewayFailure for a reply that cannot be read; whatever the client throws; the reason of the signal, also
- *   where the client does not listen to it. Nothing is left open then.
+ * @throws GatewayFailure for a reply that cannot be read; whatever the client or `onChunk` throws; the reason of the
+ *   signal, also where the client does not listen to it. Nothing is left open then.
  */
-export async function* openChunks(client: GatewayClient, body: object, options: ChunkOptions): AsyncGenerator<unknown> {
+export async function readChunks(client: GatewayClient, body: object, options: ChunkOptions): Promise<void> {
   const { signal } = options;
   const pending = client.chat.completions.create(body, { signal, maxRetries: 0 });
   const answer = await untilAborted(hasRawReply(pending) ? pending.asResponse() : pending, signal);
   options.onSignOfLife();
-  const chunks = isReply(answer) ? readReply(answer, options) : isAsyncIterable(answer) ? answer : [answer];
-  if (Array.isArray(chunks)) {
-    yield* chunks;
-    return;
-  }
-  const iterator = chunks[Symbol.asyncIterator]();
-  let isDone = false;
-  try {
-    while (!isDone) {
-      const next = await untilAborted(iterator.next(), signal);
-      isDone = next.done === true;
-      if (isDone) return;
-      options.onSignOfLife();
-      yield next.value;
-    }
-  } finally {
-    // Not awaited: an iterator that hangs would hang here too.
-    if (!isDone) Promise.resolve(iterator.return?.()).catch(() => undefined);
-  }
+  if (isReply(answer)) await readReply(answer, options);
+  else if (isAsyncIterable(answer)) await readEach(answer, options, options.onChunk);
+  else options.onChunk(answer);
 }
 
 /** What is read of a reply of `fetch`; that of openai 4 is another class. */
@@ -49,53 +37,76 @@ interface Reply {
   text(): Promise<string>;
 }
 
-async function* readReply(reply: Reply, options: ChunkOptions): AsyncGenerator<unknown> {
+async function readReply(reply: Reply, options: ChunkOptions): Promise<void> {
   const type = reply.headers.get('content-type') ?? '';
   if (/\bhtml\b/i.test(type)) {
     const message = `the reply is a web page (${type}): the gateway's URL has to be the base URL of its API, which mostly ends with /v1`;
     throw new GatewayFailure('answered', message);
   }
   if (/\bjson\b/i.test(type)) {
-    yield parseChunk(await reply.text());
+    options.onChunk(parseChunk(await untilAborted(reply.text(), options.signal)));
     return;
   }
   if (reply.body === null) return;
-  for await (const data of readEvents(reply.body, options)) {
+  const reader = new EventStreamReader((data) => {
     // Read on to the end, so that the connection can be used again.
-    if (!data.startsWith('[DONE]')) yield parseChunk(data);
-  }
+    if (!data.startsWith('[DONE]')) options.onChunk(parseChunk(data));
+  });
+  const add = (bytes: Uint8Array) => reader.add(bytes);
+  if (reply.body instanceof Readable) await readAsItComes(reply.body, options, add);
+  else await readEach(reply.body, options, add);
+  reader.end();
 }
 
-/** The `data` of each event of an event stream, whatever its name is. */
-async function* readEvents(body: AsyncIterable<Uint8Array>, options: ChunkOptions): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let unread = '';
-  let data: string[] = [];
-  // Lines that belong to no event: JSON of a server that does not say so.
-  let stray: string[] | undefined = [];
-  for await (const bytes of body) {
-    options.onSignOfLife();
-    unread += decoder.decode(bytes, { stream: true });
-    // A carriage return at the end may be half of a line break.
-    const lines = unread.split(/\r\n|\n|\r(?!$)/);
-    unread = lines.pop() ?? '';
-    for (const line of lines) {
-      if (line.startsWith('data:')) data.push(line.slice(5).trimStart());
-      else if (!EVENT_LINE.test(line)) stray?.push(line);
-      if (line !== '' || data.length === 0) continue;
-      yield data.join('\n');
-      data = [];
-      stray = undefined;
+/** In the tick in which it comes: an iterator would put several more between the gateway and whoever reads along. */
+function readAsItComes(
+  body: Readable,
+  { signal, onSignOfLife }: ChunkOptions,
+  take: (bytes: Uint8Array) => void,
+): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    const fail = (cause: unknown) => {
+      reject(cause);
+      body.destroy();
+    };
+    const onAbort = () => fail(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    body.on('close', () => {
+      signal.removeEventListener('abort', onAbort);
+      if (!body.readableEnded) reject(new GatewayFailure('lost', 'the connection was closed'));
+    });
+    body.on('end', resolve).on('error', fail);
+    body.on('data', (bytes: Uint8Array) => {
+      onSignOfLife();
+      try {
+        take(bytes);
+      } catch (thrown) {
+        fail(thrown);
+      }
+    });
+    if (signal.aborted) onAbort();
+  });
+}
+
+async function readEach<Item>(
+  items: AsyncIterable<Item>,
+  { signal, onSignOfLife }: ChunkOptions,
+  take: (item: Item) => void,
+): Promise<void> {
+  const iterator = items[Symbol.asyncIterator]();
+  let isDone = false;
+  try {
+    while (!isDone) {
+      const next = await untilAborted(iterator.next(), signal);
+      onSignOfLife();
+      isDone = next.done === true;
+      if (!next.done) take(next.value);
     }
+  } finally {
+    // Not awaited: an iterator that hangs would hang here too.
+    if (!isDone) Promise.resolve(iterator.return?.()).catch(() => undefined);
   }
-  if (unread.startsWith('data:')) data.push(unread.slice(5).trim());
-  else if (!EVENT_LINE.test(unread)) stray?.push(unread);
-  if (data.length > 0) yield data.join('\n');
-  else if (stray !== undefined && stray.length > 0) yield stray.join('\n');
 }
-
-/** A field of an event, a comment, or the line between two events. */
-const EVENT_LINE = /^(?:(?:event|id|retry|data)?:|\s*$)/;
 
 function parseChunk(text: string): unknown {
   try {

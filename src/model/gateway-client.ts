@@ -1,5 +1,6 @@
 import { OpenAI } from 'openai';
 import { isJsonObject, type Json } from '../contract/json.ts';
+import { gatewayFetch } from './gateway-fetch.ts';
 
 /** What is needed of an `openai` client, of any version or make. */
 export interface GatewayClient {
@@ -36,7 +37,7 @@ export function createGatewayClient(address: GatewayAddress): GatewayClient {
     webhookSecret: null,
     maxRetries: 0,
     logLevel: 'off',
-    fetch: withReadableErrors(address.fetch ?? globalThis.fetch),
+    fetch: withReadableErrors(address.fetch ?? gatewayFetch),
   });
 }
 
@@ -44,12 +45,16 @@ export function createGatewayClient(address: GatewayAddress): GatewayClient {
 function withReadableErrors(fetch: Fetch): Fetch {
   return async (input, init) => {
     const response = await fetch(input, init);
-    // Below 400 are the statuses that have no body.
-    if (response.status < 400) return response;
+    if (response.ok) return response;
     const headers = new Headers(response.headers);
     headers.delete('content-encoding');
     headers.delete('content-length');
-    const body = JSON.stringify({ error: toErrorObject(await response.text()) });
+    const location = response.headers.get('location');
+    const isMoved = response.status < 400 && location !== null;
+    const error = isMoved
+      ? { message: `it has moved to ${location}: give that as its URL` }
+      : toErrorObject(await response.text());
+    const body = JSON.stringify({ error });
     return new Response(body, { status: response.status, statusText: response.statusText, headers });
   };
 }

@@ -1,5 +1,5 @@
 import type { ChatModel, ModelRequest, ModelResponse } from './chat-model.ts';
-import { openChunks } from './chunk-stream.ts';
+import { readChunks } from './chunk-stream.ts';
 import { createGatewayClient, type Fetch, type GatewayClient } from './gateway-client.ts';
 import { GatewayFailure, toGatewayFailure } from './gateway-failure.ts';
 import { type RetryTiming, systemTiming, withRetries } from './retries.ts';
@@ -102,48 +102,62 @@ class GatewayModel implements ChatModel {
   async #stream(body: object, assembly: StreamAssembly, signal: AbortSignal): Promise<Omit<ModelResponse, 'retries'>> {
     const limit = limitSilence(signal, this.#idleTimeoutMs);
     try {
-      for await (const chunk of openChunks(this.#client, body, limit)) assembly.add(chunk);
+      await readChunks(this.#client, body, { ...limit, onChunk: (chunk) => assembly.add(chunk) });
       // Some clients end their stream quietly when they are aborted.
       limit.signal.throwIfAborted();
+      limit.end();
     } catch (thrown) {
+      limit.cut();
       signal.throwIfAborted();
       // The model had said all: what is lost is at most the usage.
       const isAnswered = thrown instanceof GatewayFailure && thrown.kind === 'answered';
-      if (assembly.isFinished && !isAnswered) return assembly.finish();
-      throw limit.signal.aborted ? limit.signal.reason : thrown;
-    } finally {
-      limit.end();
+      if (!assembly.isFinished || isAnswered) throw limit.silence ?? thrown;
     }
     return assembly.finish();
   }
 }
 
 interface SilenceLimit {
-  /** Aborted with the caller's reason, or with a `GatewayFailure` after too long a silence. */
+  /** Aborted with the caller's reason, or with `silence` after too long a silence. */
   readonly signal: AbortSignal;
-  onSignOfLife(): void;
-  /** Ends the timer, lets go of the caller's signal and closes a connection that was not read to its end. */
+  readonly silence: GatewayFailure | undefined;
+  readonly onSignOfLife: () => void;
+  /** Ends the timer and lets go of the caller's signal. */
   end(): void;
+  /** Ends, and closes a connection that was not read to its end. */
+  cut(): void;
 }
 
 function limitSilence(signal: AbortSignal, idleTimeoutMs: number): SilenceLimit {
   const controller = new AbortController();
+  let silence: GatewayFailure | undefined;
   const onAbort = () => controller.abort(signal.reason);
   if (signal.aborted) onAbort();
   signal.addEventListener('abort', onAbort, { once: true });
   const timer = setTimeout(() => {
-    controller.abort(new GatewayFailure('silent', `the gateway sent nothing for ${idleTimeoutMs / 1_000} s`));
+    silence = new GatewayFailure('silent', `the gateway sent nothing for ${idleTimeoutMs / 1_000} s`);
+    controller.abort(silence);
   }, idleTimeoutMs);
+  const end = () => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+  };
   return {
     signal: controller.signal,
+    get silence() {
+      return silence;
+    },
     onSignOfLife: () => void timer.refresh(),
-    end: () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
-      controller.abort();
+    end,
+    cut: () => {
+      end();
+      controller.abort(OVER);
     },
   };
 }
+
+/** One for all: an error that is made takes longer than the request that it ends. */
+const OVER = new Error('The request is over');
 
 function keysOf(options: GatewayOptions): readonly string[] {
   const key: unknown = Reflect.get('client' in options ? options.client : options, 'apiKey');

@@ -1,26 +1,16 @@
 // What a reader would write in an afternoon: express, an `openai` client, an MCP client, sessions in a map. It keeps
 // nothing but the transcript, retries nothing and checks nothing.
-import type { AddressInfo } from 'node:net';
 import { Client } from '@modelcontextprotocol/client';
 import express from 'express';
 import OpenAI from 'openai';
-import Counter from '../../../environments/counter/environment.ts';
-import { openInMemory } from '../../../src/mcp/in-memory.ts';
+import { openInMemory } from '../../../dist/mcp/in-memory.js';
+import { Counter } from './counter.mjs';
 
-type Message = OpenAI.Chat.Completions.ChatCompletionMessageParam;
-type Call = OpenAI.Chat.Completions.ChatCompletionMessageFunctionToolCall;
-
-interface Session {
-  readonly client: Client;
-  readonly tools: OpenAI.Chat.Completions.ChatCompletionTool[];
-  readonly messages: Message[];
-}
-
-const openai = new OpenAI({ baseURL: process.env.PROCTOR_GATEWAY_URL ?? '', apiKey: 'none' });
+const openai = new OpenAI({ baseURL: process.env.PROCTOR_GATEWAY_URL, apiKey: 'none' });
 const isStreaming = process.env.BENCH_STREAM !== undefined;
-const sessions = new Map<string, Session>();
+const sessions = new Map();
 
-async function open(): Promise<Session> {
+async function open() {
   const client = new Client({ name: 'by-hand', version: '0.0.0' });
   await client.connect(openInMemory(Counter).clientTransport);
   const { tools } = await client.listTools();
@@ -34,7 +24,7 @@ async function open(): Promise<Session> {
   };
 }
 
-async function ask({ messages, tools }: Session): Promise<{ content: string; calls: Call[]; tokens: number }> {
+async function ask({ messages, tools }) {
   const body = { model: 'turn', messages, tools };
   if (!isStreaming) {
     const { choices, usage } = await openai.chat.completions.create(body);
@@ -44,7 +34,7 @@ async function ask({ messages, tools }: Session): Promise<{ content: string; cal
   }
   let content = '';
   let tokens = 0;
-  const calls: Call[] = [];
+  const calls = [];
   const stream = await openai.chat.completions.create({
     ...body,
     stream: true,
@@ -64,7 +54,7 @@ async function ask({ messages, tools }: Session): Promise<{ content: string; cal
   return { content, calls, tokens };
 }
 
-async function play(session: Session): Promise<{ text: string; tokens: number }> {
+async function play(session) {
   let tokens = 0;
   for (;;) {
     const answer = await ask(session);
@@ -84,7 +74,7 @@ process.on('message', () => process.send?.(process.cpuUsage()));
 const app = express();
 app.use(express.json({ limit: '4mb' }));
 app.post('/v1/chat/completions', async (request, response) => {
-  const id: string = request.body.thread_id ?? crypto.randomUUID();
+  const id = request.body.thread_id ?? crypto.randomUUID();
   const session = sessions.get(id) ?? (await open());
   sessions.set(id, session);
   session.messages.push(...request.body.messages);
@@ -106,5 +96,5 @@ app.delete('/v1/sessions/:id', async (request, response) => {
   response.json({});
 });
 const server = app.listen(0, '127.0.0.1', () => {
-  process.send?.({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  process.send?.({ url: `http://127.0.0.1:${server.address().port}` });
 });

@@ -1,7 +1,7 @@
 // The scenario server with `counter`, in a process that tells its live heap and processor time when it is asked over IPC.
 import { fileURLToPath } from 'node:url';
 import { serveScenarios } from 'proctor/scenario-server';
-import Counter from '../../../environments/counter/environment.ts';
+import { Counter } from './counter.mjs';
 
 const module = fileURLToPath(new URL('../../../environments/counter/environment.ts', import.meta.url));
 const { url } = await serveScenarios({

@@ -1,0 +1,62 @@
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { createHttpAgents, sendRequest, toResponse } from '../http/http-fetch.ts';
+import type { Fetch } from './gateway-client.ts';
+
+/** Those that keep method and body. */
+const REDIRECTS: ReadonlySet<number> = new Set([307, 308]);
+const MAX_REDIRECTS = 5;
+
+/** Of the whole process; idle ones keep nothing alive. */
+const agents = createHttpAgents();
+
+/**
+ * `fetch` for gateways, over `node:http`. The body of an event stream is the reply itself, which can be iterated but is no
+ * web stream: those would take longer than all else that a delta goes through.
+ */
+export const gatewayFetch: Fetch = async (input, init = {}) => {
+  const headers = new Headers(init.headers);
+  // A gateway that compresses holds deltas back until there are enough of them.
+  headers.set('accept-encoding', 'identity');
+  let url = new URL(input instanceof Request ? input.url : input);
+  for (let redirects = 0; ; redirects += 1) {
+    const reply = await sendRequest(url, { ...init, headers }, agents);
+    const { location } = reply.headers;
+    if (location === undefined || !REDIRECTS.has(reply.statusCode ?? 0) || redirects === MAX_REDIRECTS) {
+      return toGatewayResponse(reply);
+    }
+    reply.resume();
+    const next = new URL(location, url);
+    if (next.origin !== url.origin) headers.delete('authorization');
+    url = next;
+  }
+};
+
+function toGatewayResponse(reply: IncomingMessage): Response {
+  const isEventStream = reply.headers['content-type']?.startsWith('text/event-stream') === true;
+  if (reply.statusCode !== 200 || !isEventStream) {
+    return toResponse(reply, () => Readable.toWeb(decoded(reply)) as ReadableStream<Uint8Array>);
+  }
+  const response = toResponse(reply, () => null);
+  const body = decoded(reply);
+  // Whoever reads it is told; after that nobody is left to care.
+  body.on('error', () => {});
+  Object.defineProperty(response, 'body', { value: body });
+  return response;
+}
+
+/** What some send compressed although they were asked not to. */
+function decoded(reply: IncomingMessage): Readable {
+  const decoder = DECODERS.get(reply.headers['content-encoding'] ?? '')?.();
+  if (decoder === undefined) return reply;
+  reply.on('error', (error) => decoder.destroy(error));
+  decoder.on('close', () => reply.destroy());
+  return reply.pipe(decoder);
+}
+
+const DECODERS: ReadonlyMap<string, () => ReturnType<typeof createGunzip>> = new Map([
+  ['gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+]);
