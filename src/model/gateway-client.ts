@@ -1,6 +1,6 @@
 import { OpenAI } from 'openai';
 import { isJsonObject, type Json } from '../contract/json.ts';
-import { gatewayFetch } from './gateway-fetch.ts';
+import { type Fetch, gatewayFetch } from './gateway-fetch.ts';
 
 /** What is needed of an `openai` client, of any version or make. */
 export interface GatewayClient {
@@ -11,8 +11,6 @@ export interface GatewayClient {
   };
   readonly models?: { list(options?: object): PromiseLike<unknown> };
 }
-
-export type Fetch = typeof globalThis.fetch;
 
 export interface GatewayAddress {
   /** OpenAI's base URL, with its `/v1`. */

@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { createHttpAgents, sendRequest, toResponse } from '../http/http-fetch.ts';
-import type { Fetch } from './gateway-client.ts';
+
+export type Fetch = typeof globalThis.fetch;
 
 /** Those that keep method and body. */
 const REDIRECTS: ReadonlySet<number> = new Set([307, 308]);

@@ -1,7 +1,8 @@
 import type { ChatModel, ModelRequest, ModelResponse } from './chat-model.ts';
 import { readChunks } from './chunk-stream.ts';
-import { createGatewayClient, type Fetch, type GatewayClient } from './gateway-client.ts';
+import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
 import { GatewayFailure, toGatewayFailure } from './gateway-failure.ts';
+import type { Fetch } from './gateway-fetch.ts';
 import { type RetryTiming, systemTiming, withRetries } from './retries.ts';
 import { StreamAssembly } from './stream-assembly.ts';
 import { toGatewayMessages, toGatewayTool } from './transcript-to-gateway.ts';

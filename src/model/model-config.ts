@@ -1,4 +1,5 @@
-import type { Fetch, GatewayClient } from './gateway-client.ts';
+import type { GatewayClient } from './gateway-client.ts';
+import type { Fetch } from './gateway-fetch.ts';
 import type { RetryTiming } from './retries.ts';
 
 export const OPENAI_URL = 'https://api.openai.com/v1';
