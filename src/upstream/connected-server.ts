@@ -1,10 +1,10 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import { messageOf } from '../contract/errors.ts';
+import { untilAborted } from '../contract/until-aborted.ts';
 import { type ConnectionDefinition, type ConnectionTarget, openTarget } from '../environment/connection.ts';
 import type { ClientOffer } from '../environment/definition.ts';
 import { ToolError } from '../environment/tool-result.ts';
 import { STREAM_CUT_CODE } from './streamable-http.ts';
-import { untilAborted } from './until-aborted.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
 import { UpstreamClient } from './upstream-client.ts';
 import { type LinkParts, linkOpeners, type UpstreamLink } from './upstream-link.ts';

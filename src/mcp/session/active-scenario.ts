@@ -1,10 +1,10 @@
 import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
 import type { Evaluation, SetupResult } from '../../contract/scenario.ts';
 import { matchesToolPatterns } from '../../contract/tool-patterns.ts';
+import { untilAborted } from '../../contract/until-aborted.ts';
 import type { ScenarioDefinition, ScenarioRun, ToolContext } from '../../environment/definition.ts';
 import { ToolError } from '../../environment/tool-result.ts';
 import { type Report, runCleanup } from '../cleanup.ts';
-import { abortable } from './abortable.ts';
 import { ScenarioContext, withoutWords } from './scenario-context.ts';
 
 /** Who started a scenario: a harness through the hub `setup`, or anybody through the prompt of its name. */
@@ -88,7 +88,7 @@ export class ActiveScenario {
       run = running;
       // A prompt is for anybody: what setup tells its harness, an answer key perhaps, is not for whoever got the prompt.
       const heard = starter === 'prompt' ? withoutWords(request, this.#report) : request;
-      const prompt = await context.during(heard, () => abortable(running.prompt(), request.signal));
+      const prompt = await context.during(heard, () => untilAborted(running.prompt(), request.signal));
       // A client that has gone away never learns that the scenario is active, and could not set up another one.
       request.signal.throwIfAborted();
       this.#become({ kind: 'active', name, tools, starter, run, context });
@@ -110,7 +110,7 @@ export class ActiveScenario {
     const started = this.#activeOne(name);
     this.#become({ ...started, kind: 'evaluating' });
     try {
-      return await started.context.during(request, () => abortable(started.run.evaluate(answer), request.signal));
+      return await started.context.during(request, () => untilAborted(started.run.evaluate(answer), request.signal));
     } finally {
       await this.#end(started, SHUTDOWN_GRACE_MS.environment);
       this.#become({ kind: 'idle', evaluated: name });

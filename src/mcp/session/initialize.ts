@@ -1,11 +1,11 @@
 import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcontextprotocol/server';
+import { untilAborted } from '../../contract/until-aborted.ts';
 import type { InitializeContext, InitializeHook, ReportProgress, Session } from '../../environment/definition.ts';
 import { isToolError } from '../../environment/tool-result.ts';
 import { type Meta, withoutHarnessKey } from '../audience.ts';
 import type { Report } from '../cleanup.ts';
 import { describeThrown } from '../describe-thrown.ts';
 import { guardStdout } from '../stdio/stdout-guard.ts';
-import { abortable } from './abortable.ts';
 import { openProgress } from './request.ts';
 
 const DEFAULT_DISPLAY = { width: 1920, height: 1080 } as const;
@@ -83,7 +83,7 @@ export class Initialization {
       this.#flight ??= this.#launch(mcp, progress);
       const flight = this.#flight;
       try {
-        await abortable(flight.landing, mcp.mcpReq.signal);
+        await untilAborted(flight.landing, mcp.mcpReq.signal);
       } catch (error) {
         if (mcp.mcpReq.signal.aborted) throw error;
         // Several may wait for one run: each is told what it may know.
@@ -105,7 +105,7 @@ export class Initialization {
   /** Waits for the `initialize` that runs. @throws ProtocolError where there was none, or it failed. */
   async settled(mcp: ServerContext): Promise<void> {
     if (this.#handshake !== undefined) {
-      await abortable(this.#handshake, mcp.mcpReq.signal);
+      await untilAborted(this.#handshake, mcp.mcpReq.signal);
       // The reply to `initialize` goes out first.
       await new Promise((resolve) => setImmediate(resolve));
     } else if (!this.#isDone) {

@@ -1,8 +1,8 @@
 /**
- * Waits for `promise` until `signal` is aborted, then rejects with its reason. What the promise comes to afterwards is
- * dropped, so that it is never an unhandled rejection.
+ * Settles as the promise does, or rejects with the reason of the signal, as an Error, if that comes first. What the
+ * promise comes to afterwards is dropped, so that it is never an unhandled rejection. Leaves no listener behind.
  */
-export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function untilAborted<T>(promise: PromiseLike<T>, signal: AbortSignal): Promise<T> {
   let stop = () => {};
   const aborted = new Promise<never>((_resolve, reject) => {
     stop = () => reject(signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason)));
