@@ -8,7 +8,7 @@ const folder = fileURLToPath(new URL('../test/referees/', import.meta.url));
 const installed = `${folder}node_modules/.package-lock.json`;
 
 if (!isUpToDate()) {
-  console.log('Installing the referees (about 350 MB in test/referees) …');
+  console.log('Installing the referees (about 390 MB in test/referees) …');
   execFileSync('npm', ['ci', '--loglevel', 'error'], { cwd: folder, stdio: 'inherit' });
 }
 

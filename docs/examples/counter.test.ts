@@ -16,6 +16,7 @@ it('gives doing nothing, and a wrong count, no reward', async () => {
   const trace = await env.run('count_to', { target: 3 }, { model });
   expect(trace).toMatchObject({ error: null, reward: 0, answer: 'The counter shows 3.' });
   expect(trace.steps[0]?.tool_results[0]).toMatchObject({ name: 'increment', is_error: false });
+  expect((await env.run('count_to', { target: 3 }, { model: 'proctor/noop' })).reward).toBe(0);
 });
 
 it('counts step by step', async () => {

@@ -9,6 +9,7 @@ it('pays whoever shuts the door', async () => {
   const { shut } = createDoor();
   await env.run(shut.with({ times: 1 }), { model: 'proctor/noop' });
   // shut.with({ times: 'once' }) does not compile
+  expect((await env.run(shut.with({ times: 1 }), { model: 'proctor/noop' })).reward).toBe(0);
   expect((await env.run(shut.with(), { model: scriptedModel(['Done.']) })).reward).toBe(0);
   expect((await env.run(shut.with(), { model: scriptedModel([push, 'Done.']) })).reward).toBe(1);
 });

@@ -60,6 +60,7 @@ const SAMPLING_FIELDS = [
   'thinking',
   'enable_thinking',
   'provider',
+  'models',
   'min_tokens',
   'stop_token_ids',
   'ignore_eos',

@@ -44,43 +44,34 @@ export type AnySchema = StandardSchema | Zod3Schema | PlainJsonSchema | z.core.$
 export type NoArgs = Record<never, never>;
 
 /** What a handler receives: the output of the schema of its arguments. Plain JSON Schema gives a JSON object. */
-export type ArgsOf<S extends AnySchema> = [keyof S] extends [never]
-  ? NoArgs
-  : S extends StandardSchema | Zod3Schema
-    ? OutputOf<S>
-    : S extends PlainJsonSchema
-      ? JsonObject
-      : OutputOf<S>;
+export type ArgsOf<S extends AnySchema> = ArgsAt<S, 'output'>;
 
 /** What a caller writes: the input of the schema, in which whatever has a default is optional. */
-export type ArgsInput<S extends AnySchema> = [keyof S] extends [never]
+export type ArgsInput<S extends AnySchema> = ArgsAt<S, 'input'>;
+
+export type OutputOf<S extends AnySchema> = TypeAt<S, 'output'>;
+
+export type InputOf<S extends AnySchema> = TypeAt<S, 'input'>;
+
+/** A schema reads what it is given (input) into what its reader gets (output). */
+type End = 'input' | 'output';
+
+type ArgsAt<S extends AnySchema, At extends End> = [keyof S] extends [never]
   ? NoArgs
   : S extends StandardSchema | Zod3Schema
-    ? InputOf<S>
+    ? TypeAt<S, At>
     : S extends PlainJsonSchema
       ? JsonObject
-      : InputOf<S>;
+      : TypeAt<S, At>;
 
-export type OutputOf<S extends AnySchema> = S extends { readonly '~standard': { readonly types?: infer T } }
-  ? NonNullable<T> extends { readonly output: infer Output }
-    ? Output
+type TypeAt<S extends AnySchema, At extends End> = S extends { readonly '~standard': { readonly types?: infer T } }
+  ? NonNullable<T> extends { readonly [Key in At]: infer Type }
+    ? Type
     : never
   : S extends Zod3Schema
-    ? S['_output']
+    ? S[`_${At}`]
     : S extends PlainJsonSchema
       ? Json
       : S extends z.core.$ZodShape
-        ? z.output<z.ZodObject<S>>
-        : never;
-
-export type InputOf<S extends AnySchema> = S extends { readonly '~standard': { readonly types?: infer T } }
-  ? NonNullable<T> extends { readonly input: infer Input }
-    ? Input
-    : never
-  : S extends Zod3Schema
-    ? S['_input']
-    : S extends PlainJsonSchema
-      ? Json
-      : S extends z.core.$ZodShape
-        ? z.input<z.ZodObject<S>>
+        ? { readonly input: z.input<z.ZodObject<S>>; readonly output: z.output<z.ZodObject<S>> }[At]
         : never;

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
+import { untilAborted } from '../contract/until-aborted.ts';
 import { EventStreamReader } from './event-stream.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import { GatewayFailure } from './gateway-failure.ts';
-import { untilAborted } from './until-aborted.ts';
 
 export interface ChunkOptions {
   readonly signal: AbortSignal;

@@ -1,19 +1,11 @@
-import { existsSync } from 'node:fs';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { EnvironmentServer, image, ToolError } from 'proctor';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { serveHttp, until } from '../mcp/clients.ts';
+import { findChromium, useChromium } from './chromium.ts';
 
-const PATHS = [
-  process.env.PROCTOR_CHROMIUM,
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-];
-const executablePath = PATHS.find((path) => path !== undefined && existsSync(path));
-if (executablePath === undefined)
-  console.log('test/browser/svc.test.ts is skipped: no Chromium (set PROCTOR_CHROMIUM)');
+const executablePath = findChromium('test/browser/svc.test.ts');
 
 /** One pixel. */
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
@@ -45,23 +37,8 @@ function createShown(events: string[] = []) {
 }
 
 describe.skipIf(executablePath === undefined)('the page of the development helpers, in Chromium', () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    const args = ['--no-sandbox', '--disable-quic', '--disable-background-networking'];
-    browser = await chromium.launch({ executablePath: String(executablePath), args });
-  });
-  afterAll(() => browser?.close());
-
-  async function openPage(url: string): Promise<{ page: Page; problems: string[]; hosts: Set<string> }> {
-    const page = await browser.newPage();
-    const problems: string[] = [];
-    const hosts = new Set<string>();
-    page.on('pageerror', (error) => problems.push(error.message));
-    page.on('console', (message) => message.type() === 'error' && problems.push(message.text()));
-    page.on('request', (request) => hosts.add(new URL(request.url()).host));
-    await page.goto(url.replace('/mcp', '/svc'));
-    return { page, problems, hosts };
-  }
+  const open = useChromium(executablePath, (message) => message.type() === 'error');
+  const openPage = (url: string) => open(url.replace('/mcp', '/svc'));
   const form = (page: Page, tool: string) => page.locator(`form[data-tool="${tool}"]`);
 
   it('calls a tool with what its form says, in one session, and shows the result, images too', async () => {

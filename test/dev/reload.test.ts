@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isRunning, processesNamed } from '../client/processes.ts';
 import { errorOf, HARNESS, httpTransport, textOf, until } from '../mcp/clients.ts';
@@ -10,7 +8,6 @@ import { createLab, SOURCE } from './project.ts';
 
 const PATIENCE = { timeout: 60_000 } as const;
 const WITH_KEY = { ...HARNESS, 'svc/harness_key': KEY };
-const BROKEN = SOURCE.replace("() => 'v1'", "() => = 'v1'");
 
 describe('a reload', PATIENCE, () => {
   it.each(['legacy', 'modern'] as const)(
@@ -182,136 +179,6 @@ describe('a reload', PATIENCE, () => {
     lab.write('data.json', '{"a":1}');
     await until(() => changed.length === 9);
     expect(server.said.filter((line) => /test\.ts|notes/.test(line))).toEqual([]);
-  });
-});
-
-describe('calls across a reload', PATIENCE, () => {
-  it('in a loop, none fails', async () => {
-    const lab = createLab();
-    const server = await startDev(lab);
-    const { client, changed } = await connectTo(server);
-    const seen = new Set<string>();
-    lab.change("'v1'", "'v2'");
-    while (changed.length < 3) seen.add(textOf(await client.callTool({ name: 'version' })));
-    for (let call = 0; call < 20; call += 1) seen.add(textOf(await client.callTool({ name: 'version' })));
-    expect([...seen].at(-1)).toBe('v2');
-    expect([...seen].every((text) => text === 'v1' || text === 'v2')).toBe(true);
-  });
-
-  it('that run may end on the old version', async () => {
-    const lab = createLab();
-    const server = await startDev(lab, { callGraceMs: 30_000 });
-    const { client } = await connectTo(server);
-    const path = join(lab.directory, 'there');
-    const call = client.callTool({ name: 'wait_for', arguments: { path } });
-    await server.says('waiting');
-    lab.change("'v1'", "'v2'");
-    await server.says('Reloaded in');
-    expect(textOf(await client.callTool({ name: 'version' }))).toBe('v2');
-    writeFileSync(path, '');
-    expect(textOf(await call)).toBe('it is there');
-    await server.says('close hook');
-  });
-
-  it('that do not end in time are answered with an error', async () => {
-    const lab = createLab();
-    const server = await startDev(lab, { callGraceMs: 50 });
-    const { client } = await connectTo(server);
-    const call = errorOf(client.callTool({ name: 'stay' }));
-    await server.says('staying');
-    lab.change("'v1'", "'v2'");
-    expect(await call).toMatchObject({ code: -32603, message: expect.stringContaining('did not end within 50 ms') });
-    expect(textOf(await client.callTool({ name: 'version' }))).toBe('v2');
-  });
-
-  it('keeps the questions of two versions apart', async () => {
-    const lab = createLab();
-    const server = await startDev(lab, { callGraceMs: 30_000 });
-    const { client } = await connectTo(server, { capabilities: { elicitation: {} } });
-    const questions: { message: string; answer(action: 'accept' | 'decline'): void }[] = [];
-    client.setRequestHandler('elicitation/create', ({ params }) => {
-      return new Promise((resolve) => {
-        questions.push({ message: params.message, answer: (action) => resolve({ action }) });
-      });
-    });
-    const first = client.callTool({ name: 'ask' });
-    await until(() => questions.length === 1);
-    lab.change('from v1', 'from v2');
-    await server.says('Reloaded in');
-    const second = client.callTool({ name: 'ask' });
-    await until(() => questions.length === 2);
-    expect(questions.map(({ message }) => message)).toEqual(['from v1', 'from v2']);
-    questions[1]?.answer('decline');
-    questions[0]?.answer('accept');
-    expect([textOf(await first), textOf(await second)]).toEqual(['accept', 'decline']);
-  });
-
-  it('have their progress, and the level of logging stays', async () => {
-    const lab = createLab();
-    const server = await startDev(lab);
-    const { client } = await connectTo(server);
-    const logged: unknown[] = [];
-    client.setNotificationHandler('notifications/message', ({ params }) => void logged.push(params.data));
-    await client.setLoggingLevel('debug');
-    lab.change("'v1'", "'v2'");
-    await server.says('Reloaded in');
-    const progress: number[] = [];
-    await client.callTool({ name: 'steps' }, { onprogress: ({ progress: at }) => void progress.push(at) });
-    expect(progress).toEqual([50]);
-    await client.callTool({ name: 'log' });
-    expect(logged).toEqual(['a debug line']);
-  });
-});
-
-describe('a version that is broken', PATIENCE, () => {
-  it('is shown with its place, and the last good one keeps serving', async () => {
-    const lab = createLab();
-    const server = await startDev(lab);
-    const { client, changed } = await connectTo(server);
-    lab.write('environment.ts', BROKEN);
-    await server.says('The last good version keeps serving');
-    expect(server.said.join('\n')).toMatch(/lab\/environment\.ts:\d+:\d+: /);
-    expect(textOf(await client.callTool({ name: 'version' }))).toBe('v1');
-    lab.change("'v1'", "'v2'");
-    await until(() => changed.length === 3);
-    expect(textOf(await client.callTool({ name: 'version' }))).toBe('v2');
-  });
-
-  it('because its initialize hook fails is not taken by a session that has a good one', async () => {
-    const lab = createLab();
-    const server = await startDev(lab);
-    const { client } = await connectTo(server);
-    lab.change("say('initialize hook ' + display);", "throw new Error('no database');");
-    await server.says('A session stays with the version before: its initialize hook failed');
-    expect(textOf(await client.callTool({ name: 'version' }))).toBe('v1');
-  });
-
-  it('at the start is waited for, by clients too', async () => {
-    const lab = createLab(BROKEN);
-    const server = await startDev(lab);
-    expect(server.said.join('\n')).toMatch(/environment\.ts:\d+:\d+: [\s\S]*cannot be started yet/);
-    const connecting = connectTo(server);
-    lab.write('environment.ts', SOURCE);
-    const { client } = await connecting;
-    expect(textOf(await client.callTool({ name: 'version' }))).toBe('v1');
-  });
-
-  it('at the start is an error of a client whose patience ends, without a path of the machine', async () => {
-    const lab = createLab(BROKEN);
-    const server = await startDev(lab, { patienceMs: 1 });
-    const { message } = await errorOf(connectTo(server));
-    expect(message).toContain('cannot be started');
-    expect(message).not.toContain(lab.directory);
-  });
-
-  it('because a file is missing is mended by that file', async () => {
-    const lab = createLab(SOURCE.replace('./label.ts', './other.ts'));
-    const server = await startDev(lab);
-    await server.says('cannot be started yet');
-    lab.write('other.ts', "export const LABEL = 'found';\n");
-    await server.says('Reloaded in');
-    const { client } = await connectTo(server);
-    expect(textOf(await client.callTool({ name: 'label' }))).toBe('found');
   });
 });
 

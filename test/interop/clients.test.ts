@@ -30,20 +30,7 @@ describe('the client of the SDK', () => {
 
   it.each(cases)('uses an environment over %s, %s', async (_transport, mode, open) => {
     const client = await connect(open(), { mode });
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(TOOLS);
-    const answered = await client.callTool({ name: 'increment', arguments: { by: 3 } });
-    expect(answered.content).toEqual([{ type: 'text', text: '3' }]);
-    const { contents } = await client.readResource({ uri: 'svc://scenarios' });
-    expect(JSON.stringify(contents)).toContain('counter:count_to');
-    const { messages } = await client.getPrompt({ name: 'count_to', arguments: { target: '3' } });
-    expect(JSON.stringify(messages)).toContain('exactly 3');
-    const steps: number[] = [];
-    const onprogress = ({ progress }: { readonly progress: number }) => {
-      steps.push(progress);
-      void client.callTool({ name: 'next' });
-    };
-    await client.callTool({ name: 'steps' }, { onprogress });
-    expect(steps).toEqual([25, 50, 75]);
+    await useEnvironment(client, (onprogress) => client.callTool({ name: 'steps' }, { onprogress }));
     expect((await client.callTool({ name: 'nope' }).catch((error: Error) => error)).toString()).toContain(
       'Unknown tool',
     );
@@ -59,20 +46,34 @@ describe('the first line of the SDK’s client', () => {
 
   it.each(cases)('uses an environment over %s', async (_transport, open) => {
     const client = await connectV1(open() as Transport);
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(TOOLS);
-    const answered = await client.callTool({ name: 'increment', arguments: { by: 3 } });
-    expect(answered.content).toEqual([{ type: 'text', text: '3' }]);
-    const { contents } = await client.readResource({ uri: 'svc://scenarios' });
-    expect(JSON.stringify(contents)).toContain('counter:count_to');
-    const { messages } = await client.getPrompt({ name: 'count_to', arguments: { target: '3' } });
-    expect(JSON.stringify(messages)).toContain('exactly 3');
-    const steps: number[] = [];
-    const onprogress = ({ progress }: { readonly progress: number }) => {
-      steps.push(progress);
-      void client.callTool({ name: 'next' });
-    };
-    await client.callTool({ name: 'steps' }, undefined, { onprogress });
-    expect(steps).toEqual([25, 50, 75]);
+    await useEnvironment(client, (onprogress) => client.callTool({ name: 'steps' }, undefined, { onprogress }));
     await expect(client.callTool({ name: 'nope' })).rejects.toThrow('Unknown tool');
   });
 });
+
+type OnProgress = (progress: { readonly progress: number }) => void;
+
+/** What the clients of both lines are asked in the same words. */
+interface AnyClient {
+  listTools(): Promise<{ readonly tools: readonly { readonly name: string }[] }>;
+  callTool(call: { name: string; arguments?: Record<string, unknown> }): Promise<Readonly<Record<string, unknown>>>;
+  readResource(resource: { uri: string }): Promise<{ readonly contents: unknown }>;
+  getPrompt(prompt: { name: string; arguments: Record<string, string> }): Promise<{ readonly messages: unknown }>;
+}
+
+/** Lists, calls, reads, gets a prompt, and hears the progress of a call. */
+async function useEnvironment(client: AnyClient, callSteps: (onprogress: OnProgress) => Promise<unknown>) {
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(TOOLS);
+  const answered = await client.callTool({ name: 'increment', arguments: { by: 3 } });
+  expect(answered.content).toEqual([{ type: 'text', text: '3' }]);
+  const { contents } = await client.readResource({ uri: 'svc://scenarios' });
+  expect(JSON.stringify(contents)).toContain('counter:count_to');
+  const { messages } = await client.getPrompt({ name: 'count_to', arguments: { target: '3' } });
+  expect(JSON.stringify(messages)).toContain('exactly 3');
+  const steps: number[] = [];
+  await callSteps(({ progress }) => {
+    steps.push(progress);
+    void client.callTool({ name: 'next' });
+  });
+  expect(steps).toEqual([25, 50, 75]);
+}

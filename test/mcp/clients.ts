@@ -98,3 +98,13 @@ export async function errorOf(promise: Promise<unknown>): Promise<{ code: unknow
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
 }
+
+/** The first half of a scenario, as a harness calls it. */
+export function setup(client: Client, name: string, args: object = {}) {
+  return client.callTool({ name: 'setup', arguments: { name, arguments: args } });
+}
+
+/** The second half. */
+export function evaluate(client: Client, name: string, answer: unknown = 'done') {
+  return client.callTool({ name: 'evaluate', arguments: { name, arguments: { answer } } });
+}

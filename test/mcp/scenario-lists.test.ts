@@ -1,7 +1,7 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { EnvironmentServer, Hub } from 'proctor';
 import { describe, expect, it } from 'vitest';
-import { connect, connectInMemory, HARNESS, httpTransport, serveHttp, textOf } from './clients.ts';
+import { connect, connectInMemory, evaluate, HARNESS, httpTransport, serveHttp, setup, textOf } from './clients.ts';
 import { EventSource } from './event-source.ts';
 import { modern, send } from './raw-http.ts';
 
@@ -51,9 +51,6 @@ function listenTo(client: Client): () => Promise<number> {
 }
 
 const names = async (client: Client) => (await client.listTools()).tools.map(({ name }) => name);
-const setup = (client: Client, name: string) => client.callTool({ name: 'setup', arguments: { name, arguments: {} } });
-const evaluate = (client: Client, name: string) =>
-  client.callTool({ name: 'evaluate', arguments: { name, arguments: { answer: 'x' } } });
 
 describe.each(['legacy', 'modern'] as const)('an agent that starts a scenario by its prompt, on the %s era', (mode) => {
   async function start() {

@@ -7,13 +7,20 @@ import {
   setupResultSchema,
   solutionSchema,
 } from '../../src/contract/scenario.ts';
-import { AS_AGENT, connectInMemory, connectV1, errorOf, HARNESS, openMemory, textOf, until } from './clients.ts';
+import {
+  AS_AGENT,
+  connectInMemory,
+  connectV1,
+  errorOf,
+  evaluate,
+  HARNESS,
+  openMemory,
+  setup,
+  textOf,
+  until,
+} from './clients.ts';
 import { createExam } from './exam.ts';
 
-const setup = (client: Client, name: string, args: object = {}) =>
-  client.callTool({ name: 'setup', arguments: { name, arguments: args } });
-const evaluate = (client: Client, name: string, answer: unknown = 'done') =>
-  client.callTool({ name: 'evaluate', arguments: { name, arguments: { answer } } });
 const harness = (events: string[] = []) => connectInMemory(createExam(events), { meta: HARNESS });
 
 describe.each(['legacy', 'modern'] as const)('a scenario on the %s era', (mode) => {
@@ -226,59 +233,6 @@ describe('svc://scenarios', () => {
       ],
     });
     expect(JSON.stringify(list)).not.toContain('increment');
-  });
-});
-
-describe('the prompt of a scenario', () => {
-  it('runs setup in the session, with arguments read from text', async () => {
-    const client = await connectInMemory(createExam());
-    const { messages } = await client.getPrompt({ name: 'count_to', arguments: { target: '3' } });
-    expect(messages).toEqual([
-      { role: 'user', content: { type: 'text', text: 'You count.' } },
-      { role: 'user', content: { type: 'text', text: 'Count to 3.' } },
-    ]);
-  });
-
-  it('names a bad argument in a protocol error', async () => {
-    const client = await connectInMemory(createExam());
-    for (const [args, fault] of [
-      [{ target: 'three' }, /target/],
-      [{}, /target: is required/],
-      [{ target: '1', speed: '2' }, /speed/],
-    ] as const) {
-      const error = await errorOf(client.getPrompt({ name: 'count_to', arguments: args }));
-      expect(error.code).toBe(-32602);
-      expect(error.message).toMatch(fault);
-    }
-    const greet = await errorOf(client.getPrompt({ name: 'greet' }));
-    expect(greet).toMatchObject({ code: -32602, message: expect.stringMatching(/name: is required/) });
-  });
-
-  it('replaces one that a prompt started, and closes it', async () => {
-    const events: string[] = [];
-    const client = await connectInMemory(createExam(events));
-    await client.getPrompt({ name: 'count_to', arguments: { target: '3' } });
-    await client.getPrompt({ name: 'walk' });
-    expect(events).toContain('closed count_to');
-  });
-
-  it('is refused while a scenario of the harness is active, and the other way round', async () => {
-    const client = await harness();
-    await setup(client, 'walk');
-    const refused = await errorOf(client.getPrompt({ name: 'count_to', arguments: { target: '3' } }));
-    expect(refused.message).toContain('walk is active');
-    await evaluate(client, 'walk');
-    await client.getPrompt({ name: 'count_to', arguments: { target: '0' } });
-    expect(textOf(await setup(client, 'walk'))).toContain('count_to is active');
-    expect((await evaluate(client, 'count_to')).structuredContent).toMatchObject({ reward: 1 });
-  });
-
-  it('tells an agent nothing of why a setup failed', async () => {
-    const reports: string[] = [];
-    const client = await connectInMemory(createExam(), { report: (text) => reports.push(text) });
-    const error = await errorOf(client.getPrompt({ name: 'break_setup' }));
-    expect(error.message).toBe('The setup of the scenario break_setup failed');
-    expect(reports.join()).toContain('no database');
   });
 });
 

@@ -1,26 +1,15 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { BoundaryError } from '../../src/contract/errors.ts';
 import { modelListSchema } from '../../src/contract/run.ts';
 import type { ReferenceContext } from '../../src/model/chat-model.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { modelConfigFromEnvironment } from '../../src/model/model-config.ts';
-import { type FakeGateway, fakeTiming, json, type Play, says, startGateway, toRequest } from './fake-gateway.ts';
+import { fakeTiming, json, type Play, says, toRequest } from './fake-gateway.ts';
+import { playing } from './gateway-model.ts';
 
 const context: ReferenceContext = { seed: 1, solution: () => Promise.reject(new Error('none')) };
 const REFERENCES = ['proctor/oracle', 'proctor/noop', 'proctor/random'];
 const unaborted = () => new AbortController().signal;
-
-let gateways: FakeGateway[] = [];
-afterEach(async () => {
-  await Promise.all(gateways.map((gateway) => gateway.close()));
-  gateways = [];
-});
-
-async function playing(...plays: Play[]): Promise<FakeGateway> {
-  const gateway = await startGateway(...plays);
-  gateways.push(gateway);
-  return gateway;
-}
 
 describe('models', () => {
   it('without a gateway are the reference models alone, and the message says what to set', () => {
@@ -143,10 +132,10 @@ describe('the list of models', () => {
   });
 
   it('rejects with the reason of an aborted signal', async () => {
-    const { url } = await playing(() => {});
+    const { url, asked } = await playing(() => {});
     const controller = new AbortController();
     const list = createModels({ gatewayUrl: url }).list(controller.signal);
-    await gateways[0]?.asked;
+    await asked;
     controller.abort(new Error('gone'));
     await expect(list).rejects.toThrow('gone');
   });

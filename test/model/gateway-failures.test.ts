@@ -1,44 +1,20 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { BoundaryError } from '../../src/contract/errors.ts';
-import { createGatewayModel, type GatewayOptions } from '../../src/model/gateway.ts';
-import {
-  delta,
-  type FakeGateway,
-  fakeTiming,
-  frames,
-  json,
-  type Play,
-  rawStream,
-  says,
-  startGateway,
-  stream,
-  toRequest,
-} from './fake-gateway.ts';
-
-const KEY = 'secret-key-of-the-gateway';
-let gateway: FakeGateway | undefined;
-afterEach(async () => {
-  await gateway?.close();
-  gateway = undefined;
-});
-
-async function modelFor(plays: Play[], options: Partial<GatewayOptions> = {}) {
-  const timing = fakeTiming();
-  gateway = await startGateway(...plays);
-  return { timing, model: createGatewayModel('m-1', { baseUrl: gateway.url, apiKey: KEY, timing, ...options }) };
-}
+import type { GatewayOptions } from '../../src/model/gateway.ts';
+import { delta, frames, json, type Play, rawStream, says, stream, toRequest } from './fake-gateway.ts';
+import { KEY, modelFor } from './gateway-model.ts';
 
 /** What a run is told, and how often the gateway was asked. */
 async function failureOf(plays: Play[], options: Partial<GatewayOptions> = {}) {
-  const { model, timing } = await modelFor(plays, options);
+  const { gateway, model, timing } = await modelFor(plays, options);
   const error = await model.respond(toRequest()).then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
   if (!(error instanceof BoundaryError)) throw new Error(`Expected a BoundaryError, got ${String(error)}`);
-  return { ...error.toBody(), error, asked: gateway?.requests.length, sleptMs: timing.sleptMs };
+  return { ...error.toBody(), error, gateway, asked: gateway.requests.length, sleptMs: timing.sleptMs };
 }
 
 const reset: Play = (response) => response.socket?.resetAndDestroy();
@@ -142,7 +118,7 @@ describe('a lasting failure is told at once', () => {
     expect(failure.asked).toBe(1);
     expect(failure.message).toContain('web page');
     expect(failure.message).toContain('/v1');
-    await gateway?.clientClosed;
+    await failure.gateway.clientClosed;
   });
 
   it('a gateway that hangs', async () => {
@@ -152,7 +128,7 @@ describe('a lasting failure is told at once', () => {
       message: 'Model m-1: the gateway sent nothing for 1 s',
       asked: 1,
     });
-    await gateway?.clientClosed;
+    await failure.gateway.clientClosed;
   });
 
   it('a gateway that hangs in the middle of a stream', async () => {
@@ -166,7 +142,7 @@ describe('a lasting failure is told at once', () => {
       { idleTimeoutMs: 1_000 },
     );
     expect(failure).toMatchObject({ code: 'model_timeout', asked: 1 });
-    await gateway?.clientClosed;
+    await failure.gateway.clientClosed;
   });
 });
 

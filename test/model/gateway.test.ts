@@ -1,45 +1,15 @@
-import { OpenAI } from 'openai';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ModelDelta } from '../../src/model/chat-model.ts';
-import { createGatewayModel, type GatewayOptions } from '../../src/model/gateway.ts';
+import { createGatewayModel } from '../../src/model/gateway.ts';
 import { type RetryTiming, systemTiming } from '../../src/model/retries.ts';
-import {
-  delta,
-  type FakeGateway,
-  fakeTiming,
-  frames,
-  json,
-  type Play,
-  rawStream,
-  says,
-  startGateway,
-  stream,
-  toRequest,
-} from './fake-gateway.ts';
-
-const KEY = 'secret-key-of-the-gateway';
-let gateway: FakeGateway | undefined;
-afterEach(async () => {
-  await gateway?.close();
-  gateway = undefined;
-});
-
-async function playing(...plays: Play[]): Promise<FakeGateway> {
-  gateway = await startGateway(...plays);
-  return gateway;
-}
-
-async function modelFor(plays: Play[], options: Partial<GatewayOptions> = {}) {
-  const timing = fakeTiming();
-  const { url } = await playing(...plays);
-  return { timing, model: createGatewayModel('m-1', { baseUrl: url, apiKey: KEY, timing, ...options }) };
-}
+import { delta, frames, json, rawStream, says, stream, toRequest } from './fake-gateway.ts';
+import { KEY, modelFor, playing } from './gateway-model.ts';
 
 const toolCallsOf = (...pieces: object[]) => delta({ tool_calls: pieces });
 
 describe('a gateway is asked', () => {
   it('for a stream with usage, with the key, the tools and the sampling', async () => {
-    const { model } = await modelFor([says('hi')]);
+    const { model, gateway } = await modelFor([says('hi')]);
     await model.respond(
       toRequest({
         sampling: { temperature: 0.5, seed: 7, stream: false, model: 'other' },
@@ -52,7 +22,7 @@ describe('a gateway is asked', () => {
         ],
       }),
     );
-    const [request] = gateway?.requests ?? [];
+    const [request] = gateway.requests;
     expect(request?.path).toBe('/v1/chat/completions');
     expect(request?.headers.authorization).toBe(`Bearer ${KEY}`);
     expect(request?.body).toEqual({
@@ -79,21 +49,21 @@ describe('a gateway is asked', () => {
   });
 
   it('without options of tools where none is offered, because gateways refuse them', async () => {
-    const { model } = await modelFor([says('hi')]);
+    const { model, gateway } = await modelFor([says('hi')]);
     await model.respond(toRequest({ sampling: { parallel_tool_calls: false, tool_choice: 'auto', seed: 7 } }));
-    expect(Object.keys(gateway?.requests[0]?.body ?? {}).sort()).toEqual(
+    expect(Object.keys(gateway.requests[0]?.body ?? {}).sort()).toEqual(
       ['messages', 'model', 'seed', 'stream', 'stream_options'].sort(),
     );
   });
 
   it('without stream_options once it has refused them, which is no retry', async () => {
     const refusal = json(400, { error: { message: 'Unrecognized request argument supplied: stream_options' } });
-    const { model, timing } = await modelFor([refusal, says('one'), says('two')]);
+    const { model, timing, gateway } = await modelFor([refusal, says('one'), says('two')]);
     const first = await model.respond(toRequest());
     await model.respond(toRequest());
     expect(first).toMatchObject({ message: { content: 'one' }, retries: 0 });
     expect(timing.sleptMs).toEqual([]);
-    expect(gateway?.requests.map(({ body }) => 'stream_options' in body)).toEqual([true, false, false]);
+    expect(gateway.requests.map(({ body }) => 'stream_options' in body)).toEqual([true, false, false]);
   });
 });
 
@@ -263,67 +233,9 @@ describe('a streamed response is put together', () => {
   });
 });
 
-describe('a client of the caller', () => {
-  it('may be an openai client, whose own retries are off and which may be answered in JSON', async () => {
-    const { url, requests } = await playing(
-      json(500, { error: { message: 'down' } }),
-      json(200, { choices: [{ index: 0, message: { role: 'assistant', content: 'hi' } }] }),
-    );
-    const client = new OpenAI({ baseURL: url, apiKey: KEY, maxRetries: 5 });
-    const timing = fakeTiming();
-    const response = await createGatewayModel('m', { client, timing }).respond(toRequest());
-    expect(response).toMatchObject({ message: { content: 'hi' }, finishReason: 'stop', retries: 1 });
-    expect(requests).toHaveLength(2);
-    expect(timing.sleptMs).toHaveLength(1);
-  });
-
-  it('may be anything with chat.completions.create, streaming or not', async () => {
-    const answers: unknown[] = [
-      (async function* () {
-        yield delta({ content: 'streamed' });
-        yield delta({}, 'stop');
-      })(),
-      { choices: [{ index: 0, message: { role: 'assistant', content: 'whole' }, finish_reason: 'stop' }] },
-    ];
-    const model = createGatewayModel('m', {
-      client: { chat: { completions: { create: async () => answers.shift() } } },
-    });
-    expect((await model.respond(toRequest())).message.content).toBe('streamed');
-    expect((await model.respond(toRequest())).message.content).toBe('whole');
-  });
-
-  it('may take as long as it likes while it does not fall silent', async () => {
-    vi.useFakeTimers();
-    try {
-      const create = async () =>
-        (async function* () {
-          for (const content of ['a', 'b', 'c']) {
-            await vi.advanceTimersByTimeAsync(80);
-            yield delta({ content });
-          }
-          yield delta({}, 'stop');
-        })();
-      const model = createGatewayModel('m', { client: { chat: { completions: { create } } }, idleTimeoutMs: 100 });
-      expect((await model.respond(toRequest())).message.content).toBe('abc');
-    } finally {
-      vi.useRealTimers();
-    }
-  });
-
-  it('that does not listen to its signal is left when that is aborted', async () => {
-    const controller = new AbortController();
-    const create = () => {
-      queueMicrotask(() => controller.abort(new Error('enough')));
-      return new Promise(() => {});
-    };
-    const model = createGatewayModel('m', { client: { chat: { completions: { create } } } });
-    await expect(model.respond(toRequest({ signal: controller.signal }))).rejects.toThrow('enough');
-  });
-});
-
 describe('an aborted request', () => {
   it('rejects with the reason of the signal and closes the socket, in the middle of a stream', async () => {
-    const { model } = await modelFor([
+    const { model, gateway } = await modelFor([
       (response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' });
         response.write(frames(delta({ content: 'never ' })));
@@ -333,36 +245,36 @@ describe('an aborted request', () => {
     const reason = new Error('the run was cancelled');
     const response = model.respond(toRequest({ signal: controller.signal, onDelta: () => controller.abort(reason) }));
     await expect(response).rejects.toBe(reason);
-    await gateway?.clientClosed;
+    await gateway.clientClosed;
   });
 
   it('rejects with the reason of the signal and closes the socket, before anything came', async () => {
-    const { model } = await modelFor([() => {}]);
+    const { model, gateway } = await modelFor([() => {}]);
     const controller = new AbortController();
     const reason = new Error('the run was cancelled');
     const response = model.respond(toRequest({ signal: controller.signal }));
-    await gateway?.asked;
+    await gateway.asked;
     controller.abort(reason);
     await expect(response).rejects.toBe(reason);
-    await gateway?.clientClosed;
+    await gateway.clientClosed;
   });
 
   it('is not sent when the signal was aborted before', async () => {
-    const { model } = await modelFor([says('hi')]);
+    const { model, gateway } = await modelFor([says('hi')]);
     await expect(model.respond(toRequest({ signal: AbortSignal.abort(new Error('no')) }))).rejects.toThrow('no');
-    expect(gateway?.requests).toEqual([]);
+    expect(gateway.requests).toEqual([]);
   });
 
   it('does not wait for its next try', async () => {
-    const { url } = await playing(json(429, { error: { message: 'slow down' } }, { 'retry-after': '50' }));
+    const gateway = await playing(json(429, { error: { message: 'slow down' } }, { 'retry-after': '50' }));
     const controller = new AbortController();
     const sleep: RetryTiming['sleep'] = (milliseconds, signal) => {
       const slept = systemTiming.sleep(milliseconds, signal);
       controller.abort(new Error('the run is over'));
       return slept;
     };
-    const model = createGatewayModel('m', { baseUrl: url, timing: { ...systemTiming, sleep } });
+    const model = createGatewayModel('m', { baseUrl: gateway.url, timing: { ...systemTiming, sleep } });
     await expect(model.respond(toRequest({ signal: controller.signal }))).rejects.toThrow('the run is over');
-    expect(gateway?.requests).toHaveLength(1);
+    expect(gateway.requests).toHaveLength(1);
   });
 });

@@ -5,17 +5,10 @@ import type { EventBody, EventOf, EventType } from '../../src/contract/event.ts'
 import type { Json, JsonObject } from '../../src/contract/json.ts';
 import type { Evaluation, SetupResult } from '../../src/contract/scenario.ts';
 import type { ChatModel, ModelRequest, ModelResponse } from '../../src/model/chat-model.ts';
+import { NO_USAGE } from '../../src/model/gateway-usage.ts';
 import type { RunOptions } from '../../src/rollout/run.ts';
 import type { EventRecorder } from '../../src/trace/recorder.ts';
-
-const noUsage = {
-  prompt_tokens: 0,
-  completion_tokens: 0,
-  total_tokens: 0,
-  cached_tokens: 0,
-  reasoning_tokens: 0,
-  cost_usd: null,
-};
+import { newTrace } from '../trace/events.ts';
 
 /** A response that says something. */
 export function says(content: string | null, finishReason: ModelResponse['finishReason'] = 'stop'): ModelResponse {
@@ -45,7 +38,7 @@ export function toResponse(parts: {
   return {
     message: { role: 'assistant', content: parts.content, reasoning: null, tool_calls: [...parts.calls] },
     finishReason: parts.finishReason,
-    usage: noUsage,
+    usage: NO_USAGE,
     retries: 0,
     tokenIds: null,
     logprobs: null,
@@ -189,18 +182,8 @@ function entry(name: string, readOnlyHint = false): AgentToolEntry {
 export function runRequest(fields: Partial<EventOf<'run.queued'>> = {}): EventOf<'run.queued'> {
   return {
     type: 'run.queued',
-    origin: 'run',
-    env_name: 'counter',
-    scenario_name: 'count_to',
-    scenario_args: { target: 2 },
-    model: 'scripted',
-    max_steps: 10,
-    timeout_seconds: 60,
-    seed: null,
-    sampling: {},
-    metadata: {},
-    priority: 0,
     previous_end: null,
+    ...newTrace({ model: 'scripted', max_steps: 10, timeout_seconds: 60 }).queued,
     ...fields,
   };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createRecorder } from '../../src/trace/event-recorder.ts';
-import { startService, traceIdOf } from './service.ts';
+import { SLOW_RUN, startService, traceIdOf, untilToolCalled } from './service.ts';
 
 const cancel = (service: Awaited<ReturnType<typeof startService>>, traceId: string) =>
   service.request(`/v1/traces/${traceId}/cancel`, { method: 'POST' });
@@ -20,11 +20,8 @@ test('a queued run is cancelled at once and never executed', async () => {
 
 test('a running run is cancelled: the tool is aborted, nothing is evaluated, the trace says so', async () => {
   const service = await startService();
-  const slow = { scenario_name: 'slow_count', scenario_args: { target: 1, delay_ms: 60_000 } };
-  const traceId = traceIdOf(await service.run(slow));
-  await expect
-    .poll(async () => (await service.store.events(traceId)).at(-1)?.type, { timeout: 60_000 })
-    .toBe('tool.called');
+  const traceId = traceIdOf(await service.run(SLOW_RUN));
+  await untilToolCalled(service, traceId);
   expect((await cancel(service, traceId)).status).toBe(200);
   expect(await service.ended(traceId)).toMatchObject({
     status: 'cancelled',
@@ -38,11 +35,8 @@ test('a running run is cancelled: the tool is aborted, nothing is evaluated, the
 test('a run that another process executes hears of its cancellation by the row', async () => {
   const service = await startService({ worker: false });
   await startService({ parts: service });
-  const slow = { scenario_name: 'slow_count', scenario_args: { target: 1, delay_ms: 60_000 } };
-  const traceId = traceIdOf(await service.run(slow));
-  await expect
-    .poll(async () => (await service.store.events(traceId)).at(-1)?.type, { timeout: 60_000 })
-    .toBe('tool.called');
+  const traceId = traceIdOf(await service.run(SLOW_RUN));
+  await untilToolCalled(service, traceId);
   expect((await cancel(service, traceId)).status).toBe(200);
   expect(await service.ended(traceId)).toMatchObject({ status: 'cancelled' });
 });

@@ -6,10 +6,19 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
-import type { EventOf } from '../../src/contract/event.ts';
 import { traceSchema } from '../../src/contract/trace.ts';
 import { type Reply, send } from '../http/http-server.ts';
-import { GATE, openParts, type Parts, startService, temporaryDirectory, traceIdOf } from './service.ts';
+import { newTrace } from '../trace/events.ts';
+import {
+  GATE,
+  openParts,
+  type Parts,
+  SLOW_RUN,
+  startService,
+  temporaryDirectory,
+  traceIdOf,
+  untilToolCalled,
+} from './service.ts';
 
 // Processes start slowly on a machine that is busy.
 vi.setConfig({ testTimeout: 120_000 });
@@ -44,37 +53,17 @@ const gateRun = (file: string) => ({
   model: 'proctor/oracle',
 });
 
-const slowRun = { scenario_name: 'slow_count', scenario_args: { target: 1, delay_ms: 60_000 } };
-
 function temporaryPlaces() {
   const directory = temporaryDirectory();
   return { databaseUrl: `sqlite:${join(directory, 'proctor.db')}`, gate: join(directory, 'gate') };
 }
 
-async function untilToolCalled({ store }: Parts, traceId: string): Promise<void> {
-  await expect.poll(async () => (await store.events(traceId)).at(-1)?.type, { timeout: 60_000 }).toBe('tool.called');
-}
-
-const QUEUED: Omit<EventOf<'run.queued'>, 'type' | 'previous_end'> = {
-  origin: 'run',
-  env_name: 'counter',
-  scenario_name: 'count_to',
-  scenario_args: { target: 2 },
-  model: 'proctor/oracle',
-  max_steps: 10,
-  timeout_seconds: 60,
-  seed: null,
-  sampling: {},
-  metadata: {},
-  priority: 0,
-};
 const TRACE_ID = 'a'.repeat(32);
+const ACCEPTED = newTrace({ max_steps: 10, timeout_seconds: 60 }, { traceId: TRACE_ID });
 
 /** A run whose worker took it and died, so that its lease has run out. */
 async function abandonRun({ store, queue, database }: Parts, previousAttempts = 0): Promise<void> {
-  await store.create({ traceId: TRACE_ID, account: 'local', queued: QUEUED }, (transaction) =>
-    queue.enqueue({ traceId: TRACE_ID, priority: 0 }, transaction),
-  );
+  await store.create(ACCEPTED, (transaction) => queue.enqueue({ traceId: TRACE_ID, priority: 0 }, transaction));
   for (let attempt = 1; attempt <= previousAttempts; attempt += 1) {
     await store.startNextAttempt(TRACE_ID, attempt, 'lost');
   }
@@ -141,7 +130,7 @@ test('SIGTERM gives a run back as a new attempt, and the process exits 0', async
 
 test('a service that closes lets those who wait go, with what there is', async () => {
   const service = await startService();
-  const waiting = service.run(slowRun, { prefer: 'wait=240' });
+  const waiting = service.run(SLOW_RUN, { prefer: 'wait=240' });
   await expect.poll(() => service.countRuns()).toBe(1);
   const { data } = await service.store.list({});
   const traceId = data[0]?.trace_id ?? '';
@@ -153,7 +142,7 @@ test('a service that closes lets those who wait go, with what there is', async (
 
 test('a run that was given back counts no attempt towards the limit', async () => {
   const parts = await openParts();
-  await parts.store.create({ traceId: TRACE_ID, account: 'local', queued: QUEUED }, (transaction) =>
+  await parts.store.create(ACCEPTED, (transaction) =>
     parts.queue.enqueue({ traceId: TRACE_ID, priority: 0 }, transaction),
   );
   for (const attempt of [1, 2, 3, 4]) await parts.store.startNextAttempt(TRACE_ID, attempt, 'released');
@@ -200,14 +189,14 @@ test('a run that was to be cancelled when its worker died is cancelled, not star
 
 test('an accepted run without an entry in the queue is enqueued at the start', async () => {
   const parts = await openParts();
-  await parts.store.create({ traceId: TRACE_ID, account: 'local', queued: QUEUED });
+  await parts.store.create(ACCEPTED);
   const service = await startService({ parts });
   expect(await service.ended(TRACE_ID)).toMatchObject({ status: 'completed', attempt: 1, reward: 1 });
 });
 
 test('a finished run whose entry was left in the queue is not executed again', async () => {
   const parts = await openParts();
-  await parts.store.create({ traceId: TRACE_ID, account: 'local', queued: QUEUED }, (transaction) =>
+  await parts.store.create(ACCEPTED, (transaction) =>
     parts.queue.enqueue({ traceId: TRACE_ID, priority: 0 }, transaction),
   );
   await parts.store.append(TRACE_ID, 1, [
@@ -220,7 +209,7 @@ test('a finished run whose entry was left in the queue is not executed again', a
 
 test('a worker whose lease was taken by another stops and writes nothing more', async () => {
   const service = await startService();
-  const traceId = traceIdOf(await service.run(slowRun));
+  const traceId = traceIdOf(await service.run(SLOW_RUN));
   await untilToolCalled(service, traceId);
   // As if this process had been stopped for longer than its lease.
   await service.database.kysely.updateTable('queue').set({ leased_by: 'other', lease_token: 'other' }).execute();

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import Counter from '../../environments/counter/environment.ts';
 import type { Accounts } from '../../src/accounts/accounts.ts';
@@ -122,6 +122,14 @@ export async function startService(
     ended: async (traceId) => traceSchema.parse((await request(`/v1/traces/${traceId}?wait=240`)).json),
     countRuns: async () => (await parts.database.kysely.selectFrom('traces').select('trace_id').execute()).length,
   };
+}
+
+/** A run whose tool call does not end by itself within a test. */
+export const SLOW_RUN = { scenario_name: 'slow_count', scenario_args: { target: 1, delay_ms: 60_000 } };
+
+/** Resolves while the run waits for a tool. */
+export async function untilToolCalled({ store }: Pick<Parts, 'store'>, traceId: string): Promise<void> {
+  await expect.poll(async () => (await store.events(traceId)).at(-1)?.type, { timeout: 60_000 }).toBe('tool.called');
 }
 
 export function traceIdOf(reply: Reply): string {

@@ -4,7 +4,14 @@ import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { createModels } from '../../src/model/create-model.ts';
 import { startWorker, type Worker } from '../../src/run-service/worker.ts';
-import { GATE_HERE, startService, type TestService, temporaryDirectory, traceIdOf } from './service.ts';
+import {
+  GATE_HERE,
+  startService,
+  type TestService,
+  temporaryDirectory,
+  traceIdOf,
+  untilToolCalled,
+} from './service.ts';
 
 const environments = new Map([['gate', GATE_HERE]]);
 
@@ -22,9 +29,6 @@ const gateRun = async (service: TestService, file: string, priority = 0) => {
   const asked = { env_name: 'gate', scenario_name: 'pass', scenario_args: { file }, priority };
   return traceIdOf(await service.run(asked));
 };
-
-const untilToolCalled = ({ store }: TestService, traceId: string) =>
-  expect.poll(async () => (await store.events(traceId)).at(-1)?.type, { timeout: 20_000 }).toBe('tool.called');
 
 test('a worker ends a run that it executes at once when it is told so, and no other', async () => {
   const { service, worker, gate } = await startBoth(2);

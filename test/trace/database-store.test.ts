@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDatabase } from '../../src/database/sqlite.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
+import { describeTraceEvents } from './append-contract.ts';
 import { describeTraceList } from './list-contract.ts';
 import { APP_URL, describeTraceStore, type StoreUnderTest } from './store-contract.ts';
 
@@ -26,4 +27,5 @@ async function openOnSqlite(): Promise<StoreUnderTest> {
 }
 
 describeTraceStore('SQLite', openOnSqlite);
+describeTraceEvents('SQLite', openOnSqlite);
 describeTraceList('SQLite', openOnSqlite);

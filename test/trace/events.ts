@@ -143,3 +143,12 @@ export function stamp(bodies: readonly EventBody[], startMs = Date.parse('2026-0
     return { seq: index + 1, at: new Date(startMs + index * 10).toISOString(), attempt, ...body };
   });
 }
+
+export function seqs(events: readonly TraceEvent[]): readonly number[] {
+  return events.map(({ seq }) => seq);
+}
+
+/** 1, 2 and so on. */
+export function upTo(count: number): readonly number[] {
+  return Array.from({ length: count }, (_, index) => index + 1);
+}

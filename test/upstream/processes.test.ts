@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { isRunning } from '../client/processes.ts';
 import { Child } from '../mcp/child.ts';
 import { connect, textOf } from '../mcp/clients.ts';
 
@@ -12,22 +13,13 @@ async function otherPid(child: Child): Promise<number> {
   return received.pid;
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 describe('the process of a connected server', () => {
   it.each(['plain', 'stubborn'])('is gone when its environment has met SIGTERM, and hooks ran (%s)', async (mode) => {
     const child = start(mode);
     const pid = await otherPid(child);
     child.process.kill('SIGTERM');
     expect(await child.exited).toBe(0);
-    expect(isAlive(pid)).toBe(false);
+    expect(isRunning(pid)).toBe(false);
     expect(child.stderr).toContain('close\nshutdown\n');
   });
 
@@ -36,7 +28,7 @@ describe('the process of a connected server', () => {
     const pid = await otherPid(child);
     child.process.stdin?.end();
     expect(await child.exited).toBe(0);
-    expect(isAlive(pid)).toBe(false);
+    expect(isRunning(pid)).toBe(false);
     expect(child.stderr).toContain('close\n');
   });
 

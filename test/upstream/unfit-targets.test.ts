@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { type ConnectionTarget, EnvironmentServer } from 'proctor';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { serve } from '../../src/mcp/serve.ts';
+import { isRunning } from '../client/processes.ts';
 import { connectInMemory, errorOf, serveHttp, textOf, until } from '../mcp/clients.ts';
 
 const RECURSIVE = fileURLToPath(new URL('./fixtures/recursive.mjs', import.meta.url));
@@ -64,7 +65,7 @@ describe('an environment that is connected to itself is refused', () => {
     expect(reason).toContain('more than 4 deep: is one connected to itself?');
     const pids = [...reason.matchAll(/made in (\d+)/g)].map(([, pid]) => Number(pid));
     expect(new Set(pids).size).toBe(4);
-    await until(() => !pids.some(isAlive));
+    await until(() => !pids.some(isRunning));
   });
 
   it('by its own address', async () => {
@@ -110,12 +111,3 @@ describe('the address of a connected server', () => {
     expect(textOf(await client.callTool({ name: 'far' }))).toBe('done');
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}

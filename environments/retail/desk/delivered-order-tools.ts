@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Database } from './database.ts';
-import { deskTool, orderIdArgument, paymentMethodArgument } from './desk-tool.ts';
+import { deskTool, newItemsArgument, orderIdArgument, paymentMethodArgument } from './desk-tool.ts';
 import { findOrder, findPaymentMethod, firstMissingItem, refuse } from './lookups.ts';
 import { round2 } from './numbers.ts';
 import { isShortOf } from './payments.ts';
@@ -18,7 +18,7 @@ export const deliveredOrderTools = [
     args: {
       order_id: orderIdArgument,
       item_ids: z.array(z.string()).describe('Ids of the items to be exchanged; an id twice for two copies.'),
-      new_item_ids: z.array(z.string()).describe('Ids of the items that replace them, position by position.'),
+      new_item_ids: newItemsArgument,
       payment_method_id: paymentMethodArgument,
     },
     run: (database, { order_id, item_ids, new_item_ids, payment_method_id }) =>

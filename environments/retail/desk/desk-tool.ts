@@ -37,6 +37,9 @@ export function deskTool<Shape extends z.ZodRawShape>(tool: {
 }
 
 export const orderIdArgument = z.string().describe("The order's id, with its leading '#'.");
+export const newItemsArgument = z
+  .array(z.string())
+  .describe('Ids of the items that replace them, position by position.');
 export const paymentMethodArgument = z
   .string()
   .describe("The id of one of the customer's own payment methods, from get_user_details.");

@@ -1,1 +1,0 @@
-export { untilAborted } from '../contract/until-aborted.ts';
