@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { connectEnvironment } from '../src/client/connect.ts';
 import type { ContentBlock, TranscriptMessage } from '../src/contract/chat.ts';
 import type { EventOf } from '../src/contract/event.ts';
-import { openDatabase } from '../src/database/sqlite.ts';
+import { openDatabase } from '../src/database/open-database.ts';
 import { EnvironmentServer } from '../src/environment/environment-server.ts';
 import { openInMemory } from '../src/mcp/in-memory.ts';
 import type { ChatModel } from '../src/model/chat-model.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { DatabaseSync } from '@photostructure/sqlite';
 import type { EventOf } from '../src/contract/event.ts';
-import { openDatabase } from '../src/database/sqlite.ts';
+import { openDatabase } from '../src/database/open-database.ts';
 import { createTraceStore } from '../src/trace/database-store.ts';
 
 const IN_FLIGHT = [1, 8, 32, 200];

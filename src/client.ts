@@ -8,3 +8,16 @@ export type {
   ToolResult,
 } from './client/environment-client.ts';
 export { BoundaryError } from './contract/errors.ts';
+export type { ModelDeltaEvent, TraceEvent } from './contract/event.ts';
+export type { TraceFigures, UsageList } from './contract/figures.ts';
+export type { RunAccepted, RunInput } from './contract/run.ts';
+export type { Trace, TraceList, TraceSummary } from './contract/trace.ts';
+export {
+  ApiError,
+  type CreateRunOptions,
+  createServiceClient,
+  type ServiceClient,
+  type ServiceClientOptions,
+  type TraceFilters,
+  type TraceListQuery,
+} from './service-client/service-client.ts';

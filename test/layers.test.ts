@@ -10,10 +10,10 @@ const LAYERS: readonly (readonly string[])[] = [
   ['cli', 'testing'],
   ['run-service', 'scenario-server'],
   ['rollout', 'queue', 'web', 'config', 'dev'],
-  ['client', 'model', 'trace', 'accounts'],
+  ['client', 'service-client', 'model', 'trace', 'accounts'],
   ['mcp'],
   ['upstream'],
-  ['environment', 'http', 'database', 'process'],
+  ['environment', 'http', 'database', 'process', 'telemetry'],
   ['contract'],
 ];
 
@@ -22,10 +22,16 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/server': ['mcp'],
   '@modelcontextprotocol/client': ['client', 'process', 'upstream'],
   '@photostructure/sqlite': ['database'],
+  bullmq: ['queue'],
+  pg: ['database'],
   express: ['http'],
   openai: ['model'],
   commander: ['cli'],
   preact: ['web'],
+  '@opentelemetry/api': ['telemetry', 'cli'],
+  '@opentelemetry/sdk-trace-base': ['cli'],
+  '@opentelemetry/exporter-trace-otlp-http': ['cli'],
+  '@opentelemetry/resources': ['cli'],
 };
 
 interface Import {

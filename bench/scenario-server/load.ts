@@ -8,7 +8,7 @@ import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
 import Counter from '../../environments/counter/environment.ts';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
-import { openDatabase } from '../../src/database/sqlite.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { type ScenarioServer, startScenarioServer } from '../../src/scenario-server/start.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { ApiError } from '../contract/errors.ts';
-import type { Database } from '../database/database.ts';
+import type { Database, DatabaseTransaction } from '../database/database.ts';
 import type { ApiKeysTable } from '../database/schema.ts';
 import type { Caller } from '../http/route.ts';
 import type { Accounts, ApiKeyEntry, BrowserSession } from './accounts.ts';
@@ -41,7 +41,7 @@ export function createAccounts(database: Database, options: AccountsOptions = {}
       checkLimit('concurrent_runs', concurrentRuns);
       const key = `pk_${randomSecret()}`;
       const id = `key_${randomBytes(8).toString('hex')}`;
-      await database.transaction(async (transaction) => {
+      const insert = async (transaction: DatabaseTransaction) => {
         const namesake = await transaction
           .selectFrom('api_keys')
           .select('id')
@@ -68,7 +68,8 @@ export function createAccounts(database: Database, options: AccountsOptions = {}
             revoked_at: null,
           })
           .execute();
-      });
+      };
+      await database.transaction(insert, { locking: ['api_keys'] }); // so that a name is taken once
       return { id, name, account, key };
     },
 

@@ -1,14 +1,39 @@
+import { ApiError } from '../contract/errors.ts';
 import type { AuthenticationOptions } from '../http/api-keys.ts';
+import type { Caller } from '../http/route.ts';
 import type { Accounts } from './accounts.ts';
+import { RequestLimits } from './request-limits.ts';
 import { readSessionCookie } from './session-cookie.ts';
 
-/** Keys and signed-in browsers of an installation, as an HTTP server asks for them. */
+/** Servers of one process that ask the same accounts count together: a second one is no way around a limit. */
+const limitsOf = new WeakMap<Accounts, RequestLimits>();
+
+/** Keys and signed-in browsers of an installation, as an HTTP server asks for them. Keys are held to their requests per minute. */
 export function guardedBy(accounts: Accounts): Required<Pick<AuthenticationOptions, 'verifyKey' | 'verifyBrowser'>> {
+  const limits = limitsOf.get(accounts) ?? new RequestLimits();
+  limitsOf.set(accounts, limits);
   return {
-    verifyKey: (key) => accounts.verifyKey(key),
+    verifyKey: async (key) => {
+      const caller = await accounts.verifyKey(key);
+      if (caller !== undefined) checkLimit(caller, limits);
+      return caller;
+    },
     verifyBrowser: async (cookie) => {
       const session = readSessionCookie(cookie);
       return session === undefined ? undefined : accounts.verifyBrowserSession(session);
     },
   };
+}
+
+/** @throws ApiError rate_limit_exceeded */
+function checkLimit({ keyId, requestsPerMinute }: Caller, limits: RequestLimits): void {
+  if (keyId === null || requestsPerMinute === null) return;
+  const waitMs = limits.take(keyId, requestsPerMinute);
+  if (waitMs === undefined) return;
+  const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
+  throw new ApiError(
+    'rate_limit_exceeded',
+    `This API key may make ${requestsPerMinute} requests a minute and has made them: try again in ${seconds} s.`,
+    { headers: { 'retry-after': String(seconds) } },
+  );
 }

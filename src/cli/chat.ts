@@ -16,6 +16,7 @@ import { SilentFailure } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createLogger } from './logger.ts';
 import { collect, parseScenarioArgs, wholeNumber } from './options.ts';
+import { startTelemetry } from './telemetry.ts';
 import { colors, note, print, printJson } from './terminal.ts';
 
 export function addChatCommand(program: Command): void {
@@ -73,6 +74,7 @@ const NO_EXPIRY_MS = LONGEST_TIMER_MS;
 
 async function chat(environment: string, scenario: string, options: ChatOptions): Promise<void> {
   await using installation = await openInstallation();
+  await using _telemetry = await startTelemetry({ ...installation, warn: note });
   const { name, target } = resolveEnvironment(environment, installation.environments, installation.directory);
   const engine = createSessionEngine({
     environments: new Map([[name, target]]),
@@ -80,7 +82,7 @@ async function chat(environment: string, scenario: string, options: ChatOptions)
     store: installation.store,
     models: installation.models,
     model: options.model,
-    logger: createLogger('error'),
+    logger: createLogger('error', installation.redactor),
     sessionTtlMs: NO_EXPIRY_MS,
   });
   try {

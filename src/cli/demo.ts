@@ -11,7 +11,8 @@ import { createRunView, describeOutcome } from './run-view.ts';
 import { startService } from './service.ts';
 import { listenForStop, untilStopped } from './signals.ts';
 import { signedInAddress } from './signed-in-address.ts';
-import { colors, print } from './terminal.ts';
+import { startTelemetry } from './telemetry.ts';
+import { colors, note, print } from './terminal.ts';
 
 const DEMO_RUN = { env_name: 'retail', scenario_name: 'task', model: 'proctor/oracle' } as const;
 const LONGEST_RUN_SECONDS = 60;
@@ -44,6 +45,7 @@ interface DemoOptions {
 async function demo({ port, task, once }: DemoOptions): Promise<void> {
   using stop = listenForStop();
   await using installation = await openInstallation(port === undefined ? {} : { port });
+  await using _telemetry = await startTelemetry({ ...installation, stop: stop.signal, warn: note });
   if (!installation.environments.has(DEMO_RUN.env_name)) {
     throw new UsageError('The demo needs environments/retail: start it in a checkout of Proctor.');
   }
@@ -51,7 +53,7 @@ async function demo({ port, task, once }: DemoOptions): Promise<void> {
   const service = await startService(installation, {
     host: '127.0.0.1',
     port: installation.settings.ports.runService,
-    logger: createLogger('warn'),
+    logger: createLogger('warn', installation.redactor),
   });
   try {
     print(

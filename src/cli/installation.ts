@@ -1,10 +1,12 @@
 import type { Accounts } from '../accounts/accounts.ts';
 import { createAccounts } from '../accounts/database-accounts.ts';
+import { knownSecrets } from '../config/known-secrets.ts';
 import { loadProject, type Project } from '../config/project.ts';
+import { createRedactor, type Redactor } from '../contract/redaction.ts';
 import type { Database } from '../database/database.ts';
-import { openDatabase } from '../database/sqlite.ts';
+import { openDatabase } from '../database/open-database.ts';
 import { createModels, type Models } from '../model/create-model.ts';
-import { createDatabaseQueue } from '../queue/database-queue.ts';
+import { openQueue } from '../queue/open-queue.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import { createTraceStore } from '../trace/database-store.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
@@ -16,6 +18,8 @@ export interface Installation extends Project, AsyncDisposable {
   readonly queue: RunQueue;
   readonly accounts: Accounts;
   readonly models: Models;
+  /** Knows the secrets of the project: for logs and spans, whether traces are stored without them or not. */
+  readonly redactor: Redactor;
 }
 
 /**
@@ -25,15 +29,24 @@ export interface Installation extends Project, AsyncDisposable {
 export async function openInstallation(options: { readonly port?: number } = {}): Promise<Installation> {
   const project = withPort(await loadProject(), options.port);
   const { settings } = project;
+  const redactor = createRedactor(knownSecrets(project, process.env));
   const database = await openDatabase(settings.databaseUrl);
+  const queue = await openQueue(settings.queueUrl, database).catch(async (error: unknown) => {
+    await database.close();
+    throw error;
+  });
   return {
     ...project,
     database,
-    store: createTraceStore(database, { appUrl: settings.appUrl }),
-    queue: createDatabaseQueue(database),
+    store: createTraceStore(database, { appUrl: settings.appUrl, redactor: settings.redact && redactor }),
+    queue,
     accounts: createAccounts(database),
     models: createModels(settings.models),
-    [Symbol.asyncDispose]: () => database.close(),
+    redactor,
+    async [Symbol.asyncDispose]() {
+      await queue.close();
+      await database.close();
+    },
   };
 }
 

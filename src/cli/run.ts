@@ -17,6 +17,7 @@ import { collect, parseNumber, parseScenarioArgs, wholeNumber } from './options.
 import { reportRuns } from './run-report.ts';
 import { createRunView, describeOutcome } from './run-view.ts';
 import { listenForStop } from './signals.ts';
+import { startTelemetry } from './telemetry.ts';
 import { colors, note } from './terminal.ts';
 
 const MAX_RUNS = 10_000;
@@ -82,6 +83,7 @@ interface RunCommandOptions {
 
 async function run(environment: string, scenario: string, options: RunCommandOptions): Promise<void> {
   await using installation = await openInstallation();
+  await using _telemetry = await startTelemetry({ ...installation, warn: note });
   const plan = await planRuns(installation, environment, scenario, options);
   using stop = listenForStop(() =>
     note(colors.yellow('Stopping: runs are cancelled, environments closed in order. Once more ends it at once.')),
@@ -178,7 +180,14 @@ async function playOne(
     });
     if (lease === undefined) throw new TypeError('A trace was created without its queue entry');
     const environments = new Map([[plan.name, plan.target]]);
-    await executeLease(lease, interrupt, { environments, store, queue, models, logger: createLogger('error'), worker });
+    await executeLease(lease, interrupt, {
+      environments,
+      store,
+      queue,
+      models,
+      logger: createLogger('error', installation.redactor),
+      worker,
+    });
     const trace = await store.trace(traceId);
     if (trace === undefined) throw new Error(`Trace ${traceId} is gone: it was deleted while it ran.`);
     note(`${label}${describeOutcome(trace)}  ${colors.dim(trace.trace_url)}`);

@@ -13,6 +13,7 @@ import { collect, parsePort, wholeNumber } from './options.ts';
 import { naming } from './service.ts';
 import { listenForStop, untilStopped } from './signals.ts';
 import { signedInAddress } from './signed-in-address.ts';
+import { startTelemetry } from './telemetry.ts';
 import { colors, note, print, printJson } from './terminal.ts';
 
 export function addScenariosCommand(program: Command): void {
@@ -73,6 +74,7 @@ interface ScenariosOptions {
 async function serveScenarios(options: ScenariosOptions): Promise<void> {
   using stop = listenForStop(() => note('Stopping. Once more ends it at once.'));
   await using installation = await openInstallation();
+  await using _telemetry = await startTelemetry({ ...installation, stop: stop.signal, warn: note });
   const { settings, database, store, accounts, models } = installation;
   assertModel(models, options.model);
   const environments = environmentsOf(installation, options.env);
@@ -88,7 +90,7 @@ async function serveScenarios(options: ScenariosOptions): Promise<void> {
     appUrl: settings.isAppUrlNamed ? settings.appUrl : undefined,
     allowedHosts: settings.allowedHosts,
     accounts,
-    logger: createLogger(process.stderr.isTTY ? 'warn' : 'info'),
+    logger: createLogger(process.stderr.isTTY ? 'warn' : 'info', installation.redactor),
     verifyKey: apiKey === undefined ? undefined : keyCheck(apiKey),
     maxSteps: options.maxSteps,
     sessionTtlMs: options.sessionTtlMs ?? fromVariable('PROCTOR_SESSION_TTL_MS', parseTtl),

@@ -4,21 +4,24 @@ import type { ScenarioServer } from '../scenario-server/start.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { ensureLocalKey } from './local-key.ts';
 import { createLogger } from './logger.ts';
-import { parsePort, wholeNumber } from './options.ts';
+import { parsePort } from './options.ts';
 import { naming, startScenarios, startService } from './service.ts';
 import { listenForStop, untilStopped } from './signals.ts';
 import { signedInAddress } from './signed-in-address.ts';
+import { startTelemetry } from './telemetry.ts';
 import { colors, note, print, printJson } from './terminal.ts';
+import { addWorkerOptions, toWorkerSettings, type WorkerCommandOptions } from './worker-options.ts';
 
 export function addServeCommand(program: Command): void {
-  program
+  const command = program
     .command('serve')
     .description('Serve the run service, the trace pages and the scenario server, and execute runs.')
     .option('--host <host>', 'address to bind; beyond loopback only where there is a key of your own', '127.0.0.1')
     .option('--port <port>', 'port of the run service (default 8320)', parsePort)
     .option('--scenario-port <port>', 'port of the scenario server (default 8321)', parsePort)
     .option('--model <model>', 'plays in chat sessions that name none', 'proctor/oracle')
-    .option('--concurrency <count>', 'runs at once (default: the number of cores)', wholeNumber(1))
+    .option('--no-worker', 'accept runs and execute none: "proctor worker" does');
+  addWorkerOptions(command)
     .option('--json', 'print one JSON object once it listens')
     .addHelpText(
       'after',
@@ -29,17 +32,18 @@ SIGTERM and Ctrl-C stop it in order, exit code 0: runs that go on return to the 
 Examples:
   $ proctor serve
   $ proctor serve --port 9000 --concurrency 8
+  $ PROCTOR_DATABASE_URL=postgres://proctor@db.example/proctor proctor serve --no-worker
   $ PROCTOR_GATEWAY_URL=http://localhost:11434/v1 proctor serve`,
     )
     .action(serve);
 }
 
-interface ServeOptions {
+interface ServeOptions extends WorkerCommandOptions {
   readonly host: string;
   readonly port?: number;
   readonly scenarioPort?: number;
   readonly model: string;
-  readonly concurrency?: number;
+  readonly worker: boolean;
   readonly json?: boolean;
 }
 
@@ -51,6 +55,7 @@ interface Servers {
 async function serve(options: ServeOptions): Promise<void> {
   using stop = listenForStop(() => note('Stopping. Once more ends it at once.'));
   await using installation = await openInstallation(options.port === undefined ? {} : { port: options.port });
+  await using _telemetry = await startTelemetry({ ...installation, stop: stop.signal, warn: note });
   await ensureLocalKey(installation, options.host);
   const servers = await startServers(installation, options);
   try {
@@ -63,11 +68,12 @@ async function serve(options: ServeOptions): Promise<void> {
 
 /** The run service first: it refuses an address beyond loopback where there is no key of one's own. */
 async function startServers(installation: Installation, options: ServeOptions): Promise<Servers> {
-  const { host, model, concurrency } = options;
-  const { ports } = installation.settings;
-  const logger = createLogger(process.stderr.isTTY ? 'warn' : 'info');
-  const work = concurrency === undefined ? {} : { concurrency };
-  const service = await naming('--port', startService(installation, { host, port: ports.runService, logger, ...work }));
+  const { host, model } = options;
+  const { environments, settings } = installation;
+  const { ports } = settings;
+  const worker = options.worker && toWorkerSettings(options, environments);
+  const logger = createLogger(process.stderr.isTTY ? 'warn' : 'info', installation.redactor);
+  const service = await naming('--port', startService(installation, { host, port: ports.runService, logger, worker }));
   const port = options.scenarioPort ?? ports.scenarioServer;
   try {
     const starting = startScenarios(installation, { host, port, model, logger });

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { guardedBy } from '../accounts/guard.ts';
 import { isPortTaken } from '../http/listen.ts';
 import { type RunService, startRunService } from '../run-service/start.ts';
+import type { WorkerSettings } from '../run-service/worker.ts';
 import { type ScenarioServer, startScenarioServer } from '../scenario-server/start.ts';
 import { createPages } from '../web/pages.ts';
 import type { Installation } from './installation.ts';
@@ -9,7 +10,8 @@ import type { Installation } from './installation.ts';
 export interface ServiceOptions {
   readonly host: string;
   readonly port: number;
-  readonly concurrency?: number;
+  /** How runs are executed here; false: not at all. Default: as many at once as there are cores. */
+  readonly worker?: WorkerSettings | false;
   readonly logger: Logger;
 }
 
@@ -22,7 +24,6 @@ export async function startService(installation: Installation, options: ServiceO
     appUrl: settings.appUrl,
     allowedHosts: settings.allowedHosts,
     pages: createPages({ store, accounts }),
-    worker: options.concurrency === undefined ? {} : { concurrency: options.concurrency },
   });
 }
 

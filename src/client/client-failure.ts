@@ -42,7 +42,9 @@ export async function toBoundaryError(
     isUnexplained && link.ending() === undefined ? link.lastWords().split('\n').slice(-MAX_LOG_LINES).join('\n') : '';
   const log = lastWords === '' ? '' : `\nThe last lines of its log:\n${lastWords}`;
   const message = `${describe(thrown, attempt, name, link)}${log}`;
-  return new BoundaryError(attempt.boundary, 'environment_failed', message, { cause: thrown });
+  // Whatever it was asked just then: it was the environment that took too much.
+  const boundary = link.isOverMemory?.() ? 'environment' : attempt.boundary;
+  return new BoundaryError(boundary, 'environment_failed', message, { cause: thrown });
 }
 
 function describe(thrown: unknown, { doing, timeoutMs }: Attempt, name: string, link: FailedLink): string {
@@ -56,7 +58,7 @@ function describe(thrown: unknown, { doing, timeoutMs }: Attempt, name: string, 
   return `The environment ${name} could not be reached while ${doing}: ${causeOf(thrown)}${remedy}`;
 }
 
-type FailedLink = Pick<EnvironmentLink, 'ending' | 'kind' | 'lastWords'>;
+type FailedLink = Pick<EnvironmentLink, 'ending' | 'isOverMemory' | 'kind' | 'lastWords'>;
 
 /** An initialize hook that fails with a `ToolError` gives its reason to a harness. */
 function isUnexplainedError(thrown: unknown): boolean {

@@ -16,6 +16,8 @@ export interface EnvironmentClient {
   readonly version: string;
   /** The MCP revision that was agreed on, such as `2025-11-25`. */
   readonly protocol: string;
+  /** Pipes of a process or a network; undefined where the environment is in this process. */
+  readonly transport?: 'pipe' | 'tcp' | undefined;
   /** Resolves, with how it happened, when the other end is gone though nobody closed it. Never rejects. */
   readonly lost?: Promise<BoundaryError>;
 
@@ -41,6 +43,8 @@ export interface EnvironmentClient {
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
+  /** For `_meta` of the request, such as the trace that it belongs to (`traceparent`, SEP-414). */
+  readonly meta?: Readonly<Record<string, unknown>>;
   /** Milliseconds; 0 or less: none beside the signal. */
   readonly timeoutMs?: number;
   readonly onProgress?: (progress: {
@@ -60,8 +64,17 @@ export interface ToolResult {
   readonly is_error: boolean;
 }
 
-/** How to reach an environment. */
-export type EnvironmentTarget =
+/** How to reach an environment, and what it may take. */
+export type EnvironmentTarget = EnvironmentWay & { readonly limits?: EnvironmentLimits };
+
+export interface EnvironmentLimits {
+  /** Runs of it that a worker executes at once; default: as many as the worker does. */
+  readonly concurrency?: number;
+  /** MiB that all processes of one run's environment may hold together; default 2,048. 0: no limit. */
+  readonly memoryMiB?: number;
+}
+
+type EnvironmentWay =
   /** An environment module (`environment.ts` or `.js`): a process of its own for each connection. */
   | { readonly kind: 'module'; readonly path: string; readonly env?: Readonly<Record<string, string>> }
   /** Any other program that serves MCP over stdio. */

@@ -12,6 +12,11 @@ import { OutputTail, toPlainLine } from '../process/output-tail.ts';
 import { answerCutStreams, endSession } from '../upstream/streamable-http.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
 
+/** MiB that the processes of an environment may hold together, where its configuration does not say. */
+const DEFAULT_MEMORY_MIB = 2_048;
+/** Of that, what the heap of the environment's own process may grow to: Node.js needs some beside it. */
+const HEAP_SHARE = 0.75;
+
 /** How long an environment that runs elsewhere is given to hear that its session is over. */
 const END_SESSION_MS = 2_000;
 
@@ -24,6 +29,8 @@ export interface EnvironmentLink {
   readonly label: string;
   /** How the other end is known to have ended, in words that continue "The environment …". */
   ending(): string | undefined;
+  /** True when it was ended because it wanted more memory than it may have. */
+  isOverMemory?(): boolean;
   /** Its last lines on standard error, or of its log; empty where there are none, or nobody here can see them. */
   lastWords(): string;
   /** Ends the session and what was started for it. Never rejects; later calls wait for the first. */
@@ -38,7 +45,7 @@ export function openModule(target: Target<'module'>, options: ConnectOptions): E
   const harnessKey = createHarnessKey();
   const process_ = new EnvironmentProcess({
     command: process.execPath,
-    args: [environmentMainPath(), path],
+    args: [...heapLimit(target), environmentMainPath(), path],
     variables: {
       ...toChildVariables(process.env, target.env),
       [PROCESS_VARIABLES.protocolFd]: String(PROTOCOL_FD),
@@ -48,6 +55,7 @@ export function openModule(target: Target<'module'>, options: ConnectOptions): E
     harnessKey,
     folders: [dirname(dirname(path))],
     onLog: options.onLog,
+    memoryMiB: memoryOf(target),
   });
   return processLink('module', process_, harnessKey, `${basename(dirname(path))}/${basename(path)}`);
 }
@@ -64,6 +72,7 @@ export function openCommand(target: Target<'command'>, options: ConnectOptions):
     harnessKey,
     folders: target.cwd === undefined ? [] : [target.cwd],
     onLog: options.onLog,
+    memoryMiB: memoryOf(target),
   });
   return processLink('command', process_, harnessKey, basename(target.command));
 }
@@ -135,8 +144,20 @@ function openInProcess(environment: unknown, report: (message: string) => void):
   }
 }
 
+function memoryOf({ limits }: EnvironmentTarget): number {
+  return limits?.memoryMiB ?? DEFAULT_MEMORY_MIB;
+}
+
+/** Where nobody has set one: a heap that is full says so in better words than a process that is killed. */
+function heapLimit(target: EnvironmentTarget): readonly string[] {
+  const memoryMiB = memoryOf(target);
+  const isSet = target.limits?.memoryMiB === undefined && process.env.NODE_OPTIONS?.includes('--max-old-space-size');
+  return memoryMiB === 0 || isSet ? [] : [`--max-old-space-size=${Math.max(1, Math.floor(memoryMiB * HEAP_SHARE))}`];
+}
+
+/** By its prefix it is known for what it is wherever it turns up, and taken out of what is stored. */
 function createHarnessKey(): string {
-  return randomBytes(32).toString('base64url');
+  return `hk_${randomBytes(32).toString('base64url')}`;
 }
 
 function processLink(
@@ -151,6 +172,7 @@ function processLink(
     harnessKey,
     label,
     ending: () => transport.ending,
+    isOverMemory: () => transport.isOverMemory,
     lastWords: () => transport.lastWords,
     close: () => transport.close(),
   };

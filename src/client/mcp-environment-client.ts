@@ -41,6 +41,8 @@ const MAX_LIST_PAGES = 100;
 /** Marks a request as one for a model, so that the server answers it as an agent's (contract section 1, "Audience"). */
 const AS_AGENT = { [META.audience]: 'agent' };
 
+const TRANSPORTS = { module: 'pipe', command: 'pipe', url: 'tcp', memory: undefined } as const;
+
 interface Params {
   readonly _meta?: Readonly<Record<string, unknown>>;
   readonly [name: string]: unknown;
@@ -51,6 +53,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
   readonly name: string;
   readonly version: string;
   readonly protocol: string;
+  readonly transport: 'pipe' | 'tcp' | undefined;
   /** What the server says about itself in its handshake; empty where it says nothing. */
   readonly instructions: string;
   readonly lost: Promise<BoundaryError>;
@@ -67,6 +70,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
     this.version = server?.version ?? '';
     this.protocol = client.getNegotiatedProtocolVersion() ?? '';
     this.instructions = client.getInstructions() ?? '';
+    this.transport = TRANSPORTS[link.kind];
     this.#client = client;
     this.#link = link;
     this.#progress = progress;
@@ -202,9 +206,10 @@ export class McpEnvironmentClient implements EnvironmentClient {
     options: CallOptions,
   ): Promise<ResultTypeMap[Method]> {
     const { signal, onProgress } = options;
+    const given = { ...options.meta, ...params._meta };
     const settings = { timeout: attempt.timeoutMs ?? NO_TIMEOUT_MS, ...(signal === undefined ? {} : { signal }) };
     const send = (meta: Params = {}) =>
-      this.#client.request({ method, params: { ...params, _meta: { ...params._meta, ...meta } } }, settings);
+      this.#client.request({ method, params: { ...params, _meta: { ...given, ...meta } } }, settings);
     signal?.throwIfAborted();
     // The other end refuses such a message, or dies of it.
     if (isTooDeep({ params })) throw this.#failure(attempt, `was not asked: its arguments are ${TOO_DEEP}`);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import type { EnvironmentTarget } from './environment-client.ts';
 
 /** A module may lie in a folder that is not its own, such as a home: what lies beyond these is not read. */
@@ -43,14 +43,43 @@ export async function hashEnvironmentCode(path: string): Promise<string> {
   return hash;
 }
 
-/** The same for a target; null where it has no code of its own here, or that cannot be read. */
+/**
+ * The same for a target. Of a command it is the hash of its line and of the directory of the first file in it, where
+ * that is a folder below the working directory. Null where a target has no code of its own here, or none that can be
+ * told: an address, an object in memory, a program that is installed, a directory that cannot be read.
+ */
 export async function hashTargetCode(target: EnvironmentTarget): Promise<string | null> {
-  if (target.kind !== 'module') return null;
   try {
-    return await hashEnvironmentCode(target.path);
+    if (target.kind === 'module') return await hashEnvironmentCode(target.path);
+    return target.kind === 'command' ? await hashCommand(target) : null;
   } catch {
     return null; // What cannot be read cannot be started either, and that is said in better words.
   }
+}
+
+async function hashCommand({ command, args, cwd = process.cwd() }: CommandTarget): Promise<string | null> {
+  for (const [index, argument] of args.entries()) {
+    const path = resolve(cwd, argument);
+    const folder = relative(cwd, dirname(path));
+    if (folder === '' || folder.startsWith('..') || folder.split(sep).includes('node_modules')) continue;
+    if (!(await isFile(path))) continue;
+    // Where the file lies differs from machine to machine, what is said beside it does not.
+    const line = [basename(command), ...args.with(index, basename(path))];
+    const code = await hashEnvironmentCode(path);
+    return createHash('sha256')
+      .update(JSON.stringify([line, code]))
+      .digest('hex');
+  }
+  return null;
+}
+
+type CommandTarget = Extract<EnvironmentTarget, { kind: 'command' }>;
+
+async function isFile(path: string): Promise<boolean> {
+  return await stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
 }
 
 async function listFiles(directory: string): Promise<readonly CodeFile[]> {

@@ -18,6 +18,8 @@ export interface WarmPoolOptions {
   readonly perEnvironment: number;
   /** Over all environments: the one that was asked for longest ago gives way. Default 8, or `perEnvironment` where that is more. */
   readonly maxSpares?: number | undefined;
+  /** Milliseconds after which the spares of an environment that nobody asked for are ended. Default: they stay. */
+  readonly idleMs?: number | undefined;
   /** Takes what goes wrong with processes that no session has. */
   readonly report?: ((line: string) => void) | undefined;
   /** For tests: `RETRY_MS`. */
@@ -44,10 +46,14 @@ interface Shelf {
   starting: AbortController | undefined;
   retry: NodeJS.Timeout | undefined;
   refill: NodeJS.Timeout | undefined;
+  /** Ends the spares when nobody has asked for long. */
+  idle: NodeJS.Timeout | undefined;
   /** Since a session last got a process. */
   failures: number;
   /** Higher is later. */
   askedAt: number;
+  /** Nobody has asked for long: nothing is started for it any more. */
+  isGone: boolean;
 }
 
 /**
@@ -84,6 +90,7 @@ export class WarmPool {
     options.signal?.throwIfAborted();
     const shelf = this.#shelfOf(target);
     shelf.askedAt = ++this.#asked;
+    this.#restartIdle(shelf);
     const spare = this.#take(shelf, codeHash);
     const client = spare?.client ?? (await connectEnvironment(target, connectOptions));
     shelf.failures = 0;
@@ -110,6 +117,7 @@ export class WarmPool {
     for (const shelf of this.#shelves.values()) {
       clearTimeout(shelf.retry);
       clearTimeout(shelf.refill);
+      clearTimeout(shelf.idle);
       shelf.starting?.abort(new Error('The pool was closed'));
       for (const spare of shelf.spares.splice(0)) this.#end(spare);
     }
@@ -129,8 +137,10 @@ export class WarmPool {
       starting: undefined,
       retry: undefined,
       refill: undefined,
+      idle: undefined,
       failures: 0,
       askedAt: 0,
+      isGone: false,
     };
     this.#shelves.set(target, shelf);
     return shelf;
@@ -145,8 +155,24 @@ export class WarmPool {
     return undefined;
   }
 
+  #restartIdle(shelf: Shelf): void {
+    clearTimeout(shelf.idle);
+    const { idleMs } = this.#options;
+    if (idleMs === undefined) return;
+    shelf.idle = setTimeout(() => {
+      shelf.idle = undefined;
+      this.#shelves.delete(shelf.target);
+      clearTimeout(shelf.retry);
+      clearTimeout(shelf.refill);
+      shelf.isGone = true;
+      shelf.starting?.abort(new Error('Nobody has asked for the environment for long'));
+      for (const spare of shelf.spares.splice(0)) this.#end(spare);
+    }, idleMs);
+    shelf.idle.unref();
+  }
+
   #fillSoon(shelf: Shelf): void {
-    if (this.#isClosed) return;
+    if (this.#isClosed || shelf.isGone) return;
     shelf.refill ??= setTimeout(() => {
       shelf.refill = undefined;
       this.#fill(shelf);
@@ -156,7 +182,7 @@ export class WarmPool {
   /** Starts what is missing, one after the other, in the background. */
   #fill(shelf: Shelf): void {
     const isBusy = shelf.starting !== undefined || shelf.retry !== undefined;
-    if (this.#isClosed || isBusy || shelf.spares.length >= this.#options.perEnvironment) return;
+    if (this.#isClosed || shelf.isGone || isBusy || shelf.spares.length >= this.#options.perEnvironment) return;
     if (!this.#makeRoom(shelf)) return;
     const stop = new AbortController();
     shelf.starting = stop;
@@ -175,7 +201,7 @@ export class WarmPool {
       const client = await connectEnvironment(shelf.target, { signal, onLog: log.add });
       await rehearse(client, signal);
       const spare = { client, log, codeHash };
-      if (this.#isClosed) {
+      if (this.#isClosed || shelf.isGone) {
         await client.close();
         return;
       }
@@ -196,7 +222,7 @@ export class WarmPool {
   }
 
   #retryLater(shelf: Shelf, cause: unknown): void {
-    if (this.#isClosed || shelf.retry !== undefined) return;
+    if (this.#isClosed || shelf.isGone || shelf.retry !== undefined) return;
     const { first, longest } = this.#options.retryMs ?? RETRY_MS;
     const delayMs = Math.min(longest, first * 2 ** shelf.failures);
     shelf.failures += 1;

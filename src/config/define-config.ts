@@ -2,16 +2,29 @@ import { z } from 'zod';
 
 const textMapSchema = z.record(z.string(), z.string());
 
+/** What any environment of the configuration may say beside where it is. */
+const limitsSchema = {
+  concurrency: z.int().min(1).optional(),
+  memoryMiB: z.int().min(0).optional(),
+};
+
 /** How `proctor.config.ts` names an environment: a module's path, a program that serves MCP over stdio, or a URL. */
 const environmentEntrySchema = z.union([
   z.string().min(1),
+  z.strictObject({ path: z.string().min(1), env: textMapSchema.optional(), ...limitsSchema }),
   z.strictObject({
     command: z.string().min(1),
     args: z.array(z.string()).default([]),
     env: textMapSchema.optional(),
     cwd: z.string().optional(),
+    ...limitsSchema,
   }),
-  z.strictObject({ url: z.url(), headers: textMapSchema.optional(), harnessKey: z.string().min(1).optional() }),
+  z.strictObject({
+    url: z.url(),
+    headers: textMapSchema.optional(),
+    harnessKey: z.string().min(1).optional(),
+    concurrency: limitsSchema.concurrency,
+  }),
 ]);
 
 const portSchema = z.int().min(0).max(65_535);
@@ -25,6 +38,7 @@ export const configSchema = z.strictObject({
   store: z.string().min(1).optional(),
   queue: z.string().min(1).optional(),
   ports: z.strictObject({ runService: portSchema.optional(), scenarioServer: portSchema.optional() }).default({}),
+  redact: z.boolean().default(true),
 });
 
 /** What `proctor.config.ts` may say, all of it optional. */
@@ -34,9 +48,11 @@ export type ParsedConfig = z.output<typeof configSchema>;
 /**
  * Types the default export of `proctor.config.ts` (contract section 5).
  *
- * `environments` maps names to a module's path (from the file's directory), `{ command, args }` or `{ url, headers }`;
+ * `environments` maps names to a module's path (from the file's directory) or `{ path }`, `{ command, args }` or
+ * `{ url, headers }`, each with `concurrency` (runs of it that a worker executes at once) and, for what is a process here,
+ * `memoryMiB` (of all its processes together; 0: no limit);
  * `gateways` maps patterns of model names to `{ url, apiKey }`; `store` and `queue` are addresses as those of
- * `PROCTOR_DATABASE_URL` and `PROCTOR_QUEUE_URL`, which win.
+ * `PROCTOR_DATABASE_URL` and `PROCTOR_QUEUE_URL`, which win; `redact: false` stores traces with the secrets that they hold.
  */
 export function defineConfig(config: Config): Config {
   return config;

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import type { EnvironmentTarget } from '../client/environment-client.ts';
+import type { EnvironmentLimits, EnvironmentTarget } from '../client/environment-client.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { ParsedConfig } from './define-config.ts';
 
@@ -56,12 +56,16 @@ export function resolveEnvironment(
   );
 }
 
-function toTarget(directory: string, name: string, entry: ParsedConfig['environments'][string]): EnvironmentTarget {
-  if (typeof entry === 'string') {
-    const path = toModulePath(resolve(directory, entry));
-    if (path !== undefined) return { kind: 'module', path };
+type Entry = ParsedConfig['environments'][string];
+
+function toTarget(directory: string, name: string, entry: Entry): EnvironmentTarget {
+  if (typeof entry === 'string') return toTarget(directory, name, { path: entry });
+  const limits = toLimits(entry);
+  if ('path' in entry) {
+    const path = toModulePath(resolve(directory, entry.path));
+    if (path !== undefined) return { kind: 'module', path, ...(entry.env && { env: entry.env }), ...limits };
     throw new Error(
-      `The configuration's environment ${JSON.stringify(name)}: there is no module at ${JSON.stringify(entry)}.`,
+      `The configuration's environment ${JSON.stringify(name)}: there is no module at ${JSON.stringify(entry.path)}.`,
     );
   }
   if ('command' in entry) {
@@ -72,6 +76,7 @@ function toTarget(directory: string, name: string, entry: ParsedConfig['environm
       args,
       cwd: cwd === undefined ? directory : resolve(directory, cwd),
       ...(env === undefined ? {} : { env }),
+      ...limits,
     };
   }
   const { url, headers, harnessKey } = entry;
@@ -80,6 +85,19 @@ function toTarget(directory: string, name: string, entry: ParsedConfig['environm
     url,
     ...(headers === undefined ? {} : { headers }),
     ...(harnessKey === undefined ? {} : { harnessKey }),
+    ...limits,
+  };
+}
+
+function toLimits(entry: Exclude<Entry, string>): { readonly limits?: EnvironmentLimits } {
+  const { concurrency } = entry;
+  const memoryMiB = 'memoryMiB' in entry ? entry.memoryMiB : undefined;
+  if (concurrency === undefined && memoryMiB === undefined) return {};
+  return {
+    limits: {
+      ...(concurrency === undefined ? {} : { concurrency }),
+      ...(memoryMiB === undefined ? {} : { memoryMiB }),
+    },
   };
 }
 

@@ -7,7 +7,7 @@ import type { ParsedConfig } from './define-config.ts';
 export interface Settings {
   /** `sqlite:<path>` or `postgres://...`. */
   readonly databaseUrl: string;
-  /** Undefined: the queue is in the database. */
+  /** `redis://...` or `postgres://...` of BullMQ. Undefined: the queue is a table of the database. */
   readonly queueUrl: string | undefined;
   /** Where the trace pages are, without a slash at the end. */
   readonly appUrl: string;
@@ -20,6 +20,8 @@ export interface Settings {
   readonly models: ModelConfig;
   /** For clients of a run service. */
   readonly apiKey: string | undefined;
+  /** Whether secrets are taken out of what is stored. Logs and spans have none in any case. */
+  readonly redact: boolean;
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -33,13 +35,14 @@ export function readSettings(variables: Variables, config: ParsedConfig): Settin
   const appUrl = readUrl(variables, 'PROCTOR_APP_URL');
   return {
     databaseUrl: readDatabaseUrl(variables, config),
-    queueUrl: textOf(variables, 'PROCTOR_QUEUE_URL') ?? config.queue,
+    queueUrl: readQueueUrl(variables, config),
     appUrl: appUrl ?? `http://127.0.0.1:${ports.runService}`,
     isAppUrlNamed: appUrl !== undefined,
     ports,
     allowedHosts: parseAllowedHosts(variables.PROCTOR_ALLOWED_HOSTS),
     models: readModels(variables, config),
     apiKey: textOf(variables, 'PROCTOR_API_KEY'),
+    redact: config.redact,
   };
 }
 
@@ -52,6 +55,16 @@ function readDatabaseUrl(variables: Variables, config: ParsedConfig): string {
   throw new Error(
     `PROCTOR_DATABASE_URL (or "store" in the configuration) starts with ${JSON.stringify(scheme)}; it has to be ` +
       '"sqlite:<path>" or "postgres://...".',
+  );
+}
+
+function readQueueUrl(variables: Variables, config: ParsedConfig): string | undefined {
+  const url = textOf(variables, 'PROCTOR_QUEUE_URL') ?? config.queue;
+  if (url === undefined || /^(rediss?|postgres(ql)?):\/\/./.test(url)) return url;
+  const scheme = url.split(':')[0];
+  throw new Error(
+    `PROCTOR_QUEUE_URL (or "queue" in the configuration) starts with ${JSON.stringify(scheme)}; it has to be ` +
+      '"redis://..." or "postgres://...", or nothing: then the queue is in the database.',
   );
 }
 

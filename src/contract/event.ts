@@ -107,3 +107,12 @@ export type EventOf<Type extends EventType> = Extract<EventBody, { type: Type }>
 const eventStampSchema = z.object({ seq: z.int(), at: timeSchema, attempt: z.int() });
 /** An event as it is stored and streamed. */
 export type TraceEvent = EventBody & z.infer<typeof eventStampSchema>;
+
+/** Text of a model as it streams, on the stream of a trace's events alone: it is not stored, and has no number. */
+export interface ModelDeltaEvent {
+  readonly type: 'model.delta';
+  readonly attempt: number;
+  readonly content?: string;
+  readonly reasoning?: string;
+  readonly refusal?: string;
+}

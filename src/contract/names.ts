@@ -27,6 +27,8 @@ export const PROCESS_VARIABLES = {
   protocolFd: 'PROCTOR_PROTOCOL_FD',
   transport: 'PROCTOR_TRANSPORT',
   port: 'PROCTOR_PORT',
+  /** Marks what belongs to a run, so that it is found when the run is over; no secret. */
+  run: 'PROCTOR_RUN',
 } as const;
 
 export const SCENARIOS_URI = 'svc://scenarios';

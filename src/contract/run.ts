@@ -2,20 +2,29 @@ import { z } from 'zod';
 import { jsonObjectSchema } from './json.ts';
 import { MAX_STEPS } from './names.ts';
 
+/** Of the metadata of a run. Our choice: as much as one searches by. */
+export const METADATA_LIMITS = { keys: 64, keyCharacters: 64, valueCharacters: 512 } as const;
+
 /** Body of `POST /v1/agent/run` (specification, "Run request"; the optional fields are the contract's). */
 export const runRequestSchema = z.object({
   env_name: z.string().min(1),
   scenario_name: z.string().min(1),
   scenario_args: jsonObjectSchema.default({}),
-  model: z.string().min(1),
+  /** Without zero characters, which cannot be stored. */
+  model: z
+    .string()
+    .regex(/^[^\0]*$/)
+    .min(1),
   max_steps: z.int().min(1).max(MAX_STEPS.maximum).default(MAX_STEPS.default),
   timeout_seconds: z.int().min(1).max(86_400).default(3_600),
   seed: z.int().nullable().default(null),
-  metadata: z.record(z.string(), z.string()).default({}),
+  metadata: z.record(z.string(), z.string()).meta({ maxProperties: METADATA_LIMITS.keys }).default({}),
   priority: z.int().min(0).max(9).default(0),
   sampling: jsonObjectSchema.default({}),
 });
 export type RunRequest = z.infer<typeof runRequestSchema>;
+/** As a client sends it: what has a default may be left out. */
+export type RunInput = z.input<typeof runRequestSchema>;
 
 export const runStatusSchema = z.enum(['queued', 'running', 'completed', 'failed', 'cancelled']);
 export type RunStatus = z.infer<typeof runStatusSchema>;
@@ -34,6 +43,8 @@ export const environmentListSchema = z.object({
   object: z.literal('list'),
   data: z.array(z.object({ name: z.string(), description: z.string(), version: z.string() })),
 });
+
+export type EnvironmentList = z.infer<typeof environmentListSchema>;
 
 export const modelListSchema = z.object({
   object: z.literal('list'),

@@ -3,17 +3,27 @@ import type { DatabaseSchema } from './schema.ts';
 
 /** The one database of a Proctor installation: traces, queue, keys and sign-ins. */
 export interface Database {
+  readonly kind: 'sqlite' | 'postgres';
   /** For reads, and for writes that stand alone. Inside of `transaction` use what that hands over: this would wait for it. */
   readonly kysely: Kysely<DatabaseSchema>;
   /**
-   * Runs `write` in a transaction that takes the write lock first. When it resolves it is on the disk, and with it
-   * everything that was committed before: it survives a power cut.
+   * Runs `write` in a transaction. When it resolves it is on the disk, and with it everything that was committed
+   * before: it survives a power cut.
+   *
+   * On SQLite it has the write lock from the start, so that nobody else writes meanwhile. On Postgres others do, and
+   * `write` runs again when two of them locked each other out: it changes nothing but the database.
    */
-  transaction<T>(write: (transaction: DatabaseTransaction) => Promise<T>): Promise<T>;
+  transaction<T>(
+    write: (transaction: DatabaseTransaction) => Promise<T>,
+    options?: {
+      /** Tables that nobody else writes meanwhile, on Postgres too: for what is checked first and written then. */
+      readonly locking?: readonly (keyof DatabaseSchema)[];
+    },
+  ): Promise<T>;
   /**
-   * Runs one write once for each list of parameters, in order: for many rows, where dispatching each query costs.
-   * Without a transaction they are one of their own, which survives `kill -9` when it resolves, and a power cut from
-   * the next `transaction` on.
+   * Runs one write once for each list of parameters, in order and all or none: for many rows, where dispatching each
+   * query costs. Without a transaction they are one of their own, which survives `kill -9` when it resolves, and a power
+   * cut from the next `transaction` on.
    */
   runEach(
     write: CompiledQuery,
@@ -24,6 +34,30 @@ export interface Database {
 }
 
 export type DatabaseTransaction = Transaction<DatabaseSchema>;
+
+const toldAfterCommit = new WeakMap<DatabaseTransaction, (() => void)[]>();
+
+/** Has `callback` called once the transaction is committed, and never when it is undone. */
+export function afterCommit(transaction: DatabaseTransaction, callback: () => void): void {
+  const callbacks = toldAfterCommit.get(transaction);
+  if (callbacks === undefined) toldAfterCommit.set(transaction, [callback]);
+  else callbacks.push(callback);
+}
+
+/** For those who make transactions: runs `write`, and once `execute` has committed it tells who wanted to know. */
+export async function committing<T>(
+  execute: (write: (transaction: DatabaseTransaction) => Promise<T>) => Promise<T>,
+  write: (transaction: DatabaseTransaction) => Promise<T>,
+): Promise<T> {
+  let callbacks: readonly (() => void)[] = [];
+  const result = await execute(async (transaction) => {
+    const written = await write(transaction);
+    callbacks = toldAfterCommit.get(transaction) ?? [];
+    return written;
+  });
+  for (const callback of callbacks) callback();
+  return result;
+}
 
 /** Whether the database answers. */
 export function storeCheck(database: Database): { readonly name: string; failed(): Promise<readonly string[]> } {

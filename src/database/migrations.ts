@@ -1,5 +1,6 @@
-import { type Kysely, type Migration, Migrator, sql } from 'kysely';
+import { type Kysely, type Migration, Migrator, PostgresAdapter } from 'kysely';
 import { messageOf } from '../contract/errors.ts';
+import { createServiceTables } from './service-tables.ts';
 
 /**
  * Brings the schema up to date, forward only. Several processes may do so at once: each step runs under the
@@ -18,6 +19,11 @@ export async function migrateToLatest<Schema>(kysely: Kysely<Schema>): Promise<v
   });
 }
 
+/** Whether this version has a step of the schema. */
+export function isKnownStep(name: string): boolean {
+  return Object.hasOwn(MIGRATIONS, name);
+}
+
 /** Names sort in the order of time. A step that was released is never changed: the next one changes what it made. */
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_start': {
@@ -33,7 +39,17 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
       await createChatSessions(database);
     },
   },
+  '0003_service_tables': {
+    up: createServiceTables,
+  },
+  '0004_run_claims': {
+    up: createRunClaims,
+  },
 };
+
+function isPostgres(database: Kysely<unknown>): boolean {
+  return database.getExecutor().adapter instanceof PostgresAdapter;
+}
 
 /** Column types are those that SQLite and Postgres read alike. */
 async function createTraces({ schema }: Kysely<unknown>): Promise<void> {
@@ -90,7 +106,8 @@ async function createTraces({ schema }: Kysely<unknown>): Promise<void> {
 }
 
 /** Their key is what keeps two writers of a trace apart (see trace/append-events.ts), and the reference keeps a deleted trace from coming back. */
-async function createEvents({ schema }: Kysely<unknown>): Promise<void> {
+async function createEvents(database: Kysely<unknown>): Promise<void> {
+  const { schema } = database;
   await schema
     .createTable('events')
     .addColumn('trace_id', 'text', (column) => column.notNull().references('traces.trace_id').onDelete('cascade'))
@@ -105,7 +122,7 @@ async function createEvents({ schema }: Kysely<unknown>): Promise<void> {
     .createTable('blobs')
     .addColumn('sha256', 'text', (column) => column.primaryKey().notNull())
     .addColumn('mime_type', 'text', (column) => column.notNull())
-    .addColumn('bytes', sql`blob`, (column) => column.notNull())
+    .addColumn('bytes', isPostgres(database) ? 'bytea' : 'blob', (column) => column.notNull())
     .execute();
 }
 
@@ -180,4 +197,13 @@ async function createChatSessions({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('expires_at', 'bigint', (column) => column.notNull())
     .addPrimaryKeyConstraint('idempotency_keys_key', ['scope', 'key'])
     .execute();
+}
+
+async function createRunClaims({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('run_claims')
+    .addColumn('trace_id', 'text', (column) => column.primaryKey().notNull())
+    .addColumn('key_id', 'text', (column) => column.notNull())
+    .execute();
+  await schema.createIndex('run_claims_key').on('run_claims').columns(['key_id']).execute();
 }

@@ -5,11 +5,14 @@ export interface DatabaseSchema {
   events: EventsTable;
   blobs: BlobsTable;
   queue: QueueTable;
+  run_claims: RunClaimsTable;
   api_keys: ApiKeysTable;
   sign_in_tokens: SignInTokensTable;
   browser_sessions: BrowserSessionsTable;
   chat_sessions: ChatSessionsTable;
   idempotency_keys: IdempotencyKeysTable;
+  outcomes: OutcomesTable;
+  trace_blobs: TraceBlobsTable;
 }
 
 export interface TracesTable {
@@ -33,6 +36,8 @@ export interface TracesTable {
   request: string;
   /** The finished trace without steps and logs; null until then. */
   summary: string | null;
+  /** The API key that the run was made with; null for one that was made without. */
+  key_id: string | null;
 }
 
 /** The metadata of each trace once more, by key, so that a list can be filtered by one of them through an index. */
@@ -70,6 +75,12 @@ export interface QueueTable {
   lease_until: number | null;
   /** 1 when the present lease took over one that had run out. */
   is_redelivered: number;
+}
+
+/** Runs that hold one of the places of their key, where that has a limit (run-service/key-claims.ts). */
+export interface RunClaimsTable {
+  trace_id: string;
+  key_id: string;
 }
 
 export interface ApiKeysTable {
@@ -120,12 +131,47 @@ export interface ChatSessionsTable {
 
 /** Answers that are given again to whoever sends the same request with the same `Idempotency-Key`. */
 export interface IdempotencyKeysTable {
-  /** Of the account that sent it and of what it was sent to. */
+  /** What the request was sent to. */
   scope: string;
+  /** A hash of the key and of the account that sent it. */
   key: string;
   /** SHA-256 of the request, hex. */
   request_hash: string;
   /** JSON. */
   response: string;
   expires_at: number;
+}
+
+/** The figures of each trace that has ended, in small rows, for sums over many. Those of a deleted trace stay, for its account's usage. */
+export interface OutcomesTable {
+  trace_id: string;
+  account: string;
+  key_id: string | null;
+  env_name: string;
+  scenario_name: string;
+  model: string;
+  origin: string;
+  status: string;
+  created_at: number;
+  reward: number | null;
+  /** Which tenth of 0 to 1 the reward is in, 0 to 9; what is below or above is in the first or the last. -1: there is none. */
+  reward_bin: number;
+  /** Of the last attempt, as the trace says. */
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+  /** Of every attempt. */
+  used_model_calls: number;
+  used_prompt_tokens: number;
+  used_completion_tokens: number;
+  used_total_tokens: number;
+  /** From the start of each attempt to its end, in milliseconds. */
+  used_ms: number;
+  is_deleted: number;
+}
+
+/** Which trace refers to which blob. */
+export interface TraceBlobsTable {
+  trace_id: string;
+  sha256: string;
 }

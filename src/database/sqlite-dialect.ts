@@ -10,6 +10,7 @@ import {
   SqliteDriver,
   type SqliteStatement,
 } from 'kysely';
+import { storeIsBusy, storeIsFull } from './store-errors.ts';
 
 /** Statements kept prepared for each connection; the least recently used goes first. */
 const MAX_PREPARED = 200;
@@ -117,12 +118,28 @@ function toKyselyDatabase(connection: DatabaseSyncInstance): SqliteDatabase {
   };
 }
 
+/** Result codes of https://www.sqlite.org/rescode.html: BUSY and LOCKED; FULL, and IOERR_SHMSIZE of a full disk. */
+const BUSY: ReadonlySet<unknown> = new Set([5, 6]);
+const FULL: ReadonlySet<unknown> = new Set([13, 4874]);
+
+/** What a statement gives, with errors in the words of every store. */
+function told<T>(execute: () => T): T {
+  try {
+    return execute();
+  } catch (error) {
+    const { sqliteCode, sqliteExtendedCode } = error as { sqliteCode?: unknown; sqliteExtendedCode?: unknown };
+    if (FULL.has(sqliteCode) || FULL.has(sqliteExtendedCode)) throw storeIsFull(error);
+    if (BUSY.has(sqliteCode)) throw storeIsBusy(error);
+    throw error;
+  }
+}
+
 function toKyselyStatement(connection: DatabaseSyncInstance, sql: string): SqliteStatement {
   const statement = connection.prepare(sql);
   return {
     reader: statement.columns().length > 0,
-    all: (parameters) => statement.all(...parameters),
-    run: (parameters) => statement.run(...parameters),
+    all: (parameters) => told(() => statement.all(...parameters)),
+    run: (parameters) => told(() => statement.run(...parameters)),
     // A statement of its own: a cursor that is still open must not be reset by the next user of the prepared one.
     iterate: (parameters) => connection.prepare(sql).iterate(...parameters),
   };

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kysely } from 'kysely';
 import { messageOf } from '../contract/errors.ts';
-import type { Database } from './database.ts';
+import { committing, type Database } from './database.ts';
 import { migrateToLatest } from './migrations.ts';
 import type { DatabaseSchema } from './schema.ts';
 import { ImmediateSqliteDialect } from './sqlite-dialect.ts';
@@ -24,7 +24,7 @@ const MEMORY = ':memory:';
  *   their owner alone. `sqlite::memory:` is a database of this process that ends with `close`.
  * @throws Error naming the address and the reason. The caller closes what it gets.
  */
-export async function openDatabase(url: string): Promise<Database> {
+export async function openSqlite(url: string): Promise<Database> {
   const path = parseSqliteUrl(url);
   try {
     if (path !== MEMORY) await createPrivateFile(path);
@@ -35,10 +35,7 @@ export async function openDatabase(url: string): Promise<Database> {
 }
 
 function parseSqliteUrl(url: string): string {
-  const form = 'use sqlite:<path>, for example sqlite:.proctor/proctor.db';
-  if (/^postgres(ql)?:/.test(url)) {
-    throw new Error(`Databases on Postgres are not supported yet: ${form}`); // the address may hold a password
-  }
+  const form = 'use sqlite:<path>, for example sqlite:.proctor/proctor.db, or postgres://user:password@host/database';
   if (!url.startsWith('sqlite:')) throw new Error(`${JSON.stringify(url)} is not a database address: ${form}`);
   const path = url.slice('sqlite:'.length);
   if (path === '') throw new Error(`The database address ${JSON.stringify(url)} has no path: ${form}`);
@@ -65,9 +62,11 @@ async function openFile(path: string): Promise<Database> {
     if (isOlder(version, MIN_SQLITE_VERSION)) {
       throw new Error(`SQLite ${version} is too old for several processes: ${MIN_SQLITE_VERSION} or newer is needed`);
     }
+    connection.exec('pragma auto_vacuum = incremental'); // of a new file: its space can be given back in pieces
     if (path !== MEMORY) await useWriteAheadLog(() => connection.exec('pragma journal_mode = wal'));
     connection.exec('pragma synchronous = normal'); // transactions raise it
     connection.exec('pragma foreign_keys = on');
+    connection.exec('pragma secure_delete = on'); // what was taken out of a row is gone from the file
     await migrateToLatest(kysely);
   } catch (error) {
     if (dialect.connection.isOpen) dialect.connection.close();
@@ -75,7 +74,8 @@ async function openFile(path: string): Promise<Database> {
   }
   return {
     kysely,
-    transaction: (write) => kysely.transaction().execute(write),
+    kind: 'sqlite',
+    transaction: (write) => committing((each) => kysely.transaction().execute(each), write),
     async runEach({ sql }, parameters, transaction) {
       if (transaction !== undefined) return dialect.runEach(sql, parameters);
       if (!dialect.connection.isTransaction) return dialect.commitEach(sql, parameters);

@@ -6,7 +6,7 @@ import { DEFAULT_BODY_LIMIT_BYTES, readBody } from './body.ts';
 import { toApiError } from './errors.ts';
 import { createOpenApiDocument } from './openapi.ts';
 import { createOriginGuard } from './origin-guard.ts';
-import { createRequestId, REQUEST_ID_HEADER } from './request-id.ts';
+import { createRequestId, REQUEST_ID_HEADER, TRACE_ID_HEADER } from './request-id.ts';
 import type { Mount, Route, RouteReply } from './route.ts';
 import type { TextStream } from './text-stream.ts';
 import { parseBody, parseQuery } from './validation.ts';
@@ -27,6 +27,17 @@ export interface HttpAppOptions extends AuthenticationOptions {
   readonly bodyLimitBytes?: number;
   /** True from SIGTERM on: what is not a read is refused with 503 `shutting_down`. */
   readonly isShuttingDown?: () => boolean;
+  /** Told of every request once it is answered. */
+  readonly observe?: (answered: AnsweredRequest) => void;
+}
+
+export interface AnsweredRequest {
+  readonly method: string;
+  /** The path of the route, `/v1/traces/:trace_id`; undefined for an unknown one. */
+  readonly route: string | undefined;
+  /** Undefined where the client went away before there was an answer. */
+  readonly status: number | undefined;
+  readonly durationMs: number;
 }
 
 /**
@@ -76,16 +87,27 @@ function createExchange(options: HttpAppOptions) {
     if (method !== 'GET' && options.isShuttingDown?.()) throw shuttingDown();
     const query = new URL(request.url, 'http://localhost').searchParams;
     const queryValues = route.query === undefined ? undefined : parseQuery(route.query, query);
-    const body =
-      route.request === undefined
-        ? undefined
-        : parseBody(route.request, await readBody(request, { limitBytes, acceptForms: route.access === 'page' }));
+    const readOptions = { limitBytes, acceptForms: route.access === 'page' };
+    const json = route.request === undefined ? undefined : await readBody(request, readOptions);
+    const body = route.request === undefined ? undefined : parseBody(route.request, json);
     const params = Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)]));
-    return route.handle({ requestId, params, query, queryValues, headers: request.headers, body, caller, signal });
+    const { headers } = request;
+    return route.handle({
+      requestId,
+      method: request.method,
+      params,
+      query,
+      queryValues,
+      headers,
+      body,
+      json,
+      caller,
+      signal,
+    });
   }
 
   return (routes: readonly Route[]) => (request: Request, response: Response) => {
-    const exchange = startExchange(request, response, logger);
+    const exchange = startExchange(request, response, { ...options, route: routes[0]?.path });
     answer(routes, exchange)
       .catch((thrown: unknown) => toErrorReply(thrown, exchange, logger))
       .then((reply) => send(response, reply))
@@ -102,7 +124,7 @@ function serveMount(mount: Mount, options: HttpAppOptions) {
   const guard = createOriginGuard(options.allowedHosts);
   const { authenticate } = createAuthentication(options);
   return (request: Request, response: Response) => {
-    const exchange = startExchange(request, response, logger);
+    const exchange = startExchange(request, response, { ...options, route: mount.path });
     const answer = async () => {
       guard.check(request.headers);
       allowReading(request, response);
@@ -141,7 +163,11 @@ interface Exchange {
 }
 
 /** Gives the request its id, its line in the log, and a signal that is aborted when the client goes away. */
-function startExchange(request: Request, response: Response, logger: Logger): Exchange {
+function startExchange(
+  request: Request,
+  response: Response,
+  { logger, observe, route }: Pick<HttpAppOptions, 'logger' | 'observe'> & { readonly route: string | undefined },
+): Exchange {
   const requestId = createRequestId();
   const startedAt = performance.now();
   const gone = new AbortController();
@@ -150,9 +176,20 @@ function startExchange(request: Request, response: Response, logger: Logger): Ex
     if (!response.writableFinished) gone.abort(new Error('The client went away'));
     const durationMs = Math.round(performance.now() - startedAt);
     const { method, path } = request; // Never the query: it may hold a sign-in token.
-    logger.info({ requestId, method, path, status: response.statusCode, durationMs }, 'request');
+    const line = { requestId, ...traceOf(path, response), method, path, status: response.statusCode, durationMs };
+    logger.info(line, 'request');
+    observe?.({ method, route, status: response.headersSent ? response.statusCode : undefined, durationMs });
   });
   return { request, response, requestId, signal: gone.signal };
+}
+
+/** What a request was about: the trace that its reply names, or its path. */
+function traceOf(path: string, response: Response): { readonly traceId?: string } {
+  return toTraceId(response.getHeader(TRACE_ID_HEADER) ?? /^\/(?:v1\/)?traces\/([0-9a-f]{32})(?:\/|$)/.exec(path)?.[1]);
+}
+
+function toTraceId(traceId: unknown): { readonly traceId?: string } {
+  return typeof traceId === 'string' ? { traceId } : {};
 }
 
 function toErrorReply(thrown: unknown, { requestId, signal }: Exchange, logger: Logger): RouteReply {
@@ -160,7 +197,10 @@ function toErrorReply(thrown: unknown, { requestId, signal }: Exchange, logger: 
   const error = toApiError(thrown, requestId);
   // A 503 is an answer, not a fault: the line of the request says it.
   if (error.status >= 500 && error.status !== 503)
-    logger.error({ requestId, code: error.code, err: error.cause ?? error }, error.message);
+    logger.error(
+      { requestId, ...toTraceId(error.headers?.[TRACE_ID_HEADER]), code: error.code, err: error.cause ?? error },
+      error.message,
+    );
   const retry: Record<string, string> = error.status === 409 ? { 'x-should-retry': 'false' } : {};
   return { status: error.status, headers: { ...retry, ...error.headers }, body: error.toBody() };
 }
@@ -221,15 +261,20 @@ function toPreflight(routes: readonly Route[]): RouteReply {
 }
 
 function createOpenApiRoute(options: HttpAppOptions): Route {
-  const hasKeys = options.verifyKey !== undefined;
-  const document = createOpenApiDocument(options.routes, { title: options.title, version: options.version, hasKeys });
-  return {
+  const route: Route = {
     method: 'GET',
     path: '/openapi.json',
     summary: 'This document',
     access: 'loopback',
     handle: () => ({ body: document }),
   };
+  const document = createOpenApiDocument([...options.routes, route], {
+    title: options.title,
+    version: options.version,
+    hasKeys: options.verifyKey !== undefined,
+    hasBrowsers: options.verifyBrowser !== undefined,
+  });
+  return route;
 }
 
 /** What a load balancer asks, under whatever name. */

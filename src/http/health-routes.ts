@@ -35,6 +35,7 @@ export function createHealthRoutes({ checks, isShuttingDown }: HealthRoutesOptio
     summary: 'What the server stands on answers',
     access: 'public',
     response: healthSchema,
+    about: { errors: ['shutting_down', 'capacity_exceeded'] },
     async handle() {
       if (isShuttingDown()) {
         throw new ApiError('shutting_down', 'The server is shutting down.', { headers: { 'retry-after': '5' } });

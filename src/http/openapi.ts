@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { errorBodySchema } from '../contract/errors.ts';
+import { ERRORS, type ErrorCode, errorBodySchema } from '../contract/errors.ts';
 import { isJsonObject, type JsonSchema } from '../contract/json.ts';
 import type { Route } from './route.ts';
 
@@ -8,6 +8,8 @@ export interface OpenApiOptions {
   readonly version: string;
   /** False: the server asks nobody for a key. */
   readonly hasKeys: boolean;
+  /** False: browsers cannot sign in. */
+  readonly hasBrowsers?: boolean;
 }
 
 /** The OpenAPI 3.1 document of a server, made of the schemas that validate its requests. Pages are not part of it. */
@@ -19,28 +21,61 @@ export function createOpenApiDocument(routes: readonly Route[], options: OpenApi
     const path = route.path.replace(/:(\w+)/g, '{$1}');
     const operations = paths[path] ?? {};
     paths[path] = operations;
-    operations[route.method.toLowerCase()] = toOperation(route, schemas, options.hasKeys);
+    operations[route.method.toLowerCase()] = toOperation(route, schemas, options);
   }
   schemas.Error = toComponent('Error', errorBodySchema, 'output', schemas);
   return {
     openapi: '3.1.0',
     info: { title: options.title, version: options.version },
     paths,
-    components: {
-      schemas,
-      ...(options.hasKeys ? { securitySchemes: { key: { type: 'http', scheme: 'bearer' } } } : {}),
-    },
+    components: { schemas, headers: COMMON_HEADERS, ...toSecuritySchemes(options) },
   };
 }
 
-function toOperation(route: Route, schemas: Record<string, JsonSchema>, hasKeys: boolean): JsonSchema {
+const text = (description: string): JsonSchema => ({ description, schema: { type: 'string' } });
+const number = (description: string): JsonSchema => ({ description, schema: { type: 'integer' } });
+
+/** Of replies, whatever the route. */
+const COMMON_HEADERS: Readonly<Record<string, JsonSchema>> = {
+  'X-Request-Id': text('The id of the request, which is in the log too'),
+  'Retry-After': number('Seconds after which it is worth to try again'),
+  'X-Should-Retry': text('`false`: the same request will be refused again'),
+  'WWW-Authenticate': text('`Bearer`'),
+  Allow: text('The methods that the path takes'),
+};
+
+const HEADERS_OF_STATUS: Readonly<Record<number, readonly string[]>> = {
+  401: ['WWW-Authenticate'],
+  405: ['Allow'],
+  409: ['X-Should-Retry'],
+  429: ['Retry-After'],
+  503: ['Retry-After'],
+};
+
+function toSecuritySchemes({ hasKeys, hasBrowsers = false }: OpenApiOptions): JsonSchema {
+  if (!hasKeys) return {};
+  const key = { type: 'http', scheme: 'bearer', description: 'An API key' };
+  const browser = {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'proctor_session',
+    description: 'A browser that has signed in; for reads alone',
+  };
+  return { securitySchemes: { key, ...(hasBrowsers ? { browser } : {}) } };
+}
+
+function toOperation(route: Route, schemas: Record<string, JsonSchema>, options: OpenApiOptions): JsonSchema {
   const name = toOperationId(route);
-  const asksForKey = hasKeys && (route.access === 'key' || route.access === 'key-or-browser');
   return {
     operationId: name,
     summary: route.summary,
-    ...(asksForKey ? { security: [{ key: [] }] } : {}),
-    parameters: [...toPathParameters(route.path), ...toQueryParameters(route.query)],
+    ...toSecurity(route, options),
+    parameters: [
+      ...toPathParameters(route.path),
+      ...toQueryParameters(route.query),
+      ...toPrefixParameters(route.about?.queryPrefixes ?? {}),
+      ...toHeaderParameters(route.about?.requestHeaders ?? {}),
+    ],
     ...(route.request === undefined
       ? {}
       : {
@@ -49,16 +84,69 @@ function toOperation(route: Route, schemas: Record<string, JsonSchema>, hasKeys:
             content: jsonContent(toComponent(`${name}_request`, route.request, 'input', schemas)),
           },
         }),
-    responses: {
-      '200': {
-        description: 'OK',
-        ...(route.response === undefined
-          ? {}
-          : { content: jsonContent(toComponent(`${name}_response`, route.response, 'output', schemas)) }),
-      },
-      default: { description: 'An error', content: jsonContent({ $ref: '#/components/schemas/Error' }) },
-    },
+    responses: { ...toSuccesses(route, name, schemas), ...toFailures(route, options) },
   };
+}
+
+/** An empty alternative is "no key": what needs none where the server is bound to loopback. */
+function toSecurity({ access }: Route, { hasKeys, hasBrowsers = false }: OpenApiOptions): JsonSchema {
+  if (!hasKeys || access === 'public' || access === 'page') return {};
+  if (access === 'loopback') return { security: [{}, { key: [] }] };
+  if (access === 'key-or-browser' && hasBrowsers) return { security: [{ key: [] }, { browser: [] }] };
+  return { security: [{ key: [] }] };
+}
+
+function toSuccesses(route: Route, name: string, schemas: Record<string, JsonSchema>): JsonSchema {
+  const { statuses = { 200: 'OK' }, replyHeaders = {}, contentType } = route.about ?? {};
+  const ownHeaders = Object.entries(replyHeaders).map(([header, description]) => [header, text(description)]);
+  return Object.fromEntries(
+    Object.entries(statuses).map(([status, description]) => {
+      const headers = { ...toHeaderReferences(['X-Request-Id']), ...Object.fromEntries(ownHeaders) };
+      if (status === '204') return [status, { description, headers }];
+      const body =
+        contentType !== undefined
+          ? { [contentType]: { schema: { type: 'string' } } }
+          : route.response === undefined
+            ? undefined
+            : jsonContent(toComponent(`${name}_response`, route.response, 'output', schemas));
+      return [status, { description, headers, ...(body === undefined ? {} : { content: body }) }];
+    }),
+  );
+}
+
+/** By status, with the codes that the route gives; whatever else there may be has the same form. */
+function toFailures(route: Route, options: OpenApiOptions): JsonSchema {
+  const byStatus = new Map<number, Set<ErrorCode>>();
+  for (const code of errorsOf(route, options)) {
+    const { status } = ERRORS[code];
+    byStatus.set(status, (byStatus.get(status) ?? new Set()).add(code));
+  }
+  const content = jsonContent({ $ref: '#/components/schemas/Error' });
+  const failures = [...byStatus].map(([status, codes]) => {
+    const headers = toHeaderReferences(['X-Request-Id', ...(HEADERS_OF_STATUS[status] ?? [])]);
+    return [status, { description: [...codes].map((code) => `\`${code}\``).join(', '), headers, content }];
+  });
+  const headers = toHeaderReferences(['X-Request-Id']);
+  return { ...Object.fromEntries(failures), default: { description: 'Any other error', headers, content } };
+}
+
+function errorsOf({ method, path, access, query, request, about = {} }: Route, { hasKeys }: OpenApiOptions) {
+  const asksForKey = hasKeys && access !== 'public' && access !== 'page';
+  const hasInput = query !== undefined || request !== undefined || about.requestHeaders !== undefined;
+  const isGuarded = path !== '/healthz' && path !== '/readyz';
+  const codes: ErrorCode[] = [
+    ...(request === undefined ? [] : (['invalid_json', 'request_too_large', 'unsupported_media_type'] as const)),
+    ...(hasInput ? (['invalid_parameter'] as const) : []),
+    ...(asksForKey ? (['invalid_api_key', 'rate_limit_exceeded'] as const) : []),
+    ...(isGuarded ? (['forbidden_origin'] as const) : []),
+    ...(method === 'GET' ? [] : (['shutting_down'] as const)),
+    ...(about.errors ?? []),
+  ];
+  return codes.sort((a, b) => ERRORS[a].status - ERRORS[b].status);
+}
+
+function toHeaderReferences(names: readonly string[]): JsonSchema {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
 /** `GET /v1/traces/:trace_id` → `get_v1_traces_trace_id`. */
@@ -81,6 +169,33 @@ function toQueryParameters(query: z.ZodObject | undefined): readonly JsonSchema[
     const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
     return { name, in: 'query', required: false, schema: rest };
   });
+}
+
+/** An object whose every property is a query value of its own: any name that begins so. */
+function toPrefixParameters(prefixes: Readonly<Record<string, string>>): readonly JsonSchema[] {
+  return Object.entries(prefixes).map(([prefix, description]) => ({
+    name: prefix.replace(/\W+$/, ''),
+    in: 'query',
+    required: false,
+    description,
+    style: 'form',
+    explode: true,
+    schema: {
+      type: 'object',
+      patternProperties: { [`^${prefix.replaceAll('.', '\\.')}`]: { type: 'string' } },
+      additionalProperties: false,
+    },
+  }));
+}
+
+function toHeaderParameters(headers: Readonly<Record<string, string>>): readonly JsonSchema[] {
+  return Object.entries(headers).map(([name, description]) => ({
+    name,
+    in: 'header',
+    required: false,
+    description,
+    schema: { type: 'string' },
+  }));
 }
 
 function jsonContent(schema: JsonSchema): JsonSchema {

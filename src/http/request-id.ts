@@ -3,6 +3,9 @@ import { randomBytes } from 'node:crypto';
 /** The header that every reply carries. Ids are ours alone: one that a client sends would not be unique. */
 export const REQUEST_ID_HEADER = 'x-request-id';
 
+/** The header of replies that are about a run or a session: its trace. */
+export const TRACE_ID_HEADER = 'x-svc-trace-id';
+
 export function createRequestId(): string {
   return `req_${randomBytes(16).toString('hex')}`;
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { z } from 'zod';
+import type { ErrorCode } from '../contract/errors.ts';
 import type { TextStream } from './text-stream.ts';
 
 /**
@@ -21,11 +22,28 @@ export interface Route {
   /** Query values by name; those of a number's or boolean's type are read from their text first. */
   readonly query?: z.ZodObject;
   readonly response?: z.ZodType;
+  /** What its description says beside; what every route has need not be said. */
+  readonly about?: RouteDescription;
   handle(request: RouteRequest): Promise<RouteReply> | RouteReply;
+}
+
+/** For `/openapi.json`, where schemas do not say it. Headers are by name, with what they do. */
+export interface RouteDescription {
+  readonly requestHeaders?: Readonly<Record<string, string>>;
+  readonly replyHeaders?: Readonly<Record<string, string>>;
+  /** Query values whose names begin so, with what they do. */
+  readonly queryPrefixes?: Readonly<Record<string, string>>;
+  /** Of a reply that is not JSON. */
+  readonly contentType?: string;
+  /** Of success, with what it means. Default 200. */
+  readonly statuses?: Readonly<Record<number, string>>;
+  readonly errors?: readonly ErrorCode[];
 }
 
 export interface RouteRequest<Body = unknown, Query = unknown> {
   readonly requestId: string;
+  /** `HEAD` comes to the route of `GET`: its reply is sent without a body. */
+  readonly method: string;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   /** The parsed query where the route has a query schema. */
@@ -33,6 +51,8 @@ export interface RouteRequest<Body = unknown, Query = unknown> {
   readonly headers: IncomingHttpHeaders;
   /** The parsed body where the route has a request schema. */
   readonly body: Body;
+  /** The body as it came, before its schema left out what it does not know. */
+  readonly json: unknown;
   /** Undefined on a public route. */
   readonly caller: Caller | undefined;
   /** Aborted when the client goes away. */

@@ -17,6 +17,17 @@ export class TextStream {
   #isEnded = false;
   #isBlocked = false;
   #sink: TextSink | undefined;
+  #whenFlowing: (() => void)[] = [];
+
+  /** True while the reader takes nothing more: what is pushed now has to wait. */
+  get isBlocked(): boolean {
+    return this.#isBlocked;
+  }
+
+  /** Resolves once the reader takes text: for a writer that has all the time. Whoever gives up waiting need not say so. */
+  async flowing(): Promise<void> {
+    if (this.#isBlocked) await new Promise<void>((resolve) => this.#whenFlowing.push(resolve));
+  }
 
   /** True where the reader does not keep up: there is no use in going on. */
   get isOverfull(): boolean {
@@ -45,6 +56,8 @@ export class TextStream {
   drained(): void {
     this.#isBlocked = false;
     this.#flush();
+    if (this.#isBlocked) return;
+    for (const resolve of this.#whenFlowing.splice(0)) resolve();
   }
 
   #flush(): void {

@@ -37,6 +37,10 @@ export interface ModelResponse {
   readonly retries: number;
   readonly tokenIds: Json;
   readonly logprobs: Json;
+  /** What the gateway calls the response. */
+  readonly id?: string | null;
+  /** The model that answered, as the gateway names it. */
+  readonly model?: string | null;
 }
 
 /** What the reference models need to know of the run they play in. The rollout gives it, as data. */

@@ -23,6 +23,8 @@ export class StreamAssembly {
   #refusal = '';
   #finishReason: string | undefined;
   #usage: Json | undefined;
+  #id: string | undefined;
+  #model: string | undefined;
 
   constructor(onDelta?: (delta: ModelDelta) => void) {
     this.#onDelta = onDelta;
@@ -44,6 +46,8 @@ export class StreamAssembly {
     const chunk: unknown = Array.isArray(received) ? received[0] : received;
     if (!isJsonObject(chunk)) return;
     throwIfError(chunk);
+    this.#id ??= textOf(chunk.id) || undefined;
+    this.#model ??= textOf(chunk.model) || undefined;
     const choice = firstChoice(chunk);
     const message = [choice?.delta, choice?.message].find(isJsonObject);
     this.#usage = [chunk.usage, choice?.usage].find(isJsonObject) ?? this.#usage;
@@ -87,6 +91,8 @@ export class StreamAssembly {
       usage: toUsage(this.#usage),
       tokenIds: this.#tokens.tokenIds,
       logprobs: this.#tokens.logprobs,
+      id: this.#id ?? null,
+      model: this.#model ?? null,
     };
   }
 

@@ -2,12 +2,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Duplex, Readable } from 'node:stream';
 import { type JSONRPCMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client';
 import { messageOf } from '../contract/errors.ts';
-import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
+import { PROCESS_VARIABLES, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { LogRecord } from '../contract/trace.ts';
 import { LineSplitter } from './line-splitter.ts';
+import { type MemoryUse, watchMemory } from './memory-watch.ts';
 import { OutputTail, toPlainLine } from './output-tail.ts';
 import { parseMessage } from './parse-message.ts';
 import { addProcessGroup, removeProcessGroup, signalGroup } from './process-group.ts';
+import { createRunCgroup, type RunCgroup } from './run-cgroup.ts';
+import { createRunMark, killMarked } from './run-mark.ts';
 
 /** Characters. A message beyond it ends the connection; a printed line is cut. */
 const MAX_MESSAGE_LENGTH = 64 * 1024 * 1024;
@@ -16,6 +19,10 @@ const MAX_LOG_LINE_LENGTH = 8 * 1024;
 const MAX_GARBAGE_LINES = 100;
 /** How long the output of a process that has exited may still arrive, held open by a process that left its group. */
 const DRAIN_MS = 1_000;
+const MIB = 1_024 * 1_024;
+/** What Node.js says with its last breath. */
+const OUT_OF_HEAP = /heap out of memory/;
+const MORE_MEMORY = 'Where it needs more, raise "memoryMiB" of the environment in proctor.config.ts (0: no limit)';
 
 /** Descriptors of the child, beside the standard three. */
 export const PROTOCOL_FD = 3;
@@ -41,12 +48,15 @@ export interface ProcessOptions {
   readonly onChannelLine?: ((line: string) => void) | undefined;
   /** Between SIGTERM and SIGKILL; that of an environment by default. */
   readonly graceMs?: number | undefined;
+  /** MiB that it and all that it starts may hold together; beyond it they are killed. Default: no limit. */
+  readonly memoryMiB?: number | undefined;
 }
 
 /**
  * An MCP transport whose other end is a process of our own, in a process group of its own. Requests go to its standard
  * input. `close` sends SIGTERM to the group, SIGKILL after the grace, and resolves when the process has been reaped;
- * what the group still holds is killed as soon as its leader has exited, and when this process exits.
+ * what the group still holds is killed as soon as its leader has exited, and when this process exits. So is, on Linux,
+ * what has left the group: it is known by a variable that every process inherits.
  */
 export class EnvironmentProcess implements Transport {
   onclose?: () => void;
@@ -57,6 +67,10 @@ export class EnvironmentProcess implements Transport {
   readonly #tail: OutputTail;
   readonly #gone: Promise<void>;
   readonly #splitters: LineSplitter[] = [];
+  readonly #mark = createRunMark();
+  #stopWatchingMemory = () => {};
+  #cgroup: RunCgroup | undefined;
+  #isOverMemory = false;
   #resolveGone: () => void = () => {};
   #child: ChildProcess | undefined;
   #exit: { readonly code: number | null; readonly signal: NodeJS.Signals | null } | undefined;
@@ -81,13 +95,20 @@ export class EnvironmentProcess implements Transport {
   /** How it ended, in words that continue "The environment …": with its status and its last words. Undefined while it runs. */
   get ending(): string | undefined {
     const { status } = this;
-    return status === undefined ? undefined : this.#withTail(status);
+    return status === undefined || this.#isOverMemory ? status : this.#withTail(status);
+  }
+
+  /** True when it was ended because it, or one of its processes, wanted more memory than it may have. */
+  get isOverMemory(): boolean {
+    return this.#isOverMemory || this.#isOutOfHeap();
   }
 
   /** `ending` without its last words, which are for the developer alone. */
   get status(): string | undefined {
     if (this.#failure !== undefined || this.#exit === undefined) return this.#failure;
     const { code, signal } = this.#exit;
+    if (this.#isOutOfHeap())
+      return `ran out of memory within its limit of ${this.#options.memoryMiB} MiB. ${MORE_MEMORY}`;
     return signal === null ? `exited with code ${code}` : `was ended by the signal ${signal}`;
   }
 
@@ -98,9 +119,10 @@ export class EnvironmentProcess implements Transport {
 
   async start(): Promise<void> {
     if (this.#ending !== undefined) throw new Error('The connection was closed before its process was started');
-    const { command, args, variables, cwd, hasOwnDescriptors } = this.#options;
+    const { command, args, variables, cwd, hasOwnDescriptors, memoryMiB = 0 } = this.#options;
+    this.#cgroup = createRunCgroup(memoryMiB > 0 ? memoryMiB * MIB : undefined);
     const child = spawn(command, args, {
-      env: { ...variables },
+      env: { ...variables, [PROCESS_VARIABLES.run]: this.#mark.value },
       ...(cwd === undefined ? {} : { cwd }),
       detached: true,
       stdio: hasOwnDescriptors ? this.#ownDescriptors() : ['pipe', 'pipe', 'pipe'],
@@ -108,13 +130,16 @@ export class EnvironmentProcess implements Transport {
     this.#child = child;
     child.once('exit', (code, signal) => this.#onExit(code, signal));
     child.once('close', () => this.#onGone());
-    if (child.pid !== undefined) addProcessGroup(child.pid);
+    if (child.pid !== undefined) this.#watch(child.pid);
     this.#attachStreams(child);
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve);
       // Stays attached: a failed kill is reported here too, and must not be thrown.
       child.on('error', (error) => {
-        if (child.pid === undefined) this.#failure = `could not be started (${messageOf(error)})`;
+        if (child.pid === undefined) {
+          this.#failure = `could not be started (${messageOf(error)})`;
+          this.#cgroup?.remove();
+        }
         reject(error);
       });
     });
@@ -150,6 +175,49 @@ export class EnvironmentProcess implements Transport {
       channelOf(this.#child)?.end();
     });
     return this.#ending;
+  }
+
+  #watch(leader: number): void {
+    const { memoryMiB = 0 } = this.#options;
+    addProcessGroup(leader);
+    try {
+      this.#cgroup?.add(leader);
+    } catch (error) {
+      // Without its limits it must not run.
+      this.#failure = `could not be put into its cgroup (${messageOf(error)})`;
+      this.#killAll(leader);
+    }
+    if (memoryMiB <= 0) return;
+    const group = { leader, mark: this.#mark.text, limitBytes: memoryMiB * MIB };
+    this.#stopWatchingMemory = watchMemory({ ...group, onOver: (use) => this.#endOverMemory(leader, use) });
+  }
+
+  #endOverMemory(leader: number, { bytes, processes }: MemoryUse): void {
+    if (this.#exit !== undefined) return;
+    this.#isOverMemory = true;
+    const among = processes === 1 ? '' : ` with ${processes} processes`;
+    const limit = `more than its limit of ${this.#options.memoryMiB} MiB, and was killed`;
+    this.#failure ??= `used ${Math.ceil(bytes / MIB)} MiB of memory${among}, ${limit}. ${MORE_MEMORY}`;
+    this.#killAll(leader);
+  }
+
+  /** Its group, and whatever has left that. */
+  #killAll(leader: number): void {
+    signalGroup(leader, 'SIGKILL');
+    this.#cgroup?.kill();
+    killMarked(this.#mark.text);
+  }
+
+  /** The kernel was faster than the look at what it holds. */
+  #failOverMemory(): void {
+    this.#isOverMemory = true;
+    const limit = `more than its limit of ${this.#options.memoryMiB} MiB`;
+    this.#failure ??= `wanted ${limit} of memory, and was killed. ${MORE_MEMORY}`;
+  }
+
+  #isOutOfHeap(): boolean {
+    const { memoryMiB = 0 } = this.#options;
+    return memoryMiB > 0 && this.#exit !== undefined && this.#exit.code !== 0 && OUT_OF_HEAP.test(this.#tail.text());
   }
 
   async #end(ask: (pid: number) => void): Promise<void> {
@@ -250,7 +318,14 @@ export class EnvironmentProcess implements Transport {
 
   #onExit(code: number | null, signal: NodeJS.Signals | null): void {
     this.#exit = { code, signal };
-    if (this.#child?.pid !== undefined) signalGroup(this.#child.pid, 'SIGKILL');
+    this.#stopWatchingMemory();
+    if (this.#child?.pid !== undefined) {
+      if (this.#cgroup?.wasOutOfMemory) this.#failOverMemory();
+      this.#killAll(this.#child.pid);
+      this.#cgroup?.remove();
+      // From now on its number may be another's.
+      removeProcessGroup(this.#child.pid);
+    }
     this.#drainTimer = setTimeout(() => {
       for (const stream of this.#child?.stdio ?? []) stream?.destroy();
     }, DRAIN_MS);
@@ -260,6 +335,7 @@ export class EnvironmentProcess implements Transport {
   #onGone(): void {
     clearTimeout(this.#drainTimer);
     for (const splitter of this.#splitters.splice(0)) splitter.end();
+    this.#stopWatchingMemory();
     if (this.#child?.pid !== undefined) removeProcessGroup(this.#child.pid);
     this.#resolveGone();
     this.#announceClose();

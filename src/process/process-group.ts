@@ -1,3 +1,4 @@
+import { killMarked, OWN_MARK } from './run-mark.ts';
 import { stopWatching, unwatchGroup, watchGroup } from './watchdog.ts';
 
 /** Process groups that this process started and has to take with it: leader ids. */
@@ -27,5 +28,6 @@ export function signalGroup(leader: number, signal: NodeJS.Signals): void {
 
 function killAll(): void {
   for (const leader of groups) signalGroup(leader, 'SIGKILL');
+  killMarked(OWN_MARK);
   stopWatching();
 }

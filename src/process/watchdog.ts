@@ -1,29 +1,64 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
+import { join } from 'node:path';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
+import { startOf } from './process-table.ts';
+import { CGROUP_PREFIX, cgroupRoot } from './run-cgroup.ts';
+import { OWN_MARK } from './run-mark.ts';
 
 /** What the environment has to end by itself, and half a second for the machine. */
 const KILL_AFTER_S = (SHUTDOWN_GRACE_MS.environment + 500) / 1_000;
 
 /**
- * Reads `+ <leader>` and `- <leader>` until its input ends, which is when the process that holds the other end is gone;
- * then it ends the groups that are left: SIGTERM, so that shutdown hooks run, and SIGKILL after the budget.
+ * Reads `+ <leader> <its start>` and `- <leader>` until its input ends, which is when the process that holds the other
+ * end is gone; then it ends the groups that are left: SIGTERM, so that shutdown hooks run, and SIGKILL after the budget.
+ * A leader's number that belongs to another process by then shows by its start: it is left alone. Last, on Linux, its
+ * cgroups are ended, and all that has the mark of the process that is gone is killed, wherever it went.
  */
-const SCRIPT = `
+export const WATCHDOG_SCRIPT = `
 trap '' HUP INT TERM
+mark=$1
 leaders=' '
-while read -r change leader; do
+while read -r change leader start; do
   case $change in
-    +) leaders="$leaders$leader " ;;
+    +) leaders="$leaders$leader:$start " ;;
     -) rest=' '
-       for each in $leaders; do [ "$each" = "$leader" ] || rest="$rest$each "; done
+       for each in $leaders; do [ "\${each%%:*}" = "$leader" ] || rest="$rest$each "; done
        leaders=$rest ;;
   esac
 done
 [ "$leaders" = ' ' ] && exit 0
-for each in $leaders; do kill -TERM "-$each"; done
+start_of() {
+  { read -r line < "/proc/$1/stat"; } 2>/dev/null || return 0
+  set -- \${line##*) }
+  shift 19
+  echo "$1"
+}
+signal() {
+  for each in $leaders; do
+    now=$(start_of "\${each%%:*}")
+    [ -z "$now" ] || [ "$now" = "\${each#*:}" ] && kill "-$1" "-\${each%%:*}"
+  done
+}
+signal TERM
 sleep ${KILL_AFTER_S}
-for each in $leaders; do kill -KILL "-$each"; done
+signal KILL
+for each in "$2"*/; do
+  [ -e "\${each}cgroup.kill" ] || continue
+  echo 1 > "\${each}cgroup.kill"
+  sleep 0.1
+  rmdir "$each"
+done
+[ -d /proc/self ] || exit 0
+for round in 1 2 3 4 5 6 7 8 9 10; do
+  left=$(grep -lsF "$mark" /proc/[0-9]*/environ)
+  [ -z "$left" ] && exit 0
+  for each in $left; do
+    each=\${each#/proc/}
+    kill -KILL "\${each%/environ}"
+  done
+  sleep 0.2
+done
 `;
 
 let watchdog: ChildProcess | undefined;
@@ -34,7 +69,7 @@ let watchdog: ChildProcess | undefined;
  */
 export function watchGroup(leader: number): void {
   watchdog ??= start();
-  watchdog.stdin?.write(`+ ${leader}\n`);
+  watchdog.stdin?.write(`+ ${leader} ${startOf(leader) ?? ''}\n`);
 }
 
 /** Its number may be another's soon. */
@@ -48,8 +83,13 @@ export function stopWatching(): void {
   watchdog = undefined;
 }
 
+/** What the paths of this process's cgroups begin with; where it has none, a path that there is not. */
+function ownCgroups(): string {
+  return join(cgroupRoot() ?? '/nowhere', CGROUP_PREFIX);
+}
+
 function start(): ChildProcess {
-  const shell = spawn('/bin/sh', ['-c', SCRIPT], {
+  const shell = spawn('/bin/sh', ['-c', WATCHDOG_SCRIPT, 'proctor-watchdog', OWN_MARK, ownCgroups()], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
     env: { PATH: process.env.PATH },

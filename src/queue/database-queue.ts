@@ -1,8 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import type { Expression, ExpressionBuilder, SqlBool } from 'kysely';
-import type { Database, DatabaseTransaction } from '../database/database.ts';
+import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely';
+import { afterCommit, type Database, type DatabaseTransaction } from '../database/database.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
-import { LEASE, type Lease, type QueueEntry, type RunQueue } from './run-queue.ts';
+import { LEASE, type Lease, type LeaseFilter, type QueueEntry, type RunQueue } from './run-queue.ts';
+
+/** Entries that one statement asks for. */
+const MAX_ASKED = 500;
+
+/** A lease that ends later than that was made when the clock was ahead: its holder may be dead for long. */
+const LONGER_THAN_ANY_LEASE_MS = 60_000;
 
 export interface DatabaseQueueOptions {
   /** Milliseconds since 1970. Every process of one database has to read the same clock. */
@@ -19,12 +25,16 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
   const announce = () => {
     for (const listener of listeners) listener();
   };
+  /** Before the commit nobody could see the entry. */
+  const announceAfter = (transaction: DatabaseTransaction | undefined) => {
+    if (transaction === undefined) setImmediate(announce);
+    else afterCommit(transaction, () => setImmediate(announce));
+  };
 
   return {
     async enqueue(entry, transaction) {
       await insert(transaction ?? database.kysely, toRow(entry, now()));
-      // After the caller's commit at the earliest: before it nobody could see the entry.
-      setImmediate(announce);
+      announceAfter(transaction);
     },
 
     async enqueueLeased(entry, worker, transaction) {
@@ -38,7 +48,7 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
       return lease;
     },
 
-    async lease(worker, { leaseMs = LEASE.durationMs } = {}) {
+    async lease(worker, { leaseMs = LEASE.durationMs, filter } = {}) {
       const { token } = newLease('', worker, leaseMs);
       const taken = await database.kysely
         .updateTable('queue')
@@ -46,17 +56,20 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
           leased_by: worker,
           lease_token: token,
           lease_until: now() + leaseMs,
-          is_redelivered: row.case().when('lease_until', 'is not', null).then(1).else(0).end(),
+          is_redelivered: row.case().when('lease_until', 'is not', null).then(row.lit(1)).else(row.lit(0)).end(),
         }))
         .where('trace_id', '=', (queue) =>
           queue
             .selectFrom('queue')
             .select('trace_id')
             .where((row) => isWaiting(row, now()))
+            .where((row) => isLetThrough(row, filter))
             .orderBy('priority', 'desc')
             .orderBy('enqueued_at')
             .orderBy('trace_id')
-            .limit(1),
+            .limit(1)
+            // SQLite has one writer at a time; on Postgres one that is being taken is left to whoever takes it.
+            .$if(database.kind === 'postgres', (next) => next.forUpdate('queue').skipLocked()),
         )
         .returning(['trace_id', 'is_redelivered'])
         .executeTakeFirst();
@@ -89,7 +102,15 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
         .where('trace_id', '=', lease.traceId)
         .where('lease_token', '=', lease.token)
         .execute();
-      setImmediate(announce);
+      announceAfter(transaction);
+    },
+
+    async withdraw(traceId) {
+      await database.kysely
+        .deleteFrom('queue')
+        .where('trace_id', '=', traceId)
+        .where((row) => isWaiting(row, now()))
+        .execute();
     },
 
     onEntry(listener) {
@@ -108,12 +129,53 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
         .executeTakeFirstOrThrow();
       return { waiting: Number(waiting), leased: Number(entries) - Number(waiting) };
     },
+
+    async missing(traceIds) {
+      const missing = new Set(traceIds);
+      for (let from = 0; from < traceIds.length; from += MAX_ASKED) {
+        const asked = traceIds.slice(from, from + MAX_ASKED);
+        const rows = await database.kysely
+          .selectFrom('queue')
+          .select('trace_id')
+          .where('trace_id', 'in', asked)
+          .execute();
+        for (const { trace_id } of rows) missing.delete(trace_id);
+      }
+      return [...missing];
+    },
+
+    async close() {},
   };
 }
 
-/** Never leased, given back, or held by a lease that ran out. */
+/** Never leased, given back, or held by a lease that ran out; or by one of before the clock was put back. */
 function isWaiting(queue: ExpressionBuilder<DatabaseSchema, 'queue'>, now: number): Expression<SqlBool> {
-  return queue.or([queue('lease_until', 'is', null), queue('lease_until', '<=', now)]);
+  return queue.or([
+    queue('lease_until', 'is', null),
+    queue('lease_until', '<=', now),
+    queue('lease_until', '>', now + LONGER_THAN_ANY_LEASE_MS),
+  ]);
+}
+
+/** By what the run's row says. */
+function isLetThrough(
+  queue: ExpressionBuilder<DatabaseSchema, 'queue'>,
+  { onlyEnvironments, exceptEnvironments = [], exceptKeys = [] }: LeaseFilter = {},
+): Expression<SqlBool> {
+  if (onlyEnvironments === undefined && exceptEnvironments.length + exceptKeys.length === 0) return sql`1 = 1`;
+  let run = queue.selectFrom('traces').select('traces.trace_id').whereRef('traces.trace_id', '=', 'queue.trace_id');
+  if (onlyEnvironments !== undefined) run = run.where('traces.env_name', 'in', onlyEnvironments);
+  if (exceptEnvironments.length > 0) run = run.where('traces.env_name', 'not in', exceptEnvironments);
+  if (exceptKeys.length > 0) {
+    run = run.where((row) =>
+      row.or([
+        row('traces.key_id', 'is', null),
+        row('traces.key_id', 'not in', exceptKeys),
+        row('queue.lease_until', 'is not', null),
+      ]),
+    );
+  }
+  return queue.exists(run);
 }
 
 function newLease(traceId: string, worker: string, leaseMs: number): Lease {

@@ -5,28 +5,57 @@ import type { DatabaseTransaction } from '../database/database.ts';
  * or running. An entry is held by a lease; one that is not renewed in time is given to the next worker that asks.
  */
 export interface RunQueue {
-  /** Adds an entry. With a transaction, in it: the run and its entry are then one commit. */
+  /**
+   * Adds an entry; one that is there stays as it is. With a transaction: when it is committed, and never when it is
+   * undone. Where the queue is in the same database both are one commit; elsewhere the entry follows, and one that got
+   * lost on the way is `missing`.
+   */
   enqueue(entry: QueueEntry, transaction?: DatabaseTransaction): Promise<void>;
   /** Adds an entry that `worker` holds from the start: for a process that runs what it enqueues. */
   enqueueLeased(entry: QueueEntry, worker: string, transaction: DatabaseTransaction): Promise<Lease>;
-  /** The next entry (highest priority, then oldest), now held by `worker` for `leaseMs`; undefined where there is none. */
-  lease(worker: string, options?: { readonly leaseMs?: number }): Promise<Lease | undefined>;
+  /**
+   * The next entry (highest priority, then oldest) that the filter lets through, now held by `worker` for `leaseMs`;
+   * undefined where there is none.
+   */
+  lease(
+    worker: string,
+    options?: { readonly leaseMs?: number; readonly filter?: LeaseFilter },
+  ): Promise<Lease | undefined>;
   /** Holds it for another `leaseMs`. @returns false when the lease was lost: the holder has to stop. */
   renew(lease: Lease): Promise<boolean>;
   /** Takes the entry out: the run has its final state. */
   complete(lease: Lease): Promise<void>;
   /** Gives the entry back at once, for any worker. */
   release(lease: Lease, transaction?: DatabaseTransaction): Promise<void>;
+  /** Takes an entry out that nobody holds: its run was ended by somebody else. One that is held stays with its holder. */
+  withdraw(traceId: string): Promise<void>;
   /** Calls back when an entry may be waiting, at least once for each `enqueue` of this process. Returns the way to stop. */
   onEntry(listener: () => void): () => void;
   /** Entries that wait and entries that are held. */
   counts(): Promise<{ readonly waiting: number; readonly leased: number }>;
+  /** Those of the traces that have no entry. */
+  missing(traceIds: readonly string[]): Promise<readonly string[]>;
+  /** Ends its connections; a database that it shares is its owner's to close. */
+  close(): Promise<void>;
 }
 
 export interface QueueEntry {
   readonly traceId: string;
   /** 0 to 9, 9 first. */
   readonly priority: number;
+  /** What a filter looks at. A queue that shares the database of the traces reads both from the run's row. */
+  readonly envName?: string;
+  readonly keyId?: string | null;
+}
+
+/** Which entries a worker can take now. Those that it cannot must not keep others from being taken. */
+export interface LeaseFilter {
+  /** Of these environments alone; undefined: of all. */
+  readonly onlyEnvironments?: readonly string[];
+  /** Environments that have as many runs here as they may. */
+  readonly exceptEnvironments?: readonly string[];
+  /** Keys that have as many runs as they may. An entry whose lease ran out is taken all the same: it has its place. */
+  readonly exceptKeys?: readonly string[];
 }
 
 export interface Lease {

@@ -3,8 +3,12 @@ import type { AgentTool } from '../contract/chat.ts';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { ChatModel, ModelDelta, ModelResponse } from '../model/chat-model.ts';
+import { addRequestContent, addResponseContent } from '../telemetry/content.ts';
+import { during, setChatResponse, startChatSpan } from '../telemetry/spans.ts';
+import type { TraceSpan } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/recorder.ts';
 import { withLimit } from './limits.ts';
+import type { ResultBudget } from './result-budget.ts';
 import { type AnsweredCall, answerToolCalls } from './tool-calls.ts';
 import type { ToolMessage, Transcript } from './transcript.ts';
 
@@ -17,11 +21,14 @@ export interface AgentLoopOptions {
   readonly recorder: EventRecorder;
   readonly signal: AbortSignal;
   readonly toolCallMs: number;
+  readonly resultBudget: ResultBudget;
   readonly turn: number;
   /** Steps that earlier turns took; numbering goes on from there. */
   readonly stepsBefore: number;
   readonly maxSteps: number;
   readonly onDelta?: ((delta: ModelDelta) => void) | undefined;
+  /** Of the run or the turn. */
+  readonly span: TraceSpan;
 }
 
 /** What a turn did so far. It stays true when the loop throws. */
@@ -73,7 +80,9 @@ async function takeResponse(transcript: Transcript, step: number, options: Agent
   const { recorder, turn } = options;
   const startedAt = performance.now();
   recorder.record({ type: 'model.requested', turn, step });
-  const response = await askModel(transcript, options);
+  const response = await during(startChatSpan(options.span, options.model.name, options.sampling), (span) =>
+    askModel(transcript, options, span),
+  );
   recorder.record({
     type: 'model.responded',
     turn,
@@ -89,17 +98,25 @@ async function takeResponse(transcript: Transcript, step: number, options: Agent
   return response;
 }
 
-async function askModel(transcript: Transcript, options: AgentLoopOptions): Promise<ModelResponse> {
+async function askModel(transcript: Transcript, options: AgentLoopOptions, span: TraceSpan): Promise<ModelResponse> {
   const { model, tools, sampling, onDelta } = options;
   const { messages } = transcript;
+  const startedAt = performance.now();
+  let firstChunkMs: number | undefined;
+  addRequestContent(span, messages, tools);
   try {
-    return await withLimit({ signal: options.signal }, (signal) => {
+    const response = await withLimit({ signal: options.signal }, (signal) => {
       // A model that goes on after it was aborted is not heard any more.
       const whileOpen = (delta: ModelDelta) => {
+        firstChunkMs ??= performance.now() - startedAt;
         if (!signal.aborted) onDelta?.(delta);
       };
-      return model.respond({ messages, tools, sampling, signal, ...(onDelta && { onDelta: whileOpen }) });
+      const isHeard = onDelta !== undefined || span.isRecording;
+      return model.respond({ messages, tools, sampling, signal, ...(isHeard && { onDelta: whileOpen }) });
     });
+    setChatResponse(span, response, firstChunkMs);
+    addResponseContent(span, response.message, response.finishReason);
+    return response;
   } catch (thrown) {
     if (options.signal.aborted) throw options.signal.reason;
     if (thrown instanceof BoundaryError) throw thrown;

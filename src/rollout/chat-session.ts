@@ -2,9 +2,12 @@ import type { ConnectOptions, EnvironmentClient } from '../client/environment-cl
 import { ApiError, BoundaryError, messageOf } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
+import type { Redactor } from '../contract/redaction.ts';
 import type { PromptMessage, SetupResult } from '../contract/scenario.ts';
 import type { SessionStatus } from '../contract/session.ts';
 import type { ChatModel, ModelDelta, ReferenceContext } from '../model/chat-model.ts';
+import { during, failWith, setUsage, startAgentSpan } from '../telemetry/spans.ts';
+import { TraceSpan } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/recorder.ts';
 import { GuardedRecorder } from './guarded-recorder.ts';
 import { ROLLOUT_LIMITS, type RolloutLimits, startDeadline } from './limits.ts';
@@ -33,6 +36,8 @@ export interface ChatSessionOptions {
   readonly server: string;
   readonly environmentHash: string | null;
   readonly limits?: Partial<RolloutLimits> | undefined;
+  /** Takes secrets out of its spans. */
+  readonly redactor?: Redactor | undefined;
   /** Called once the session has ended and its trace is written. Its environment is being closed then. */
   onEnded(session: ChatSession): Promise<void>;
   /** Milliseconds since 1970. */
@@ -68,6 +73,8 @@ export class ChatSession {
   readonly options: ChatSessionOptions;
   readonly #recorder: GuardedRecorder;
   readonly #stop = new AbortController();
+  /** Where its spans start. */
+  readonly #root: TraceSpan;
   #lastActiveAt: number;
   #client: EnvironmentClient | undefined;
   #scenario: ScenarioSession | undefined;
@@ -86,6 +93,7 @@ export class ChatSession {
     this.createdAt = options.now();
     this.#lastActiveAt = this.createdAt;
     this.#recorder = new GuardedRecorder(options.recorder);
+    this.#root = TraceSpan.root(options);
   }
 
   get status(): SessionStatus {
@@ -203,22 +211,43 @@ export class ChatSession {
 
   async #play(messages: readonly PromptMessage[], options: ChatTurnOptions): Promise<TurnResult> {
     const signal = AbortSignal.any([options.signal, this.#stop.signal]);
-    this.#scenario ??= await this.#open(signal);
     const { sampling, onDelta, onEvent } = options;
     const { maxSteps } = this.options;
-    return await this.#scenario.turn(messages, { maxSteps, signal, sampling, onDelta, onEvent });
+    return await this.#inTurnSpan(async (span) => {
+      this.#scenario ??= await this.#open(signal, span);
+      return await this.#scenario.turn(messages, { maxSteps, signal, sampling, onDelta, onEvent, span });
+    });
   }
 
-  async #open(signal: AbortSignal): Promise<ScenarioSession> {
+  /** Each turn is an invocation of the agent: a session may last for hours, and a span is seen once it has ended. */
+  async #inTurnSpan<Result extends TurnResult | undefined>(
+    play: (span: TraceSpan) => Promise<Result>,
+  ): Promise<Result> {
+    const { environment, scenario, model, id: conversation } = this.options;
+    const call = { environment, scenario, model, origin: 'chat', attempt: 1, conversation } as const;
+    return await during(startAgentSpan(this.#root, call), async (span) => {
+      const result = await play(span);
+      if (result === undefined) return result;
+      setUsage(
+        span,
+        result.responses.map(({ usage }) => usage),
+      );
+      span.set({ 'proctor.turn': result.turn, 'proctor.stop_reason': result.status });
+      if (result.status === 'failed' || result.status === 'aborted') failWith(span, causeOf(result));
+      return result;
+    });
+  }
+
+  async #open(signal: AbortSignal, span: TraceSpan): Promise<ScenarioSession> {
     const { scenario, args, server, environmentHash, limits, connect } = this.options;
     const recorder = this.#recorder;
     recorder.record({ type: 'run.started', worker: server, versions: toVersions(undefined, environmentHash) });
     const context = toReferenceContext({ scenario, args, seed: null, client: () => this.#client });
     const model = this.options.createModel(this.options.model, context);
-    const client = await openEnvironment({ connect, recorder, signal, environmentHash });
+    const client = await openEnvironment({ connect, recorder, signal, environmentHash, span });
     this.#client = client;
     void client.lost?.then((cause) => this.#onLost(cause));
-    return await ScenarioSession.open({ client, scenario, args, model, sampling: {}, recorder, signal, limits });
+    return await ScenarioSession.open({ client, scenario, args, model, sampling: {}, recorder, signal, limits, span });
   }
 
   /** Without its environment it cannot go on. A turn that runs ends first: it knows better what it was doing. */
@@ -233,7 +262,7 @@ export class ChatSession {
       if (scenario === undefined) throw new Error('The session ended before its first turn');
       const { signal } = this.#stop;
       if (answer === undefined && status === 'finished') await this.#repairAnswer(scenario);
-      const result = await scenario.finish({ signal, ...(answer === undefined ? {} : { answer }) });
+      const result = await scenario.finish({ signal, span: this.#root, ...(answer === undefined ? {} : { answer }) });
       const stop_reason = status === 'finished' ? 'answered' : 'expired';
       const { reward } = result.evaluation;
       this.#recorder.record({ type: 'run.finished', status: 'completed', stop_reason, reward, error: null });
@@ -248,7 +277,8 @@ export class ChatSession {
   async #repairAnswer(scenario: ScenarioSession): Promise<void> {
     const deadline = startDeadline(this.options.limits?.repairMs ?? ROLLOUT_LIMITS.repairMs);
     try {
-      await scenario.repairAnswer({ signal: AbortSignal.any([this.#stop.signal, deadline.signal]) });
+      const signal = AbortSignal.any([this.#stop.signal, deadline.signal]);
+      await scenario.repairAnswer({ signal, span: this.#root });
     } finally {
       deadline.clear();
     }

@@ -1,12 +1,16 @@
 import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
+import type { Usage } from '../contract/chat.ts';
 import { type Boundary, BoundaryError, messageOf } from '../contract/errors.ts';
 import type { StopReason } from '../contract/trace.ts';
 import type { ChatModel } from '../model/chat-model.ts';
+import { setUsage } from '../telemetry/spans.ts';
+import type { TraceSpan } from '../telemetry/trace-span.ts';
 import { GuardedRecorder } from './guarded-recorder.ts';
 import { type Deadline, ROLLOUT_LIMITS, type RolloutLimits, RunTimeoutError, startDeadline } from './limits.ts';
 import { openEnvironment } from './open-environment.ts';
 import { toReferenceContext } from './reference-context.ts';
 import { RunInterrupted, type RunOptions, type RunOutcome } from './run.ts';
+import { withRunSpan } from './run-span.ts';
 import { ScenarioSession, type TurnResult } from './scenario-session.ts';
 import { toVersions } from './versions.ts';
 
@@ -18,7 +22,11 @@ import { toVersions } from './versions.ts';
  * @throws AttemptSupersededError, or whatever else the recorder failed with: what cannot be recorded is stopped.
  */
 export async function executeRun(options: RunOptions): Promise<RunOutcome> {
-  const run = startRun(options);
+  return await withRunSpan(options, (span) => execute(options, span));
+}
+
+async function execute(options: RunOptions, span: TraceSpan): Promise<RunOutcome> {
+  const run = startRun(options, span);
   try {
     const played = await play(run);
     const outcome = await grade(run, played);
@@ -41,6 +49,9 @@ interface Run {
   readonly stop: AbortSignal;
   /** `stop`, or the run's time is over. Setup and turns heed it; the evaluation has its grace. */
   readonly stopOrTimeout: AbortSignal;
+  readonly span: TraceSpan;
+  /** Of each response of the model. */
+  readonly usages: Usage[];
   client?: EnvironmentClient;
   session?: ScenarioSession;
 }
@@ -52,7 +63,7 @@ interface Played {
 
 type EndedOutcome = Exclude<RunOutcome, { status: 'released' }>;
 
-function startRun(options: RunOptions): Run {
+function startRun(options: RunOptions, span: TraceSpan): Run {
   const recorder = new GuardedRecorder(options.recorder);
   const deadline = startDeadline(options.request.timeout_seconds * 1_000);
   const stop = AbortSignal.any([options.signal, recorder.failed]);
@@ -60,7 +71,7 @@ function startRun(options: RunOptions): Run {
   const limits = { ...ROLLOUT_LIMITS, ...options.limits };
   const versions = toVersions(undefined, options.environmentHash ?? null);
   recorder.record({ type: 'run.started', worker: options.worker, versions });
-  return { options, limits, recorder, deadline, stop, stopOrTimeout };
+  return { options, limits, recorder, deadline, stop, stopOrTimeout, span, usages: [] };
 }
 
 /** From nothing to the end of the turn. Failures are its result; it throws where nothing may go on. */
@@ -95,7 +106,7 @@ async function connect(run: Run): Promise<EnvironmentClient> {
   const { options, recorder, stopOrTimeout: signal } = run;
   const environmentHash = options.environmentHash ?? null;
   const connect = (connectOptions: ConnectOptions) => options.connect(connectOptions);
-  const client = await openEnvironment({ connect, recorder, signal, environmentHash });
+  const client = await openEnvironment({ connect, recorder, signal, environmentHash, span: run.span });
   run.client = client;
   return client;
 }
@@ -111,18 +122,26 @@ async function openSession(run: Run, client: EnvironmentClient, model: ChatModel
     recorder: run.recorder,
     signal: run.stopOrTimeout,
     limits: run.limits,
+    span: run.span,
   });
   return run.session;
 }
 
 async function playTurn(run: Run, session: ScenarioSession): Promise<Played> {
   const maxSteps = run.options.request.max_steps;
-  const options = { signal: run.stopOrTimeout, onDelta: run.options.onDelta };
-  const turn = await session.turn([], { ...options, maxSteps });
+  const options = { signal: run.stopOrTimeout, onDelta: run.options.onDelta, span: run.span };
+  const turn = addUsage(run, await session.turn([], { ...options, maxSteps }));
   if (turn.status !== 'answered' || session.steps >= maxSteps) return toPlayed(run, turn);
   const repair = await session.repairAnswer(options);
+  if (repair !== undefined) addUsage(run, repair);
   // A repair that brought nothing better leaves the run answered: what there is is submitted as text.
   return repair?.status === 'failed' || repair?.status === 'aborted' ? toPlayed(run, repair) : toPlayed(run, turn);
+}
+
+function addUsage(run: Run, turn: TurnResult): TurnResult {
+  run.usages.push(...turn.responses.map(({ usage }) => usage));
+  setUsage(run.span, run.usages);
+  return turn;
 }
 
 function toPlayed(run: Run, turn: TurnResult): Played {
@@ -137,7 +156,7 @@ async function grade(run: Run, { stopReason, error }: Played): Promise<EndedOutc
   if (run.session === undefined) return toOutcome(run, { status: 'failed', stopReason, error });
   const limitMs = Math.min(run.limits.evaluateMs, run.deadline.remainingMs() + run.limits.graceMs);
   try {
-    const { evaluation } = await run.session.finish({ signal: run.stop, limitMs });
+    const { evaluation } = await run.session.finish({ signal: run.stop, limitMs, span: run.span });
     if (error !== null) return toOutcome(run, { status: 'failed', stopReason, error });
     return toOutcome(run, { status: 'completed', stopReason, reward: evaluation.reward });
   } catch (thrown) {

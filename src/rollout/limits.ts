@@ -1,4 +1,6 @@
-/** What each part of a rollout may take, in milliseconds. Our choice, but for the run's own time (contract section 3). */
+import type { ResultLimits } from './result-budget.ts';
+
+/** What each part of a rollout may take; times in milliseconds. Our choice, but for the run's own time (contract section 3). */
 export interface RolloutLimits {
   /** The scenario's first half. */
   readonly setupMs: number;
@@ -10,6 +12,8 @@ export interface RolloutLimits {
   readonly evaluateMs: number;
   /** What is left for answer and evaluation once the run's own time is over. */
   readonly graceMs: number;
+  /** What tools may answer. */
+  readonly results: ResultLimits;
 }
 
 export const ROLLOUT_LIMITS: RolloutLimits = {
@@ -18,6 +22,7 @@ export const ROLLOUT_LIMITS: RolloutLimits = {
   repairMs: 120_000,
   evaluateMs: 120_000,
   graceMs: 60_000,
+  results: { resultBytes: 8 * 1_024 * 1_024, traceBytes: 64 * 1_024 * 1_024 },
 };
 
 /** Why a run is stopped when its `timeout_seconds` are over. */

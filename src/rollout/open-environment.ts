@@ -1,4 +1,6 @@
 import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
+import { during, setPeer, startMcpSpan } from '../telemetry/spans.ts';
+import type { TraceSpan } from '../telemetry/trace-span.ts';
 import type { GuardedRecorder } from './guarded-recorder.ts';
 import { limitLog } from './limit-log.ts';
 import { withLimit } from './limits.ts';
@@ -11,6 +13,8 @@ export interface OpenEnvironmentOptions {
   readonly signal: AbortSignal;
   /** SHA-256 of the environment's code, hex; null where it is not known. */
   readonly environmentHash: string | null;
+  /** Of the run or the turn that needs it. */
+  readonly span: TraceSpan;
 }
 
 /**
@@ -23,10 +27,14 @@ export async function openEnvironment(options: OpenEnvironmentOptions): Promise<
   const { recorder } = options;
   const startedAt = performance.now();
   const onLog = limitLog((log) => recorder.record({ type: 'log', ...log }));
-  const client = await withLimit({ signal: options.signal }, async (signal) => {
-    const connected = await options.connect({ signal, onLog });
-    // Nobody waits for it any more, so nobody else would close it.
-    if (signal.aborted) await connected.close();
+  const client = await during(startMcpSpan(options.span, 'initialize'), async (span) => {
+    const connected = await withLimit({ signal: options.signal }, async (signal) => {
+      const late = await options.connect({ signal, onLog });
+      // Nobody waits for it any more, so nobody else would close it.
+      if (signal.aborted) await late.close();
+      return late;
+    });
+    setPeer(span, connected);
     return connected;
   });
   recorder.record({

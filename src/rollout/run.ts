@@ -4,6 +4,7 @@ import type { EventOf } from '../contract/event.ts';
 import type { Json } from '../contract/json.ts';
 import type { StopReason } from '../contract/trace.ts';
 import type { ChatModel, ModelDelta, ReferenceContext } from '../model/chat-model.ts';
+import type { TraceOptions } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/recorder.ts';
 import type { RolloutLimits } from './limits.ts';
 
@@ -23,6 +24,8 @@ export interface RunOptions {
   /** SHA-256 of the environment's code, hex; null where it is not known. */
   readonly environmentHash?: string | null;
   readonly limits?: Partial<RolloutLimits>;
+  /** What its spans belong to. Default: there are none. */
+  readonly trace?: TraceOptions & { readonly attempt: number };
 }
 
 /** Why a run is told to stop before its end. */

@@ -3,6 +3,8 @@ import { BoundaryError, messageOf } from '../contract/errors.ts';
 import type { Json, JsonObject, JsonSchema } from '../contract/json.ts';
 import { validateJsonSchema } from '../contract/json-schema.ts';
 import type { Evaluation, SetupResult } from '../contract/scenario.ts';
+import { addEvaluation, during, startMcpSpan } from '../telemetry/spans.ts';
+import type { TraceSpan } from '../telemetry/trace-span.ts';
 import { withLimit } from './limits.ts';
 
 export interface ScenarioPhase {
@@ -10,6 +12,8 @@ export interface ScenarioPhase {
   readonly scenario: string;
   readonly signal: AbortSignal;
   readonly limitMs: number;
+  /** Of the run or the turn. */
+  readonly span: TraceSpan;
 }
 
 /**
@@ -21,11 +25,17 @@ export async function setUpScenario(
   phase: ScenarioPhase,
   args: JsonObject,
 ): Promise<{ readonly setup: SetupResult; readonly tools: readonly AgentToolEntry[] }> {
-  const { client, scenario } = phase;
+  const { client, scenario, span } = phase;
   return await limited(phase, 'setup', async (signal) => {
-    const setup = await client.setup(scenario, args, { signal, timeoutMs: 0 });
+    const options = { signal, timeoutMs: 0 };
+    const setup = await during(startMcpSpan(span, 'tools/call', client, 'setup'), ({ meta }) =>
+      client.setup(scenario, args, { ...options, meta }),
+    );
     if (setup.answer_schema !== null) checkAnswerSchema(scenario, setup.answer_schema);
-    return { setup, tools: await client.tools({ patterns: setup.tools, signal, timeoutMs: 0 }) };
+    const tools = await during(startMcpSpan(span, 'tools/list', client), ({ meta }) =>
+      client.tools({ ...options, patterns: setup.tools, meta }),
+    );
+    return { setup, tools };
   });
 }
 
@@ -35,8 +45,15 @@ export async function setUpScenario(
  * @throws BoundaryError boundary `evaluate` or `environment`; the reason of the signal.
  */
 export async function evaluateAnswer(phase: ScenarioPhase, answer: Json): Promise<Evaluation> {
-  const { client, scenario } = phase;
-  return await limited(phase, 'evaluate', (signal) => client.evaluate(scenario, answer, { signal, timeoutMs: 0 }));
+  const { client, scenario, span } = phase;
+  return await during(startMcpSpan(span, 'tools/call', client, 'evaluate'), async (own) => {
+    const { meta } = own;
+    const evaluation = await limited(phase, 'evaluate', (signal) =>
+      client.evaluate(scenario, answer, { signal, timeoutMs: 0, meta }),
+    );
+    addEvaluation(span.isRecording ? span : own, scenario, evaluation);
+    return evaluation;
+  });
 }
 
 /** The limit is ours alone: `timeoutMs: 0` turns the client's own off. */

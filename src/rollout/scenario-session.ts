@@ -6,10 +6,12 @@ import type { EventBody } from '../contract/event.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
 import type { Evaluation, PromptMessage, SetupResult } from '../contract/scenario.ts';
 import type { ChatModel, ModelDelta, ModelResponse } from '../model/chat-model.ts';
+import { NO_SPAN, type TraceSpan } from '../telemetry/trace-span.ts';
 import { runAgentLoop, type TurnProgress } from './agent-loop.ts';
 import { fitAnswer, repairRequest } from './answer.ts';
 import type { GuardedRecorder } from './guarded-recorder.ts';
 import { ROLLOUT_LIMITS, type RolloutLimits } from './limits.ts';
+import { ResultBudget } from './result-budget.ts';
 import { evaluateAnswer, setUpScenario } from './scenario-phases.ts';
 import { Transcript } from './transcript.ts';
 
@@ -23,6 +25,8 @@ export interface OpenSessionOptions {
   readonly recorder: GuardedRecorder;
   readonly signal: AbortSignal;
   readonly limits?: Partial<RolloutLimits> | undefined;
+  /** What the setup happens in. Default: there are no spans. */
+  readonly span?: TraceSpan | undefined;
 }
 
 export interface TurnOptions {
@@ -35,6 +39,7 @@ export interface TurnOptions {
   readonly onDelta?: ((delta: ModelDelta) => void) | undefined;
   /** Each event of the turn as it is recorded. */
   readonly onEvent?: ((event: EventBody) => void) | undefined;
+  readonly span?: TraceSpan | undefined;
 }
 
 interface TurnEnd {
@@ -57,6 +62,7 @@ export interface FinishOptions {
   readonly signal: AbortSignal;
   /** Milliseconds for the evaluation; the session's own limit where it is lower. */
   readonly limitMs?: number;
+  readonly span?: TraceSpan | undefined;
 }
 
 export interface FinishResult {
@@ -79,7 +85,8 @@ export class ScenarioSession {
   static async open(options: OpenSessionOptions): Promise<ScenarioSession> {
     const startedAt = performance.now();
     const limits = { ...ROLLOUT_LIMITS, ...options.limits };
-    const { setup, tools } = await setUpScenario({ ...options, limitMs: limits.setupMs }, options.args);
+    const phase = { ...options, limitMs: limits.setupMs, span: options.span ?? NO_SPAN };
+    const { setup, tools } = await setUpScenario(phase, options.args);
     const session = new ScenarioSession(options, limits, setup, tools);
     options.recorder.record({
       type: 'setup.completed',
@@ -99,6 +106,7 @@ export class ScenarioSession {
   readonly #limits: RolloutLimits;
   readonly #readOnlyTools: ReadonlySet<string>;
   readonly #transcript: Transcript;
+  readonly #resultBudget: ResultBudget;
   readonly #closing = new AbortController();
   #turns = 0;
   #steps = 0;
@@ -122,6 +130,7 @@ export class ScenarioSession {
     this.#limits = limits;
     this.#readOnlyTools = new Set(tools.filter((tool) => tool.annotations.readOnlyHint).map((tool) => tool.name));
     this.#transcript = new Transcript(setup.system, setup.prompt);
+    this.#resultBudget = new ResultBudget(limits.results);
   }
 
   /** Steps of all turns so far. */
@@ -245,10 +254,12 @@ export class ScenarioSession {
         recorder: { record, settled: () => recorder.settled(), toStored: (value) => recorder.toStored(value) },
         signal,
         toolCallMs: this.#limits.toolCallMs,
+        resultBudget: this.#resultBudget,
         turn,
         stepsBefore: this.#steps,
         maxSteps: options.maxSteps,
         onDelta: options.onDelta,
+        span: options.span ?? NO_SPAN,
       });
       return { status };
     } catch (thrown) {
@@ -266,7 +277,10 @@ export class ScenarioSession {
     const startedAt = performance.now();
     const signal = AbortSignal.any([options.signal, this.#closing.signal, recorder.failed]);
     const limitMs = Math.min(this.#limits.evaluateMs, options.limitMs ?? Number.POSITIVE_INFINITY);
-    const evaluation = await evaluateAnswer({ client, scenario, signal, limitMs }, answer);
+    const evaluation = await evaluateAnswer(
+      { client, scenario, signal, limitMs, span: options.span ?? NO_SPAN },
+      answer,
+    );
     const duration_ms = Math.round(performance.now() - startedAt);
     recorder.record({ type: 'evaluation.completed', evaluation, duration_ms });
     await recorder.settled();

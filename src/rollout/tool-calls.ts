@@ -3,8 +3,12 @@ import type { FinishReason, ToolCall } from '../contract/chat.ts';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import { isJsonObject, type Json } from '../contract/json.ts';
 import { MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
+import { addToolArguments, addToolResult } from '../telemetry/content.ts';
+import { failWith, startToolSpan } from '../telemetry/spans.ts';
+import type { TraceSpan } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/recorder.ts';
 import { withLimit } from './limits.ts';
+import type { ResultBudget } from './result-budget.ts';
 import { textBlock } from './transcript.ts';
 
 export interface ToolCallContext {
@@ -18,6 +22,9 @@ export interface ToolCallContext {
   readonly signal: AbortSignal;
   /** Milliseconds that one call may take. */
   readonly toolCallMs: number;
+  readonly resultBudget: ResultBudget;
+  /** Of the run or the turn. */
+  readonly span: TraceSpan;
 }
 
 export interface AnsweredCall {
@@ -51,18 +58,24 @@ export async function answerToolCalls(calls: readonly ToolCall[], context: ToolC
       arguments: call.arguments,
       raw_arguments: call.raw_arguments,
     });
+    const span = startToolSpan(context.span, { name: call.name, id: call.id, step }, context.client);
+    addToolArguments(span, call.raw_arguments ?? call.arguments);
     let result: ToolResult;
     let stored: ToolResult;
     try {
       if (state.interruption !== null) throw state.interruption.thrown;
-      result = await resultOf(call, context);
+      result = context.resultBudget.fit(await span.run(() => resultOf(call, { ...context, span })));
+      if (result.is_error) span.fail('tool_error');
       stored = await toStoredResult(result, context.recorder);
     } catch (thrown) {
       const wasStarted = state.interruption === null;
       state.interruption ??= { thrown };
       result = toErrorResult(`The call was ${wasStarted ? 'stopped' : 'not run'}: ${messageOf(thrown)}`);
       stored = result;
+      failWith(span, thrown);
     }
+    addToolResult(span, stored);
+    span.end();
     context.recorder.record({
       type: 'tool.responded',
       turn,
@@ -96,7 +109,9 @@ async function resultOf(call: ToolCall, context: ToolCallContext): Promise<ToolR
   };
   try {
     // The limit is ours alone: 0 turns the client's own off.
-    return await withLimit(limit, (signal) => context.client.call(call.name, call.arguments, { signal, timeoutMs: 0 }));
+    const { meta } = context.span;
+    const { client } = context;
+    return await withLimit(limit, (signal) => client.call(call.name, call.arguments, { signal, timeoutMs: 0, meta }));
   } catch (thrown) {
     if (context.signal.aborted) throw context.signal.reason;
     if (thrown instanceof ToolLimitError) return toErrorResult(thrown.message);

@@ -1,17 +1,19 @@
 import { ApiError } from '../contract/errors.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
+import { accountOf } from './account.ts';
 
-/** `GET /v1/blobs/{sha256}`: bytes of a trace. Who knows the hash has seen a trace that refers to it. */
+/** `GET /v1/blobs/{sha256}`: bytes that a trace of the caller's account refers to. */
 export function createBlobRoute(store: TraceStore): Route {
   return defineRoute({
     method: 'GET',
     path: '/v1/blobs/:sha256',
     summary: 'Bytes that a trace refers to as svc-blob://sha256/<hex>',
     access: 'key-or-browser',
-    async handle({ params }) {
+    about: { contentType: 'application/octet-stream', errors: ['blob_not_found'] },
+    async handle({ params, caller }) {
       const sha256 = params.sha256 ?? '';
-      const blob = /^[0-9a-f]{64}$/.test(sha256) ? await store.blob(sha256) : undefined;
+      const blob = /^[0-9a-f]{64}$/.test(sha256) ? await store.blob(sha256, accountOf(caller)) : undefined;
       if (blob === undefined) {
         throw new ApiError('blob_not_found', `There is no blob ${JSON.stringify(sha256.slice(0, 100))}.`);
       }

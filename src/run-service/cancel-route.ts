@@ -1,36 +1,46 @@
+import type { Logger } from 'pino';
 import { ApiError } from '../contract/errors.ts';
-import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import { traceSchema } from '../contract/trace.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import type { RunQueue } from '../queue/run-queue.ts';
 import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
 import { accountOf } from './account.ts';
 import { CANCELLED } from './run-endings.ts';
-import { findTrace, traceNotFound } from './traces-route.ts';
+import { findRow, findTrace } from './traces-route.ts';
 import { isFinal } from './wait-for-end.ts';
 
 export interface CancelRouteOptions {
   readonly store: TraceStore;
+  readonly queue: RunQueue;
+  readonly logger: Logger;
   /** Tells a worker of this process, which then need not wait for its next look at the row. */
   cancelHere(traceId: string): void;
 }
 
 /**
- * `POST /v1/traces/{trace_id}/cancel`. A queued run is cancelled at once (the worker that takes its entry drops it); a
- * running one is ended by its worker, within seconds.
+ * `POST /v1/traces/{trace_id}/cancel`. A queued run is cancelled at once, and its entry taken out of the queue; a running
+ * one is ended by its worker, within seconds.
  */
-export function createCancelRoute({ store, cancelHere }: CancelRouteOptions): Route {
+export function createCancelRoute({ store, queue, logger, cancelHere }: CancelRouteOptions): Route {
   return defineRoute({
     method: 'POST',
     path: '/v1/traces/:trace_id/cancel',
     summary: 'Cancel a run that is queued or running',
     access: 'key',
     response: traceSchema,
+    about: { errors: ['trace_not_found', 'run_finished'] },
     async handle({ params, caller }) {
       const row = await findRow(store, params.trace_id, accountOf(caller));
       if (isFinal(row.status)) throw runFinished(row);
       const isEnded = row.status === 'queued' && (await cancelQueued(store, row));
       if (!isEnded && !(await store.requestCancel(row.traceId))) {
         throw runFinished((await store.row(row.traceId)) ?? row);
+      }
+      if (isEnded) {
+        // A worker drops an entry whose run has ended: it is out of the queue only sooner.
+        await queue.withdraw(row.traceId).catch((error: unknown) => {
+          logger.warn({ traceId: row.traceId, err: error }, 'The entry of a cancelled run stays in the queue for now');
+        });
       }
       cancelHere(row.traceId); // A queued one too: a worker may have taken it in the meantime.
       return { body: await findTrace(store, row.traceId, row.account) };
@@ -47,12 +57,6 @@ async function cancelQueued(store: TraceStore, row: TraceRow): Promise<boolean> 
     if (error instanceof AttemptSupersededError) return false;
     throw error;
   }
-}
-
-async function findRow(store: TraceStore, traceId: string | undefined, account: string): Promise<TraceRow> {
-  const row = traceId !== undefined && TRACE_ID_PATTERN.test(traceId) ? await store.row(traceId) : undefined;
-  if (row === undefined || row.account !== account) throw traceNotFound(traceId);
-  return row;
 }
 
 function runFinished(row: TraceRow): ApiError {

@@ -21,6 +21,7 @@ export function createCatalogueRoutes(catalogue: Catalogue, models: Models): rea
     summary: 'The scenarios of an environment, with the schemas of their arguments',
     access: 'key-or-browser',
     response: scenarioListSchema,
+    about: { errors: ['env_not_found', 'environment_failed'] },
     async handle({ params }) {
       try {
         return { body: { scenarios: await catalogue.scenarios(params.name ?? '') } };

@@ -11,7 +11,7 @@ export interface Heartbeat {
 
 /**
  * Renews a lease every 3 s (contract section 3, "Durability") and looks whether someone asked to cancel the run.
- * Aborts `interrupt` with a `RunInterrupted` in either case.
+ * Aborts `interrupt` with a `RunInterrupted` in either case. The logger is the run's.
  */
 export function startHeartbeat(
   lease: Lease,
@@ -35,7 +35,7 @@ export function startHeartbeat(
     isBeating = true;
     beat()
       .catch((error: unknown) => {
-        logger.warn({ traceId: lease.traceId, err: error }, 'A lease could not be renewed');
+        logger.warn({ err: error }, 'A lease could not be renewed');
         if (!(error instanceof LeaseLostError) && performance.now() < heldUntil) return;
         isLost = true;
         clearInterval(timer);

@@ -1,12 +1,15 @@
 import type { Logger } from 'pino';
 import { connectEnvironment } from '../client/connect.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
-import { hashEnvironmentCode } from '../client/module-hash.ts';
+import { hashTargetCode } from '../client/module-hash.ts';
+import type { WarmPool } from '../client/warm-pool.ts';
 import { BoundaryError } from '../contract/errors.ts';
+import type { ModelDelta } from '../model/chat-model.ts';
 import type { Models } from '../model/create-model.ts';
 import type { Lease, RunQueue } from '../queue/run-queue.ts';
 import { executeRun } from '../rollout/execute-run.ts';
-import { RunInterrupted } from '../rollout/run.ts';
+import { RunInterrupted, type RunOutcome } from '../rollout/run.ts';
+import { addLostSpan } from '../rollout/run-span.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
@@ -21,6 +24,10 @@ export interface LeasedRunOptions {
   readonly logger: Logger;
   /** Who executes it, for queue and trace. */
   readonly worker: string;
+  /** Has processes ready; undefined: each run waits until one has started. */
+  readonly pool?: WarmPool | undefined;
+  /** Text of a model as it streams, for those who watch the run. */
+  readonly onDelta?: ((traceId: string, attempt: number, delta: ModelDelta) => void) | undefined;
 }
 
 /** Attempts of one run; those that a worker gave back at its shutdown do not count (contract section 3, "Durability"). */
@@ -30,16 +37,25 @@ const MAX_ATTEMPTS = 3;
  * Executes the run of a lease and brings it to its final state, or gives it back when `interrupt` says so. While it
  * goes on the lease is renewed; when that is lost, it stops without a trace of its own.
  *
+ * @param row the run's row where it was read under this lease.
  * @throws whatever made it impossible to say in the trace how the run ended: the lease has to run out then.
  */
-export async function executeLease(lease: Lease, interrupt: AbortController, options: LeasedRunOptions): Promise<void> {
-  const heartbeat = startHeartbeat(lease, interrupt, options);
+export async function executeLease(
+  lease: Lease,
+  interrupt: AbortController,
+  options: LeasedRunOptions,
+  row?: TraceRow,
+): Promise<void> {
+  const logger = options.logger.child({ traceId: lease.traceId });
+  const scoped = { ...options, logger };
+  const heartbeat = startHeartbeat(lease, interrupt, scoped);
   try {
-    const attempt = await takeAttempt(lease, options);
+    const attempt = await takeAttempt(lease, row ?? (await options.store.row(lease.traceId)), scoped);
     if (attempt === undefined) return await options.queue.complete(lease);
+    logger.setBindings({ attempt: attempt.number });
     if (heartbeat.isLost) return;
     if (isReleased(interrupt.signal)) return await options.queue.release(lease);
-    await executeAttempt(lease, attempt, { interrupt, heartbeat }, options);
+    await executeAttempt(lease, attempt, { interrupt, heartbeat }, scoped);
   } catch (error) {
     if (!(error instanceof AttemptSupersededError)) throw error;
     // Cancelled before it began, or another worker has it: then this lease is not valid, and completing it does nothing.
@@ -60,9 +76,11 @@ interface Attempt {
 }
 
 /** Which attempt this is; undefined where there is nothing to execute any more. */
-async function takeAttempt(lease: Lease, options: LeasedRunOptions): Promise<Attempt | undefined> {
-  const { store, logger } = options;
-  const row = await store.row(lease.traceId);
+async function takeAttempt(
+  lease: Lease,
+  row: TraceRow | undefined,
+  { store, logger }: LeasedRunOptions,
+): Promise<Attempt | undefined> {
   if (row === undefined || isFinal(row.status)) return undefined;
   if (row.cancelRequested) {
     await store.append(row.traceId, row.attempt, [CANCELLED]);
@@ -70,8 +88,9 @@ async function takeAttempt(lease: Lease, options: LeasedRunOptions): Promise<Att
   }
   // A lease that ran out: its worker is taken for dead, and if it is not, it may not write into what follows.
   if (!lease.isRedelivered && row.status === 'queued') return { number: row.attempt, row };
-  const lost = await lostAttempts(store, row);
-  logger.warn({ traceId: row.traceId, attempt: row.attempt }, 'The worker of a run was lost');
+  const { lost, startedAt } = await lostAttempts(store, row);
+  logger.warn({ attempt: row.attempt }, 'The worker of a run was lost');
+  addLostSpan({ traceId: row.traceId, attempt: row.attempt, redactor: store.redactor }, row.request, startedAt);
   if (lost < MAX_ATTEMPTS) return { number: await store.startNextAttempt(row.traceId, row.attempt, 'lost'), row };
   const message = `Every worker that took the run was lost with it; it was given up after ${lost} attempts.`;
   await store.append(row.traceId, row.attempt, [failedByWorker(message)]);
@@ -79,9 +98,16 @@ async function takeAttempt(lease: Lease, options: LeasedRunOptions): Promise<Att
 }
 
 /** The present attempt among them. */
-async function lostAttempts(store: TraceStore, row: TraceRow): Promise<number> {
-  const trace = await store.trace(row.traceId);
-  return (trace?.attempts.filter(({ end }) => end === 'lost').length ?? 0) + 1;
+async function lostAttempts(
+  store: TraceStore,
+  row: TraceRow,
+): Promise<{ lost: number; startedAt: number | undefined }> {
+  const attempts = (await store.trace(row.traceId))?.attempts ?? [];
+  const startedAt = attempts.at(-1)?.started_at ?? null;
+  return {
+    lost: attempts.filter(({ end }) => end === 'lost').length + 1,
+    startedAt: startedAt === null ? undefined : Date.parse(startedAt),
+  };
 }
 
 async function executeAttempt(
@@ -90,42 +116,64 @@ async function executeAttempt(
   { interrupt, heartbeat }: { readonly interrupt: AbortController; readonly heartbeat: Heartbeat },
   options: LeasedRunOptions,
 ): Promise<void> {
-  const { store, queue, models, logger, worker } = options;
+  const { store, queue, models, logger, worker, pool } = options;
   const target = options.environments.get(row.request.env_name);
+  const codeHash = target === undefined ? null : await hashTargetCode(target);
+  const startedAt = performance.now();
+  const { env_name: environment, scenario_name: scenario, model } = row.request;
+  logger.info({ environment, scenario, model, worker }, 'run started');
   try {
     const outcome = await executeRun({
       request: row.request,
       worker,
-      connect: (connectOptions) => connectEnvironment(knownTarget(target, row.request.env_name), connectOptions),
+      connect: async (connectOptions) => {
+        const known = knownTarget(target, row.request.env_name);
+        if (pool === undefined) return await connectEnvironment(known, connectOptions);
+        return await pool.connect(known, { ...connectOptions, codeHash });
+      },
       createModel: (name, context) => models.create(name, context),
       recorder: createRecorder(store, row.traceId, number),
       signal: interrupt.signal,
-      environmentHash: await hashOf(target),
+      onDelta: (delta) => options.onDelta?.(row.traceId, number, delta),
+      environmentHash: codeHash,
+      trace: { traceId: row.traceId, attempt: number, redactor: store.redactor },
     });
+    logger.info(toLogLine(outcome, startedAt), 'run ended');
     if (outcome.status !== 'released') return await queue.complete(lease);
     if (heartbeat.isLost) return;
     await store.startNextAttempt(row.traceId, number, 'released', (transaction) => queue.release(lease, transaction));
   } catch (error) {
     if (error instanceof AttemptSupersededError) throw error;
-    logger.error({ traceId: row.traceId, attempt: number, err: error }, 'A run failed in the worker');
-    await store.append(row.traceId, number, [
-      failedByWorker("The worker failed while it executed the run. The worker's log says why."),
-    ]);
-    await queue.complete(lease);
+    logger.error({ err: error }, 'A run could not be recorded by the worker');
+    await startAgain(lease, { number, row }, options);
   }
+}
+
+/**
+ * What a run does fails the run; what comes here is the store or the queue. The attempt is lost, as with its worker, and the
+ * run is anybody's; where that fails too, its lease runs out.
+ */
+async function startAgain(lease: Lease, { number, row }: Attempt, { store, queue }: LeasedRunOptions): Promise<void> {
+  const { lost } = await lostAttempts(store, row);
+  if (lost < MAX_ATTEMPTS) {
+    await store.startNextAttempt(row.traceId, number, 'lost', (transaction) => queue.release(lease, transaction));
+    return;
+  }
+  const message = `The worker could not record the run, in the last of ${lost} attempts. The worker's log says why.`;
+  await store.append(row.traceId, number, [failedByWorker(message)]);
+  await queue.complete(lease);
+}
+
+function toLogLine(outcome: RunOutcome, startedAt: number) {
+  const durationMs = Math.round(performance.now() - startedAt);
+  if (outcome.status === 'released') return { status: outcome.status, durationMs };
+  const { status, stopReason, reward, error } = outcome;
+  const failure = error === null ? {} : { boundary: error.boundary, code: error.code };
+  return { status, stopReason, reward, durationMs, ...failure };
 }
 
 /** The configuration may have changed since the run was accepted. */
 function knownTarget(target: EnvironmentTarget | undefined, name: string): EnvironmentTarget {
   if (target !== undefined) return target;
   throw new BoundaryError('environment', 'env_not_found', `This worker has no environment ${JSON.stringify(name)}`);
-}
-
-async function hashOf(target: EnvironmentTarget | undefined): Promise<string | null> {
-  if (target?.kind !== 'module') return null;
-  try {
-    return await hashEnvironmentCode(target.path);
-  } catch {
-    return null; // What cannot be read cannot be started either, and that is said in better words.
-  }
 }

@@ -1,29 +1,42 @@
 import { randomBytes } from 'node:crypto';
+import { Idempotency } from '../accounts/idempotency.ts';
 import { type Catalogue, checkScenarioArgs } from '../client/catalogue.ts';
 import type { EventOf } from '../contract/event.ts';
 import { type RunAccepted, type RunRequest, runAcceptedSchema, runRequestSchema } from '../contract/run.ts';
-import { defineRoute, type Route } from '../http/route.ts';
+import type { Database, DatabaseTransaction } from '../database/database.ts';
+import { TRACE_ID_HEADER } from '../http/request-id.ts';
+import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { accountOf } from './account.ts';
+import { checkMetadata } from './check-metadata.ts';
 import { parsePreferredWait } from './prefer.ts';
+import { QueuedQuota } from './queued-quota.ts';
+import { traceNotFound } from './traces-route.ts';
 import { waitForEnd } from './wait-for-end.ts';
 
 export interface RunRouteOptions {
   readonly catalogue: Catalogue;
   readonly models: Models;
+  readonly database: Database;
   readonly store: TraceStore;
   readonly queue: RunQueue;
   /** The trace's page. */
   toTraceUrl(traceId: string): string;
   /** Aborted when the service shuts down: nobody waits any longer. */
   readonly closing: AbortSignal;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
 }
+
+/** What was accepted, before anybody waited for it. */
+type Accepted = Pick<RunAccepted, 'trace_id' | 'trace_url'>;
+type Incoming = RouteRequest<RunRequest>;
 
 /** `POST /v1/agent/run`: everything is checked before a run exists, and what was accepted is durable. */
 export function createRunRoute(options: RunRouteOptions): Route {
-  const { catalogue, models, store, queue } = options;
+  const runs = new Runs(options);
   return defineRoute({
     method: 'POST',
     path: '/v1/agent/run',
@@ -31,27 +44,88 @@ export function createRunRoute(options: RunRouteOptions): Route {
     access: 'key',
     request: runRequestSchema,
     response: runAcceptedSchema,
-    async handle({ body, caller, headers, signal }) {
-      const scenario = await catalogue.find(body.env_name, body.scenario_name);
-      checkScenarioArgs(scenario, body.scenario_args);
-      models.check(body.model);
-
-      const traceId = randomBytes(16).toString('hex');
-      const queued = toQueued(body, scenario.short_name);
-      await store.create({ traceId, account: accountOf(caller), queued }, (transaction) =>
-        queue.enqueue({ traceId, priority: queued.priority }, transaction),
-      );
-      const accepted = { trace_id: traceId, trace_url: options.toTraceUrl(traceId) };
-
-      const seconds = parsePreferredWait(headers.prefer);
-      if (seconds === undefined) return { body: { ...accepted, status: 'queued' } satisfies RunAccepted };
-      await waitForEnd(store, traceId, { seconds, signal: AbortSignal.any([signal, options.closing]) });
-      return {
-        headers: { 'preference-applied': `wait=${seconds}` },
-        body: { ...accepted, ...(await toResult(store, traceId)) } satisfies RunAccepted,
-      };
+    about: {
+      requestHeaders: {
+        Prefer: '`wait=N`: answer when the run ends, or after N seconds, at most 240',
+        'Idempotency-Key': 'The same request with the same key gets the same answer for 24 hours, and starts one run',
+      },
+      replyHeaders: {
+        'Preference-Applied': 'The `wait` that was taken',
+        'X-Svc-Trace-Id': 'The run',
+      },
+      errors: [
+        'missing_required_parameter',
+        'invalid_scenario_args',
+        'env_not_found',
+        'scenario_not_found',
+        'model_not_found',
+        'idempotency_conflict',
+        'quota_exceeded',
+        'environment_failed',
+      ],
     },
+    handle: (request) => runs.handle(request),
   });
+}
+
+class Runs {
+  readonly #options: RunRouteOptions;
+  readonly #quota: QueuedQuota;
+  readonly #idempotency: Idempotency<Accepted>;
+
+  constructor(options: RunRouteOptions) {
+    this.#options = options;
+    this.#quota = new QueuedQuota(options.database);
+    this.#idempotency = new Idempotency(options.database, 'run', options.now);
+  }
+
+  async handle(request: Incoming): Promise<RouteReply> {
+    const accepted = await this.#accept(request);
+    const seconds = parsePreferredWait(request.headers.prefer);
+    const about = { [TRACE_ID_HEADER]: accepted.trace_id };
+    if (seconds === undefined) return { headers: about, body: { ...accepted, status: 'queued' } satisfies RunAccepted };
+    const { store, closing } = this.#options;
+    const signal = AbortSignal.any([request.signal, closing]);
+    await waitForEnd(store, accepted.trace_id, { seconds, signal });
+    return {
+      headers: { ...about, 'preference-applied': `wait=${seconds}` },
+      body: { ...accepted, ...(await toResult(store, accepted.trace_id)) } satisfies RunAccepted,
+    };
+  }
+
+  /** A new run, or the one that an earlier request with this key has started. */
+  async #accept(request: Incoming): Promise<Accepted> {
+    const key = request.headers['idempotency-key'];
+    if (typeof key !== 'string') return await this.#start(request);
+    const { answer } = await this.#idempotency.once({ account: accountOf(request.caller), key }, request.json, (keep) =>
+      this.#start(request, keep),
+    );
+    return answer;
+  }
+
+  /** Row, first event, queue entry and key are one transaction; what is refused leaves nothing behind. */
+  async #start(
+    { body, caller }: Incoming,
+    keep?: (transaction: DatabaseTransaction, accepted: Accepted) => Promise<void>,
+  ): Promise<Accepted> {
+    const { catalogue, models, store, queue, toTraceUrl } = this.#options;
+    const scenario = await catalogue.find(body.env_name, body.scenario_name);
+    checkScenarioArgs(scenario, body.scenario_args);
+    models.check(body.model);
+    checkMetadata(body.metadata);
+    const keyId = caller?.keyId ?? null;
+    await this.#quota.take(keyId);
+
+    const traceId = randomBytes(16).toString('hex');
+    const accepted = { trace_id: traceId, trace_url: toTraceUrl(traceId) };
+    const queued = toQueued(body, scenario.short_name);
+    const entry = { traceId, priority: queued.priority, envName: queued.env_name, keyId };
+    await store.create({ traceId, account: accountOf(caller), keyId, queued }, async (transaction) => {
+      await keep?.(transaction, accepted);
+      await queue.enqueue(entry, transaction);
+    });
+    return accepted;
+  }
 }
 
 function toQueued(request: RunRequest, scenarioName: string): Omit<EventOf<'run.queued'>, 'type' | 'previous_end'> {
@@ -75,6 +149,6 @@ async function toResult(
   traceId: string,
 ): Promise<Pick<RunAccepted, 'status' | 'reward' | 'answer'>> {
   const trace = await store.trace(traceId);
-  if (trace === undefined) throw new Error(`Trace ${traceId} is gone`);
+  if (trace === undefined) throw traceNotFound(traceId); // Of a key that was used before: the trace was deleted since.
   return { status: trace.status, reward: trace.reward, answer: trace.answer };
 }

@@ -9,6 +9,7 @@ import { type Database, storeCheck } from '../database/database.ts';
 import { createHttpApp } from '../http/app.ts';
 import { createHealthRoutes, type ReadinessCheck } from '../http/health-routes.ts';
 import { listen } from '../http/listen.ts';
+import { createHttpMetrics, type HttpMetrics } from '../http/metrics.ts';
 import { assertBindAllowed } from '../http/origin-guard.ts';
 import type { Route } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
@@ -17,10 +18,14 @@ import type { TraceStore } from '../trace/trace-store.ts';
 import { createBlobRoute } from './blob-route.ts';
 import { createCancelRoute } from './cancel-route.ts';
 import { createCatalogueRoutes } from './catalogue-routes.ts';
+import { createEventsRoute } from './events-route.ts';
+import { LiveDeltas } from './live-deltas.ts';
+import { addRunMetrics } from './metrics.ts';
 import { createRunRoute } from './run-route.ts';
 import { enqueueForgottenRuns } from './sweep.ts';
 import { createTracesRoutes } from './traces-route.ts';
-import { startWorker, type Worker } from './worker.ts';
+import { createUsageRoute } from './usage-route.ts';
+import { startWorker, type Worker, type WorkerOptions, type WorkerSettings } from './worker.ts';
 
 export interface RunServiceOptions {
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;
@@ -40,9 +45,13 @@ export interface RunServiceOptions {
   readonly allowedHosts?: readonly string[];
   readonly logger: Logger;
   /** False: this process accepts runs and executes none. */
-  readonly worker?: { readonly concurrency?: number } | false;
+  readonly worker?: WorkerSettings | false;
   /** Milliseconds that `close` may take in all. Default 10,000. */
   readonly shutdownGraceMs?: number;
+  /** For tests: milliseconds between the comments of a stream. Default 10,000. */
+  readonly keepAliveMs?: number;
+  /** Milliseconds since 1970, for what is kept by time. */
+  readonly now?: () => number;
 }
 
 export interface RunService {
@@ -70,7 +79,13 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
 
   const catalogue = createCatalogue(options.environments);
   const closing = new AbortController();
-  const parts: Parts = { catalogue, closing: closing.signal, worker: undefined };
+  const parts: Parts = {
+    catalogue,
+    closing: closing.signal,
+    deltas: new LiveDeltas(),
+    metrics: createHttpMetrics(),
+    worker: undefined,
+  };
   const listener = await listen(createApp(options, parts), { host, port }).catch(async (error: unknown) => {
     await catalogue.close();
     throw error;
@@ -78,8 +93,16 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
   const forgotten = await enqueueForgottenRuns(options.database, options.store, options.queue);
   if (forgotten > 0) logger.warn({ runs: forgotten }, 'Accepted runs without an entry in the queue were enqueued');
   if (options.worker !== false) {
-    parts.worker = startWorker({ ...options, concurrency: options.worker?.concurrency });
+    const onDelta: WorkerOptions['onDelta'] = (traceId, attempt, delta) => {
+      parts.deltas.publish(traceId, { attempt, ...delta });
+    };
+    parts.worker = startWorker({ ...options, ...options.worker, onDelta });
   }
+  const stopMetrics = addRunMetrics(parts.metrics.registry, {
+    store: options.store,
+    queue: options.queue,
+    activeRuns: () => parts.worker?.active ?? 0,
+  });
 
   let closed: Promise<void> | undefined;
   const close = async () => {
@@ -90,6 +113,7 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     // At once: environments that have to be killed take half of the budget each time.
     await Promise.all([parts.worker?.stop(remainingMs()), catalogue.close()]);
     await listener.close(remainingMs());
+    stopMetrics();
   };
   return {
     url: listener.url,
@@ -107,12 +131,14 @@ const CLOSING_SHARE = 0.95;
 interface Parts {
   readonly catalogue: Catalogue;
   readonly closing: AbortSignal;
+  readonly deltas: LiveDeltas;
+  readonly metrics: HttpMetrics;
   worker: Worker | undefined;
 }
 
 function createApp(options: RunServiceOptions, parts: Parts) {
-  const { store, queue, models, accounts, database, logger, appUrl } = options;
-  const { catalogue, closing } = parts;
+  const { store, queue, models, accounts, database, logger, appUrl, keepAliveMs, now = Date.now } = options;
+  const { catalogue, closing, deltas, metrics } = parts;
   const isShuttingDown = () => closing.aborted;
   return createHttpApp({
     title: 'Proctor run service',
@@ -122,16 +148,29 @@ function createApp(options: RunServiceOptions, parts: Parts) {
     logger,
     ...guardedBy(accounts),
     isShuttingDown,
+    observe: metrics.observe,
     routes: [
-      createRunRoute({ catalogue, models, store, queue, closing, toTraceUrl: (id) => `${appUrl}/traces/${id}` }),
+      createRunRoute({
+        catalogue,
+        models,
+        database,
+        store,
+        queue,
+        closing,
+        now,
+        toTraceUrl: (id) => `${appUrl}/traces/${id}`,
+      }),
       ...createTracesRoutes({ store, closing }),
-      createCancelRoute({ store, cancelHere: (traceId) => parts.worker?.cancel(traceId) }),
+      createCancelRoute({ store, queue, logger, cancelHere: (traceId) => parts.worker?.cancel(traceId) }),
+      createEventsRoute({ store, deltas, logger, closing, keepAliveMs }),
       createBlobRoute(store),
+      createUsageRoute(store),
       ...createCatalogueRoutes(catalogue, models),
       ...createHealthRoutes({
         checks: [storeCheck(database), queueCheck(queue), catalogueCheck(catalogue)],
         isShuttingDown,
       }),
+      metrics.route,
       ...(options.pages ?? []),
     ],
   });

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { ApiError } from '../contract/errors.ts';
+import { traceFiguresSchema } from '../contract/figures.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import { runStatusSchema } from '../contract/run.ts';
 import { originSchema, type Trace, type TraceList, traceListSchema, traceSchema } from '../contract/trace.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import type { TraceQuery, TraceStore } from '../trace/trace-store.ts';
+import type { TraceQuery, TraceRow, TraceStore } from '../trace/trace-store.ts';
 import { accountOf } from './account.ts';
-import { MAX_WAIT_SECONDS, waitForEnd } from './wait-for-end.ts';
+import { isFinal, MAX_WAIT_SECONDS, waitForEnd } from './wait-for-end.ts';
 
 export interface TracesRouteOptions {
   readonly store: TraceStore;
@@ -16,10 +17,15 @@ export interface TracesRouteOptions {
 
 const waitQuerySchema = z.object({ wait: z.int().min(0).max(MAX_WAIT_SECONDS).default(0) });
 
-const timeQuerySchema = z.iso.datetime({ offset: true }).optional();
-const textQuerySchema = z.string().min(1).optional();
+export const timeQuerySchema = z.iso.datetime({ offset: true }).optional();
+/** A zero character cannot be stored, so that nothing has it. */
+const textQuerySchema = z
+  .string()
+  .regex(/^[^\0]+$/)
+  .min(1)
+  .optional();
 
-const listQuerySchema = z.object({
+const filterQuerySchema = z.object({
   env_name: textQuerySchema,
   scenario_name: textQuerySchema,
   model: textQuerySchema,
@@ -29,12 +35,21 @@ const listQuerySchema = z.object({
   max_reward: z.number().optional(),
   since: timeQuerySchema,
   until: timeQuerySchema,
+});
+
+const listQuerySchema = filterQuerySchema.extend({
   sort: z.enum(['created_at', 'reward', 'duration', 'tokens']).optional(),
   limit: z.int().min(1).max(100).optional(),
   cursor: textQuerySchema,
 });
 
-/** `GET /v1/traces/{trace_id}` and `GET /v1/traces`. What belongs to another account is not found. */
+const METADATA_PREFIX = 'metadata.';
+const QUERY_PREFIXES = { [METADATA_PREFIX]: 'Only traces whose metadata have this value for the key after the dot' };
+
+/**
+ * `GET /v1/traces`, `GET /v1/traces/summary`, and `GET` and `DELETE /v1/traces/{trace_id}`. What belongs to another
+ * account is not found.
+ */
 export function createTracesRoutes({ store, closing }: TracesRouteOptions): readonly Route[] {
   const one = defineRoute({
     method: 'GET',
@@ -43,6 +58,7 @@ export function createTracesRoutes({ store, closing }: TracesRouteOptions): read
     access: 'key-or-browser',
     query: waitQuerySchema,
     response: traceSchema,
+    about: { errors: ['trace_not_found'] },
     async handle({ params, queryValues, caller, signal }) {
       const trace = await findTrace(store, params.trace_id, accountOf(caller));
       if (queryValues.wait === 0) return { body: trace };
@@ -60,13 +76,55 @@ export function createTracesRoutes({ store, closing }: TracesRouteOptions): read
     access: 'key-or-browser',
     query: listQuerySchema,
     response: traceListSchema,
+    about: { queryPrefixes: QUERY_PREFIXES },
     async handle({ query, queryValues, caller }) {
       const filters = toTraceQuery(queryValues, toMetadata(query));
       const { data, nextCursor } = await store.list({ ...filters, account: accountOf(caller) });
       return { body: { object: 'list', data: [...data], next_cursor: nextCursor } satisfies TraceList };
     },
   });
-  return [list, one];
+  const summary = defineRoute({
+    method: 'GET',
+    path: '/v1/traces/summary',
+    summary: 'What the traces of a list come to: counts, rewards and tokens',
+    access: 'key-or-browser',
+    query: filterQuerySchema,
+    response: traceFiguresSchema,
+    about: { queryPrefixes: QUERY_PREFIXES },
+    async handle({ query, queryValues, caller }) {
+      const filters = toTraceQuery(queryValues, toMetadata(query));
+      return { body: await store.summary({ ...filters, account: accountOf(caller) }) };
+    },
+  });
+  const remove = defineRoute({
+    method: 'DELETE',
+    path: '/v1/traces/:trace_id',
+    summary: 'Delete a trace of a run that has ended, with its events, metadata and blobs',
+    access: 'key',
+    about: { statuses: { 204: 'It is gone' }, errors: ['trace_not_found', 'run_running'] },
+    async handle({ params, caller }) {
+      const row = await findRow(store, params.trace_id, accountOf(caller));
+      if (!isFinal(row.status)) throw runRunning(row);
+      if (!(await store.remove(row.traceId))) throw traceNotFound(row.traceId); // Someone was faster.
+      return { status: 204 };
+    },
+  });
+  // A trace is not called "summary": that path has to come before the one that takes any.
+  return [list, summary, one, remove];
+}
+
+/** @throws ApiError trace_not_found, for a trace of another account too. */
+export async function findRow(store: TraceStore, traceId: string | undefined, account: string): Promise<TraceRow> {
+  const row = traceId !== undefined && TRACE_ID_PATTERN.test(traceId) ? await store.row(traceId) : undefined;
+  if (row === undefined || row.account !== account) throw traceNotFound(traceId);
+  return row;
+}
+
+function runRunning({ traceId, status }: TraceRow): ApiError {
+  return new ApiError(
+    'run_running',
+    `The run of trace ${traceId} is ${status}: cancel it first (POST /v1/traces/${traceId}/cancel), or wait for its end.`,
+  );
 }
 
 /** @throws ApiError trace_not_found, for a trace of another account too. */
@@ -84,7 +142,7 @@ export function traceNotFound(traceId: string | undefined): ApiError {
   );
 }
 
-function toTraceQuery(values: z.output<typeof listQuerySchema>, metadata: Record<string, string>): TraceQuery {
+function toTraceQuery(values: Partial<z.output<typeof listQuerySchema>>, metadata: Record<string, string>): TraceQuery {
   return withoutUndefined({
     envName: values.env_name,
     scenarioName: values.scenario_name,
@@ -108,15 +166,13 @@ function withoutUndefined<T extends object>(values: T): Defined<T> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>; // By the filter.
 }
 
-const METADATA_PREFIX = 'metadata.';
-
 function toMetadata(query: URLSearchParams): Record<string, string> {
   const metadata: Record<string, string> = {};
   for (const name of new Set(query.keys())) {
     if (!name.startsWith(METADATA_PREFIX)) continue;
     const key = name.slice(METADATA_PREFIX.length);
     const values = query.getAll(name);
-    if (key === '' || values.length > 1) {
+    if (key === '' || values.length > 1 || `${key}${values[0]}`.includes('\0')) {
       throw new ApiError('invalid_parameter', `${name} has to be metadata.<key>=<value>, given once for each key.`, {
         param: name,
       });

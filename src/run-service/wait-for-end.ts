@@ -7,9 +7,12 @@ export const MAX_WAIT_SECONDS = 240;
 /** A run that another process executes is not heard of here: its row is asked for this often, in milliseconds. */
 const POLL_EVERY_MS = 500;
 
+/** The states that a run leaves. */
+export const UNFINISHED_STATUSES: readonly RunStatus[] = ['queued', 'running'];
+
 /** True for the states that a run does not leave. */
 export function isFinal(status: RunStatus): boolean {
-  return status === 'completed' || status === 'failed' || status === 'cancelled';
+  return !UNFINISHED_STATUSES.includes(status);
 }
 
 /**

@@ -1,16 +1,42 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
+import { WarmPool } from '../client/warm-pool.ts';
+import type { Database } from '../database/database.ts';
 import type { Lease } from '../queue/run-queue.ts';
 import { RunInterrupted } from '../rollout/run.ts';
+import type { TraceRow } from '../trace/trace-store.ts';
+import { Admission, type Candidate } from './admission.ts';
+import { createKeyClaims } from './key-claims.ts';
 import { executeLease, type LeasedRunOptions } from './leased-run.ts';
+import { enqueueForgottenRuns } from './sweep.ts';
 
-export interface WorkerOptions extends Omit<LeasedRunOptions, 'worker'> {
+export interface WorkerSettings {
   /** Runs at once. Default: the number of cores. */
   readonly concurrency?: number | undefined;
+  /** Runs at once of environments, by name, beside the `concurrency` of their targets; the lower one counts. */
+  readonly environmentConcurrency?: ReadonlyMap<string, number> | undefined;
+  /** Environments whose runs are taken; undefined: all, those that this worker does not know among them. */
+  readonly onlyEnvironments?: readonly string[] | undefined;
+  /** Processes that wait ready for the next run, of each environment that had one in the last 10 minutes. Default 1. */
+  readonly spares?: number | undefined;
+}
+
+export interface WorkerOptions extends Omit<LeasedRunOptions, 'worker' | 'pool'>, WorkerSettings {
+  /**
+   * That of the store: for what keys may have at once, and for runs that got lost on their way to the queue. Without it
+   * keys have no such limit, and nobody looks.
+   */
+  readonly database?: Database | undefined;
 }
 
 /** Executes runs from the queue. Whoever started it stops it. */
 export interface Worker {
+  /** Unique; what its leases and the traces of its runs are marked with. */
+  readonly name: string;
+  /** Runs at once. */
+  readonly concurrency: number;
+  /** Runs that it executes now. */
+  readonly active: number;
   /** Ends a run that is executed here; another one is none of its business. */
   cancel(traceId: string): void;
   /** Takes no more runs, gives back those that it has, and waits for that, at most `graceMs` milliseconds. Never rejects. */
@@ -19,6 +45,10 @@ export interface Worker {
 
 /** Entries of other processes and leases that ran out are not heard of here: the queue is asked this often. */
 const POLL_EVERY_MS = 1_000;
+/** How often it is looked whether every accepted run is in the queue: a Redis may have been emptied. */
+const SWEEP_EVERY_MS = 15_000;
+/** How long a process waits for the next run of its environment. */
+const SPARE_LIFE_MS = 10 * 60_000;
 
 interface ActiveRun {
   readonly traceId: string;
@@ -27,29 +57,59 @@ interface ActiveRun {
 }
 
 export function startWorker(options: WorkerOptions): Worker {
-  const { queue, logger } = options;
+  const { queue, store, logger } = options;
   const worker = `worker_${process.pid}_${randomBytes(4).toString('hex')}`;
   const concurrency = options.concurrency ?? availableParallelism();
+  const admission = new Admission({
+    ...options,
+    claims: options.database === undefined ? undefined : createKeyClaims(options.database),
+  });
+  const pool = new WarmPool({
+    perEnvironment: options.spares ?? 1,
+    idleMs: SPARE_LIFE_MS,
+    report: (line) => logger.warn(line),
+  });
   const active = new Set<ActiveRun>();
   let isStopping = false;
   let filling: Promise<void> | undefined;
   let isWoken = false;
 
   async function fill(): Promise<void> {
+    const refused = new Set<string>();
     while (!isStopping && active.size < concurrency) {
-      const lease = await queue.lease(worker);
+      const lease = await queue.lease(worker, { filter: admission.filter() });
       if (lease === undefined) return;
-      if (isStopping) await queue.release(lease);
-      else execute(lease);
+      if (await begin(lease)) continue;
+      // A queue that offers the same entry once more has nothing else: what it waits for ends, or the next poll comes.
+      if (refused.has(lease.traceId)) return;
+      refused.add(lease.traceId);
     }
   }
 
-  function execute(lease: Lease): void {
+  /** @returns false where the run has to wait and was given back. */
+  async function begin(lease: Lease): Promise<boolean> {
+    try {
+      const row = isStopping ? undefined : await store.row(lease.traceId);
+      const candidate = row && toCandidate(row);
+      if (!isStopping && (candidate === undefined || (await admission.admit(candidate)))) {
+        execute(lease, row, candidate);
+        return true;
+      }
+    } catch (error) {
+      await queue.release(lease);
+      throw error;
+    }
+    await queue.release(lease);
+    return false;
+  }
+
+  function execute(lease: Lease, row: TraceRow | undefined, candidate: Candidate | undefined): void {
     const interrupt = new AbortController();
-    const ended = executeLease(lease, interrupt, { ...options, worker })
+    const ended = executeLease(lease, interrupt, { ...options, worker, pool }, row)
+      .finally(() => candidate && admission.leave(candidate))
       .catch((error: unknown) => {
         // The lease runs out, and the run starts again: here, or at a worker that is better off.
-        logger.error({ traceId: lease.traceId, err: error }, 'A run could not be executed');
+        logger.error({ traceId: lease.traceId, attempt: row?.attempt, err: error }, 'A run could not be executed');
       })
       .finally(() => {
         active.delete(run);
@@ -78,11 +138,32 @@ export function startWorker(options: WorkerOptions): Worker {
     filling ??= fillWhileWoken();
   }
 
+  let sweeping: Promise<void> | undefined;
+  async function sweep(database: Database): Promise<void> {
+    try {
+      const runs = await enqueueForgottenRuns(database, store, queue);
+      if (runs > 0) logger.warn({ runs }, 'Accepted runs without an entry in the queue were enqueued');
+    } catch (error) {
+      logger.error({ err: error }, 'It could not be looked whether every accepted run is in the queue');
+    } finally {
+      sweeping = undefined;
+    }
+  }
+
+  const { database } = options;
   const unsubscribe = queue.onEntry(wake);
   const poll = setInterval(wake, POLL_EVERY_MS);
+  const sweeps = setInterval(() => {
+    if (database !== undefined) sweeping ??= sweep(database);
+  }, SWEEP_EVERY_MS);
   wake();
 
   return {
+    name: worker,
+    concurrency,
+    get active() {
+      return active.size;
+    },
     cancel(traceId) {
       for (const run of active) if (run.traceId === traceId) run.interrupt.abort(new RunInterrupted('cancelled'));
     },
@@ -90,12 +171,17 @@ export function startWorker(options: WorkerOptions): Worker {
       isStopping = true;
       unsubscribe();
       clearInterval(poll);
+      clearInterval(sweeps);
       for (const run of active) run.interrupt.abort(new RunInterrupted('released'));
-      const ended = Promise.all([filling, ...[...active].map((run) => run.ended)]);
+      const ended = Promise.all([filling, sweeping, pool.close(), ...[...active].map((run) => run.ended)]);
       const isDone = await settlesWithin(ended, graceMs);
       if (!isDone) logger.error({ runs: [...active].map((run) => run.traceId) }, 'Runs were left to their leases');
     },
   };
+}
+
+function toCandidate({ traceId, request, keyId = null }: TraceRow): Candidate {
+  return { traceId, envName: request.env_name, keyId };
 }
 
 async function settlesWithin(promise: Promise<unknown>, limitMs: number): Promise<boolean> {

@@ -1,6 +1,8 @@
+import type { Idempotency } from '../accounts/idempotency.ts';
 import { type ChatRequest, chatRequestSchema, samplingOf } from '../contract/chat-completions.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { PromptMessage } from '../contract/scenario.ts';
+import { LOCAL_CALLER } from '../http/api-keys.ts';
 import { toApiError } from '../http/errors.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../http/route.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
@@ -15,7 +17,6 @@ import {
   startOf,
 } from './chat-request.ts';
 import { ChatStream } from './chat-stream.ts';
-import type { Idempotency } from './idempotency.ts';
 import { type PlayOptions, playTurn, sessionHeaders, toSvc, withSession } from './play-turn.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { SessionStarter } from './session-starter.ts';
@@ -102,9 +103,10 @@ class Chat {
     messages: readonly PromptMessage[],
   ): Promise<RouteReply> {
     const { idempotency } = this.#options;
+    const { account } = request.caller ?? LOCAL_CALLER;
     return await new Promise<RouteReply>((resolve, reject) => {
       idempotency
-        .answer(key, request.body, async (keep) => {
+        .answer({ account, key }, request.body, async (keep) => {
           const { reply, completion } = this.#play(request, await begin(), messages, keep);
           reply.then(resolve, reject);
           return await completion;

@@ -7,8 +7,10 @@ import { resolveEnvironment } from '../config/find-environments.ts';
 import { ApiError } from '../contract/errors.ts';
 import { preview } from '../contract/json-schema.ts';
 import { DEFAULT_PORTS } from '../contract/names.ts';
+import { createRedactor, type Secret } from '../contract/redaction.ts';
+import { secretsOfVariables } from '../contract/secrets.ts';
 import type { Database } from '../database/database.ts';
-import { openDatabase } from '../database/sqlite.ts';
+import { openDatabase } from '../database/open-database.ts';
 import { type AuthenticationOptions, LOCAL_CALLER } from '../http/api-keys.ts';
 import { createModels, type Models } from '../model/create-model.ts';
 import type { GatewayClient } from '../model/gateway-client.ts';
@@ -48,11 +50,13 @@ export interface ServeScenariosOptions
   readonly host?: string;
   /** Asked of every request where it is set. */
   readonly apiKey?: string;
-  /** Where traces and results are kept: `sqlite:<path>`. Default: `PROCTOR_DATABASE_URL`, or `sqlite:.proctor/proctor.db`. */
+  /** Where traces and results are kept: `sqlite:<path>` or `postgres://…`. Default: `PROCTOR_DATABASE_URL`, or `sqlite:.proctor/proctor.db`. */
   readonly store?: string;
   /** Where the trace pages are. Default: `PROCTOR_APP_URL`, or this server. */
   readonly appUrl?: string;
   readonly logger?: Logger;
+  /** False: traces and results are stored with the secrets that they hold. Default true. */
+  readonly redact?: boolean;
 }
 
 /**
@@ -75,7 +79,10 @@ export async function serveScenarios(options: ServeScenariosOptions): Promise<Sc
       models,
       host,
       port,
-      store: createTraceStore(database, { appUrl: appUrlOf(options) ?? `http://${host}:${port}` }),
+      store: createTraceStore(database, {
+        appUrl: appUrlOf(options) ?? `http://${host}:${port}`,
+        redactor: options.redact !== false && createRedactor(secretsOf(options)),
+      }),
       appUrl: appUrlOf(options),
       accounts: createAccounts(database),
       logger: options.logger ?? pino({ level: 'silent' }),
@@ -89,6 +96,16 @@ export async function serveScenarios(options: ServeScenariosOptions): Promise<Sc
 }
 
 const DEFAULT_STORE = 'sqlite:.proctor/proctor.db';
+
+/** The keys that it was given, and those that the process's variables hold. */
+function secretsOf({ client, apiKey }: ServeScenariosOptions): readonly Secret[] {
+  const gatewayKey: unknown = client === undefined ? undefined : Reflect.get(client, 'apiKey');
+  return [
+    ...secretsOfVariables(process.env),
+    ...(apiKey === undefined ? [] : [{ name: 'api_key', value: apiKey }]),
+    ...(typeof gatewayKey === 'string' ? [{ name: 'gateway_key', value: gatewayKey }] : []),
+  ];
+}
 
 /** A server that stands alone with a model that nobody serves would refuse every session. @throws Error */
 export function assertModel(models: Models, model: string): void {

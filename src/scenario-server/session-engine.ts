@@ -63,7 +63,7 @@ export function createSessionEngine(options: SessionEngineOptions): SessionEngin
   const { environments, database, store, models, logger, now = Date.now } = options;
   const serverId = `scenarios_${process.pid}_${randomBytes(4).toString('hex')}`;
   const catalogue = createCatalogue(environments);
-  const records = new SessionRecords(database, serverId);
+  const records = new SessionRecords(database, serverId, store.redactor);
   const pool = new WarmPool({
     perEnvironment: options.warmProcesses ?? 0,
     report: (line) => logger.warn(line),

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import type { Json, JsonObject } from '../contract/json.ts';
+import type { Redactor } from '../contract/redaction.ts';
 import type { SessionStatus } from '../contract/session.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
 import type { FinishResult } from '../rollout/scenario-session.ts';
@@ -36,11 +37,13 @@ const LIVE_HERE = new Set<string>();
 /** The sessions of scenario servers in the database. */
 export class SessionRecords {
   readonly #database: Database;
+  readonly #redactor: Redactor;
   readonly #server: ServerName;
 
   /** `serverId` is the server's that uses it, which closes it. */
-  constructor(database: Database, serverId: string) {
+  constructor(database: Database, serverId: string, redactor: Redactor) {
     this.#database = database;
+    this.#redactor = redactor;
     this.#server = { host: hostname(), pid: process.pid, id: serverId };
     LIVE_HERE.add(serverId);
   }
@@ -59,7 +62,7 @@ export class SessionRecords {
         server: JSON.stringify(this.#server),
         status: record.status,
         scenario: record.scenario,
-        scenario_args: JSON.stringify(record.args),
+        scenario_args: JSON.stringify(this.#redactor.json(record.args)),
         model: record.model,
         created_at: record.createdAt,
         last_active_at: record.lastActiveAt,
@@ -81,8 +84,8 @@ export class SessionRecords {
           last_active_at: end.lastActiveAt,
           turns: end.turns,
           steps: end.steps,
-          result: end.result === null ? null : JSON.stringify(end.result),
-          message: end.message,
+          result: end.result === null ? null : JSON.stringify(this.#redactor.json(end.result)),
+          message: end.message === null ? null : this.#redactor.text(end.message),
         })
         .where('session_id', '=', id)
         .execute();

@@ -91,6 +91,7 @@ export class SessionRegistry {
         server: this.#options.serverId,
         environmentHash,
         limits: this.#options.limits,
+        redactor: store.redactor,
         onEnded: (ended) => this.#keep(ended),
         now,
       });

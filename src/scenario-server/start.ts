@@ -1,4 +1,5 @@
 import type { Accounts } from '../accounts/accounts.ts';
+import { Idempotency } from '../accounts/idempotency.ts';
 import { catalogueCheck } from '../client/catalogue.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { PROCTOR_VERSION } from '../contract/version.ts';
@@ -8,6 +9,7 @@ import { createHttpApp } from '../http/app.ts';
 import { DEFAULT_BODY_LIMIT_BYTES } from '../http/body.ts';
 import { createHealthRoutes } from '../http/health-routes.ts';
 import { listen } from '../http/listen.ts';
+import { createHttpMetrics } from '../http/metrics.ts';
 import { assertBindAllowed } from '../http/origin-guard.ts';
 import type { Route } from '../http/route.ts';
 import { mountEndpoint } from '../mcp/http/mounted-endpoint.ts';
@@ -15,7 +17,6 @@ import { createPages } from '../web/pages.ts';
 import { createCatalogueRoutes } from './catalogue-routes.ts';
 import type { ChatCompletion } from './chat-completion.ts';
 import { type ChatRouteOptions, createChatRoute } from './chat-route.ts';
-import { Idempotency } from './idempotency.ts';
 import { createLifecycleRoutes } from './lifecycle-routes.ts';
 import { LifecycleTools } from './lifecycle-tools.ts';
 import { createMcpTools, type McpToolsOptions } from './mcp-tools.ts';
@@ -94,7 +95,8 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
     idleTimeoutMs: options.sessionTtlMs ?? SESSION_DEFAULTS.sessionTtlMs,
     maxBodyBytes: DEFAULT_BODY_LIMIT_BYTES,
   });
-  const idempotency = new Idempotency<ChatCompletion>(database, 'chat', now);
+  const idempotency = new Idempotency<ChatCompletion>(database, 'chat', now, options.store.redactor);
+  const metrics = createHttpMetrics();
   const pages = createServerPages(options, { scenarios, registry, starter, toTraceUrl });
   const app = createHttpApp({
     title: 'Proctor scenario server',
@@ -105,6 +107,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
     verifyKey: options.verifyKey,
     verifyBrowser: options.verifyBrowser,
     isShuttingDown,
+    observe: metrics.observe,
     mounts: [
       {
         path: '/mcp',
@@ -119,6 +122,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
       ...createLifecycleRoutes(tools),
       ...createCatalogueRoutes(scenarios, models, options.model),
       ...createHealthRoutes({ checks: [storeCheck(database), catalogueCheck(catalogue)], isShuttingDown }),
+      metrics.route,
       ...pages,
     ],
   });

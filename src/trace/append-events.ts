@@ -1,14 +1,16 @@
 import type { TraceEvent } from '../contract/event.ts';
-import type { Trace } from '../contract/trace.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
+import { untilWritten } from '../database/until-written.ts';
 import {
   type AppendRequest,
   type EncodedEvent,
   type EventWriter,
+  isWritten,
   type NumberedRequest,
   toEvents,
 } from './event-rows.ts';
-import { isFinal, readHead, type TraceHead, type TraceHeads } from './trace-heads.ts';
+import type { TraceProjection } from './projection.ts';
+import { isFinal, lockTraces, readHead, type TraceHead, type TraceHeads } from './trace-heads.ts';
 import { finishTraceRow, startTraceRow } from './trace-rows.ts';
 import { AttemptSupersededError } from './trace-store.ts';
 
@@ -17,7 +19,7 @@ export interface AppendContext {
   readonly heads: TraceHeads;
   readonly writer: EventWriter;
   /** Projects the events of a trace, with those of this transaction. */
-  project(transaction: DatabaseTransaction, traceId: string): Promise<Trace | undefined>;
+  project(transaction: DatabaseTransaction, traceId: string): Promise<TraceProjection | undefined>;
 }
 
 export interface AppendedGroup {
@@ -33,19 +35,46 @@ export interface AppendedGroup {
  *
  * What keeps a stalled worker out is the key of the events: whatever ends an attempt or a trace is an event too, so
  * that a number which an outdated head gives is always taken. A deleted trace is refused by the events' reference to it.
+ * A group whose connection was lost is written again unless its first event is there under its number: the group is one
+ * commit, and nobody else writes that event at that time.
  *
  * @throws when a number is taken, or the database fails: the whole group is undone then.
  */
 export async function appendEvents(requests: readonly AppendRequest[], context: AppendContext): Promise<AppendedGroup> {
+  const tried: PlannedGroup[] = [];
+  return await untilWritten(() => appendOnce(requests, context, (planned) => tried.push(planned)), {
+    async found() {
+      for (const planned of tried) if (await isWritten(context.database.kysely, planned.accepted[0])) return planned;
+      return undefined;
+    },
+    onTaken() {
+      for (const { traceId } of requests) context.heads.forget(traceId);
+    },
+  });
+}
+
+interface PlannedGroup extends AppendedGroup {
+  readonly accepted: readonly NumberedRequest[];
+}
+
+async function appendOnce(
+  requests: readonly AppendRequest[],
+  context: AppendContext,
+  onPlanned: (planned: PlannedGroup) => void,
+): Promise<AppendedGroup> {
   const { database, heads: remembered, writer } = context;
   if (requests.every((request) => isPlain(request, remembered))) {
     const planned = plan(requests, (traceId) => remembered.get(traceId));
+    onPlanned(planned);
     await writer.insert(planned.accepted);
     return planned;
   }
   return await database.transaction(async (transaction) => {
+    const changed = requests.filter((request) => !isPlain(request, remembered)).map(({ traceId }) => traceId);
+    if (database.kind === 'postgres') await lockTraces(transaction, changed);
     const known = await readUnknownHeads(transaction, requests, remembered);
     const planned = plan(requests, (traceId) => known.get(traceId) ?? remembered.get(traceId));
+    onPlanned(planned);
     await writer.insert(planned.accepted, transaction);
     for (const { request } of planned.accepted) await updateTraceRow(transaction, request, context);
     return planned;
@@ -73,10 +102,7 @@ async function readUnknownHeads(
   return heads;
 }
 
-function plan(
-  requests: readonly AppendRequest[],
-  headOf: (traceId: string) => TraceHead | undefined,
-): AppendedGroup & { readonly accepted: readonly NumberedRequest[] } {
+function plan(requests: readonly AppendRequest[], headOf: (traceId: string) => TraceHead | undefined): PlannedGroup {
   const heads = new Map<string, TraceHead>();
   const accepted: NumberedRequest[] = [];
   const results: (TraceEvent[] | AttemptSupersededError)[] = [];
@@ -114,6 +140,6 @@ async function updateTraceRow(
   const status = statusAfter(events);
   if (status === undefined) return;
   if (status === 'running') return await startTraceRow(transaction, traceId);
-  const trace = await project(transaction, traceId);
-  if (trace !== undefined) await finishTraceRow(transaction, trace, at);
+  const projection = await project(transaction, traceId);
+  if (projection !== undefined) await finishTraceRow(transaction, projection, at);
 }

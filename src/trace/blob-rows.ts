@@ -1,28 +1,73 @@
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import type { Database } from '../database/database.ts';
+import { isReferenceBroken } from '../database/is-reference-broken.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
 
-/** Stores bytes once by their content. @returns their SHA-256, hex. */
-export async function putBlob(queries: Kysely<DatabaseSchema>, bytes: Uint8Array, mimeType: string): Promise<string> {
+/** The blob is removed between the look at it and the reference to it: very rare, and the next try writes it anew. */
+const MAX_TRIES = 3;
+
+/**
+ * Stores bytes once by their content, with the reference of the trace to them: in one transaction, so that nobody
+ * removes what is about to be referred to.
+ *
+ * @returns their SHA-256, hex. @throws where there is no such trace (any more).
+ */
+export async function putBlob(
+  database: Database,
+  traceId: string,
+  bytes: Uint8Array,
+  mimeType: string,
+): Promise<string> {
   const sha256 = createHash('sha256').update(bytes).digest('hex');
-  const known = await queries.selectFrom('blobs').select('sha256').where('sha256', '=', sha256).executeTakeFirst();
-  if (known !== undefined) return sha256;
-  await queries
-    .insertInto('blobs')
-    .values({ sha256, mime_type: mimeType, bytes })
-    .onConflict((conflict) => conflict.column('sha256').doNothing())
-    .execute();
-  return sha256;
+  for (let tries = 1; ; tries++) {
+    try {
+      await database.transaction(async (transaction) => {
+        const known = await transaction
+          .selectFrom('blobs')
+          .select('sha256')
+          .where('sha256', '=', sha256)
+          .executeTakeFirst();
+        if (known === undefined) {
+          await transaction
+            .insertInto('blobs')
+            .values({ sha256, mime_type: mimeType, bytes })
+            .onConflict((conflict) => conflict.column('sha256').doNothing())
+            .execute();
+        }
+        await transaction
+          .insertInto('trace_blobs')
+          .values({ trace_id: traceId, sha256 })
+          .onConflict((conflict) => conflict.columns(['trace_id', 'sha256']).doNothing())
+          .execute();
+      });
+      return sha256;
+    } catch (error) {
+      if (tries === MAX_TRIES || !isReferenceBroken(error)) throw error;
+    }
+  }
 }
 
 export async function readBlob(
   queries: Kysely<DatabaseSchema>,
   sha256: string,
+  account?: string,
 ): Promise<{ readonly bytes: Uint8Array; readonly mimeType: string } | undefined> {
   const row = await queries
     .selectFrom('blobs')
     .select(['bytes', 'mime_type'])
     .where('sha256', '=', sha256)
+    .$if(account !== undefined, (found) =>
+      found.where(({ exists, selectFrom }) =>
+        exists(
+          selectFrom('trace_blobs')
+            .innerJoin('traces', 'traces.trace_id', 'trace_blobs.trace_id')
+            .select('trace_blobs.trace_id')
+            .whereRef('trace_blobs.sha256', '=', 'blobs.sha256')
+            .where('traces.account', '=', account ?? ''),
+        ),
+      ),
+    )
     .executeTakeFirst();
   return row && { bytes: row.bytes, mimeType: row.mime_type };
 }

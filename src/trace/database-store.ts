@@ -1,29 +1,55 @@
 import type { EventBody, EventOf, TraceEvent } from '../contract/event.ts';
+import type { TraceFigures, UsageGroup } from '../contract/figures.ts';
+import { createRedactor, NO_REDACTION, type Redactor } from '../contract/redaction.ts';
+import { secretsOfVariables } from '../contract/secrets.ts';
 import type { Trace, TraceSummary } from '../contract/trace.ts';
 import type { Database } from '../database/database.ts';
+import { untilWritten } from '../database/until-written.ts';
 import { type AppendContext, type AppendedGroup, appendEvents } from './append-events.ts';
 import { BLOB_PREFIX } from './blob-references.ts';
 import { putBlob, readBlob } from './blob-rows.ts';
-import { type AppendRequest, EventWriter, encodeEvent, readEvents, readTrace, toEvents } from './event-rows.ts';
+import { TraceCreator } from './create-traces.ts';
+import {
+  type AppendRequest,
+  type EncodedEvent,
+  EventWriter,
+  encodeEvent,
+  isWritten,
+  type NumberedRequest,
+  readEvents,
+  readProjection,
+  readTrace,
+  toEvents,
+} from './event-rows.ts';
 import { GroupCommit } from './group-commit.ts';
 import { toSummary } from './projection.ts';
+import { redactBytes, redactEvent } from './redact-event.ts';
+import { removeTrace } from './remove-trace.ts';
 import { readHead, TraceHeads } from './trace-heads.ts';
 import { listTraceRows } from './trace-list.ts';
-import { insertTraceRow, readTraceRow, requeueTraceRow, UNFINISHED } from './trace-rows.ts';
+import { readTraceRow, requeueTraceRow, UNFINISHED } from './trace-rows.ts';
 import {
   type Alongside,
+  type AppendListener,
   AttemptSupersededError,
   type NewTrace,
   type TraceQuery,
   type TraceRow,
   type TraceStore,
 } from './trace-store.ts';
+import { summarizeTraces, type TraceFilters } from './trace-summary.ts';
+import { readUsage, type UsageQuery } from './usage.ts';
 
 export interface TraceStoreOptions {
   /** Where the pages are: a trace's address is `{appUrl}/traces/<trace_id>`. */
   readonly appUrl: string;
   /** Milliseconds since 1970; default the clock's. */
   readonly now?: () => number;
+  /**
+   * Takes secrets out of everything that is stored. Default: what has the shape of a credential, and the values of the
+   * process's variables whose names say that they are secret. False: all is stored as it is.
+   */
+  readonly redactor?: Redactor | false | undefined;
 }
 
 /** The traces of a database. There is nothing to close; the database is its owner's. */
@@ -34,38 +60,41 @@ export function createTraceStore(database: Database, options: TraceStoreOptions)
 type Listener = (events: readonly TraceEvent[]) => void;
 
 class DatabaseTraceStore implements TraceStore {
+  readonly redactor: Redactor;
   readonly #database: Database;
   readonly #appUrl: string;
   readonly #now: () => number;
   readonly #writer: EventWriter;
+  readonly #creator: TraceCreator;
   readonly #heads = new TraceHeads();
   readonly #appendContext: AppendContext;
   readonly #appends: GroupCommit<AppendRequest, readonly TraceEvent[]>;
   readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #observers = new Set<AppendListener>();
 
-  constructor(database: Database, { appUrl, now = Date.now }: TraceStoreOptions) {
+  constructor(database: Database, { appUrl, now = Date.now, redactor }: TraceStoreOptions) {
     this.#database = database;
+    this.redactor = redactor === false ? NO_REDACTION : (redactor ?? createRedactor(secretsOfVariables(process.env)));
     this.#appUrl = appUrl.replace(/\/+$/, '');
     this.#now = now;
     this.#writer = new EventWriter(database);
+    this.#creator = new TraceCreator(database, this.#writer);
     this.#appendContext = {
       database,
       heads: this.#heads,
       writer: this.#writer,
-      project: (transaction, traceId) => readTrace(transaction, traceId, this.#urlOf(traceId)),
+      project: (transaction, traceId) => readProjection(transaction, traceId, this.#urlOf(traceId)),
     };
     this.#appends = new GroupCommit<AppendRequest, readonly TraceEvent[]>((requests) => this.#commit(requests));
   }
 
-  async create({ traceId, account, queued }: NewTrace, alongside?: Alongside): Promise<void> {
+  async create({ traceId, account, keyId = null, queued }: NewTrace, alongside?: Alongside): Promise<void> {
     const at = this.#now();
     const body: EventOf<'run.queued'> = { type: 'run.queued', ...queued, previous_end: null };
-    const request: AppendRequest = { traceId, attempt: 1, at, events: [encodeEvent(body)] };
-    await this.#database.transaction(async (transaction) => {
-      await insertTraceRow(transaction, { traceId, account, createdAt: at, request: body });
-      await this.#writer.insert([{ request, lastSeq: 0 }], transaction);
-      await alongside?.(transaction);
-    });
+    const event = this.#encode(body);
+    const request: AppendRequest = { traceId, attempt: 1, at, events: [event] };
+    const row = { traceId, account, keyId, createdAt: at, request: body, shown: event.body };
+    await this.#creator.create(row, request, alongside);
     this.#heads.remember(traceId, { attempt: 1, status: 'queued', lastSeq: 1 });
     this.#tell(traceId, toEvents(request, 0));
   }
@@ -73,7 +102,15 @@ class DatabaseTraceStore implements TraceStore {
   async append(traceId: string, attempt: number, bodies: readonly EventBody[]): Promise<readonly TraceEvent[]> {
     refuseOutOfPlace(bodies);
     if (bodies.length === 0) return [];
-    return await this.#appends.submit({ traceId, attempt, at: this.#now(), events: bodies.map(encodeEvent) });
+    const startedAt = performance.now();
+    const events = await this.#appends.submit({
+      traceId,
+      attempt,
+      at: this.#now(),
+      events: bodies.map((body) => this.#encode(body)),
+    });
+    for (const observe of this.#observers) observe(traceId, events, performance.now() - startedAt);
+    return events;
   }
 
   async startNextAttempt(
@@ -83,15 +120,26 @@ class DatabaseTraceStore implements TraceStore {
     alongside?: Alongside,
   ): Promise<number> {
     const next = attempt + 1;
-    const { lastSeq, request } = await this.#database.transaction(async (transaction) => {
-      const asked = await requeueTraceRow(transaction, traceId, attempt);
-      const head = await readHead(transaction, traceId);
-      if (asked === undefined || head === undefined) throw new AttemptSupersededError(traceId, attempt);
-      const body = encodeEvent({ ...asked, previous_end: end });
-      const written = { request: { traceId, attempt: next, at: this.#now(), events: [body] }, lastSeq: head.lastSeq };
-      await this.#writer.insert([written], transaction);
-      await alongside?.(transaction);
-      return written;
+    const at = this.#now();
+    const tried: NumberedRequest[] = [];
+    const write = () =>
+      this.#database.transaction(async (transaction) => {
+        const asked = await requeueTraceRow(transaction, traceId, attempt);
+        const head = await readHead(transaction, traceId);
+        if (asked === undefined || head === undefined) throw new AttemptSupersededError(traceId, attempt);
+        const body = this.#encode({ ...asked, previous_end: end });
+        const written = { request: { traceId, attempt: next, at, events: [body] }, lastSeq: head.lastSeq };
+        tried.push(written);
+        await this.#writer.insert([written], transaction);
+        await alongside?.(transaction);
+        return written;
+      });
+    const { lastSeq, request } = await untilWritten(write, {
+      found: async () => {
+        for (const each of tried) if (await this.#isWritten(each)) return each;
+        return undefined;
+      },
+      onTaken: () => {}, // by the attempt that ends: its event comes before the new attempt
     });
     this.#heads.remember(traceId, { attempt: next, status: 'queued', lastSeq: lastSeq + 1 });
     this.#tell(traceId, toEvents(request, lastSeq));
@@ -110,14 +158,7 @@ class DatabaseTraceStore implements TraceStore {
   }
 
   async remove(traceId: string): Promise<boolean> {
-    // Events and metadata refer to the row and go with it.
-    const row = await this.#database.kysely
-      .deleteFrom('traces')
-      .where('trace_id', '=', traceId)
-      .where('status', 'not in', UNFINISHED)
-      .returning('trace_id')
-      .executeTakeFirst();
-    return row !== undefined;
+    return await removeTrace(this.#database, traceId);
   }
 
   async row(traceId: string): Promise<TraceRow | undefined> {
@@ -168,12 +209,29 @@ class DatabaseTraceStore implements TraceStore {
     };
   }
 
-  async putBlob(bytes: Uint8Array, mimeType: string): Promise<string> {
-    return `${BLOB_PREFIX}${await putBlob(this.#database.kysely, bytes, mimeType)}`;
+  observe(listener: AppendListener): () => void {
+    const own: AppendListener = (...append) => listener(...append); // one function may listen twice
+    this.#observers.add(own);
+    return () => this.#observers.delete(own);
   }
 
-  async blob(sha256: string): Promise<{ readonly bytes: Uint8Array; readonly mimeType: string } | undefined> {
-    return await readBlob(this.#database.kysely, sha256);
+  async summary(filters: TraceFilters): Promise<TraceFigures> {
+    return await summarizeTraces(this.#database.kysely, filters);
+  }
+
+  async usage(query: UsageQuery): Promise<readonly UsageGroup[]> {
+    return await readUsage(this.#database.kysely, query);
+  }
+
+  async putBlob(traceId: string, bytes: Uint8Array, mimeType: string): Promise<string> {
+    return `${BLOB_PREFIX}${await putBlob(this.#database, traceId, redactBytes(bytes, mimeType, this.redactor), mimeType)}`;
+  }
+
+  async blob(
+    sha256: string,
+    account?: string,
+  ): Promise<{ readonly bytes: Uint8Array; readonly mimeType: string } | undefined> {
+    return await readBlob(this.#database.kysely, sha256, account);
   }
 
   async #commit(requests: readonly AppendRequest[]): Promise<AppendedGroup['results']> {
@@ -196,6 +254,10 @@ class DatabaseTraceStore implements TraceStore {
     }
   }
 
+  async #isWritten(numbered: NumberedRequest): Promise<boolean> {
+    return await isWritten(this.#database.kysely, numbered);
+  }
+
   /** The events are durable whatever a listener does with them, so that its failure is reported and not passed on. */
   #tell(traceId: string, events: readonly TraceEvent[]): void {
     const listeners = this.#listeners.get(traceId);
@@ -207,6 +269,11 @@ class DatabaseTraceStore implements TraceStore {
         process.emitWarning(error instanceof Error ? error : new Error(String(error)));
       }
     }
+  }
+
+  /** The one way into the store: everything that is written of an event is written of what this gives. */
+  #encode<Body extends EventBody>(body: Body): EncodedEvent<Body> {
+    return encodeEvent(redactEvent(body, this.redactor));
   }
 
   #urlOf(traceId: string): string {

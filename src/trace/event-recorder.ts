@@ -37,7 +37,7 @@ class StoreRecorder implements EventRecorder {
   }
 
   async toStored<T extends Json>(value: T): Promise<T> {
-    return await replaceBytes(value, (bytes, mimeType) => this.#store.putBlob(bytes, mimeType));
+    return await replaceBytes(value, (bytes, mimeType) => this.#store.putBlob(this.#traceId, bytes, mimeType));
   }
 
   async #append(body: EventBody): Promise<void> {

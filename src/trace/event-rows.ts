@@ -14,8 +14,8 @@ export interface AppendRequest {
   readonly events: readonly EncodedEvent[];
 }
 
-export interface EncodedEvent {
-  readonly body: EventBody;
+export interface EncodedEvent<Body extends EventBody = EventBody> {
+  readonly body: Body;
   readonly json: string;
 }
 
@@ -29,7 +29,7 @@ export interface NumberedRequest {
 const PAGE = 500;
 
 /** An event as it is written. @throws TypeError for a body that JSON cannot hold. */
-export function encodeEvent(body: EventBody): EncodedEvent {
+export function encodeEvent<Body extends EventBody>(body: Body): EncodedEvent<Body> {
   return { body, json: JSON.stringify(body) };
 }
 
@@ -53,7 +53,8 @@ export class EventWriter {
   /** Without a transaction in one of its own. @throws where a number is taken, or where there is no such trace. */
   async insert(requests: readonly NumberedRequest[], transaction?: DatabaseTransaction): Promise<void> {
     const parameters: unknown[][] = [];
-    for (const { request, lastSeq } of requests) {
+    // In one order for all processes: two that write to the same traces then wait for each other, and not in a circle.
+    for (const { request, lastSeq } of requests.toSorted(byTraceId)) {
       let seq = lastSeq;
       for (const { body, json } of request.events) {
         parameters.push([request.traceId, ++seq, request.attempt, request.at, body.type, json]); // as in the row above
@@ -61,6 +62,23 @@ export class EventWriter {
     }
     await this.#database.runEach(this.#insert, parameters, transaction);
   }
+}
+
+/** Whether a request was written under its numbers, as its first event says. */
+export async function isWritten(
+  queries: Kysely<DatabaseSchema>,
+  numbered: NumberedRequest | undefined,
+): Promise<boolean> {
+  const [first] = numbered?.request.events ?? [];
+  if (numbered === undefined || first === undefined) return false;
+  const { request, lastSeq } = numbered;
+  const row = await queries
+    .selectFrom('events')
+    .selectAll()
+    .where('trace_id', '=', request.traceId)
+    .where('seq', '=', lastSeq + 1)
+    .executeTakeFirst();
+  return row !== undefined && row.attempt === request.attempt && row.at === request.at && row.body === first.json;
 }
 
 export async function readEvents(
@@ -79,13 +97,27 @@ export async function readTrace(
   traceId: string,
   traceUrl: string,
 ): Promise<Trace | undefined> {
+  return (await readProjection(queries, traceId, traceUrl))?.toTrace();
+}
+
+/** All events of a trace, projected; undefined where it has none. */
+export async function readProjection(
+  queries: Kysely<DatabaseSchema>,
+  traceId: string,
+  traceUrl: string,
+): Promise<TraceProjection | undefined> {
   const projection = new TraceProjection({ traceId, traceUrl });
   for (let after = 0; ; ) {
     const page = await readEvents(queries, traceId, { after, limit: PAGE });
     for (const event of page) projection.add(event);
     after += page.length;
-    if (page.length < PAGE) return after === 0 ? undefined : projection.toTrace();
+    if (page.length < PAGE) return after === 0 ? undefined : projection;
   }
+}
+
+function byTraceId(a: NumberedRequest, b: NumberedRequest): number {
+  if (a.request.traceId === b.request.traceId) return 0;
+  return a.request.traceId < b.request.traceId ? -1 : 1;
 }
 
 /** Rows hold what this layer wrote, so that reading them back trusts them. */

@@ -1,3 +1,5 @@
+import { ConnectionLostError } from '../database/store-errors.ts';
+
 /** Requests of one transaction at most: what comes after waits for the next, and other processes get their turn. */
 const MAX_GROUP = 1_000;
 
@@ -7,15 +9,21 @@ const MAX_GROUP = 1_000;
  */
 export class GroupCommit<Request, Result> {
   readonly #commit: (requests: readonly Request[]) => Promise<readonly (Result | Error)[]>;
+  readonly #maxGroup: number;
   #waiting: Waiting<Request, Result>[] = [];
   #isRunning = false;
 
   /**
    * @param commit runs one transaction; it gives one result for each request, an Error for one that was refused by
-   *   itself. When it throws, nothing of the group was written, and each request is tried once more, by itself.
+   *   itself. When it throws, nothing of the group was written, and each request is tried once more, by itself, unless
+   *   the database is away.
    */
-  constructor(commit: (requests: readonly Request[]) => Promise<readonly (Result | Error)[]>) {
+  constructor(
+    commit: (requests: readonly Request[]) => Promise<readonly (Result | Error)[]>,
+    { maxGroup = MAX_GROUP }: { readonly maxGroup?: number } = {},
+  ) {
     this.#commit = commit;
+    this.#maxGroup = maxGroup;
   }
 
   /** Resolves once the request is committed; requests are committed in the order in which they were submitted. */
@@ -33,11 +41,14 @@ export class GroupCommit<Request, Result> {
   }
 
   async #run(): Promise<void> {
-    const group = this.#waiting.splice(0, MAX_GROUP);
-    if ((await this.#settle(group)) !== undefined) {
+    const group = this.#waiting.splice(0, this.#maxGroup);
+    const failure = await this.#settle(group);
+    if (failure?.error instanceof ConnectionLostError) {
+      for (const each of group) each.reject(failure.error); // It was waited for as long as for any of them.
+    } else if (failure !== undefined) {
       for (const single of group) {
-        const failure = await this.#settle([single]);
-        if (failure !== undefined) single.reject(failure.error);
+        const own = await this.#settle([single]);
+        if (own !== undefined) single.reject(own.error);
       }
     }
     if (this.#waiting.length > 0) this.#schedule();

@@ -1,6 +1,7 @@
 import type { EventOf, TraceEvent } from '../contract/event.ts';
 import type { Trace, TraceSummary } from '../contract/trace.ts';
 import { AttemptProjection, millisecondsBetween } from './attempt-projection.ts';
+import { addUsage, NO_USAGE, type UsedFigures } from './usage.ts';
 
 /** What a trace has from outside its events: its name and its address. */
 export interface TraceIdentity {
@@ -33,6 +34,7 @@ export class TraceProjection {
   #attempt: AttemptProjection | undefined;
   readonly #attempts: AttemptEntry[] = [];
   readonly #logs: Trace['logs'] = [];
+  #used: Omit<UsedFigures, 'ms'> = NO_USAGE;
 
   constructor(identity: TraceIdentity) {
     this.#identity = identity;
@@ -56,8 +58,19 @@ export class TraceProjection {
       case 'run.started':
         this.#updateAttempt({ started_at: event.at });
         break;
+      case 'model.responded':
+        this.#used = addUsage(this.#used, event.usage);
+        break;
     }
     this.#attempt?.add(event);
+  }
+
+  /** What every attempt has used, where the trace says it of the last one. */
+  toUsed(): UsedFigures {
+    const spans = this.#attempts.map(({ started_at: start, ended_at: end }) =>
+      start === null || end === null ? 0 : millisecondsBetween(start, end),
+    );
+    return { ...this.#used, ms: spans.reduce((total, ms) => total + ms, 0) };
   }
 
   /** What was added so far. @throws Error when the first event was not `run.queued`. */

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { DatabaseTransaction } from '../database/database.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
 import { lastSeq, UNFINISHED } from './trace-rows.ts';
 
@@ -35,6 +36,20 @@ export class TraceHeads {
   forget(traceId: string): void {
     this.#heads.delete(traceId);
   }
+}
+
+/**
+ * Has whoever else changes the rows of these traces wait, in one order for all, so that nobody waits for another in a
+ * circle. Events that leave their trace's row alone are written meanwhile: those are kept apart by their numbers.
+ */
+export async function lockTraces(transaction: DatabaseTransaction, traceIds: readonly string[]): Promise<void> {
+  await transaction
+    .selectFrom('traces')
+    .select('trace_id')
+    .where('trace_id', 'in', [...new Set(traceIds)])
+    .orderBy('trace_id')
+    .forNoKeyUpdate()
+    .execute();
 }
 
 /** Where the trace stands in the database; undefined where there is none. */

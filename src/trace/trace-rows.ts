@@ -1,58 +1,79 @@
-import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
+import { type ExpressionBuilder, type InsertObject, type Kysely, sql } from 'kysely';
 import type { EventOf } from '../contract/event.ts';
 import type { RunStatus } from '../contract/run.ts';
-import type { Origin, Trace } from '../contract/trace.ts';
-import type { DatabaseTransaction } from '../database/database.ts';
+import type { Origin } from '../contract/trace.ts';
+import type { Database, DatabaseTransaction } from '../database/database.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
-import { toSummary } from './projection.ts';
+import { insertOutcome } from './outcome-rows.ts';
+import { type TraceProjection, toSummary } from './projection.ts';
+import { isRedacted } from './redact-event.ts';
 import type { TraceRow } from './trace-store.ts';
 
 type Queries = Kysely<DatabaseSchema>;
 type RunRequestEvent = EventOf<'run.queued'>;
 
-/** A statement holds 32,766 values at most. */
-const MAX_ROWS_AT_ONCE = 1_000;
-
 export const UNFINISHED: readonly RunStatus[] = ['queued', 'running'];
 
-export async function insertTraceRow(
+export interface NewTraceRow {
+  readonly traceId: string;
+  readonly account: string;
+  readonly keyId: string | null;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  /** What is executed. */
+  readonly request: RunRequestEvent;
+  /** The same without secrets. */
+  readonly shown: RunRequestEvent;
+}
+
+export async function insertTraceRows(
+  database: Database,
   transaction: DatabaseTransaction,
-  row: {
-    readonly traceId: string;
-    readonly account: string;
-    readonly createdAt: number;
-    readonly request: RunRequestEvent;
-  },
+  traces: readonly NewTraceRow[],
 ): Promise<void> {
-  const { traceId, account, createdAt, request } = row;
-  await transaction
-    .insertInto('traces')
-    .values({
-      trace_id: traceId,
-      account,
-      origin: request.origin,
-      status: 'queued',
-      attempt: 1,
-      cancel_requested: 0,
-      env_name: request.env_name,
-      scenario_name: request.scenario_name,
-      model: request.model,
-      created_at: createdAt,
-      metadata: JSON.stringify(request.metadata),
-      request: JSON.stringify(request),
-    })
-    .execute();
-  const metadata = Object.entries(request.metadata).map(([key, value]) => ({
+  await insertEach(database, transaction, 'traces', traces.map(toTracesRow));
+  await insertEach(database, transaction, 'trace_metadata', traces.flatMap(toMetadataRows));
+}
+
+function toTracesRow({ traceId, account, keyId, createdAt, request, shown }: NewTraceRow) {
+  return {
+    trace_id: traceId,
+    account,
+    origin: request.origin,
+    status: 'queued',
+    attempt: 1,
+    cancel_requested: 0,
+    env_name: request.env_name,
+    scenario_name: request.scenario_name,
+    model: request.model,
+    created_at: createdAt,
+    metadata: JSON.stringify(shown.metadata),
+    request: JSON.stringify(request),
+    key_id: keyId,
+  };
+}
+
+function toMetadataRows({ traceId, account, createdAt, shown }: NewTraceRow) {
+  return Object.entries(shown.metadata).map(([key, value]) => ({
     trace_id: traceId,
     key,
     value,
     account,
     created_at: createdAt,
   }));
-  for (let from = 0; from < metadata.length; from += MAX_ROWS_AT_ONCE) {
-    const rows = metadata.slice(from, from + MAX_ROWS_AT_ONCE);
-    await transaction.insertInto('trace_metadata').values(rows).execute();
-  }
+}
+
+/** Rows with the same columns in the same order. */
+async function insertEach<Table extends 'traces' | 'trace_metadata'>(
+  database: Database,
+  transaction: DatabaseTransaction,
+  table: Table,
+  rows: readonly InsertObject<DatabaseSchema, Table>[],
+): Promise<void> {
+  const [first] = rows;
+  if (first === undefined) return;
+  const parameters = rows.map((row) => Object.values(row));
+  await database.runEach(database.kysely.insertInto(table).values(first).compile(), parameters, transaction);
 }
 
 export async function startTraceRow(transaction: DatabaseTransaction, traceId: string): Promise<void> {
@@ -62,10 +83,11 @@ export async function startTraceRow(transaction: DatabaseTransaction, traceId: s
 /** @param finishedAt milliseconds since 1970. */
 export async function finishTraceRow(
   transaction: DatabaseTransaction,
-  trace: Trace,
+  projection: TraceProjection,
   finishedAt: number,
 ): Promise<void> {
-  await transaction
+  const trace = projection.toTrace();
+  const row = await transaction
     .updateTable('traces')
     .set({
       status: trace.status,
@@ -76,6 +98,27 @@ export async function finishTraceRow(
       summary: JSON.stringify(toSummary(trace)),
     })
     .where('trace_id', '=', trace.trace_id)
+    .returning(['account', 'key_id', 'created_at'])
+    .executeTakeFirst();
+  if (row !== undefined) await insertOutcome(transaction, row, trace, projection.toUsed());
+  if (isRedacted([trace.scenario_args, trace.sampling, trace.metadata])) {
+    await forgetRequest(transaction, trace.trace_id);
+  }
+}
+
+/** Workers need a request as it was asked for; once it is executed, its row holds what the first event says of it. */
+async function forgetRequest(transaction: DatabaseTransaction, traceId: string): Promise<void> {
+  await transaction
+    .updateTable('traces')
+    .set(({ selectFrom }) => ({
+      request: selectFrom('events')
+        .select('body')
+        .where('events.trace_id', '=', traceId)
+        .where('events.seq', '=', 1)
+        .$asScalar()
+        .$notNull(),
+    }))
+    .where('trace_id', '=', traceId)
     .execute();
 }
 
@@ -99,7 +142,7 @@ export async function requeueTraceRow(
 export async function readTraceRow(queries: Queries, traceId: string): Promise<TraceRow | undefined> {
   const row = await queries
     .selectFrom('traces')
-    .select(['trace_id', 'account', 'origin', 'status', 'attempt', 'cancel_requested', 'request'])
+    .select(['trace_id', 'account', 'key_id', 'origin', 'status', 'attempt', 'cancel_requested', 'request'])
     .select((traces) => lastSeq(traces).as('last_seq'))
     .where('trace_id', '=', traceId)
     .executeTakeFirst();
@@ -107,6 +150,7 @@ export async function readTraceRow(queries: Queries, traceId: string): Promise<T
     row && {
       traceId: row.trace_id,
       account: row.account,
+      keyId: row.key_id,
       origin: row.origin as Origin,
       status: row.status as RunStatus,
       attempt: row.attempt,

@@ -1,7 +1,10 @@
 import type { EventBody, EventOf, TraceEvent } from '../contract/event.ts';
+import type { TraceFigures, UsageGroup } from '../contract/figures.ts';
+import type { Redactor } from '../contract/redaction.ts';
 import type { RunStatus } from '../contract/run.ts';
 import type { AttemptEnd, Origin, Trace, TraceSummary } from '../contract/trace.ts';
 import type { DatabaseTransaction } from '../database/database.ts';
+import type { UsageQuery } from './usage.ts';
 
 /**
  * The append-only events of every trace, and what is projected from them. What resolves is durable: it survives
@@ -9,6 +12,9 @@ import type { DatabaseTransaction } from '../database/database.ts';
  * One store serves every process that opened the same database.
  */
 export interface TraceStore {
+  /** Takes secrets out of what is stored; whoever stores something beside the events does it by this. */
+  readonly redactor: Redactor;
+
   /** Writes the trace's row and its `run.queued`, with whatever `alongside` writes, in one transaction. */
   create(trace: NewTrace, alongside?: Alongside): Promise<void>;
   /**
@@ -38,7 +44,8 @@ export interface TraceStore {
    */
   requestCancel(traceId: string): Promise<boolean>;
   /**
-   * Deletes a finished trace with its events. Blobs stay: other traces may hold the same bytes.
+   * Deletes a finished trace with its events, its metadata, and the blobs that no other trace refers to. What it has
+   * used stays counted.
    *
    * @returns false where there is no such trace, or where it is not finished.
    */
@@ -57,24 +64,40 @@ export interface TraceStore {
   list(query: TraceQuery): Promise<{ readonly data: readonly TraceSummary[]; readonly nextCursor: string | null }>;
   /** Calls back after each commit of this process that touched the trace. For live views; returns the way to stop. */
   subscribe(traceId: string, listener: (events: readonly TraceEvent[]) => void): () => void;
+  /** Calls back after each append of this process, with the milliseconds that it took. Returns the way to stop. */
+  observe(listener: AppendListener): () => void;
 
-  /** Stores bytes once by content. @returns `svc-blob://sha256/<hex>`. */
-  putBlob(bytes: Uint8Array, mimeType: string): Promise<string>;
-  blob(sha256: string): Promise<{ readonly bytes: Uint8Array; readonly mimeType: string } | undefined>;
+  /** Of all traces that the filters let through. */
+  summary(filters: Omit<TraceQuery, 'sort' | 'limit' | 'cursor'>): Promise<TraceFigures>;
+  /** What traces that have ended have used, deleted ones too. */
+  usage(query: UsageQuery): Promise<readonly UsageGroup[]>;
+
+  /** Stores bytes once by content, for as long as a trace refers to them: this one does from now on. @returns `svc-blob://sha256/<hex>`. */
+  putBlob(traceId: string, bytes: Uint8Array, mimeType: string): Promise<string>;
+  /** With an account: undefined where none of its traces refers to it. */
+  blob(
+    sha256: string,
+    account?: string,
+  ): Promise<{ readonly bytes: Uint8Array; readonly mimeType: string } | undefined>;
 }
 
-/** Writes of another layer that belong to the same commit. */
+export type AppendListener = (traceId: string, events: readonly TraceEvent[], durationMs: number) => void;
+
+/** Writes of another layer that belong to the same commit. Called again when the connection was lost before the commit. */
 export type Alongside = (transaction: DatabaseTransaction) => Promise<void>;
 
 export interface NewTrace {
   readonly traceId: string;
   readonly account: string;
+  /** The API key that it was asked for with. Default null: none. */
+  readonly keyId?: string | null;
   readonly queued: Omit<EventOf<'run.queued'>, 'type' | 'previous_end'>;
 }
 
 export interface TraceRow {
   readonly traceId: string;
   readonly account: string;
+  readonly keyId: string | null;
   readonly origin: Origin;
   readonly status: RunStatus;
   readonly attempt: number;

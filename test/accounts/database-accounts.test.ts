@@ -3,7 +3,7 @@ import type { Accounts } from '../../src/accounts/accounts.ts';
 import { csrfToken, isCsrfToken } from '../../src/accounts/csrf.ts';
 import { createAccounts } from '../../src/accounts/database-accounts.ts';
 import type { Database } from '../../src/database/database.ts';
-import { openDatabase } from '../../src/database/sqlite.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAccounts } from '../../src/accounts/database-accounts.ts';
-import { openDatabase } from '../../src/database/sqlite.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { send } from '../http/http-server.ts';
 import type { Play } from '../model/fake-gateway.ts';
 import { calls, says, serve } from '../scenario-server/server.ts';

@@ -15,6 +15,7 @@ const ENVIRONMENTS = {
   counter: fileURLToPath(new URL('../../environments/counter', import.meta.url)),
   retail: fileURLToPath(new URL('../../environments/retail', import.meta.url)),
   probe: fileURLToPath(new URL('./fixtures/probe', import.meta.url)),
+  gate: fileURLToPath(new URL('../run-service/fixtures/gate', import.meta.url)),
 } as const;
 
 /** A working directory with these environments, until the test ends. */

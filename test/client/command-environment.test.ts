@@ -26,7 +26,7 @@ describe('a command as an environment', () => {
     const client = await connect(faulty(), { meta: { display_width: 640 } });
     const meta = JSON.parse(client.instructions);
     expect(meta).toMatchObject({ display_width: 640, 'svc/audience': 'harness' });
-    expect(meta['svc/harness_key']).toMatch(/^[\w-]{43}$/);
+    expect(meta['svc/harness_key']).toMatch(/^hk_[\w-]{43}$/);
     const { structured_content } = await client.call('echo', { by: 2 });
     expect(structured_content).toEqual({ args: { by: 2 }, _meta: { 'svc/audience': 'agent' } });
   });
@@ -264,6 +264,9 @@ describe('the variables of a command', () => {
     expect(variables).toMatchObject({ RETAIL_DATA: '/data/retail', OWN_API_KEY: 'given', GITHUB_TOKEN: 'its own' });
     expect(variables?.PATH).toBe(process.env.PATH);
     expect(JSON.stringify(variables)).not.toContain('secret of the service');
-    expect(Object.keys(variables ?? {}).filter((name) => name.startsWith('PROCTOR_'))).toEqual(['PROCTOR_HARNESS_KEY']);
+    expect(Object.keys(variables ?? {}).filter((name) => name.startsWith('PROCTOR_'))).toEqual([
+      'PROCTOR_HARNESS_KEY',
+      'PROCTOR_RUN',
+    ]);
   });
 });

@@ -85,7 +85,7 @@ describe('a module as an environment', () => {
     expect(variables).toContain('GREETING=hello');
     expect(variables).not.toContain('secret of the service');
     const names = variables.split('\0').flatMap((line) => (line.startsWith('PROCTOR_') ? [line.split('=')[0]] : []));
-    expect(names.sort()).toEqual(['PROCTOR_HARNESS_KEY_FD', 'PROCTOR_PROTOCOL_FD']);
+    expect(names.sort()).toEqual(['PROCTOR_HARNESS_KEY_FD', 'PROCTOR_PROTOCOL_FD', 'PROCTOR_RUN']);
   });
 });
 

@@ -2,7 +2,8 @@ import { cp, mkdir, mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { hashEnvironmentCode } from '../../src/client/module-hash.ts';
+import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
+import { hashEnvironmentCode, hashTargetCode } from '../../src/client/module-hash.ts';
 
 let folder: string;
 const path = (name: string) => join(folder, name);
@@ -65,5 +66,36 @@ describe('the hash of an environment', () => {
 
   it('of a folder that does not exist is an error', async () => {
     await expect(hashEnvironmentCode(path('nowhere/environment.ts'))).rejects.toThrow('ENOENT');
+  });
+});
+
+describe('the hash of a target', () => {
+  const command = (...args: string[]) =>
+    hashTargetCode({ kind: 'command', command: '/usr/bin/python3', args, cwd: folder });
+
+  beforeEach(() => writeFile(path('data/server.py'), 'print(1)'));
+
+  it('of a command is that of its line and of the folder of its script', async () => {
+    const first = await command('data/server.py', '--fast');
+    expect(first).toMatch(/^[0-9a-f]{64}$/);
+    expect(await command(path('data/server.py'), '--fast')).toBe(first);
+    expect(await command('data/server.py', '--slow')).not.toBe(first);
+    await writeFile(path('data/helper.py'), '');
+    expect(await command('data/server.py', '--fast')).not.toBe(first);
+  });
+
+  it('is null where nobody here can tell what code runs', async () => {
+    await writeFile(path('server.py'), '');
+    await mkdir(path('node_modules/x'), { recursive: true });
+    await writeFile(path('node_modules/x/cli.js'), '');
+    const targets: readonly EnvironmentTarget[] = [
+      { kind: 'url', url: 'https://environments.example/mcp' },
+      { kind: 'memory', environment: {} },
+      { kind: 'command', command: 'npx', args: ['-y', 'some-server'], cwd: folder },
+      { kind: 'command', command: 'python3', args: ['server.py'], cwd: folder },
+      { kind: 'command', command: 'node', args: ['node_modules/x/cli.js'], cwd: folder },
+      { kind: 'module', path: path('nowhere/environment.ts') },
+    ];
+    expect(await Promise.all(targets.map(hashTargetCode))).toEqual(targets.map(() => null));
   });
 });

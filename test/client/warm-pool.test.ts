@@ -80,11 +80,12 @@ describe('a warm pool', () => {
     await pool.connect(target);
     await pool.ready(target, 2);
     const before = pids();
+    const codeHash = await hashTargetCode(target);
     let isNextTurn = false;
     setImmediate(() => {
       isNextTurn = true;
     });
-    const session = await pool.pool.connect(target, { codeHash: null });
+    const session = await pool.pool.connect(target, { codeHash });
     expect(isNextTurn).toBe(false);
     expect(before).toContain(await pidOf(session));
     await pool.ready(target, 2);
@@ -103,6 +104,18 @@ describe('a warm pool', () => {
     expect(new Set(pids).size).toBe(6);
     await given[0]?.close();
     expect(pids).not.toContain(await pidOf(await pool.connect(target)));
+  });
+
+  it('ends the processes of an environment that nobody asked for in a while, and starts some when somebody does', async () => {
+    const { target, pids } = createProgram();
+    const pool = createPool({ perEnvironment: 1, idleMs: 1_500 });
+    const session = await pool.connect(target);
+    await pool.ready(target, 1);
+    await session.close();
+    await until(() => pids().length === 0);
+    expect(pool.pool.ready(target)).toBe(0);
+    await pool.connect(target);
+    await pool.ready(target, 1);
   });
 
   it('replaces a process that died while it waited', async () => {

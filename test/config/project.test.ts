@@ -70,6 +70,7 @@ test('a directory without environments, configuration and .env has the defaults'
       allowedHosts: [],
       models: { gateways: [] },
       apiKey: undefined,
+      redact: true,
     },
   });
 });
@@ -95,6 +96,34 @@ test('the configuration adds environments of every kind, which win over found on
     python: { kind: 'command', command: 'python3', args: ['server.py'], env: { MODE: 'x' }, cwd: directory },
     remote: { kind: 'url', url: 'https://example.com/mcp', headers: { 'x-team': 'y' }, harnessKey: 'k' },
   });
+});
+
+test('the configuration says what an environment may take; an address takes no memory here', async () => {
+  const directory = directoryOf({
+    'other/environment.ts': '',
+    'proctor.config.js': `export default {
+      environments: {
+        shop: { path: 'other', env: { MODE: 'x' }, concurrency: 3, memoryMiB: 0 },
+        desk: { command: 'desk', memoryMiB: 512 },
+        remote: { url: 'https://example.com/mcp', concurrency: 1 },
+      },
+    }`,
+  });
+  const { environments } = await loadProject(directory, {});
+  expect(Object.fromEntries(environments)).toEqual({
+    shop: {
+      kind: 'module',
+      path: join(directory, 'other/environment.ts'),
+      env: { MODE: 'x' },
+      limits: { concurrency: 3, memoryMiB: 0 },
+    },
+    desk: { kind: 'command', command: 'desk', args: [], cwd: directory, limits: { memoryMiB: 512 } },
+    remote: { kind: 'url', url: 'https://example.com/mcp', limits: { concurrency: 1 } },
+  });
+  const wrong = directoryOf({
+    'proctor.config.js': `export default { environments: { remote: { url: 'https://example.com', memoryMiB: 1 } } }`,
+  });
+  await expect(loadProject(wrong, {})).rejects.toThrow(/environments\.remote/);
 });
 
 test('a configuration in TypeScript is loaded by a plain node process', async () => {
@@ -166,6 +195,10 @@ test('variables win over the configuration', async () => {
 test.each([
   [{ PROCTOR_DATABASE_URL: 'mysql://user:secret@db' }, 'starts with "mysql"; it has to be "sqlite:<path>"'],
   [{ PROCTOR_DATABASE_URL: 'sqlite:' }, 'it has to be "sqlite:<path>"'],
+  [
+    { PROCTOR_QUEUE_URL: 'amqp://user:secret@mq' },
+    'starts with "amqp"; it has to be "redis://..." or "postgres://..."',
+  ],
   [{ PROCTOR_APP_URL: 'proctor.example' }, 'PROCTOR_APP_URL is "proctor.example"; it has to be a URL that starts with'],
   [{ PROCTOR_ALLOWED_HOSTS: 'http://x' }, 'PROCTOR_ALLOWED_HOSTS: "http://x" is not a host name'],
 ])('the variables %j are an error that says what would be right', (variables, message) => {

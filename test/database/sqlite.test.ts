@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openDatabase } from '../../src/database/sqlite.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { Script } from '../processes.ts';
 
 let folder: string;
@@ -23,12 +23,6 @@ describe('a database address', () => {
     ['sqlite://proctor.db', /has a host/],
   ])('%s is refused with the way out', async (url, message) => {
     await expect(openDatabase(url)).rejects.toThrow(message);
-  });
-
-  it('of Postgres is not supported yet, and its password is not shown', async () => {
-    const opening = openDatabase('postgres://proctor:secret@localhost/proctor');
-    await expect(opening).rejects.toThrow(/Postgres are not supported yet: use sqlite:<path>/);
-    await expect(opening).rejects.not.toThrow(/secret/);
   });
 
   it('that cannot be opened is named, with the reason', async () => {

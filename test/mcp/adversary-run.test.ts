@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectEnvironment } from '../../src/client/connect.ts';
 import type { JsonObject } from '../../src/contract/json.ts';
-import { openDatabase } from '../../src/database/sqlite.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { executeRun } from '../../src/rollout/execute-run.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import { createRecorder } from '../../src/trace/event-recorder.ts';

@@ -110,6 +110,8 @@ describe('a streamed response is put together', () => {
         cost_usd: 0.25,
       },
       retries: 0,
+      id: 'chatcmpl-1',
+      model: 'm',
       tokenIds: null,
       logprobs: null,
     });

@@ -1,7 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/database.ts';
-import type { RunQueue } from '../../src/queue/run-queue.ts';
+import type { LeaseFilter, RunQueue } from '../../src/queue/run-queue.ts';
+import { createTraceStore } from '../../src/trace/database-store.ts';
+import { newTrace } from '../trace/events.ts';
 
 export interface QueueUnderTest {
   readonly queue: RunQueue;
@@ -9,14 +11,18 @@ export interface QueueUnderTest {
   readonly other: RunQueue;
   /** Whose transactions an entry may be part of. */
   readonly database: Database;
-  /** Milliseconds since 1970, of both. */
-  readonly clock: { now: number };
+  /** Of a lease that does not say. */
+  readonly leaseMs: number;
+  /** Lets so many milliseconds pass for both. */
+  pass(ms: number): Promise<void>;
+  /** Whether a lease runs out in the very millisecond, and a holder that is late keeps it while nobody takes it. */
+  readonly isExact: boolean;
   close(): Promise<void>;
 }
 
 /** What every run queue promises. */
 export function describeRunQueue(name: string, open: () => Promise<QueueUnderTest>): void {
-  describe(`the run queue on ${name}`, () => {
+  describe(`the run queue on ${name}`, { timeout: 60_000 }, () => {
     let opened: QueueUnderTest;
     let queue: RunQueue;
     let other: RunQueue;
@@ -30,14 +36,24 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
     async function enqueue(...traceIds: readonly string[]): Promise<void> {
       for (const traceId of traceIds) {
         await queue.enqueue({ traceId, priority: 0 });
-        opened.clock.now += 1;
+        await opened.pass(1);
       }
     }
 
-    async function leaseNext(leaseMs?: number, from = queue) {
-      const lease = await from.lease('worker-1', leaseMs === undefined ? {} : { leaseMs });
+    async function leaseNext(from = queue) {
+      const lease = await from.lease('worker-1');
       if (lease === undefined) throw new Error('an entry is expected');
       return lease;
+    }
+
+    /** What is given again once a lease has run out: at once, or when the queue looks for it. */
+    async function leaseAgain(from = other) {
+      for (let waitedMs = opened.leaseMs; ; waitedMs += 50) {
+        await opened.pass(waitedMs === opened.leaseMs ? waitedMs : 50);
+        const lease = await from.lease('worker-2');
+        if (lease !== undefined) return lease;
+        if (waitedMs > 10 * opened.leaseMs) throw new Error('the entry is not given again');
+      }
     }
 
     it('gives nothing where there is nothing', async () => {
@@ -49,7 +65,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       await enqueue('a', 'b', 'c');
       const leases = [await queue.lease('worker-1'), await other.lease('worker-2'), await queue.lease('worker-1')];
       expect(leases).toMatchObject([
-        { traceId: 'a', worker: 'worker-1', leaseMs: 10_000, isRedelivered: false },
+        { traceId: 'a', worker: 'worker-1', leaseMs: opened.leaseMs, isRedelivered: false },
         { traceId: 'b', worker: 'worker-2' },
         { traceId: 'c', worker: 'worker-1' },
       ]);
@@ -57,11 +73,20 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       expect(await other.lease('worker-2')).toBeUndefined();
     });
 
+    it('loses an entry that is withdrawn while it waits, and not one that is held', async () => {
+      await enqueue('a', 'b');
+      const held = await leaseNext();
+      for (const traceId of ['a', 'b', 'none']) await queue.withdraw(traceId);
+      expect(await queue.counts()).toEqual({ waiting: 0, leased: 1 });
+      expect(await other.lease('worker-2')).toBeUndefined();
+      expect(await queue.renew(held)).toBe(true);
+    });
+
     it('gives the highest priority first', async () => {
       await queue.enqueue({ traceId: 'low', priority: 0 });
-      opened.clock.now += 1;
+      await opened.pass(1);
       await queue.enqueue({ traceId: 'high', priority: 9 });
-      opened.clock.now += 1;
+      await opened.pass(1);
       await queue.enqueue({ traceId: 'also-high', priority: 9 });
       const order = [await leaseNext(), await leaseNext(), await leaseNext()].map(({ traceId }) => traceId);
       expect(order).toEqual(['high', 'also-high', 'low']);
@@ -90,48 +115,71 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       const lease = await opened.database.transaction((transaction) =>
         queue.enqueueLeased({ traceId: 'a', priority: 0 }, 'worker-1', transaction),
       );
-      expect(lease).toMatchObject({ traceId: 'a', worker: 'worker-1', leaseMs: 10_000, isRedelivered: false });
-      expect(await other.lease('worker-2')).toBeUndefined();
+      expect(lease).toMatchObject({ traceId: 'a', worker: 'worker-1', leaseMs: opened.leaseMs, isRedelivered: false });
       expect(await queue.renew(lease)).toBe(true);
-      opened.clock.now += 10_000;
-      expect(await leaseNext(undefined, other)).toMatchObject({ traceId: 'a', isRedelivered: true });
+      expect(await other.lease('worker-2')).toBeUndefined();
+      expect(await queue.counts()).toEqual({ waiting: 0, leased: 1 });
+      expect(await leaseAgain()).toMatchObject({ traceId: 'a', isRedelivered: true });
+      expect(await queue.renew(lease)).toBe(false);
+    });
+
+    it('completes and releases what its worker held from the start', async () => {
+      const add = (traceId: string) =>
+        opened.database.transaction((transaction) =>
+          queue.enqueueLeased({ traceId, priority: 0 }, 'worker-1', transaction),
+        );
+      await queue.complete(await add('a'));
+      expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
+      await queue.release(await add('b'));
+      expect(await leaseNext(other)).toMatchObject({ traceId: 'b', isRedelivered: false });
     });
 
     it('gives an entry again when its lease has run out, and says so', async () => {
       await enqueue('a');
-      const lost = await leaseNext(1_000);
-      opened.clock.now += 999;
+      const lost = await leaseNext();
+      if (opened.isExact) await opened.pass(opened.leaseMs - 1);
       expect(await other.lease('worker-2')).toBeUndefined();
-      opened.clock.now += 1;
-      expect(await queue.counts()).toEqual({ waiting: 1, leased: 0 });
-      const taken = await leaseNext(1_000, other);
+      if (opened.isExact) {
+        await opened.pass(1);
+        expect(await queue.counts()).toEqual({ waiting: 1, leased: 0 });
+      }
+      const taken = await leaseAgain();
       expect(taken).toMatchObject({ traceId: 'a', isRedelivered: true });
       expect(taken.token).not.toBe(lost.token);
     });
 
+    it('holds an entry for as long as its lease says', async () => {
+      await enqueue('a');
+      const leaseMs = 3 * opened.leaseMs;
+      const lease = await queue.lease('worker-1', { leaseMs });
+      expect(lease).toMatchObject({ traceId: 'a', leaseMs });
+      await opened.pass(2 * opened.leaseMs);
+      expect(await other.lease('worker-2')).toBeUndefined();
+    });
+
     it('keeps an entry for a holder that renews', async () => {
       await enqueue('a');
-      const lease = await leaseNext(1_000);
+      const lease = await leaseNext();
       for (let round = 0; round < 5; round++) {
-        opened.clock.now += 900;
+        await opened.pass(opened.leaseMs / 2);
         expect(await queue.renew(lease)).toBe(true);
         expect(await other.lease('worker-2')).toBeUndefined();
       }
     });
 
-    it('lets a holder that was late renew as long as nobody took the entry', async () => {
+    it('lets a holder that was late renew as long as nobody took the entry, where time is exact', async () => {
       await enqueue('a');
-      const lease = await leaseNext(1_000);
-      opened.clock.now += 5_000;
+      const lease = await leaseNext();
+      if (!opened.isExact) return;
+      await opened.pass(5 * opened.leaseMs);
       expect(await queue.renew(lease)).toBe(true);
       expect(await other.lease('worker-2')).toBeUndefined();
     });
 
     it('does not let a holder that lost its lease renew, complete or release the next one', async () => {
       await enqueue('a');
-      const lost = await leaseNext(1_000);
-      opened.clock.now += 1_000;
-      const taken = await leaseNext(1_000, other);
+      const lost = await leaseNext();
+      const taken = await leaseAgain();
       expect(await queue.renew(lost)).toBe(false);
       await queue.complete(lost);
       await queue.release(lost);
@@ -144,7 +192,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       const lease = await leaseNext();
       await queue.complete(lease);
       expect(await queue.renew(lease)).toBe(false);
-      opened.clock.now += 60_000;
+      await opened.pass(2 * opened.leaseMs);
       expect(await queue.lease('worker-1')).toBeUndefined();
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
     });
@@ -158,9 +206,8 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
 
     it('is no redelivery after a release, whatever was before', async () => {
       await enqueue('a');
-      await leaseNext(1_000);
-      opened.clock.now += 1_000;
-      await queue.release(await leaseNext(1_000));
+      await leaseNext();
+      await other.release(await leaseAgain());
       expect((await leaseNext()).isRedelivered).toBe(false);
     });
 
@@ -173,8 +220,44 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       });
       await expect(releasing).rejects.toThrow('no');
       expect(await queue.lease('worker-2')).toBeUndefined();
+      expect(await queue.renew(lease)).toBe(true);
       await opened.database.transaction((transaction) => queue.release(lease, transaction));
       expect(await leaseNext()).toMatchObject({ traceId: 'a' });
+    });
+
+    it('says which runs have no entry', async () => {
+      await enqueue('a', 'b', 'c');
+      await leaseNext();
+      await queue.complete(await leaseNext());
+      expect(await other.missing(['a', 'b', 'c', 'd'])).toEqual(['b', 'd']);
+      expect(await other.missing([])).toEqual([]);
+    });
+
+    it('passes over what the filter does not let through, and gives it to the next who may have it', async () => {
+      const store = createTraceStore(opened.database, { appUrl: 'http://127.0.0.1:8320' });
+      const runs: Record<string, string> = {};
+      for (const [env_name, keyId] of [
+        ['one', 'key-1'],
+        ['one', null],
+        ['two', 'key-1'],
+        ['two', 'key-2'],
+      ] as const) {
+        const trace = { ...newTrace({ env_name }), keyId };
+        await store.create(trace, (transaction) => queue.enqueue({ traceId: trace.traceId, priority: 0 }, transaction));
+        runs[`${env_name} ${keyId}`] = trace.traceId;
+        await opened.pass(1);
+      }
+      const take = async (filter: LeaseFilter) => (await queue.lease('worker-1', { filter }))?.traceId;
+      expect(await take({ onlyEnvironments: ['two'], exceptKeys: ['key-1'] })).toBe(runs['two key-2']);
+      expect(await take({ onlyEnvironments: ['three'] })).toBeUndefined();
+      expect(await take({ exceptEnvironments: ['one', 'two'] })).toBeUndefined();
+      const others = new Set<string | undefined>();
+      for (let waitedMs = 0; others.size < 3 && waitedMs < 10_000; waitedMs += 50) {
+        others.add(await take({ exceptKeys: ['key-2'] }));
+        others.delete(undefined);
+        await opened.pass(50);
+      }
+      expect([...others].sort()).toEqual([runs['one key-1'], runs['one null'], runs['two key-1']].sort());
     });
 
     it('calls back after each enqueue and release, when the entry can be had, until it is stopped', async () => {

@@ -8,7 +8,7 @@ import { connectEnvironment } from '../../src/client/connect.ts';
 import type { EventOf } from '../../src/contract/event.ts';
 import type { Trace } from '../../src/contract/trace.ts';
 import type { Database } from '../../src/database/database.ts';
-import { openDatabase } from '../../src/database/sqlite.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { OracleModel } from '../../src/model/oracle-model.ts';
 import { executeRun } from '../../src/rollout/execute-run.ts';
 import { RunInterrupted, type RunOptions, type RunOutcome } from '../../src/rollout/run.ts';

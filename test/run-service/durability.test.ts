@@ -219,3 +219,43 @@ test('a worker whose lease was taken by another stops and writes nothing more', 
   expect(await service.store.events(traceId)).toHaveLength(length);
   expect(await service.store.row(traceId)).toMatchObject({ attempt: 2, status: 'queued' });
 });
+
+/** A store that cannot write what a model has said, as often as it is told. */
+function failingStore(store: Parts['store'], times: number): Parts['store'] {
+  let left = times;
+  const append: Parts['store']['append'] = async (traceId, attempt, bodies) => {
+    if (bodies.some(({ type }) => type === 'model.responded') && left-- > 0) throw new Error('the disk is on fire');
+    return await store.append(traceId, attempt, bodies);
+  };
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === 'append') return append;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+test('a run that could not be recorded starts again, as one whose worker was lost', async () => {
+  const parts = await openParts();
+  const service = await startService({ parts: { ...parts, store: failingStore(parts.store, 1) } });
+  expect(await service.ended(traceIdOf(await service.run()))).toMatchObject({
+    status: 'completed',
+    attempt: 2,
+    reward: 1,
+    attempts: [{ end: 'lost' }, { end: 'completed' }],
+  });
+});
+
+test('a run that can never be recorded is failed by the boundary worker after three attempts', async () => {
+  const parts = await openParts();
+  const service = await startService({ parts: { ...parts, store: failingStore(parts.store, 1_000) } });
+  const trace = await service.ended(traceIdOf(await service.run()));
+  expect(trace).toMatchObject({
+    status: 'failed',
+    attempt: 3,
+    error: { boundary: 'worker', code: 'internal_error', message: expect.stringContaining('last of 3 attempts') },
+  });
+  expect(JSON.stringify(trace)).not.toContain('on fire');
+  await expect.poll(() => parts.queue.counts()).toEqual({ waiting: 0, leased: 0 });
+});

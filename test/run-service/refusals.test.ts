@@ -30,6 +30,7 @@ test.each([
     { model: undefined },
     invalid('model', 'model is required: a string that is not empty.', 'missing_required_parameter'),
   ],
+  [{ model: 'a\0b' }, invalid('model', 'model has to be a string that is not empty, got "a\\u0000b".')],
   [{ env_name: 7 }, invalid('env_name', 'env_name has to be a string that is not empty, got 7.')],
   [{ scenario_args: null }, invalid('scenario_args', 'scenario_args has to be an object, got null.')],
   [{ scenario_args: [] }, invalid('scenario_args', 'scenario_args has to be an object, got [].')],

@@ -56,6 +56,8 @@ test.each([
   ['cursor=nonsense', 'cursor'],
   ['env_name=', 'env_name'],
   ['metadata.=x', 'metadata.'],
+  ['metadata.a=%00', 'metadata.a'],
+  ['model=a%00b', 'model'],
 ])('the query %s of a list is 400 with its name', async (query, param) => {
   const service = await startService();
   const reply = await service.request(`/v1/traces?${query}`);

@@ -77,14 +77,32 @@ test('what the request asked for is in the trace', async () => {
   expect(trace).toMatchObject({ ...asked, status: 'completed', reward: 1 });
 });
 
-test('a run may have metadata of any number of keys', async () => {
+test('a run may have metadata of 64 keys of 64 characters, with values of 512', async () => {
   const service = await startService({ worker: false });
-  const metadata = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`key-${index}`, String(index)]));
+  const entries = Array.from({ length: 64 }, (_, index) => [`${index}`.padEnd(64, 'k'), 'v'.repeat(512)] as const);
+  const metadata = Object.fromEntries(entries);
   const traceId = traceIdOf(await service.run({ metadata }));
   expect((await service.request(`/v1/traces/${traceId}`)).json).toMatchObject({ metadata });
-  expect((await service.request('/v1/traces?metadata.key-9999=9999')).json).toMatchObject({
+  const [key = '', value = ''] = entries[63] ?? [];
+  expect((await service.request(`/v1/traces?metadata.${key}=${value}`)).json).toMatchObject({
     data: [{ trace_id: traceId }],
   });
+});
+
+test.each([
+  ['of 65 keys', Object.fromEntries(Array.from({ length: 65 }, (_, index) => [`k${index}`, ''])), 'metadata', /65.*64/],
+  ['with an empty key', { '': 'x' }, 'metadata.', /1 to 64/],
+  ['with a key of 65 characters', { ['k'.repeat(65)]: 'x' }, `metadata.${'k'.repeat(64)}`, /64.*65/],
+  ['with a value of 513 characters', { team: 'v'.repeat(513) }, 'metadata.team', /513.*512/],
+  ['with a zero character', { team: 'a\0b' }, 'metadata.team', /zero character/],
+])('metadata %s are refused, and no run exists', async (_case, metadata, param, message) => {
+  const service = await startService({ worker: false });
+  const reply = await service.run({ metadata });
+  expect(reply).toMatchObject({
+    status: 400,
+    json: { error: { code: 'invalid_parameter', param, message: expect.stringMatching(message) } },
+  });
+  expect(await service.countRuns()).toBe(0);
 });
 
 test.each([
@@ -216,8 +234,9 @@ test('openapi.json describes the service without a key', async () => {
 });
 
 test('bytes of a trace are served by their hash, and never as a page', async () => {
-  const service = await startService();
-  const address = await service.store.putBlob(new TextEncoder().encode('<script>'), 'text/html');
+  const service = await startService({ worker: false });
+  const traceId = traceIdOf(await service.run());
+  const address = await service.store.putBlob(traceId, new TextEncoder().encode('<script>'), 'text/html');
   const reply = await service.request(`/v1/blobs/${address.split('/').at(-1)}`);
   expect({ status: reply.status, text: reply.text }).toEqual({ status: 200, text: '<script>' });
   expect(reply.headers).toMatchObject({

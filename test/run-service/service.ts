@@ -12,7 +12,7 @@ import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import type { Trace } from '../../src/contract/trace.ts';
 import { traceSchema } from '../../src/contract/trace.ts';
 import type { Database } from '../../src/database/database.ts';
-import { openDatabase } from '../../src/database/sqlite.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { createDatabaseQueue } from '../../src/queue/database-queue.ts';
 import type { RunQueue } from '../../src/queue/run-queue.ts';

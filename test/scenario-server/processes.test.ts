@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
-import { openDatabase } from '../../src/database/sqlite.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { playTurn } from '../../src/scenario-server/play-turn.ts';
 import { createSessionEngine } from '../../src/scenario-server/session-engine.ts';

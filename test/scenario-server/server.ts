@@ -5,7 +5,7 @@ import Counter from '../../environments/counter/environment.ts';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import type { FinishedSession, SessionEntry, Svc } from '../../src/contract/session.ts';
 import type { Database } from '../../src/database/database.ts';
-import { openDatabase } from '../../src/database/sqlite.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import {
   type ScenarioServer,

@@ -101,6 +101,26 @@ export function describeTraceEvents(name: string, open: () => Promise<StoreUnder
       expect(seqs(await store.append(traceId, 2, [started]))).toEqual([6]);
     });
 
+    it('lets nothing of an attempt in after the next one has begun, however fast its worker writes', async () => {
+      const traceId = await create();
+      await store.append(traceId, 1, [started]);
+      let written = 0;
+      const writing = (async () => {
+        for (;;) {
+          await store.append(traceId, 1, [log(`${written}`)]);
+          written += 1;
+        }
+      })();
+      while (written < 20) await nextTurn();
+      expect(await other.startNextAttempt(traceId, 1, 'lost')).toBe(2);
+      await expect(writing).rejects.toBeInstanceOf(AttemptSupersededError);
+      await other.append(traceId, 2, [started]);
+      const events = await other.events(traceId);
+      expect(seqs(events)).toEqual(upTo(events.length));
+      expect(events.map(({ attempt }) => attempt)).toEqual([...upTo(events.length - 2).map(() => 1), 2, 2]);
+      expect(events).toHaveLength(2 + written + 2);
+    });
+
     it('refuses what comes after run.finished, in the same group too', async () => {
       const traceId = await create();
       const results = await Promise.allSettled([

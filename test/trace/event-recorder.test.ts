@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Json } from '../../src/contract/json.ts';
 import type { Database } from '../../src/database/database.ts';
-import { openDatabase } from '../../src/database/sqlite.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import { createRecorder } from '../../src/trace/event-recorder.ts';
 import { AttemptSupersededError, type TraceStore } from '../../src/trace/trace-store.ts';

@@ -60,6 +60,7 @@ export function describeTraceStore(name: string, open: () => Promise<StoreUnderT
         expect(await store.row(trace.traceId)).toEqual({
           traceId: trace.traceId,
           account: 'acme',
+          keyId: null,
           origin: 'run',
           status: 'queued',
           attempt: 1,
@@ -258,7 +259,9 @@ export function describeTraceStore(name: string, open: () => Promise<StoreUnderT
     describe('blobs', () => {
       it('are stored once by content', async () => {
         const bytes = Uint8Array.from({ length: 70_000 }, (_, index) => index % 251);
-        const [reference, again] = [await store.putBlob(bytes, 'image/png'), await other.putBlob(bytes, 'image/png')];
+        const [first, second] = [await create(), await create()];
+        const reference = await store.putBlob(first, bytes, 'image/png');
+        const again = await other.putBlob(second, bytes, 'image/png');
         expect(again).toBe(reference);
         expect(reference).toMatch(/^svc-blob:\/\/sha256\/[0-9a-f]{64}$/);
         const found = await other.blob(reference.slice('svc-blob://sha256/'.length));

@@ -213,7 +213,8 @@ describe('the page of a trace', () => {
 
 describe('images', () => {
   it('are shown from their bytes, or from the blob route when they are stored as one', async () => {
-    const reference = await site.store.putBlob(Buffer.from(PNG, 'base64'), 'image/png');
+    const traceId = await site.addTrace([...begun]);
+    const reference = await site.store.putBlob(traceId, Buffer.from(PNG, 'base64'), 'image/png');
     const page = await openTrace([...begun, setUp, ...steps(reference), ...ending]);
     const path = `/v1/blobs/${reference.split('/').at(-1)}`;
     expect(attributesOf(page, 'img', 'src')).toContain(path);

@@ -1,0 +1,164 @@
+import { existsSync, statSync } from 'node:fs';
+import { access, constants, statfs } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import type { Settings } from '../../config/settings.ts';
+import { messageOf } from '../../contract/errors.ts';
+import { type DatabaseReport, inspectDatabase } from '../../database/inspect-database.ts';
+import { isLoopbackHost } from '../../http/origin-guard.ts';
+import { ageText, bytesText, countText } from '../amounts.ts';
+import { shownAddress } from '../shown-address.ts';
+import type { Finding } from './finding.ts';
+import { pingRedis } from './redis-ping.ts';
+
+const FREE_BYTES = { warn: 2_000_000_000, fail: 200_000_000 } as const;
+/** A run that waits longer than this, while nobody executes any, waits for a worker that is not there. */
+const LONG_WAIT_MS = 60_000;
+
+/** The store as it was found; undefined where there is none yet, or where it does not open. */
+export interface CheckedStore {
+  readonly finding: Finding;
+  readonly report: DatabaseReport | undefined;
+}
+
+export async function checkStore({ databaseUrl }: Pick<Settings, 'databaseUrl'>): Promise<CheckedStore> {
+  const address = shownAddress(databaseUrl);
+  const fail = (message: string): CheckedStore => ({
+    finding: { name: 'store', status: 'fail', message: `${address}: ${message}`, facts: { address } },
+    report: undefined,
+  });
+  let report: DatabaseReport | undefined;
+  try {
+    report = await inspectDatabase(databaseUrl);
+  } catch (error) {
+    const said = messageOf(error);
+    if (databaseUrl.startsWith('sqlite:')) return fail(`${said}. ${FILE_REMEDY}`);
+    return { finding: { name: 'store', status: 'fail', message: said, facts: { address } }, report: undefined };
+  }
+  if (report === undefined) return await checkMissingFile(databaseUrl, fail);
+  const facts = { address, engine: report.engine, schema: report.schema, bytes: report.bytes };
+  if (!report.isSchemaKnown) {
+    return fail(`a newer Proctor wrote it (schema ${report.schema}): update this one, or set PROCTOR_DATABASE_URL`);
+  }
+  if (databaseUrl.startsWith('sqlite:')) {
+    const trouble = await fileTrouble(databaseUrl);
+    if (trouble !== undefined) return fail(trouble);
+  }
+  const journal = report.journalMode === null ? '' : `, journal ${report.journalMode}`;
+  const message = `${address} opens: ${report.engine}${journal}, ${bytesText(report.bytes)}`;
+  const opened = toOpened(report, databaseUrl);
+  return { finding: { name: 'store', ...opened, message: `${message}${opened.message}`, facts }, report };
+}
+
+/** Free space of the file system that holds the SQLite file. */
+export async function checkDisk({ databaseUrl }: Pick<Settings, 'databaseUrl'>): Promise<Finding | undefined> {
+  if (!databaseUrl.startsWith('sqlite:') || databaseUrl === 'sqlite::memory:') return undefined;
+  const folder = existingFolder(pathOf(databaseUrl));
+  const { bavail, bsize } = await statfs(folder);
+  const free = bavail * bsize;
+  const facts = { free_bytes: free };
+  const message = `${bytesText(free)} free where the database is`;
+  if (free >= FREE_BYTES.warn) return { name: 'disk', status: 'ok', message, facts };
+  const remedy =
+    'make room ("proctor traces prune --older-than 30d" does), or move the database (PROCTOR_DATABASE_URL)';
+  return { name: 'disk', status: free < FREE_BYTES.fail ? 'fail' : 'warn', message: `${message}: ${remedy}`, facts };
+}
+
+/** @param store of the runs that it should hold: those of the store are the truth. */
+export async function checkQueue(settings: Settings, store: CheckedStore): Promise<Finding> {
+  const { queueUrl } = settings;
+  const { report } = store;
+  const where = queueUrl === undefined ? 'in the database' : shownAddress(queueUrl);
+  if (queueUrl !== undefined && /^rediss?:/.test(queueUrl)) await pingRedis(queueUrl);
+  if (report === undefined && store.finding.status === 'fail') {
+    return { name: 'queue', status: 'warn', message: `${where}: the store, which knows the runs, does not open` };
+  }
+  if (report === undefined) return { name: 'queue', status: 'ok', message: `${where}; nothing was accepted yet` };
+  const { queued, running, oldestQueuedAt } = report.runs;
+  const waitedMs = oldestQueuedAt === null ? null : Date.now() - oldestQueuedAt;
+  // Elsewhere the leases are the queue's own affair.
+  const leased = queueUrl === undefined ? report.leased : null;
+  const facts = { queued, running, leased, oldest_waiting_ms: waitedMs };
+  const oldest = waitedMs === null ? '' : `, the oldest for ${ageText(waitedMs)}`;
+  const held = leased === null ? '' : ` (${leased} held by a worker)`;
+  const message = `${where}: ${countText(queued, 'run')} waiting${oldest}, ${running} running${held}`;
+  const isWorkedOn = (leased ?? running) > 0;
+  const isWaited = (waitedMs !== null && waitedMs > LONG_WAIT_MS) || (leased === 0 && running > 0);
+  if (isWorkedOn || !isWaited) return { name: 'queue', status: 'ok', message, facts };
+  return {
+    name: 'queue',
+    status: 'warn',
+    message: `${message}: nobody executes them, start "proctor serve" or "proctor worker"`,
+    facts,
+  };
+}
+
+export function checkKeys(report: DatabaseReport | undefined, host: string, directory: string): Finding {
+  const named = report?.keys.named ?? [];
+  const own = named.filter((name) => name !== 'local');
+  const facts = { in_force: named.length };
+  const known = named.length === 0 ? 'no key yet' : `${countText(named.length, 'key')} in force`;
+  if (!isLoopbackHost(host) && own.length === 0) {
+    const remedy = `"proctor serve --host ${host}" will refuse to start: make one with "proctor keys create --name <name>"`;
+    return { name: 'keys', status: 'fail', message: `${known}, and none of your own. ${remedy}`, facts };
+  }
+  const file = join(directory, '.proctor', 'key');
+  const mode = existsSync(file) ? statSync(file).mode & 0o777 : 0;
+  if ((mode & 0o077) !== 0) {
+    return {
+      name: 'keys',
+      status: 'warn',
+      message: `others on this machine can read .proctor/key: chmod 600 .proctor/key`,
+      facts,
+    };
+  }
+  const first = named.length === 0 ? ': the first "proctor serve" makes one' : '';
+  return { name: 'keys', status: 'ok', message: `${known}${first}`, facts };
+}
+
+function toOpened(report: DatabaseReport, url: string): Pick<Finding, 'status' | 'message'> {
+  if (report.schema === null) return { status: 'ok', message: ', empty: the next command makes the tables' };
+  if (!url.startsWith('sqlite:')) return { status: 'ok', message: '' };
+  if (report.journalMode !== 'wal') {
+    return { status: 'warn', message: ': not in WAL mode, as after a restore; the next command changes that' };
+  }
+  const mode = statSync(pathOf(url)).mode & 0o777;
+  if ((mode & 0o077) === 0) return { status: 'ok', message: '' };
+  return { status: 'warn', message: `: others on this machine can read it, chmod 600 ${url.slice('sqlite:'.length)}` };
+}
+
+async function checkMissingFile(url: string, fail: (message: string) => CheckedStore): Promise<CheckedStore> {
+  if (url === 'sqlite::memory:') {
+    const message = 'in memory: everything is lost when the process ends; set PROCTOR_DATABASE_URL to keep it';
+    return { finding: { name: 'store', status: 'warn', message }, report: undefined };
+  }
+  const folder = existingFolder(pathOf(url));
+  if (!(await isWritable(folder))) return fail(`its folder cannot be written. ${FILE_REMEDY}`);
+  const message = `${shownAddress(url)} does not exist yet: the first command makes it`;
+  return { finding: { name: 'store', status: 'ok', message }, report: undefined };
+}
+
+async function fileTrouble(url: string): Promise<string | undefined> {
+  const path = pathOf(url);
+  if (!(await isWritable(path))) return 'this user may not write it: start as its owner, or change its owner';
+  if (!(await isWritable(dirname(path)))) return 'this user may not write its folder, where SQLite keeps its journal';
+  return undefined;
+}
+
+const FILE_REMEDY = 'Check PROCTOR_DATABASE_URL and who owns the file; a backup is put back as docs/operations.md says';
+
+async function isWritable(path: string): Promise<boolean> {
+  return await access(path, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+function pathOf(url: string): string {
+  return resolve(url.slice('sqlite:'.length));
+}
+
+/** The nearest folder above a path that is there. */
+function existingFolder(path: string): string {
+  const folder = dirname(path);
+  return existsSync(folder) || folder === path ? folder : existingFolder(folder);
+}

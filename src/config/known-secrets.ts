@@ -1,0 +1,56 @@
+import type { EnvironmentTarget } from '../client/environment-client.ts';
+import type { Secret } from '../contract/redaction.ts';
+import { secretsOfHeaders, secretsOfVariables } from '../contract/secrets.ts';
+import type { Settings } from './settings.ts';
+
+/** Every secret that an installation is told: by its variables, its configuration and its environments. */
+export function knownSecrets(
+  { settings, environments }: KnowsSecrets,
+  variables: Readonly<Record<string, string | undefined>>,
+): readonly Secret[] {
+  return [
+    ...secretsOfVariables(variables),
+    ...secretsOfGateways(settings),
+    ...[...environments.values()].flatMap(secretsOfTarget),
+    ...named('database_password', passwordOf(settings.databaseUrl)),
+    ...named('queue_password', passwordOf(settings.queueUrl)),
+  ];
+}
+
+interface KnowsSecrets {
+  readonly settings: Pick<Settings, 'models' | 'databaseUrl' | 'queueUrl' | 'apiKey'>;
+  readonly environments: ReadonlyMap<string, EnvironmentTarget>;
+}
+
+function secretsOfGateways({ models, apiKey }: KnowsSecrets['settings']): readonly Secret[] {
+  return [
+    ...named('gateway_key', models.gatewayApiKey),
+    ...(models.gateways ?? []).flatMap((gateway) => named('gateway_key', gateway.apiKey)),
+    ...named('PROCTOR_API_KEY', apiKey),
+  ];
+}
+
+function secretsOfTarget(target: EnvironmentTarget): readonly Secret[] {
+  switch (target.kind) {
+    case 'url':
+      return [...named('harness_key', target.harnessKey), ...secretsOfHeaders(target.headers ?? {})];
+    case 'memory':
+      return [];
+    default:
+      return secretsOfVariables(target.env ?? {});
+  }
+}
+
+function named(name: string, value: string | undefined): readonly Secret[] {
+  return value === undefined ? [] : [{ name, value }];
+}
+
+function passwordOf(address: string | undefined): string | undefined {
+  if (address === undefined || !URL.canParse(address)) return undefined;
+  const { password } = new URL(address);
+  try {
+    return password === '' ? undefined : decodeURIComponent(password);
+  } catch {
+    return password;
+  }
+}

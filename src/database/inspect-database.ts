@@ -1,0 +1,124 @@
+import { existsSync } from 'node:fs';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { isKnownStep } from './migrations.ts';
+import { createPool } from './postgres.ts';
+import { parsePostgresAddress, withoutPassword } from './postgres-address.ts';
+import { toOpenError } from './postgres-errors.ts';
+
+/** What a database says of itself and of the runs in it. Read without changing it: an older one is not brought up to date. */
+export interface DatabaseReport {
+  /** With its version: `SQLite 3.53.0`. */
+  readonly engine: string;
+  /** How SQLite keeps its journal, `wal` where it is ours; null elsewhere. */
+  readonly journalMode: string | null;
+  /** The newest step of the schema that was applied; null where there is none. */
+  readonly schema: string | null;
+  /** False for a step that this version does not know: a newer one wrote it. */
+  readonly isSchemaKnown: boolean;
+  readonly bytes: number;
+  readonly runs: { readonly queued: number; readonly running: number; readonly oldestQueuedAt: number | null };
+  /** Entries of the queue in the database that a worker holds. */
+  readonly leased: number;
+  readonly keys: { readonly inForce: number; readonly named: readonly string[] };
+}
+
+/** Milliseconds that a lock, or a server, may keep this waiting. */
+const PATIENCE_MS = 5_000;
+/** Names of keys that are read. */
+const MAX_KEYS = 1_000;
+
+/**
+ * Looks at a database. Undefined where its file does not exist yet.
+ *
+ * @param url `sqlite:<path>` or `postgres://…`. @throws Error that says why it does not open; of SQLite the driver's.
+ */
+export async function inspectDatabase(url: string): Promise<DatabaseReport | undefined> {
+  if (!url.startsWith('sqlite:')) return await inspectPostgres(url);
+  const path = url.slice('sqlite:'.length);
+  return existsSync(path) ? await inspectSqlite(path) : undefined;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+type Ask = (sql: string) => Promise<readonly Row[]>;
+
+async function inspectSqlite(path: string): Promise<DatabaseReport> {
+  const connection = new DatabaseSync(path, { readOnly: true, timeout: PATIENCE_MS });
+  try {
+    const ask: Ask = async (sql) => connection.prepare(sql).all();
+    const [version] = await ask('select sqlite_version() as version');
+    const [journal] = await ask('pragma journal_mode');
+    const [size] = await ask('select page_count * page_size as bytes from pragma_page_count, pragma_page_size');
+    const tables = await ask("select name from sqlite_master where type = 'table'");
+    return {
+      engine: `SQLite ${version?.version}`,
+      journalMode: String(journal?.journal_mode),
+      bytes: Number(size?.bytes),
+      ...(await inspectTables(ask, tables)),
+    };
+  } finally {
+    connection.close();
+  }
+}
+
+async function inspectPostgres(address: string): Promise<DatabaseReport> {
+  const url = parsePostgresAddress(address);
+  const limits = { statement_timeout: PATIENCE_MS, query_timeout: PATIENCE_MS, connectionTimeoutMillis: PATIENCE_MS };
+  const pool = await createPool(url, { max: 1, ...limits, options: '-c default_transaction_read_only=on' });
+  try {
+    const ask: Ask = async (sql) => (await pool.query(sql)).rows;
+    const [version] = await ask('show server_version');
+    const [size] = await ask('select pg_database_size(current_database()) as bytes');
+    const tables = await ask('select tablename as name from pg_tables where schemaname = current_schema()');
+    return {
+      engine: `PostgreSQL ${version?.server_version}`,
+      journalMode: null,
+      bytes: Number(size?.bytes),
+      ...(await inspectTables(ask, tables)),
+    };
+  } catch (error) {
+    throw toOpenError(error, withoutPassword(url));
+  } finally {
+    await pool.end();
+  }
+}
+
+async function inspectTables(
+  ask: Ask,
+  tables: readonly Row[],
+): Promise<Omit<DatabaseReport, 'engine' | 'journalMode' | 'bytes'>> {
+  const has = (name: string) => tables.some((table) => table.name === name);
+  const askWhereThere = async (table: string, sql: string) => (has(table) ? await ask(sql) : []);
+  const [step] = await askWhereThere(
+    'kysely_migration',
+    'select name from kysely_migration order by name desc limit 1',
+  );
+  // By account and status, which have an index: there may be a million finished ones, of which none is looked at.
+  const runs = await askWhereThere(
+    'traces',
+    `select status, count(*) as runs, min(created_at) as oldest from traces
+      where account in (select distinct account from traces) and status in ('queued', 'running') and origin || '' = 'run'
+      group by status`,
+  );
+  const [held] = await askWhereThere(
+    'queue',
+    `select count(*) as entries from queue where lease_until > ${Date.now()}`,
+  );
+  const keys = await askWhereThere(
+    'api_keys',
+    `select name from api_keys where revoked_at is null order by created_at limit ${MAX_KEYS}`,
+  );
+  const schema = typeof step?.name === 'string' ? step.name : null;
+  const countOf = (status: string) => Number(runs.find((row) => row.status === status)?.runs ?? 0);
+  const oldest = runs.find((row) => row.status === 'queued')?.oldest;
+  return {
+    schema,
+    isSchemaKnown: schema === null || isKnownStep(schema),
+    runs: {
+      queued: countOf('queued'),
+      running: countOf('running'),
+      oldestQueuedAt: oldest === undefined || oldest === null ? null : Number(oldest),
+    },
+    leased: Number(held?.entries ?? 0),
+    keys: { inForce: keys.length, named: keys.map(({ name }) => String(name)) },
+  };
+}

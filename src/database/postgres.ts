@@ -1,0 +1,138 @@
+import { Kysely, PostgresDialect, sql } from 'kysely';
+import type { Pool, PoolConfig } from 'pg';
+import { committing, type Database, type DatabaseTransaction } from './database.ts';
+import { migrateToLatest } from './migrations.ts';
+import { parsePostgresAddress, withoutPassword } from './postgres-address.ts';
+import { PostgresConnections } from './postgres-connections.ts';
+import { isContention, toOpenError } from './postgres-errors.ts';
+import { readColumnTypes, toRowsInsert } from './postgres-rows.ts';
+import type { DatabaseSchema } from './schema.ts';
+
+/** Connections of one process. A server takes 100 by default, which is enough for eight such processes. */
+const MAX_CONNECTIONS = 10;
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** Milliseconds after which the server gives up: a query, the wait for another's lock, a transaction that does nothing. */
+const SERVER_LIMITS = {
+  statement_timeout: 30_000,
+  lock_timeout: 10_000,
+  /** A process that was stopped in the middle of a transaction keeps nobody from its run for longer than this. */
+  idle_in_transaction_session_timeout: 5_000,
+};
+const SET_LIMITS = Object.entries(SERVER_LIMITS).map(([name, limitMs]) => `set ${name} = ${limitMs}`);
+/** For a server that says nothing at all any more; longer than its own limit. */
+const QUERY_TIMEOUT_MS = 40_000;
+
+/** Times that a transaction is run when others lock it out. */
+const MAX_TRIES = 10;
+
+/** What the code relies on: 13 is the oldest that is still told of. */
+const MIN_VERSION = 13;
+
+/**
+ * Opens a database on Postgres, which has to be there, and brings its schema up to date.
+ *
+ * @param address `postgres://user:password@host:5432/database`, with `sslmode`, `sslrootcert`, `sslcert` and `sslkey`
+ *   as libpq has them; `sslmode=require` also checks the certificate, `no-verify` does not.
+ * @throws Error that says what to do: for a server that does not answer, a wrong password, a missing database.
+ */
+export async function openPostgres(address: string): Promise<Database> {
+  const url = parsePostgresAddress(address);
+  const shown = withoutPassword(url);
+  try {
+    await migrate(url);
+  } catch (error) {
+    throw toOpenError(error, shown);
+  }
+  const pool = await createPool(url, {
+    max: MAX_CONNECTIONS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    // Not by the options of the connection, which poolers refuse.
+    onConnect: async (client) => void (await client.query(SET_LIMITS.join('; '))),
+  });
+  const kysely = new Kysely<DatabaseSchema>({ dialect: new PostgresDialect({ pool: new PostgresConnections(pool) }) });
+  try {
+    const types = await readColumnTypes(kysely);
+    return toDatabase(kysely, types);
+  } catch (error) {
+    await kysely.destroy();
+    throw toOpenError(error, shown);
+  }
+}
+
+function toDatabase(kysely: Kysely<DatabaseSchema>, types: Awaited<ReturnType<typeof readColumnTypes>>): Database {
+  const database: Database = {
+    kysely,
+    kind: 'postgres',
+    async transaction(write, { locking = [] } = {}) {
+      const locked = async (transaction: DatabaseTransaction) => {
+        for (const table of locking) {
+          await sql`lock table ${sql.table(table)} in share row exclusive mode`.execute(transaction);
+        }
+        return await write(transaction);
+      };
+      for (let tries = 1; ; tries++) {
+        try {
+          return await committing((each) => kysely.transaction().execute(each), locked);
+        } catch (error) {
+          if (!isContention(error) || tries === MAX_TRIES) throw error;
+        }
+      }
+    },
+    async runEach(write, parameters, transaction) {
+      if (parameters.length === 0) return;
+      const insert = toRowsInsert(write, parameters, types);
+      if (insert !== undefined) {
+        await (transaction ?? kysely).executeQuery(insert);
+        return;
+      }
+      const runAll = async (within: DatabaseTransaction) => {
+        for (const each of parameters) await within.executeQuery({ ...write, parameters: each });
+      };
+      await (transaction === undefined ? database.transaction(runAll) : runAll(transaction));
+    },
+    close: () => kysely.destroy(),
+  };
+  return database;
+}
+
+/** By one connection without limits: another process may be at it, and a step over many rows takes its time. */
+async function migrate(url: URL): Promise<void> {
+  const pool = await createPool(url, { max: 1 });
+  const kysely = new Kysely<DatabaseSchema>({ dialect: new PostgresDialect({ pool: new PostgresConnections(pool) }) });
+  try {
+    const { rows } = await sql<{ server_version: string }>`show server_version`.execute(kysely);
+    const version = rows[0]?.server_version ?? '';
+    if (Number.parseInt(version, 10) < MIN_VERSION) {
+      throw new Error(`Postgres ${version} is too old: ${MIN_VERSION} or newer is needed.`);
+    }
+    await migrateToLatest(kysely);
+  } finally {
+    await kysely.destroy();
+  }
+}
+
+/** Connections to a server. Whoever made them ends them. */
+export async function createPool(url: URL, config: PoolConfig): Promise<Pool> {
+  const { default: pg } = await import('pg'); // Its 15 ms are paid by those who use it.
+  const pool = new pg.Pool({
+    connectionString: url.href,
+    application_name: 'proctor',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    allowExitOnIdle: true,
+    types: {
+      getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+        NUMBERS.has(oid) ? Number : pg.types.getTypeParser(oid, format as 'text'),
+    },
+    ...config,
+  });
+  // Connections that are lost while nobody uses them: the pool makes new ones. Without listeners each would end the process.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
+}
+
+/** int8 and numeric, which the driver gives as text: times, counts and sums of tokens are far below 2^53. */
+const NUMBERS: ReadonlySet<number> = new Set([20, 1700]);

@@ -1,0 +1,36 @@
+import { ApiError } from '../contract/errors.ts';
+
+/** Nobody knows whether what was asked of the database happened: the connection was lost, or there was none. */
+export class ConnectionLostError extends ApiError {
+  constructor(cause: unknown) {
+    super('capacity_exceeded', 'The store does not answer. Try again in a few seconds.', {
+      headers: { 'retry-after': '5' },
+      cause,
+    });
+  }
+}
+
+/** A number or a name that has to be unique is there already. */
+export class UniqueViolationError extends Error {
+  override readonly name = 'UniqueViolationError';
+}
+
+/** Nothing can be written until there is room again; what was written is whole. */
+export function storeIsFull(cause: unknown): ApiError {
+  return new ApiError(
+    'capacity_exceeded',
+    'The disk of the store is full: nothing new is accepted until there is room.',
+    {
+      headers: { 'retry-after': '30' },
+      cause,
+    },
+  );
+}
+
+/** Others hold what this needs. */
+export function storeIsBusy(cause: unknown): ApiError {
+  return new ApiError('capacity_exceeded', 'The store is locked by others for too long. Try again in a few seconds.', {
+    headers: { 'retry-after': '5' },
+    cause,
+  });
+}

@@ -1,0 +1,137 @@
+import type { Queue, Worker } from 'bullmq';
+import { ApiError, messageOf } from '../contract/errors.ts';
+import { parsePostgresAddress, withoutPassword } from '../database/postgres-address.ts';
+import { toStoreError } from '../database/postgres-errors.ts';
+import { ConnectionLostError } from '../database/store-errors.ts';
+import { LEASE } from './run-queue.ts';
+
+/** The two halves of a BullMQ queue: what adds jobs, and what takes them. */
+export interface BullBackend {
+  readonly queue: Queue<RunJob>;
+  readonly worker: Worker<RunJob>;
+  close(): Promise<void>;
+}
+
+/** What a job carries beside its id, which names the trace. Everything else is in the run's row. */
+export interface RunJob {
+  /** How often it had been taken from a dead holder when it was last given back. */
+  readonly forgiven?: number;
+  /** It waits for the death of the process that enqueued it for itself. */
+  readonly isHeld?: boolean;
+}
+
+export interface BullBackendOptions {
+  /** `redis://…`, `rediss://…` or `postgres://…`. */
+  readonly url: string;
+  /** Default `proctor-runs`. */
+  readonly name?: string | undefined;
+  /** How often leases that ran out are looked for: it takes two looks. Default 5,000. */
+  readonly checkEveryMs?: number | undefined;
+  /** Of a lease that does not say. Default 10,000. */
+  readonly leaseMs?: number | undefined;
+}
+
+/** Connections of each half. */
+const MAX_CONNECTIONS = 4;
+const CONNECT_TIMEOUT_MS = 10_000;
+const CHECK_EVERY_MS = 5_000;
+/** A job that lost its holder is never given up here: how often a run starts again is the worker's to say. */
+const NEVER = 1_000_000_000;
+
+/**
+ * Connects to BullMQ's queue; on Postgres it has a schema of its own, `bullmq`, which is brought up to date.
+ *
+ * @throws Error that names the address, without its password, and says what to do.
+ */
+export async function openBullBackend(options: BullBackendOptions): Promise<BullBackend> {
+  const { url, name = 'proctor-runs', checkEveryMs = CHECK_EVERY_MS, leaseMs = LEASE.durationMs } = options;
+  const bullmq = await import('bullmq');
+  const isPostgres = /^postgres(ql)?:/.test(url);
+  const connection = isPostgres
+    ? {
+        connectionString: parsePostgresAddress(url).href,
+        max: MAX_CONNECTIONS,
+        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+        migrate: true,
+      }
+    : { url, connectTimeout: CONNECT_TIMEOUT_MS, maxRetriesPerRequest: null, enableReadyCheck: true };
+  const factory = isPostgres ? [bullmq.createPostgresBackend] : [];
+  const parts: Part[] = [];
+  const close = async () => void (await Promise.all(parts.map(closePart)));
+  try {
+    const queue = new bullmq.Queue<RunJob>(name, { connection }, ...(factory as never[]));
+    parts.push(queue);
+    queue.on('error', () => {}); // Each operation says by itself that it failed; without a listener it would end the process.
+    await within(queue.waitUntilReady());
+    const worker = new bullmq.Worker<RunJob>(
+      name,
+      null,
+      {
+        connection,
+        autorun: false,
+        lockDuration: leaseMs,
+        stalledInterval: checkEveryMs,
+        maxStalledCount: NEVER,
+      },
+      ...(factory as never[]),
+    );
+    parts.push(worker);
+    worker.on('error', () => {});
+    await within(worker.waitUntilReady());
+    return { queue, worker, close };
+  } catch (error) {
+    await close();
+    throw toOpenError(error, url);
+  }
+}
+
+interface Part {
+  close(): Promise<void>;
+  disconnect(): Promise<void>;
+}
+
+/** How long a part may take to close in order, in milliseconds: one whose server is gone would wait for it. */
+const CLOSE_LIMIT_MS = 2_000;
+
+async function closePart(part: Part): Promise<void> {
+  try {
+    await within(part.close(), CLOSE_LIMIT_MS);
+  } catch {
+    part.disconnect().catch(() => {}); // It is gone, or goes with this.
+  }
+}
+
+/** How long an operation may take, in milliseconds; BullMQ waits for a lost connection for ever. */
+const OPERATION_LIMIT_MS = 10_000;
+
+/** @throws ApiError capacity_exceeded when it takes too long, though it may happen all the same then, or cannot be asked. */
+export async function within<T>(operation: Promise<T>, limitMs = OPERATION_LIMIT_MS): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const fail = () => reject(noAnswer(`no answer within ${limitMs / 1_000} s`));
+    timer = setTimeout(fail, limitMs);
+  });
+  try {
+    return await Promise.race([operation, late]);
+  } catch (error) {
+    throw toStoreError(error) instanceof ConnectionLostError ? noAnswer(messageOf(error), error) : error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function noAnswer(reason: string, cause?: unknown): ApiError {
+  return new ApiError('capacity_exceeded', `The queue does not answer (${reason}). Try again in a few seconds.`, {
+    headers: { 'retry-after': '5' },
+    cause,
+  });
+}
+
+function toOpenError(error: unknown, url: string): Error {
+  const message = messageOf(error).replace(/^The queue does not answer \((.*)\)\..*$/, '$1');
+  const shown = URL.canParse(url) ? withoutPassword(new URL(url)).href : 'of PROCTOR_QUEUE_URL';
+  const wayOut = /ioredis/.test(message)
+    ? 'A queue on Redis needs the package ioredis: npm install ioredis.'
+    : `${message}. Start it, or correct PROCTOR_QUEUE_URL.`;
+  return new Error(`Cannot open the queue ${shown}: ${wayOut}`, { cause: error });
+}

@@ -1,0 +1,165 @@
+import { ApiError, toApiError } from './api-error.ts';
+
+/** As much of `fetch` as is used here. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+export interface ServiceClientOptions {
+  /** The address of the service: `http://127.0.0.1:8320`. */
+  readonly baseUrl: string;
+  /** Left out where the browser has signed in. */
+  readonly apiKey?: string;
+  /** Default: the one of the platform. */
+  readonly fetch?: Fetch;
+  /** Of requests that can be sent again without harm. Default 2. */
+  readonly maxRetries?: number;
+  /** What a request may take, beside what the service is asked to wait, in milliseconds. Default 60,000. */
+  readonly timeoutMs?: number;
+}
+
+export interface ServiceRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** With its query. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  /** True where it can be sent again: it changes nothing, or has an `Idempotency-Key`. */
+  readonly isRepeatable: boolean;
+  /** What the service is asked to wait before it answers. */
+  readonly waitSeconds?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const RETRIED_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
+const FIRST_DELAY_MS = 250;
+/** A service that asks for more is not waited for: its caller knows better what to do meanwhile. */
+const LONGEST_DELAY_MS = 20_000;
+
+/** In a row, of what goes on over restarts of the service: about half a minute. */
+export const MAX_FAILURES = 8;
+
+/** Sends requests to one service. */
+export class Connection {
+  readonly #baseUrl: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #fetch: Fetch;
+  readonly #maxRetries: number;
+  readonly #timeoutMs: number;
+
+  /** @throws TypeError for a base URL that is none. */
+  constructor({ baseUrl, apiKey, fetch: given, maxRetries = 2, timeoutMs = 60_000 }: ServiceClientOptions) {
+    this.#baseUrl = new URL(baseUrl).href.replace(/\/+$/, '');
+    this.#headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+    // A browser's fetch wants to be called as a function of its window.
+    this.#fetch = given ?? ((url, init) => fetch(url, init));
+    this.#maxRetries = maxRetries;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** The body of the reply as JSON; undefined for one without. @throws ApiError; the reason of the signal. */
+  async json<T>(request: ServiceRequest): Promise<T> {
+    return await this.#send(request, async (response) => {
+      const text = await response.text();
+      return (text === '' ? undefined : JSON.parse(text)) as T; // The contract says what a route answers.
+    });
+  }
+
+  async bytes(request: ServiceRequest): Promise<{ readonly bytes: Uint8Array; readonly mimeType: string }> {
+    return await this.#send(request, async (response) => ({
+      bytes: new Uint8Array(await response.arrayBuffer()),
+      mimeType: response.headers.get('content-type') ?? 'application/octet-stream',
+    }));
+  }
+
+  /** A reply that is read as it comes; it ends when the signal is aborted. One attempt. @throws ApiError */
+  async open(request: Omit<ServiceRequest, 'isRepeatable' | 'waitSeconds'>): Promise<Response> {
+    const response = await this.#fetchOnce(request, request.signal);
+    if (!response.ok) throw await toApiError(response);
+    return response;
+  }
+
+  async #send<T>(request: ServiceRequest, read: (response: Response) => Promise<T>): Promise<T> {
+    const retries = request.isRepeatable ? this.#maxRetries : 0;
+    for (let retry = 0; ; retry++) {
+      try {
+        return await this.#attempt(request, read);
+      } catch (error) {
+        request.signal?.throwIfAborted();
+        const delayMs = error instanceof ApiError && retry < retries ? retryDelayMs(error, retry) : undefined;
+        if (delayMs === undefined) throw error;
+        await sleep(delayMs, request.signal);
+      }
+    }
+  }
+
+  async #attempt<T>(request: ServiceRequest, read: (response: Response) => Promise<T>): Promise<T> {
+    const limit = AbortSignal.timeout(this.#timeoutMs + (request.waitSeconds ?? 0) * 1_000);
+    const signal = request.signal === undefined ? limit : AbortSignal.any([request.signal, limit]);
+    const response = await this.#fetchOnce(request, signal);
+    if (!response.ok) throw await toApiError(response);
+    try {
+      return await read(response);
+    } catch (cause) {
+      throw connectionFailed(`The reply to ${request.method} ${request.path} was cut off`, cause);
+    }
+  }
+
+  async #fetchOnce(
+    { method, path, headers, body, signal: given }: Omit<ServiceRequest, 'isRepeatable'>,
+    signal: AbortSignal | undefined,
+  ): Promise<Response> {
+    const hasBody = body !== undefined;
+    try {
+      return await this.#fetch(`${this.#baseUrl}${path}`, {
+        method,
+        headers: { ...this.#headers, ...(hasBody ? { 'content-type': 'application/json' } : {}), ...headers },
+        ...(hasBody ? { body: JSON.stringify(body) } : {}),
+        ...(signal === undefined ? {} : { signal }),
+      });
+    } catch (cause) {
+      given?.throwIfAborted();
+      throw connectionFailed(`The service at ${this.#baseUrl} does not answer`, cause);
+    }
+  }
+}
+
+/** True where the service is not there, or not itself: it may be back in a moment. */
+export function isAway(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 0 || error.status >= 500);
+}
+
+/** Resolves after the time. @throws the reason of the signal. */
+export async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  await new Promise<void>((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}
+
+/** Doubled each time, and spread, so that many who failed together do not come back together. */
+export function backoffMs(retry: number): number {
+  return FIRST_DELAY_MS * 2 ** retry * (0.75 + Math.random() / 2);
+}
+
+/** Undefined where there is no use in trying again. */
+function retryDelayMs({ status, retryAfterSeconds }: ApiError, retry: number): number | undefined {
+  if (status !== 0 && !RETRIED_STATUSES.has(status)) return undefined;
+  const delayMs = retryAfterSeconds === null ? backoffMs(retry) : retryAfterSeconds * 1_000;
+  return delayMs > LONGEST_DELAY_MS ? undefined : delayMs;
+}
+
+function connectionFailed(problem: string, cause: unknown): ApiError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new ApiError(
+    `${problem}: ${reason}`,
+    { status: 0, code: 'connection_failed', type: 'server_error' },
+    { cause },
+  );
+}

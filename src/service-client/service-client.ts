@@ -1,0 +1,191 @@
+import type { ModelDeltaEvent, TraceEvent } from '../contract/event.ts';
+import type { TraceFigures, UsageGroupBy, UsageList } from '../contract/figures.ts';
+import type { EnvironmentList, ModelList, RunAccepted, RunInput, RunStatus } from '../contract/run.ts';
+import type { ScenarioEntry } from '../contract/scenario.ts';
+import type { Origin, Trace, TraceList, TraceSummary } from '../contract/trace.ts';
+import {
+  backoffMs,
+  Connection,
+  isAway,
+  MAX_FAILURES,
+  type ServiceClientOptions,
+  type ServiceRequest,
+  sleep,
+} from './connection.ts';
+import { type EventsOptions, readTraceEvents } from './trace-events.ts';
+
+export { ApiError } from './api-error.ts';
+export type { Fetch, ServiceClientOptions } from './connection.ts';
+export type { EventsOptions } from './trace-events.ts';
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal;
+}
+
+export interface TraceFilters {
+  readonly env_name?: string;
+  readonly scenario_name?: string;
+  readonly model?: string;
+  readonly status?: RunStatus;
+  readonly origin?: Origin;
+  readonly min_reward?: number;
+  readonly max_reward?: number;
+  /** ISO 8601, both inclusive. */
+  readonly since?: string;
+  readonly until?: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+export interface TraceListQuery extends TraceFilters {
+  /** Descending; newest first where it says nothing. */
+  readonly sort?: 'created_at' | 'reward' | 'duration' | 'tokens';
+  /** 1 to 100, default 50. */
+  readonly limit?: number;
+  /** The `next_cursor` of the page before. */
+  readonly cursor?: string;
+}
+
+export interface CreateRunOptions extends RequestOptions {
+  /** Seconds that the answer may wait for the end of the run, at most 240: then it has `reward` and `answer`. */
+  readonly waitSeconds?: number;
+  /** Default: one of its own for each call, so that a lost connection does not make two runs. */
+  readonly idempotencyKey?: string;
+}
+
+/**
+ * A run service, typed. It works in Node.js and in browsers. Every method rejects with an `ApiError` for what the service
+ * refuses, and with the reason of the signal when that is aborted. What can be repeated without harm is tried again: reads,
+ * and runs, which carry an `Idempotency-Key`.
+ */
+export interface ServiceClient {
+  readonly runs: {
+    create(run: RunInput, options?: CreateRunOptions): Promise<RunAccepted>;
+    /** The trace once its run has ended, however long that takes, and when the service is restarted meanwhile. */
+    wait(traceId: string, options?: RequestOptions): Promise<Trace>;
+  };
+  readonly traces: {
+    get(traceId: string, options?: RequestOptions & { readonly waitSeconds?: number }): Promise<Trace>;
+    list(query?: TraceListQuery, options?: RequestOptions): Promise<TraceList>;
+    /** Every trace of the list, page by page. */
+    all(query?: TraceListQuery, options?: RequestOptions): AsyncGenerator<TraceSummary, void>;
+    summary(filters?: TraceFilters, options?: RequestOptions): Promise<TraceFigures>;
+    /** Those that are stored and those that come, to the end of the run; a lost connection is opened again. */
+    events(traceId: string, options?: EventsOptions): AsyncGenerator<TraceEvent | ModelDeltaEvent, void>;
+    cancel(traceId: string, options?: RequestOptions): Promise<Trace>;
+    delete(traceId: string, options?: RequestOptions): Promise<void>;
+  };
+  readonly blobs: {
+    /** By its hash, or by the `svc-blob://sha256/<hex>` of a trace. */
+    get(blob: string, options?: RequestOptions): Promise<{ readonly bytes: Uint8Array; readonly mimeType: string }>;
+  };
+  readonly environments: {
+    list(options?: RequestOptions): Promise<EnvironmentList>;
+    scenarios(envName: string, options?: RequestOptions): Promise<{ readonly scenarios: readonly ScenarioEntry[] }>;
+  };
+  readonly models: { list(options?: RequestOptions): Promise<ModelList> };
+  usage(
+    query?: { readonly since?: string; readonly until?: string; readonly group_by?: UsageGroupBy },
+    options?: RequestOptions,
+  ): Promise<UsageList>;
+}
+
+/** Seconds that one request waits for the end of a run, so that proxies do not take it for dead. */
+const WAIT_SECONDS = 60;
+
+/** @throws TypeError for a base URL that is none. Nothing is open: there is nothing to close. */
+export function createServiceClient(options: ServiceClientOptions): ServiceClient {
+  const connection = new Connection(options);
+  const read = <T>(path: string, { signal }: RequestOptions = {}, more: Partial<ServiceRequest> = {}) =>
+    connection.json<T>({ method: 'GET', path, isRepeatable: true, signal, ...more });
+  const change = <T>(method: 'POST' | 'DELETE', path: string, { signal }: RequestOptions = {}) =>
+    connection.json<T>({ method, path, isRepeatable: false, signal });
+
+  const getTrace: ServiceClient['traces']['get'] = (traceId, { signal, waitSeconds } = {}) =>
+    read(`${tracePath(traceId)}${toQuery({ wait: waitSeconds })}`, { ...(signal && { signal }) }, { waitSeconds });
+  const listTraces: ServiceClient['traces']['list'] = (query, requestOptions) =>
+    read(`/v1/traces${toTraceQuery(query)}`, requestOptions);
+
+  return {
+    runs: {
+      create(run, { signal, waitSeconds, idempotencyKey = createKey() } = {}) {
+        const prefer = waitSeconds === undefined ? {} : { prefer: `wait=${waitSeconds}` };
+        return connection.json({
+          method: 'POST',
+          path: '/v1/agent/run',
+          headers: { 'idempotency-key': idempotencyKey, ...prefer },
+          body: run,
+          isRepeatable: true,
+          waitSeconds,
+          signal,
+        });
+      },
+      async wait(traceId, requestOptions) {
+        for (let failures = 0; ; ) {
+          const startedAt = Date.now();
+          try {
+            const trace = await getTrace(traceId, { ...requestOptions, waitSeconds: WAIT_SECONDS });
+            if (trace.status !== 'queued' && trace.status !== 'running') return trace;
+            failures = 0;
+          } catch (error) {
+            if (!isAway(error) || ++failures > MAX_FAILURES) throw error;
+          }
+          // One that shuts down answers at once; its successor needs a moment.
+          if (Date.now() - startedAt < 1_000) await sleep(backoffMs(Math.min(failures, 5)), requestOptions?.signal);
+        }
+      },
+    },
+    traces: {
+      get: getTrace,
+      list: listTraces,
+      async *all(query = {}, requestOptions) {
+        for (let cursor = query.cursor; ; ) {
+          const page = await listTraces({ ...query, ...(cursor === undefined ? {} : { cursor }) }, requestOptions);
+          yield* page.data;
+          if (page.next_cursor === null) return;
+          cursor = page.next_cursor;
+        }
+      },
+      summary: (filters, requestOptions) => read(`/v1/traces/summary${toTraceQuery(filters)}`, requestOptions),
+      events: (traceId, eventsOptions) => readTraceEvents(connection, traceId, eventsOptions),
+      cancel: (traceId, requestOptions) => change('POST', `${tracePath(traceId)}/cancel`, requestOptions),
+      delete: (traceId, requestOptions) => change('DELETE', tracePath(traceId), requestOptions),
+    },
+    blobs: {
+      get: (blob, { signal } = {}) =>
+        connection.bytes({
+          method: 'GET',
+          path: `/v1/blobs/${encodeURIComponent(blob.replace(/^svc-blob:\/\/sha256\//, ''))}`,
+          isRepeatable: true,
+          signal,
+        }),
+    },
+    environments: {
+      list: (requestOptions) => read('/v1/environments', requestOptions),
+      scenarios: (envName, requestOptions) =>
+        read(`/v1/environments/${encodeURIComponent(envName)}/scenarios`, requestOptions),
+    },
+    models: { list: (requestOptions) => read('/v1/models', requestOptions) },
+    usage: (query = {}, requestOptions) => read(`/v1/usage${toQuery({ ...query })}`, requestOptions),
+  };
+}
+
+function tracePath(traceId: string): string {
+  return `/v1/traces/${encodeURIComponent(traceId)}`;
+}
+
+function toTraceQuery({ metadata = {}, ...query }: TraceListQuery = {}): string {
+  const tags = Object.entries(metadata).map(([key, value]) => [`metadata.${key}`, value]);
+  return toQuery({ ...query, ...Object.fromEntries(tags) });
+}
+
+function toQuery(values: Readonly<Record<string, string | number | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) if (value !== undefined) query.set(name, String(value));
+  const text = query.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+/** 128 random bits, in browsers without a secure context too. */
+function createKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,0 +1,129 @@
+import type { ExpressionBuilder, Kysely } from 'kysely';
+import type { RunStatus } from '../contract/run.ts';
+import type { Database } from '../database/database.ts';
+import type { DatabaseSchema } from '../database/schema.ts';
+import { removeTraces } from './remove-trace.ts';
+import { UNFINISHED } from './trace-rows.ts';
+
+/** Which traces go. Those that are queued or running stay, whatever is asked. */
+export interface PruneQuery {
+  /** Ended before this, in milliseconds since 1970. */
+  readonly before?: number;
+  /** Of the others, the newest that stay whatever their age. */
+  readonly keepLast?: number;
+  readonly status?: RunStatus;
+  readonly envName?: string;
+}
+
+/** Traces of one transaction: others write between two of them. */
+const BATCH = 50;
+/** A pause for them, in milliseconds: SQLite's lock is not given in the order of asking. */
+const PAUSE_MS = 5;
+
+/** Where the selection ends: the oldest of those that stay. */
+interface Boundary {
+  readonly createdAt: number;
+  readonly traceId: string;
+}
+
+/** How many traces a query is about, and from which day the oldest is. */
+export async function countPrunable(
+  database: Database,
+  query: PruneQuery,
+): Promise<{ readonly count: number; readonly oldestAt: number | null }> {
+  const boundary = await findBoundary(database.kysely, query);
+  if (boundary === 'nothing') return { count: 0, oldestAt: null };
+  const { count, oldest } = await database.kysely
+    .selectFrom('traces')
+    .where((row) => matches(row, query, boundary))
+    .select((row) => [row.fn.countAll<number>().as('count'), row.fn.min('created_at').as('oldest')])
+    .executeTakeFirstOrThrow();
+  return { count: Number(count), oldestAt: oldest === null ? null : Number(oldest) };
+}
+
+/**
+ * Deletes traces, the oldest first, with all that is theirs alone: a few at a time, so that a server that uses the same
+ * database goes on. What was deleted when the signal is aborted stays deleted.
+ *
+ * @returns how many.
+ */
+export async function pruneTraces(
+  database: Database,
+  query: PruneQuery,
+  { signal, onRemoved = () => {} }: { readonly signal: AbortSignal; readonly onRemoved?: (total: number) => void },
+): Promise<number> {
+  const boundary = await findBoundary(database.kysely, query);
+  if (boundary === 'nothing') return 0;
+  let removed = 0;
+  let after: Boundary = { createdAt: -1, traceId: '' };
+  while (!signal.aborted) {
+    const rows = await nextOf(database.kysely, query, boundary, after);
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    removed += await removeTraces(
+      database,
+      rows.map(({ trace_id }) => trace_id),
+    );
+    onRemoved(removed);
+    after = { createdAt: last.created_at, traceId: last.trace_id };
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+  return removed;
+}
+
+/** By the index of times; what was found and could not be removed is not found again. */
+async function nextOf(
+  queries: Kysely<DatabaseSchema>,
+  query: PruneQuery,
+  boundary: Boundary | undefined,
+  after: Boundary,
+) {
+  return await queries
+    .selectFrom('traces')
+    .select(['trace_id', 'created_at'])
+    .where((row) => matches(row, query, boundary))
+    .where(({ eb, refTuple, tuple }) =>
+      eb(refTuple('created_at', 'trace_id'), '>', tuple(after.createdAt, after.traceId)),
+    )
+    .orderBy('created_at')
+    .orderBy('trace_id')
+    .limit(BATCH)
+    .execute();
+}
+
+function matches(
+  row: ExpressionBuilder<DatabaseSchema, 'traces'>,
+  { before, status, envName }: PruneQuery,
+  boundary: Boundary | undefined,
+) {
+  const conditions = [row('status', 'not in', UNFINISHED)];
+  // What ended before a time was made before it too: that is what the index knows.
+  if (before !== undefined) conditions.push(row('created_at', '<', before), row('finished_at', '<', before));
+  if (status !== undefined) conditions.push(row('status', '=', status));
+  if (envName !== undefined) conditions.push(row('env_name', '=', envName));
+  if (boundary !== undefined) {
+    const { refTuple, tuple, eb } = row;
+    conditions.push(eb(refTuple('created_at', 'trace_id'), '<', tuple(boundary.createdAt, boundary.traceId)));
+  }
+  return row.and(conditions);
+}
+
+/** @returns undefined where all may go, `nothing` where there are no more than those that stay. */
+async function findBoundary(
+  queries: Kysely<DatabaseSchema>,
+  { keepLast = 0, status, envName }: PruneQuery,
+): Promise<Boundary | 'nothing' | undefined> {
+  if (keepLast === 0) return undefined;
+  // Without the time: those that stay are the newest of all that this is about, not of the old ones.
+  const kept = { ...(status === undefined ? {} : { status }), ...(envName === undefined ? {} : { envName }) };
+  const row = await queries
+    .selectFrom('traces')
+    .select(['trace_id', 'created_at'])
+    .where((each) => matches(each, kept, undefined))
+    .orderBy('created_at', 'desc')
+    .orderBy('trace_id', 'desc')
+    .limit(1)
+    .offset(keepLast - 1)
+    .executeTakeFirst();
+  return row === undefined ? 'nothing' : { createdAt: Number(row.created_at), traceId: row.trace_id };
+}

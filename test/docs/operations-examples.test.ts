@@ -1,0 +1,90 @@
+import { execFile } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { createServiceClient } from 'proctor/client';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { createWebhook } from '../../docs/examples/webhook.ts';
+import { createProject, freePort, PATIENCE, start } from '../cli/command.ts';
+import { send } from '../http/http-server.ts';
+import { ROOT, read } from './documents.ts';
+
+/** A run service with these environments, and the key of its first start. */
+async function serve(...environments: Parameters<typeof createProject>) {
+  const cwd = createProject(...environments);
+  const ports = ['--port', String(await freePort()), '--scenario-port', String(await freePort())];
+  const service = start(['serve', ...ports, '--json'], { cwd });
+  const [line] = await service.prints(/^\{.*\}$/m);
+  const { url } = z.object({ url: z.string() }).parse(JSON.parse(line));
+  return { url, key: readFileSync(join(cwd, '.proctor', 'key'), 'utf8').trim() };
+}
+
+/** Runs the nightly example to its end. */
+async function nightly(url: string, key: string, ...more: readonly string[]) {
+  const script = join(ROOT, 'docs/examples/nightly.ts');
+  const program = promisify(execFile)(process.execPath, ['--import', 'tsx', script, url, ...more], {
+    cwd: ROOT,
+    env: { ...process.env, PROCTOR_API_KEY: key },
+  });
+  return await program.then(
+    ({ stdout }) => ({ code: 0, stdout }),
+    ({ code, stdout }: { readonly code: number; readonly stdout: string }) => ({ code, stdout }),
+  );
+}
+
+describe('the examples of docs/ci.md', PATIENCE, () => {
+  it('nightly.ts plays its tasks on a service, ends with 1 below its reward, and a second try finds the same runs', async () => {
+    const { url, key } = await serve('retail');
+    const first = await nightly(url, key);
+    expect([first.code, first.stdout]).toEqual([0, expect.stringMatching(/^(1 {2}http\S+\n){3}mean reward 1\n$/)]);
+    const second = await nightly(url, key);
+    expect(second.stdout).toBe(first.stdout);
+    const idle = await nightly(url, key, 'proctor/noop', '0.9');
+    expect([idle.code, idle.stdout]).toEqual([1, expect.stringContaining('mean reward 0')]);
+  });
+
+  it('nightly.yml runs that program with the arguments that it takes', () => {
+    const workflow = z
+      .object({
+        jobs: z.object({ rewards: z.object({ steps: z.array(z.looseObject({ run: z.string().optional() })) }) }),
+      })
+      .parse(parse(read('docs/examples/nightly.yml')));
+    const commands = workflow.jobs.rewards.steps.flatMap(({ run }) => run ?? []);
+    expect(commands.at(-1)).toMatch(/^npx tsx nightly\.ts https:\/\/\S+ \S+ 0\.\d+$/);
+  });
+
+  it('webhook.ts runs what was announced, once for each announcement, and refuses what nobody signed', async () => {
+    const { url, key } = await serve('counter');
+    const app = createWebhook(createServiceClient({ baseUrl: url, apiKey: key }), 'webhook-secret');
+    const server = createServer(app);
+    const port = await freePort();
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    onTestFinished(() => server.closeAllConnections());
+    onTestFinished(() => void server.close());
+    const announce = (body: string, secret: string, delivery = 'one') =>
+      send(`http://127.0.0.1:${port}`, '/deployed', {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'x-github-delivery': delivery,
+          'x-hub-signature-256': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
+        },
+        body,
+      });
+    const body = JSON.stringify({ model: 'proctor/oracle', version: 'v2' });
+    expect((await announce(body, 'another-secret')).status).toBe(401);
+    const answered = await announce(body, 'webhook-secret');
+    expect([answered.status, answered.json]).toMatchObject([200, { status: 'completed', reward: 1 }]);
+    const { trace_id } = z.object({ trace_id: z.string() }).parse(answered.json);
+    const again = await announce(body, 'webhook-secret');
+    expect(again.json).toMatchObject({ trace_id });
+    const unknown = await announce(JSON.stringify({ model: 'gpt-5', version: 'v3' }), 'webhook-secret', 'two');
+    expect([unknown.status, unknown.text]).toEqual([422, expect.stringContaining('PROCTOR_GATEWAY_URL')]);
+    const looked = await send(`http://127.0.0.1:${port}`, `/runs/${trace_id}`);
+    expect(looked.json).toMatchObject({ status: 'completed', reward: 1, trace_url: expect.stringContaining(trace_id) });
+  });
+});

@@ -1,0 +1,80 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { createProject, freePort, PATIENCE, proctor, start } from '../cli/command.ts';
+import { send } from '../http/http-server.ts';
+import { sharedPostgres } from '../postgres.ts';
+import { blocksOf, ROOT, read } from './documents.ts';
+
+const PAGE = 'docs/operations.md';
+
+describe(PAGE, PATIENCE, () => {
+  it('its four commands lead to two workers on Postgres, which execute what the server accepts', async () => {
+    const [block = ''] = blocksOf(PAGE, '');
+    const [database, variable, ...commands] = block.trim().split('\n');
+    expect(database).toMatch(/^docker run .* postgres:\d+$/);
+    expect(variable).toMatch(/^export PROCTOR_DATABASE_URL=postgres:\/\/\S+$/);
+    expect(commands).toEqual(['npx proctor serve --no-worker', 'npx proctor worker']);
+    const [serve = [], worker = []] = commands.map((line) => line.split(' ').slice(2));
+
+    const cwd = createProject('counter');
+    const env = { PROCTOR_DATABASE_URL: await (await sharedPostgres()).createDatabase() };
+    const ports = ['--port', String(await freePort()), '--scenario-port', String(await freePort())];
+    const server = start([...serve, ...ports, '--json'], { cwd, env });
+    const [line] = await server.prints(/^\{.*\}$/m);
+    const { url } = z.object({ url: z.string() }).parse(JSON.parse(line));
+    const created = await proctor(['keys', 'create', '--name', 'team'], { cwd, env });
+    const workers = [1, 2].map(() => start([...worker, '--concurrency', '2'], { cwd, env }));
+    await Promise.all(workers.map(({ prints }) => prints(/Worker +\S+/)));
+
+    const run = () =>
+      send(url, '/v1/agent/run', {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${created.stdout.trim()}`,
+          'content-type': 'application/json',
+          prefer: 'wait=50',
+        },
+        body: JSON.stringify({
+          env_name: 'counter',
+          scenario_name: 'count_to',
+          scenario_args: { target: 2 },
+          model: 'proctor/oracle',
+        }),
+      });
+    const replies = await Promise.all(Array.from({ length: 6 }, run));
+    expect(replies.map(({ json }) => json)).toMatchObject(replies.map(() => ({ status: 'completed', reward: 1 })));
+    for (const each of [...workers, server]) each.process.kill('SIGTERM');
+    const codes = await Promise.all([...workers, server].map(({ ended }) => ended));
+    expect(codes.map(({ code }) => code)).toEqual([0, 0, 0]);
+  });
+
+  it('tells of every variable that Proctor reads, and of no other', () => {
+    const sources = ['src', 'environments'].flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+        .filter((path) => /\.tsx?$/.test(path) && !/\.test\.|node_modules/.test(path))
+        .map((path) => read(join(folder, path))),
+    );
+    const read_ = namesIn(sources.join('\n'), /(?:process\.env\.|variables\.|env\.|')(PROCTOR_[A-Z_]+)\b/g);
+    const told = namesIn(read(PAGE), /`(PROCTOR_[A-Z_]+)`/g);
+    expect(read_.size).toBeGreaterThan(10);
+    expect([...read_].filter((name) => !told.has(name))).toEqual([]);
+    expect([...told].filter((name) => !sources.some((text) => text.includes(name)))).toEqual([]);
+  });
+
+  it('the subcommands that it names exist, with the options that it gives them', async () => {
+    const lines = [...read(PAGE).matchAll(/proctor (traces|keys) (\w+)([^`\n]*)/g)];
+    expect(lines.length).toBeGreaterThan(5);
+    for (const [line, command = '', name = '', rest = ''] of lines) {
+      const { code, stdout } = await proctor([command, name, '--help'], { cwd: ROOT });
+      expect([line, code]).toEqual([line, 0]);
+      for (const [option] of rest.matchAll(/--[a-z-]+/g))
+        expect([line, stdout.includes(`${option} `)]).toEqual([line, true]);
+    }
+  });
+});
+
+function namesIn(text: string, pattern: RegExp): ReadonlySet<string> {
+  return new Set([...text.matchAll(pattern)].map(([, name = '']) => name));
+}

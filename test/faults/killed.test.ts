@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { createDeployment, type Deployment, IS_SHORT, type Node, ROUNDS, seededRandom } from './deployment.ts';
+
+const SEED = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const RUNS = IS_SHORT ? { heavy: 6, light: 40 } : { heavy: 40, light: 200 };
+/** Faults of one round, and over how long they are spread, in milliseconds. */
+const FAULTS = IS_SHORT ? { count: 5, withinMs: 3_000 } : { count: 10, withinMs: 12_000 };
+const ROUND_MS = IS_SHORT ? 110_000 : 240_000;
+
+/** One fault each; whoever was killed is started again, as a supervisor would. */
+const FAULT_KINDS: Readonly<Record<string, (deployment: Deployment, pick: Pick) => Promise<void>>> = {
+  'server killed': async (deployment, pick) => await replace(deployment, pick(nodesOf(deployment, 'server'))),
+  'worker killed': async (deployment, pick) => await replace(deployment, pick(nodesOf(deployment, 'worker'))),
+  'server stopped for a while': async (deployment, pick) => await pause(pick(nodesOf(deployment, 'server')), 1_500),
+  'worker stopped for longer than its lease': async (deployment, pick) =>
+    await pause(pick(nodesOf(deployment, 'worker')), 13_000),
+  'environment killed': async (deployment, pick) => signal(pick(deployment.environments()), 'SIGKILL'),
+  'environment stopped for a while': async (deployment, pick) => {
+    const pid = pick(deployment.environments());
+    signal(pid, 'SIGSTOP');
+    await sleep(1_000);
+    signal(pid, 'SIGCONT');
+  },
+};
+
+type Pick = <T>(items: readonly T[]) => T | undefined;
+
+test.each(Array.from({ length: ROUNDS }, (_, round) => SEED + round))(
+  'kill -9 and SIGSTOP of server, workers and environments lose nothing and leave nothing (seed %i)',
+  { timeout: ROUND_MS + 60_000 },
+  async (seed) => {
+    const random = seededRandom(seed);
+    const pick: Pick = (items) => items[Math.floor(random() * items.length)];
+    const deployment = await createDeployment(onTestFinished);
+    const { port } = await deployment.start('server');
+    await Promise.all([deployment.start('worker'), deployment.start('worker')]);
+
+    const submit = async (env_name: string, count: number): Promise<string[]> => {
+      const ids: string[] = [];
+      for (let run = 0; run < count; run += 1) {
+        const scenario_args = { steps: 1 + Math.floor(random() * 5), ms: Math.floor(random() * 400) };
+        ids.push(await deployment.run(port, { env_name, scenario_name: 'work', scenario_args }));
+      }
+      return ids;
+    };
+    const submitting = Promise.all([submit('heavy', RUNS.heavy), submit('light', RUNS.light)]);
+    const kinds = Object.keys(FAULT_KINDS);
+    const faults = Array.from({ length: FAULTS.count }, async () => {
+      const [kind = '', atMs] = [pick(kinds), random() * FAULTS.withinMs];
+      await sleep(atMs);
+      await FAULT_KINDS[kind]?.(deployment, pick);
+    });
+    const [accepted] = await Promise.all([submitting, ...faults]);
+    const ids = accepted.flat();
+    expect(ids).toHaveLength(RUNS.heavy + RUNS.light);
+    const ends = await deployment.settle(ids, ROUND_MS);
+    // An environment that was killed fails its run; what nobody touched is completed.
+    const failed = [...ends.values()].filter((status) => status !== 'completed');
+    expect(failed.length).toBeLessThan(ids.length / 2);
+    expect(new Set(failed).size === 0 || new Set(failed).has('failed')).toBe(true);
+  },
+);
+
+function nodesOf({ nodes }: Deployment, role: Node['role']): readonly Node[] {
+  return [...nodes].filter((node) => node.role === role);
+}
+
+async function replace(deployment: Deployment, node: Node | undefined): Promise<void> {
+  if (node === undefined) return;
+  await deployment.kill(node);
+  await deployment.start(node.role, node.port);
+}
+
+async function pause(node: Node | undefined, forMs: number): Promise<void> {
+  if (node === undefined) return;
+  node.child.kill('SIGSTOP');
+  await sleep(forMs);
+  node.child.kill('SIGCONT');
+}
+
+function signal(pid: number | undefined, name: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended by itself meanwhile.
+  }
+}

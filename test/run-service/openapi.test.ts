@@ -1,0 +1,157 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { pino } from 'pino';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { guardedBy } from '../../src/accounts/guard.ts';
+import { createModels } from '../../src/model/create-model.ts';
+import { startScenarioServer } from '../../src/scenario-server/start.ts';
+import { send } from '../http/http-server.ts';
+import { COUNTER, startService, traceIdOf } from './service.ts';
+
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly parameters: readonly Parameter[];
+  readonly requestBody?: object;
+  readonly security?: readonly object[];
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, unknown>>; readonly headers?: object }>
+  >;
+}
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+/** The document of a run service, read from the service. */
+async function readDocument(): Promise<Document> {
+  const service = await startService({ worker: false });
+  return (await service.request('/openapi.json')).json as Document;
+}
+
+async function faultsOf(document: object): Promise<unknown> {
+  const { valid, errors } = await new Validator().validate(structuredClone(document) as Record<string, unknown>);
+  return valid ? undefined : errors;
+}
+
+describe('/openapi.json', () => {
+  it('openapi.valid: is an OpenAPI 3.1 document by the published schema', async () => {
+    const document = await readDocument();
+    expect(await faultsOf(document)).toBeUndefined();
+  });
+
+  it('openapi.routes: has every route of the service', async () => {
+    const document = await readDocument();
+    const routes = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect(routes.sort()).toEqual([
+      'DELETE /v1/traces/{trace_id}',
+      'GET /healthz',
+      'GET /metrics',
+      'GET /openapi.json',
+      'GET /readyz',
+      'GET /v1/blobs/{sha256}',
+      'GET /v1/environments',
+      'GET /v1/environments/{name}/scenarios',
+      'GET /v1/models',
+      'GET /v1/traces',
+      'GET /v1/traces/summary',
+      'GET /v1/traces/{trace_id}',
+      'GET /v1/traces/{trace_id}/events',
+      'GET /v1/usage',
+      'POST /v1/agent/run',
+      'POST /v1/traces/{trace_id}/cancel',
+    ]);
+  });
+
+  it('openapi.operations: says of each its parameters, its replies, their headers, and the errors that it has', async () => {
+    const document = await readDocument();
+    const names = ({ parameters }: Operation) => parameters.map((each) => `${each.in} ${each.name}`);
+    const run = document.paths['/v1/agent/run']?.post as Operation;
+    expect(names(run)).toEqual(['header Prefer', 'header Idempotency-Key']);
+    expect(Object.keys(run.responses)).toEqual([
+      '200',
+      '400',
+      '401',
+      '403',
+      '404',
+      '409',
+      '413',
+      '415',
+      '429',
+      '502',
+      '503',
+      'default',
+    ]);
+    expect(run.responses[429]).toMatchObject({
+      description: '`rate_limit_exceeded`, `quota_exceeded`',
+      headers: { 'Retry-After': {}, 'X-Request-Id': {} },
+    });
+    const list = document.paths['/v1/traces']?.get as Operation;
+    expect(names(list)).toEqual(
+      [
+        ...['env_name', 'scenario_name', 'model', 'status', 'origin', 'min_reward', 'max_reward', 'since', 'until'],
+        ...['sort', 'limit', 'cursor', 'metadata'],
+      ].map((name) => `query ${name}`),
+    );
+    expect(list.security).toEqual([{ key: [] }, { browser: [] }]);
+    const events = document.paths['/v1/traces/{trace_id}/events']?.get as Operation;
+    expect(names(events)).toEqual(['path trace_id', 'header Last-Event-ID']);
+    expect(Object.keys(events.responses[200]?.content ?? {})).toEqual(['text/event-stream']);
+    const remove = document.paths['/v1/traces/{trace_id}']?.delete as Operation;
+    expect(remove.responses[204]).not.toHaveProperty('content');
+    expect(remove.responses[409]).toMatchObject({ description: '`run_running`', headers: { 'X-Should-Retry': {} } });
+  });
+
+  it('openapi.true: the replies of the service are as it says', async () => {
+    const service = await startService();
+    const document = (await service.request('/openapi.json')).json as Document;
+    const traceId = traceIdOf(await service.run({}, { prefer: 'wait=60' }));
+    const ajv = new Ajv2020({ strict: false });
+    addFormats.default(ajv);
+    ajv.addSchema(document, 'document');
+    const pointer = (path: string, rest: string) =>
+      `document#/paths/${encodeURIComponent(path.replaceAll('/', '~1'))}/${rest}/content/application~1json/schema`;
+    for (const [path, address, query] of [
+      ['/v1/traces', '/v1/traces'],
+      ['/v1/traces/summary', '/v1/traces/summary'],
+      ['/v1/traces/{trace_id}', `/v1/traces/${traceId}`],
+      ['/v1/environments', '/v1/environments'],
+      ['/v1/environments/{name}/scenarios', '/v1/environments/counter/scenarios'],
+      ['/v1/models', '/v1/models'],
+      ['/v1/usage', '/v1/usage', '?group_by=key'],
+      ['/readyz', '/readyz'],
+    ] as const) {
+      const reply = await service.request(`${address}${query ?? ''}`);
+      expect(reply.status, path).toBe(200);
+      const isValid = ajv.validate(pointer(path, 'get/responses/200'), reply.json);
+      expect(isValid ? [] : ajv.errors, path).toEqual([]);
+    }
+    const refused = await service.run({ max_steps: 0 });
+    expect(ajv.validate(pointer('/v1/agent/run', 'post/responses/400'), refused.json)).toBe(true);
+  });
+
+  it('openapi.scenarios: the scenario server describes itself as truly', async () => {
+    const { database, store, accounts } = await startService({ worker: false });
+    const server = await startScenarioServer({
+      database,
+      store,
+      environments: new Map([['counter', COUNTER]]),
+      models: createModels({}),
+      model: 'proctor/oracle',
+      host: '127.0.0.1',
+      port: 0,
+      logger: pino({ level: 'silent' }),
+      ...guardedBy(accounts),
+    });
+    onTestFinished(() => server.close());
+    const { json } = await send(server.url, '/openapi.json');
+    expect(await faultsOf(json as object)).toBeUndefined();
+  });
+});

@@ -1,0 +1,86 @@
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { openDatabase } from '../../src/database/open-database.ts';
+import { createDatabaseQueue } from '../../src/queue/database-queue.ts';
+import { createTraceStore } from '../../src/trace/database-store.ts';
+import type { TraceStore } from '../../src/trace/trace-store.ts';
+import { sharedPostgres } from '../postgres.ts';
+import { type Relay, startRelay } from '../relay.ts';
+import { finished, log, newTrace, seqs, started, upTo } from './events.ts';
+
+/** Whether Postgres has committed when a connection is lost is not known to whoever asked for it. */
+describe('a commit of which the answer is lost is not done twice:', () => {
+  let relay: Relay;
+  let store: TraceStore;
+  let counts: () => Promise<{ readonly waiting: number; readonly leased: number }>;
+  let enqueue: (traceId: string) => Parameters<TraceStore['create']>[1];
+
+  beforeEach(async () => {
+    const server = await sharedPostgres();
+    relay = await startRelay(server.port);
+    const url = (await server.createDatabase()).replace(`:${server.port}/`, `:${relay.port}/`);
+    const database = await openDatabase(url);
+    onTestFinished(() => database.close());
+    store = createTraceStore(database, { appUrl: 'http://127.0.0.1:8320' });
+    const queue = createDatabaseQueue(database);
+    counts = () => queue.counts();
+    enqueue = (traceId) => (transaction) => queue.enqueue({ traceId, priority: 0 }, transaction);
+  });
+
+  async function running(): Promise<string> {
+    const trace = newTrace();
+    await store.create(trace);
+    await store.append(trace.traceId, 1, [started]);
+    return trace.traceId;
+  }
+
+  it('of a new trace', async () => {
+    const [first, second] = [newTrace(), newTrace()];
+    relay.loseAnswerTo('commit');
+    await Promise.all([first, second].map((trace) => store.create(trace, enqueue(trace.traceId))));
+    for (const { traceId } of [first, second]) expect(seqs(await store.events(traceId))).toEqual([1]);
+    expect(await counts()).toEqual({ waiting: 2, leased: 0 });
+    expect(relay.lost).toBe(1);
+  });
+
+  it('of events', async () => {
+    const [traceId, other] = [await running(), await running()];
+    relay.loseAnswerTo('once');
+    const appended = await Promise.all([
+      store.append(traceId, 1, [log('once'), log('and')]),
+      store.append(other, 1, [log('beside it')]),
+    ]);
+    expect(appended.map(seqs)).toEqual([[3, 4], [3]]);
+    expect(await store.events(traceId, { after: 2 })).toMatchObject([log('once'), log('and')]);
+    expect(seqs(await store.append(traceId, 1, [log('after it')]))).toEqual([5]);
+    expect(seqs(await store.events(other))).toEqual(upTo(3));
+    expect(relay.lost).toBe(1);
+  });
+
+  it('of the end of a run', async () => {
+    const traceId = await running();
+    relay.loseAnswerTo('commit');
+    expect(seqs(await store.append(traceId, 1, [log('last'), finished()]))).toEqual([3, 4]);
+    expect(seqs(await store.events(traceId))).toEqual(upTo(4));
+    expect(await store.row(traceId)).toMatchObject({ status: 'completed' });
+    expect(relay.lost).toBe(1);
+  });
+
+  it('of the next attempt', async () => {
+    const traceId = await running();
+    relay.loseAnswerTo('commit');
+    expect(await store.startNextAttempt(traceId, 1, 'lost', enqueue(traceId))).toBe(2);
+    expect(seqs(await store.events(traceId))).toEqual(upTo(3));
+    expect(await store.row(traceId)).toMatchObject({ status: 'queued', attempt: 2 });
+    expect(await counts()).toEqual({ waiting: 1, leased: 0 });
+    expect(relay.lost).toBe(1);
+  });
+
+  it('and one of which the question is lost is done once', async () => {
+    const traceId = await running();
+    relay.cut();
+    const appended = store.append(traceId, 1, [log('once')]);
+    await relay.mend();
+    expect(seqs(await appended)).toEqual([3]);
+    expect(seqs(await store.events(traceId))).toEqual(upTo(3));
+  });
+});
