@@ -4,8 +4,9 @@ import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { messageOf } from '../contract/errors.ts';
 import { LONGEST_TIMER_MS, MAX_STEPS } from '../contract/names.ts';
+import { MAX_WARM_PROCESSES } from '../scenario-server/option-ranges.ts';
 import { assertModel, keyCheck } from '../scenario-server/serve-scenarios.ts';
-import { startScenarioServer } from '../scenario-server/start.ts';
+import { startAlone } from '../scenario-server/start-alone.ts';
 import { UsageError } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createLogger } from './logger.ts';
@@ -38,7 +39,7 @@ export function addScenariosCommand(program: Command): void {
     .option(
       '--warm <count>',
       'processes of each environment that wait for sessions, from the start (default: 2, once it was used; 0: none)',
-      wholeNumber(0, 100),
+      wholeNumber(0, MAX_WARM_PROCESSES),
     )
     .option('--json', 'print one JSON object once it listens')
     .addHelpText(
@@ -73,14 +74,13 @@ interface ScenariosOptions {
 async function serveScenarios(options: ScenariosOptions): Promise<void> {
   using stop = listenForStop(() => note('Stopping. Once more ends it at once.'));
   await using installation = await openInstallation();
-  const { settings, database, store, accounts, models } = installation;
+  const { settings, database, accounts, models } = installation;
   assertModel(models, options.model);
   const environments = environmentsOf(installation, options.env);
   const apiKey = options.apiKey ?? fromVariable('PROCTOR_SCENARIOS_API_KEY', parseKey);
-  const starting = startScenarioServer({
+  const starting = startAlone({
     environments,
     database,
-    store,
     models,
     model: options.model,
     host: options.host,
@@ -93,8 +93,9 @@ async function serveScenarios(options: ScenariosOptions): Promise<void> {
     maxSteps: options.maxSteps,
     sessionTtlMs: options.sessionTtlMs ?? fromVariable('PROCTOR_SESSION_TTL_MS', parseTtl),
     maxSessions: options.maxSessions,
+    ...(options.warm === undefined ? {} : { warmProcesses: options.warm, isWarmAtStart: true }),
   });
-  const server = await naming('--port', starting);
+  const { server } = await naming('--port', starting);
   try {
     const address = await signedInAddress(installation, { at: server.url });
     if (options.json) printJson({ url: server.url, address, environments: [...environments.keys()] });

@@ -1,5 +1,5 @@
 import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
-import { ApiError, BoundaryError, messageOf } from '../contract/errors.ts';
+import { ApiError, messageOf } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
 import type { PromptMessage, SetupResult } from '../contract/scenario.ts';
@@ -10,7 +10,8 @@ import { GuardedRecorder } from './guarded-recorder.ts';
 import { ROLLOUT_LIMITS, type RolloutLimits, startDeadline } from './limits.ts';
 import { openEnvironment } from './open-environment.ts';
 import { toReferenceContext } from './reference-context.ts';
-import { type FinishResult, ScenarioSession, type TurnResult } from './scenario-session.ts';
+import { ScenarioSession, type TurnResult } from './scenario-session.ts';
+import { causeOf, type SessionEnd, sessionFinished, toBoundaryError } from './session-end.ts';
 import { toVersions } from './versions.ts';
 
 export interface ChatSessionOptions {
@@ -47,15 +48,6 @@ export interface ChatTurnOptions {
   readonly onEvent?: (event: EventBody) => void;
 }
 
-/** How a session ended, for whoever asks afterwards. */
-export interface SessionEnd {
-  readonly status: Exclude<SessionStatus, 'active'>;
-  /** Where it was evaluated. */
-  readonly result: FinishResult | null;
-  /** Why it failed. */
-  readonly message: string | null;
-}
-
 /**
  * A session that somebody chats with: a scenario in an environment of its own, turns that come one after the other, and
  * an end (contract section 2, "States"). It writes a trace of origin `chat`. Whoever made it ends it, by `finish`,
@@ -75,8 +67,8 @@ export class ChatSession {
   #ending: Promise<SessionEnd> | undefined;
   #end: SessionEnd | undefined;
   #turns = 0;
-  /** How its environment was lost. */
-  #lost: unknown;
+  /** Aborted with how its environment was lost. */
+  readonly #lost = new AbortController();
   #closed: Promise<void> = Promise.resolve();
 
   constructor(options: ChatSessionOptions) {
@@ -140,7 +132,7 @@ export class ChatSession {
     try {
       const result = await playing;
       if (isFirst && (result.status === 'failed' || result.status === 'aborted')) await this.fail(causeOf(result));
-      if (this.#lost !== undefined) await this.fail(this.#lost);
+      if (this.#lost.signal.aborted) await this.fail(this.#lost.signal.reason);
       return result;
     } catch (thrown) {
       await this.fail(thrown);
@@ -202,7 +194,7 @@ export class ChatSession {
   }
 
   async #play(messages: readonly PromptMessage[], options: ChatTurnOptions): Promise<TurnResult> {
-    const signal = AbortSignal.any([options.signal, this.#stop.signal]);
+    const signal = AbortSignal.any([options.signal, this.#stop.signal, this.#lost.signal]);
     this.#scenario ??= await this.#open(signal);
     const { sampling, onDelta, onEvent } = options;
     const { maxSteps } = this.options;
@@ -221,9 +213,9 @@ export class ChatSession {
     return await ScenarioSession.open({ client, scenario, args, model, sampling: {}, recorder, signal, limits });
   }
 
-  /** Without its environment it cannot go on. A turn that runs ends first: it knows better what it was doing. */
+  /** Without its environment it cannot go on: a turn that runs fails at once, whatever it waits for. */
   #onLost(cause: unknown): void {
-    this.#lost = cause;
+    this.#lost.abort(cause);
     if (this.#turn === undefined) void this.fail(cause);
   }
 
@@ -248,7 +240,8 @@ export class ChatSession {
   async #repairAnswer(scenario: ScenarioSession): Promise<void> {
     const deadline = startDeadline(this.options.limits?.repairMs ?? ROLLOUT_LIMITS.repairMs);
     try {
-      await scenario.repairAnswer({ signal: AbortSignal.any([this.#stop.signal, deadline.signal]) });
+      const signal = AbortSignal.any([this.#stop.signal, this.#lost.signal, deadline.signal]);
+      await scenario.repairAnswer({ signal });
     } finally {
       deadline.clear();
     }
@@ -278,24 +271,4 @@ export class ChatSession {
     await this.options.onEnded(this);
     return end;
   }
-}
-
-/** What a session that has ended says to whoever comes after. */
-export function sessionFinished(
-  id: string,
-  { status, message }: { readonly status: SessionStatus; readonly message: string | null },
-): ApiError {
-  const why = message === null ? '' : `: ${message.replace(/\.$/, '')}`;
-  return new ApiError('session_finished', `Session ${id} is ${status}${why}. Start a new one.`);
-}
-
-function causeOf(result: TurnResult): unknown {
-  if (result.status === 'failed') return result.error;
-  return result.status === 'aborted' ? result.reason : null;
-}
-
-function toBoundaryError(cause: unknown): BoundaryError {
-  if (cause instanceof BoundaryError) return cause;
-  if (cause instanceof ApiError) return new BoundaryError('worker', cause.code, cause.message, { cause });
-  return new BoundaryError('worker', 'internal_error', messageOf(cause), { cause });
 }

@@ -1,6 +1,8 @@
+import type { Logger } from 'pino';
 import { type ChatRequest, chatRequestSchema, samplingOf } from '../contract/chat-completions.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { PromptMessage } from '../contract/scenario.ts';
+import { LOCAL_CALLER } from '../http/api-keys.ts';
 import { toApiError } from '../http/errors.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../http/route.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
@@ -16,6 +18,7 @@ import {
 } from './chat-request.ts';
 import { ChatStream } from './chat-stream.ts';
 import type { Idempotency } from './idempotency.ts';
+import { logFailure } from './log-failure.ts';
 import { type PlayOptions, playTurn, sessionHeaders, toSvc, withSession } from './play-turn.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { SessionStarter } from './session-starter.ts';
@@ -29,6 +32,7 @@ export interface ChatRouteOptions {
   readonly registry: SessionRegistry;
   readonly starter: SessionStarter;
   readonly idempotency: Idempotency<ChatCompletion>;
+  readonly logger: Logger;
   toTraceUrl(traceId: string): string;
   readonly keepAliveMs?: number | undefined;
   readonly limitMs?: { readonly plain: number; readonly streamed: number } | undefined;
@@ -102,9 +106,10 @@ class Chat {
     messages: readonly PromptMessage[],
   ): Promise<RouteReply> {
     const { idempotency } = this.#options;
+    const { account } = request.caller ?? LOCAL_CALLER;
     return await new Promise<RouteReply>((resolve, reject) => {
       idempotency
-        .answer(key, request.body, async (keep) => {
+        .answer({ account, key }, request.body, async (keep) => {
           const { reply, completion } = this.#play(request, await begin(), messages, keep);
           reply.then(resolve, reject);
           return await completion;
@@ -142,7 +147,7 @@ class Chat {
   }
 
   #stream(request: Incoming, session: ChatSession, messages: readonly PromptMessage[], keep: Keep): Play {
-    const { limitMs: limits = LIMIT_MS, keepAliveMs = KEEP_ALIVE_MS, now } = this.#options;
+    const { limitMs: limits = LIMIT_MS, keepAliveMs = KEEP_ALIVE_MS, logger, now } = this.#options;
     const options = request.body.stream_options;
     const head = createReplyHead(session.options.model, now());
     const stream = new ChatStream({
@@ -170,7 +175,11 @@ class Chat {
       (error: unknown) => {
         // Nothing was sent: the failure is an answer of its own.
         if (!stream.hasBegun) throw error;
-        stream.fail(toApiError(error, request.requestId));
+        const { requestId, signal } = request;
+        const failure = toApiError(error, requestId);
+        // A turn that its client gave up did not fail.
+        if (!signal.aborted && !slow.signal.aborted) logFailure(logger, failure, { requestId });
+        stream.fail(failure);
       },
     );
     return { completion, reply: Promise.race([stream.begun, ended]).then(() => reply) };

@@ -6,6 +6,12 @@ import type { Database } from '../database/database.ts';
 const KEPT_MS = 24 * 60 * 60 * 1_000;
 const MAX_KEY_LENGTH = 255;
 
+/** Keys are their account's: what another one sends with the same key has nothing to do with it. */
+export interface AccountKey {
+  readonly account: string;
+  readonly key: string;
+}
+
 /**
  * Answers by the `Idempotency-Key` that their requests came with: the same request sent again gets the answer again.
  * Only what succeeded is kept.
@@ -14,7 +20,7 @@ export class Idempotency<Answer> {
   readonly #database: Database;
   readonly #scope: string;
   readonly #now: () => number;
-  /** Keys of requests that run, with the hash of each. */
+  /** Keys, with their accounts, of requests that run, with the hash of each. */
   readonly #running = new Map<string, string>();
 
   constructor(database: Database, scope: string, now: () => number) {
@@ -31,13 +37,14 @@ export class Idempotency<Answer> {
    *   key, session_busy while the first one runs; what `work` throws.
    */
   async answer(
-    key: string,
+    { account, key: given }: AccountKey,
     request: unknown,
     work: (keep: (answer: Answer) => Promise<void>) => Promise<Answer>,
   ): Promise<{ answer: Answer; isNew: boolean }> {
-    if (key.trim() === '' || key.length > MAX_KEY_LENGTH) {
+    if (given.trim() === '' || given.length > MAX_KEY_LENGTH) {
       throw new ApiError('invalid_parameter', `Idempotency-Key has to be 1 to ${MAX_KEY_LENGTH} characters.`);
     }
+    const key = hashOf([account, given]);
     const hash = hashOf(request);
     const running = this.#running.get(key);
     if (running !== undefined) {
@@ -90,9 +97,9 @@ function conflict(): ApiError {
   return new ApiError('idempotency_conflict', 'This Idempotency-Key came with another request: take a new key.');
 }
 
-/** Of requests as JSON values: the order of keys says nothing. */
-function hashOf(request: unknown): string {
-  return createHash('sha256').update(JSON.stringify(request, sortKeys)).digest('hex');
+/** Of JSON values: the order of keys says nothing. */
+function hashOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value, sortKeys)).digest('hex');
 }
 
 function sortKeys(_key: string, value: unknown): unknown {

@@ -15,6 +15,7 @@ import type { PromptMessage } from '../contract/scenario.ts';
 import { toApiError } from '../http/errors.ts';
 import { parseBody } from '../http/validation.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
+import { logFailure } from './log-failure.ts';
 import { playTurn, toSvc } from './play-turn.ts';
 import type { Scenarios } from './scenarios.ts';
 import type { SessionRegistry } from './session-registry.ts';
@@ -65,14 +66,10 @@ export class LifecycleTools {
     } catch (thrown) {
       call.signal.throwIfAborted();
       const error = toApiError(thrown, call.requestId);
-      // Its message may refer to the log. A 503 is an answer, not a fault.
-      if (error.status >= 500 && error.status !== 503) this.#log(error, name, call);
+      // Its message may refer to the log.
+      logFailure(this.#options.logger, error, { requestId: call.requestId, tool: name });
       return { ...toResult(error.toBody(), true), content: [{ type: 'text', text: error.message }] };
     }
-  }
-
-  #log(error: ApiError, tool: LifecycleToolName, { requestId }: LifecycleCall): void {
-    this.#options.logger.error({ requestId, tool, code: error.code, err: error.cause ?? error }, error.message);
   }
 
   async #run(name: LifecycleToolName, args: JsonObject, call: LifecycleCall): Promise<object> {

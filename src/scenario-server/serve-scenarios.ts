@@ -13,8 +13,9 @@ import { type AuthenticationOptions, LOCAL_CALLER } from '../http/api-keys.ts';
 import { createModels, type Models } from '../model/create-model.ts';
 import type { GatewayClient } from '../model/gateway-client.ts';
 import { modelConfigFromEnvironment } from '../model/model-config.ts';
-import { createTraceStore } from '../trace/database-store.ts';
-import { type ScenarioServer, type ScenarioServerOptions, startScenarioServer } from './start.ts';
+import { assertRanges } from './option-ranges.ts';
+import type { ScenarioServer, ScenarioServerOptions } from './start.ts';
+import { startAlone } from './start-alone.ts';
 
 /**
  * An environment: a class that extends `EnvironmentServer`, a factory, or an instance, which is served in this process; a
@@ -58,24 +59,24 @@ export interface ServeScenariosOptions
 /**
  * Serves the scenarios of environments to any OpenAI-style chat client, until the handle is closed.
  *
- * @throws TypeError for what is not an environment; Error that says what to do: for a model that needs a gateway where
+ * @throws TypeError for what is not an environment, and a number that cannot be meant; Error that says what to do: for a model that needs a gateway where
  *   none is configured, a port in use, and a bind elsewhere than loopback without a key.
  */
 export async function serveScenarios(options: ServeScenariosOptions): Promise<ScenarioServer> {
+  assertRanges(options);
   const { host = '127.0.0.1', port = DEFAULT_PORTS.scenarioServer, model, client, apiKey } = options;
   const models = createModels(client === undefined ? modelConfigFromEnvironment(process.env) : { client });
   assertModel(models, model);
   const environments = await nameEnvironments(sourcesOf(options));
   const database = await openDatabase(options.store ?? process.env.PROCTOR_DATABASE_URL ?? DEFAULT_STORE);
   try {
-    const server = await startScenarioServer({
+    const { server } = await startAlone({
       ...options,
       environments,
       database,
       models,
       host,
       port,
-      store: createTraceStore(database, { appUrl: appUrlOf(options) ?? `http://${host}:${port}` }),
       appUrl: appUrlOf(options),
       accounts: createAccounts(database),
       logger: options.logger ?? pino({ level: 'silent' }),

@@ -5,8 +5,9 @@ import type { WarmConnectOptions } from '../client/warm-pool.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { Models } from '../model/create-model.ts';
-import { ChatSession, sessionFinished } from '../rollout/chat-session.ts';
+import { ChatSession } from '../rollout/chat-session.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
+import { sessionFinished } from '../rollout/session-end.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import type { FoundScenario } from './scenarios.ts';
@@ -250,7 +251,7 @@ function failedByRestart(message: string) {
 function atCapacity(maxSessions: number): ApiError {
   return new ApiError(
     'capacity_exceeded',
-    `The server holds ${maxSessions} sessions, which is its limit: finish or delete some, or start it with a higher --max-sessions.`,
+    `The server holds ${maxSessions === 1 ? '1 session' : `${maxSessions} sessions`}, which is its limit: finish or delete some, or start it with a higher --max-sessions.`,
     { headers: { 'retry-after': '10' } },
   );
 }

@@ -10,7 +10,7 @@ import {
   toSessionIds,
 } from '../contract/session.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { sessionFinished } from '../rollout/chat-session.ts';
+import { sessionFinished } from '../rollout/session-end.ts';
 import type { SessionRecord } from './session-records.ts';
 import { type SessionRegistry, toRecord } from './session-registry.ts';
 

@@ -19,8 +19,9 @@ import { Idempotency } from './idempotency.ts';
 import { createLifecycleRoutes } from './lifecycle-routes.ts';
 import { LifecycleTools } from './lifecycle-tools.ts';
 import { createMcpTools, type McpToolsOptions } from './mcp-tools.ts';
+import { assertRanges, SESSION_DEFAULTS } from './option-ranges.ts';
 import { createPlayground, type PlaygroundOptions } from './playground/playground-routes.ts';
-import { createSessionEngine, SESSION_DEFAULTS, type SessionEngineOptions } from './session-engine.ts';
+import { createSessionEngine, type SessionEngineOptions } from './session-engine.ts';
 import { createSessionRoutes } from './session-routes.ts';
 
 export interface ScenarioServerOptions
@@ -74,10 +75,11 @@ const CLOSING_SHARE = 0.95;
 /**
  * Starts the scenario server (contract section 2).
  *
- * @throws Error that says what to do: for a model that no gateway has, a port in use, an address of another machine, and
+ * @throws TypeError for a number that cannot be meant; Error that says what to do: for a model that no gateway has, a port in use, an address of another machine, and
  *   for a bind elsewhere than loopback without keys.
  */
 export async function startScenarioServer(options: ScenarioServerOptions): Promise<ScenarioServer> {
+  assertRanges(options);
   const { host, port, database, models, logger, now = Date.now } = options;
   assertBindAllowed(host, options.verifyKey !== undefined, 'give one with --api-key or PROCTOR_SCENARIOS_API_KEY');
   const warmProcesses = options.warmProcesses ?? DEFAULT_WARM_PROCESSES;
@@ -114,7 +116,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
       },
     ],
     routes: [
-      createChatRoute({ registry, starter, idempotency, toTraceUrl, now, ...options.turnLimits }),
+      createChatRoute({ registry, starter, idempotency, logger, toTraceUrl, now, ...options.turnLimits }),
       ...createSessionRoutes({ registry, toTraceUrl, now }),
       ...createLifecycleRoutes(tools),
       ...createCatalogueRoutes(scenarios, models, options.model),
@@ -150,7 +152,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
 }
 
 function createServerPages(
-  { accounts, verifyKey, store, models, model }: ScenarioServerOptions,
+  { accounts, verifyKey, store, models, model, logger }: ScenarioServerOptions,
   parts: Pick<PlaygroundOptions, 'scenarios' | 'registry' | 'starter' | 'toTraceUrl'>,
 ): readonly Route[] {
   if (accounts === undefined) return [];
@@ -158,7 +160,7 @@ function createServerPages(
   const verifyEither = async (key: string) => (await verifyKey?.(key)) ?? (await accounts.verifyKey(key));
   const visitors: Accounts = { ...accounts, verifyKey: verifyEither };
   return [
-    ...createPlayground({ ...parts, accounts: visitors, models, model }),
+    ...createPlayground({ ...parts, accounts: visitors, models, model, store, logger }),
     ...createPages({ store, accounts: visitors, runsPath: '/traces' }),
   ];
 }

@@ -20,8 +20,8 @@ import {
 } from './trace-store.ts';
 
 export interface TraceStoreOptions {
-  /** Where the pages are: a trace's address is `{appUrl}/traces/<trace_id>`. */
-  readonly appUrl: string;
+  /** Where the pages are: a trace's address is `{appUrl}/traces/<trace_id>`. A function where that is not known yet. */
+  readonly appUrl: string | (() => string);
   /** Milliseconds since 1970; default the clock's. */
   readonly now?: () => number;
 }
@@ -35,7 +35,7 @@ type Listener = (events: readonly TraceEvent[]) => void;
 
 class DatabaseTraceStore implements TraceStore {
   readonly #database: Database;
-  readonly #appUrl: string;
+  readonly #appUrl: () => string;
   readonly #now: () => number;
   readonly #writer: EventWriter;
   readonly #heads = new TraceHeads();
@@ -45,7 +45,7 @@ class DatabaseTraceStore implements TraceStore {
 
   constructor(database: Database, { appUrl, now = Date.now }: TraceStoreOptions) {
     this.#database = database;
-    this.#appUrl = appUrl.replace(/\/+$/, '');
+    this.#appUrl = typeof appUrl === 'function' ? appUrl : () => appUrl;
     this.#now = now;
     this.#writer = new EventWriter(database);
     this.#appendContext = {
@@ -210,7 +210,7 @@ class DatabaseTraceStore implements TraceStore {
   }
 
   #urlOf(traceId: string): string {
-    return `${this.#appUrl}/traces/${traceId}`;
+    return `${this.#appUrl().replace(/\/+$/, '')}/traces/${traceId}`;
   }
 }
 

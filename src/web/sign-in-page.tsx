@@ -3,12 +3,14 @@ import { renderPage } from './layout.tsx';
 export interface SignInProps {
   /** Where to go after the sign-in: a path of this server. */
   readonly next: string;
+  /** What prints a sign-in address where the server was started. */
+  readonly command: string;
   readonly problem?: string | undefined;
   /** A path of this server that the browser tries at once. */
   readonly reload?: string;
 }
 
-export function renderSignInPage({ next, problem, reload }: SignInProps): string {
+export function renderSignInPage({ next, command, problem, reload }: SignInProps): string {
   return renderPage({
     title: 'Sign in',
     ...(reload === undefined ? {} : { refresh: { seconds: 0, path: reload } }),
@@ -21,7 +23,7 @@ export function renderSignInPage({ next, problem, reload }: SignInProps): string
           </p>
         )}
         <p>Traces are shown to signed-in browsers alone. Where this server was started, run</p>
-        <pre>proctor open</pre>
+        <pre>{command}</pre>
         <p>and open the address that it prints. Or use an API key:</p>
         <form method="post" action="/sign-in">
           <input type="hidden" name="next" value={next} />

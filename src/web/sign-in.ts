@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Accounts } from '../accounts/accounts.ts';
 import { readSessionCookie, sessionCookie } from '../accounts/session-cookie.ts';
+import { DEFAULT_PORTS } from '../contract/names.ts';
 import type { Route, RouteReply, RouteRequest } from '../http/route.ts';
 import { pageReply, redirectReply } from './page-reply.ts';
 import { renderSignInPage } from './sign-in-page.tsx';
@@ -23,7 +24,7 @@ export function createSignIn(accounts: Accounts): SignIn {
     if (redeemed !== undefined) return redirectReply(here, sessionCookie(redeemed.session));
     const cookie = readSessionCookie(request.headers.cookie);
     const session = cookie === undefined ? undefined : await accounts.verifyBrowserSession(cookie);
-    if (session === undefined) return askToSignIn(request, here, token === null ? undefined : SPENT_TOKEN);
+    if (session === undefined) return askToSignIn(request, here, token === null ? undefined : spentToken(request));
     // An old address in a browser that is signed in already: there is nothing to complain about.
     return token === null ? show(session.account, request) : redirectReply(here);
   };
@@ -32,7 +33,10 @@ export function createSignIn(accounts: Accounts): SignIn {
     const { key, next } = formSchema.parse(request.body);
     const target = localPath(next);
     const caller = await accounts.verifyKey(key.trim());
-    if (caller === undefined) return pageReply(renderSignInPage({ next: target, problem: UNKNOWN_KEY }), 401);
+    if (caller === undefined) {
+      const page = renderSignInPage({ next: target, command: openCommand(request), problem: UNKNOWN_KEY });
+      return pageReply(page, 401);
+    }
     const { session } = await accounts.createBrowserSession(caller.account);
     return redirectReply(target, sessionCookie(session));
   }
@@ -60,7 +64,17 @@ export function createSignIn(accounts: Accounts): SignIn {
   };
 }
 
-const SPENT_TOKEN = 'This sign-in address was used before or is too old. Run "proctor open" for a new one.';
+function spentToken(request: RouteRequest): string {
+  return `This sign-in address was used before or is too old. Run "${openCommand(request)}" for a new one.`;
+}
+
+/** The command that prints an address of this very server. */
+function openCommand({ headers }: RouteRequest): string {
+  const port = /:(\d+)$/.exec(headers.host ?? '')?.[1];
+  const isDefault = port === undefined || Number(port) === DEFAULT_PORTS.runService;
+  return isDefault ? 'proctor open' : `proctor open --port ${port}`;
+}
+
 const UNKNOWN_KEY = 'This key is not known, or it was revoked.';
 
 /**
@@ -70,7 +84,8 @@ const UNKNOWN_KEY = 'This key is not known, or it was revoked.';
 function askToSignIn(request: RouteRequest, next: string, problem: string | undefined): RouteReply {
   const site = request.headers['sec-fetch-site'];
   const comesFromElsewhere = site === 'cross-site' || site === 'same-site';
-  return pageReply(renderSignInPage({ next, problem, ...(comesFromElsewhere ? { reload: next } : {}) }), 401);
+  const command = openCommand(request);
+  return pageReply(renderSignInPage({ next, command, problem, ...(comesFromElsewhere ? { reload: next } : {}) }), 401);
 }
 
 /** The address of a page without the token. */

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAccounts } from '../../src/accounts/database-accounts.ts';
 import { openDatabase } from '../../src/database/sqlite.ts';
 import { send } from '../http/http-server.ts';
-import type { Play } from '../model/fake-gateway.ts';
+import { json as jsonPlay, type Play } from '../model/fake-gateway.ts';
+import { holdRequest } from '../scenario-server/open-chat.ts';
 import { calls, says, serve } from '../scenario-server/server.ts';
 
 const PATHS = [
@@ -19,14 +20,14 @@ if (executablePath === undefined)
 
 const MARKUP = '<img src=x onerror="document.title=1"><b>bold</b>\u202e';
 
-/** The page asks for the models before anything else. */
-const listsNothing: Play = (response) => response.writeHead(404).end();
+/** The page asks for the models before anything else; the answer is kept for a minute. */
+const listsOne: Play = jsonPlay(200, { object: 'list', data: [{ id: 'test-model' }] });
 
 /** A scenario server with its pages, trace pages among them, at one address; `address` signs a browser in. */
 async function openPlayground(...plays: readonly Play[]) {
   const database = await openDatabase('sqlite::memory:');
   const accounts = createAccounts(database);
-  const server = await serve({ database, accounts, appUrl: undefined, plays: [listsNothing, ...plays] });
+  const server = await serve({ database, accounts, appUrl: undefined, plays: [listsOne, ...plays] });
   const address = `${server.url}/?token=${await accounts.createSignInToken('local')}`;
   return { ...server, accounts, address };
 }
@@ -173,6 +174,113 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
     await page.close();
   });
 
+  it('shows its session again when it is loaded anew: to go on with, and with its reward', async () => {
+    const playground = await openPlayground(
+      calls(['increment', { by: 2 }], ['increment', { by: 'x' }]),
+      says('At ', 'two.'),
+      calls(['increment', { by: 1 }]),
+      says('At three.'),
+    );
+    const { page, problems } = await open(playground.address);
+    await page.locator('#first').evaluate((field) => Object.assign(field, { value: 'Be quick.' }));
+    await choose(page, 'count_to', { target: '3' });
+    await turnIsOver(page);
+    const shownOf = async () => ({
+      log: String(await page.locator('#log').textContent()).replaceAll(/\d+ ms/g, 'n ms'),
+      facts: await page.locator('#facts').textContent(),
+      trace: await page.locator('#trace').getAttribute('href'),
+      state: await page.locator('#state').textContent(),
+    });
+    const before = await shownOf();
+    await page.reload();
+    await turnIsOver(page);
+    expect(await shownOf()).toEqual(before);
+    expect(before.log).toContain('Be quick.');
+
+    await page.locator('#message').fill('One more.');
+    await page.keyboard.press('Enter');
+    await page.getByText('At three.').waitFor();
+    await turnIsOver(page);
+    const later = await shownOf();
+    await page.reload();
+    await turnIsOver(page);
+    expect(await shownOf()).toEqual(later);
+
+    await page.getByRole('button', { name: 'Finish…' }).click();
+    await page.getByRole('button', { name: 'Submit and evaluate' }).click();
+    await page.locator('.reward').waitFor();
+    const ended = await shownOf();
+    await page.reload();
+    await page.locator('.reward').waitFor();
+    expect(await shownOf()).toEqual(ended);
+    expect(await page.locator('.reward .number').textContent()).toBe('1');
+    expect(await page.locator('#say').isVisible()).toBe(false);
+
+    await page.getByRole('button', { name: 'New session' }).click();
+    expect(new URL(page.url()).hash).toBe('');
+    await page.reload();
+    await page.locator('#choices').waitFor();
+    expect([await page.locator('#start').isVisible(), problems]).toEqual([true, []]);
+    await page.close();
+  });
+
+  it('says after it was loaded anew that a turn was stopped by it, that a session failed, and that there is none', async () => {
+    const held = holdRequest();
+    const lost = holdRequest();
+    const playground = await openPlayground(says('Ready.'), held.play, says('Back.'), lost.play);
+    const { page } = await open(playground.address);
+    await choose(page, 'count_to', { target: '3' });
+    await turnIsOver(page);
+    await page.locator('#message').fill('Wait.');
+    await page.keyboard.press('Enter');
+    await held.asked;
+    await page.reload();
+    await held.dropped;
+    await page.getByText('This turn was stopped.').waitFor();
+    await page.locator('#message').fill('Go on.');
+    await page.keyboard.press('Enter');
+    await page.getByText('Back.').waitFor();
+
+    await turnIsOver(page);
+    await page.getByRole('button', { name: 'Abandon' }).click();
+    await page.getByRole('button', { name: 'New session' }).click();
+    await choose(page, 'count_to', { target: '3' });
+    await lost.asked;
+    await page.reload();
+    await lost.dropped;
+    await page.locator('#fact-status', { hasText: 'failed' }).waitFor();
+    await page.locator('.note.problem', { hasText: 'went away' }).waitFor();
+    expect(await page.locator('#say').isVisible()).toBe(false);
+
+    // Another session in the address is shown at once.
+    await page.goto(`${playground.url}/#session=sess_0`);
+    await page.locator('#start-problem', { hasText: 'There is no session "sess_0"' }).waitFor();
+    await page.locator('#choices').waitFor();
+    expect(new URL(page.url()).hash).toBe('');
+    await page.close();
+  });
+
+  it('shows a turn that runs on another surface once it is over', async () => {
+    const held = holdRequest();
+    const playground = await openPlayground(says('Ready.'), held.play);
+    const { page } = await open(playground.address);
+    await choose(page, 'count_to', { target: '3' });
+    await turnIsOver(page);
+    const thread_id = String(await page.locator('#fact-session').textContent());
+    const running = playground.chat('From elsewhere.', { thread_id });
+    await held.asked;
+    await page.reload();
+    await page.getByText('A turn goes on that this page does not follow').waitFor();
+    expect(await page.locator('#say').isVisible()).toBe(false);
+    await says('Also there.')(await held.asked);
+    await running;
+    await page.getByText('Also there.').waitFor();
+    await turnIsOver(page);
+    expect(await page.locator('.bubble.user .text').textContent()).toBe('From elsewhere.');
+    expect(await page.locator('#say').isVisible()).toBe(true);
+    await page.close();
+  });
+
   it('is used by the keyboard alone', async () => {
     const { address } = await openPlayground(says('Done.'));
     const { page } = await open(address);
@@ -236,6 +344,9 @@ describe('what the playground page asks for', PATIENCE, () => {
       send(url, '/playground/turn', { method: 'POST', headers: { ...json, ...headers }, body: start });
     expect((await send(url, '/', { headers: { authorization: `Bearer ${key}` } })).status).toBe(401);
     expect((await send(url, '/playground/choices')).status).toBe(401);
+    expect(
+      (await send(url, '/playground/sessions/sess_1', { headers: { authorization: `Bearer ${key}` } })).status,
+    ).toBe(401);
     expect((await turn({ authorization: `Bearer ${key}` })).status).toBe(401);
     expect((await turn({ cookie })).status).toBe(403);
     expect((await turn({ cookie, 'x-csrf-token': 'x'.repeat(43) })).status).toBe(403);

@@ -26,7 +26,7 @@ describe('without a cookie', () => {
       expect(reply.headers['content-type']).toBe('text/html; charset=utf-8');
       expect(reply.headers['cache-control']).toBe('no-store');
       const page = parseHtml(reply.text);
-      expect(page.text).toContain('proctor open');
+      expect(page.text).toMatch(/proctor open --port \d+/);
       expect(attributesOf(page, 'form', 'action')).toEqual(['/sign-in']);
       expect(attributesOf(page, 'form', 'method')).toEqual(['post']);
       expect(attributesOf(page, 'input', 'name')).toEqual(['next', 'key']);
@@ -125,7 +125,7 @@ describe('the one-time ?token=', () => {
     for (const bad of ['unknown', '', 'x'.repeat(5_000), encodeURIComponent('"><script>'), token]) {
       const reply = await site.browse(`/?token=${bad}`);
       expect(reply.status).toBe(401);
-      expect(parseHtml(reply.text).text).toContain('Run "proctor open" for a new one.');
+      expect(parseHtml(reply.text).text).toMatch(/Run "proctor open --port \d+" for a new one\./);
       expect(reply.headers['set-cookie']).toBeUndefined();
     }
   });

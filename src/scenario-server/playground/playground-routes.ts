@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Accounts } from '../../accounts/accounts.ts';
 import { csrfToken, isCsrfToken } from '../../accounts/csrf.ts';
@@ -10,12 +11,15 @@ import { toApiError } from '../../http/errors.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../../http/route.ts';
 import type { Models } from '../../model/create-model.ts';
 import type { ChatSession } from '../../rollout/chat-session.ts';
+import type { TraceStore } from '../../trace/trace-store.ts';
 import { createSignIn } from '../../web/sign-in.ts';
+import { logFailure } from '../log-failure.ts';
 import { playTurn } from '../play-turn.ts';
 import type { Scenarios } from '../scenarios.ts';
 import type { SessionRegistry } from '../session-registry.ts';
 import { finishSession } from '../session-routes.ts';
 import type { SessionStarter } from '../session-starter.ts';
+import { readKeptSession } from './kept-session.ts';
 import { playgroundReply } from './playground-page.ts';
 import { TurnStream } from './turn-stream.ts';
 
@@ -27,6 +31,8 @@ export interface PlaygroundOptions {
   readonly models: Models;
   /** Of sessions that name none. */
   readonly model: string;
+  readonly store: TraceStore;
+  readonly logger: Logger;
   toTraceUrl(traceId: string): string;
 }
 
@@ -78,6 +84,16 @@ export function createPlayground(options: PlaygroundOptions): readonly Route[] {
       return { body: { scenarios: entries, models: [...names], model, max_steps: MAX_STEPS } };
     },
   });
+  const kept = defineRoute({
+    method: 'GET',
+    path: '/playground/sessions/:session_id',
+    summary: 'A session with its conversation, for a playground that is loaded anew',
+    access: 'page',
+    async handle(request) {
+      await sessionOf(accounts, request);
+      return { body: await readKeptSession(options, request.params.session_id ?? '') };
+    },
+  });
   const turn = defineRoute({
     method: 'POST',
     path: '/playground/turn',
@@ -115,7 +131,7 @@ export function createPlayground(options: PlaygroundOptions): readonly Route[] {
       return { body: { session_id: session.id, status: session.status } };
     },
   });
-  return [page, choices, turn, finish, abandon];
+  return [page, choices, kept, turn, finish, abandon];
 }
 
 /** The browser session of a request. @throws ApiError invalid_api_key */
@@ -155,7 +171,7 @@ async function findSession({ registry, starter }: PlaygroundOptions, body: TurnB
 
 /** The turn goes on while the page reads: a page that is left, or that says stop, aborts it. */
 function streamTurn(
-  { registry, toTraceUrl }: PlaygroundOptions,
+  { registry, logger, toTraceUrl }: PlaygroundOptions,
   session: ChatSession,
   messages: Parameters<typeof playTurn>[2],
   { signal, requestId }: RouteRequest<TurnBody>,
@@ -174,7 +190,11 @@ function streamTurn(
   })
     .then(
       (played) => stream.finish(played),
-      (thrown: unknown) => stream.fail(toApiError(thrown, requestId)),
+      (thrown: unknown) => {
+        const failure = toApiError(thrown, requestId);
+        if (!signal.aborted && !slow.signal.aborted) logFailure(logger, failure, { requestId });
+        stream.fail(failure);
+      },
     )
     .finally(() => clearInterval(keepAlive));
   return {
