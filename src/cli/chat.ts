@@ -6,6 +6,7 @@ import type { JsonObject } from '../contract/json.ts';
 import { LONGEST_TIMER_MS, MAX_STEPS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { FinishedSession } from '../contract/session.ts';
+import { LOCAL_CALLER } from '../http/api-keys.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
 import { playTurn } from '../scenario-server/play-turn.ts';
 import { createSessionEngine, type SessionEngine } from '../scenario-server/session-engine.ts';
@@ -87,6 +88,7 @@ async function chat(environment: string, scenario: string, options: ChatOptions)
     installation.models.check(options.model);
     const { entry, args } = await readScenario(engine, name, scenario, options);
     const session = await engine.starter.start({
+      account: LOCAL_CALLER.account,
       scenario: `${name}:${entry.short_name}`,
       args,
       model: options.model,
@@ -186,7 +188,9 @@ class Conversation {
     try {
       const answer = line.answer === undefined ? undefined : this.#readAnswer(line.answer);
       const { registry } = this.#engine;
-      return this.#report(await finishSession(registry, this.#session.id, answer, this.#traceUrl));
+      return this.#report(
+        await finishSession(registry.of(LOCAL_CALLER.account), this.#session.id, answer, this.#traceUrl),
+      );
     } catch (thrown) {
       note(colors.red(this.#view.toText(messageOf(thrown))));
       return this.#report(undefined);

@@ -33,6 +33,19 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
       await createChatSessions(database);
     },
   },
+  '0003_session_accounts': {
+    async up({ schema }: Kysely<unknown>): Promise<void> {
+      await schema
+        .alterTable('chat_sessions')
+        .addColumn('account', 'text', (column) => column.notNull().defaultTo('local'))
+        .execute();
+      await schema
+        .createIndex('chat_sessions_account')
+        .on('chat_sessions')
+        .columns(['account', 'created_at'])
+        .execute();
+    },
+  },
 };
 
 /** Column types are those that SQLite and Postgres read alike. */

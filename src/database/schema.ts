@@ -100,6 +100,7 @@ export interface BrowserSessionsTable {
 export interface ChatSessionsTable {
   session_id: string;
   trace_id: string;
+  account: string;
   /** The server that holds it, as `servers` names them. */
   server: string;
   /** `active` until its end. */

@@ -23,6 +23,11 @@ export interface Authentication {
 /** Who asks, where nobody is asked for a key. */
 export const LOCAL_CALLER: Caller = { account: 'local', keyId: null, requestsPerMinute: null };
 
+/** Whose things a request may see and make. */
+export function accountOf(caller: Caller | undefined): string {
+  return (caller ?? LOCAL_CALLER).account;
+}
+
 export function createAuthentication(options: AuthenticationOptions): Authentication {
   return {
     async authenticate(access, { method, headers }) {

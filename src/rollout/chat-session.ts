@@ -17,6 +17,8 @@ import { toVersions } from './versions.ts';
 export interface ChatSessionOptions {
   readonly id: string;
   readonly traceId: string;
+  /** Whose it is. */
+  readonly account: string;
   /** The environment's configured name. */
   readonly environment: string;
   /** Its short name. */

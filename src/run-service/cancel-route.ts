@@ -1,9 +1,9 @@
 import { ApiError } from '../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import { traceSchema } from '../contract/trace.ts';
+import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
-import { accountOf } from './account.ts';
 import { CANCELLED } from './run-endings.ts';
 import { findTrace, traceNotFound } from './traces-route.ts';
 import { isFinal } from './wait-for-end.ts';

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { type Catalogue, checkScenarioArgs } from '../client/catalogue.ts';
 import type { EventOf } from '../contract/event.ts';
 import { type RunAccepted, type RunRequest, runAcceptedSchema, runRequestSchema } from '../contract/run.ts';
+import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
-import { accountOf } from './account.ts';
 import { parsePreferredWait } from './prefer.ts';
 import { waitForEnd } from './wait-for-end.ts';
 

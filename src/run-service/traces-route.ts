@@ -3,9 +3,9 @@ import { ApiError } from '../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import { runStatusSchema } from '../contract/run.ts';
 import { originSchema, type Trace, type TraceList, traceListSchema, traceSchema } from '../contract/trace.ts';
+import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { TraceQuery, TraceStore } from '../trace/trace-store.ts';
-import { accountOf } from './account.ts';
 import { MAX_WAIT_SECONDS, waitForEnd } from './wait-for-end.ts';
 
 export interface TracesRouteOptions {

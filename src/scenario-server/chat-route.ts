@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { type ChatRequest, chatRequestSchema, samplingOf } from '../contract/chat-completions.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { PromptMessage } from '../contract/scenario.ts';
-import { LOCAL_CALLER } from '../http/api-keys.ts';
+import { accountOf } from '../http/api-keys.ts';
 import { toApiError } from '../http/errors.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../http/route.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
@@ -66,15 +66,15 @@ class Chat {
     const named = sessionIdOf(headers, body);
     refuseUnsupported(body);
     if (named === undefined) return await this.#start(request);
-    const session = await this.#find(named);
+    const session = await this.#find(accountOf(request.caller), named);
     refuseChanges(session, body);
     return await this.#answer(request, session, nextMessages(body.messages));
   }
 
   /** @throws ApiError session_not_found with the field that names it, session_finished. */
-  async #find({ id, param }: NamedSession): Promise<ChatSession> {
+  async #find(account: string, { id, param }: NamedSession): Promise<ChatSession> {
     try {
-      return await this.#options.registry.find(id);
+      return await this.#options.registry.of(account).find(id);
     } catch (thrown) {
       if (!(thrown instanceof ApiError) || thrown.code !== 'session_not_found') throw thrown;
       throw new ApiError(thrown.code, thrown.message, { param, cause: thrown });
@@ -87,6 +87,7 @@ class Chat {
     const messages = firstMessages(body.messages);
     const begin = () =>
       this.#options.starter.start({
+        account: accountOf(request.caller),
         scenario,
         args,
         model: body.model,
@@ -106,7 +107,7 @@ class Chat {
     messages: readonly PromptMessage[],
   ): Promise<RouteReply> {
     const { idempotency } = this.#options;
-    const { account } = request.caller ?? LOCAL_CALLER;
+    const account = accountOf(request.caller);
     return await new Promise<RouteReply>((resolve, reject) => {
       idempotency
         .answer({ account, key }, request.body, async (keep) => {

@@ -26,6 +26,8 @@ import type { SessionStarter } from './session-starter.ts';
 const TURN_LIMIT_MS = { plain: 280_000, streamed: 3_600_000 } as const;
 
 export interface LifecycleCall {
+  /** Whose sessions it is about. */
+  readonly account: string;
   readonly requestId: string;
   /** Aborted when the caller gives the call up: so is its turn. */
   readonly signal: AbortSignal;
@@ -74,6 +76,7 @@ export class LifecycleTools {
 
   async #run(name: LifecycleToolName, args: JsonObject, call: LifecycleCall): Promise<object> {
     const { scenarios, registry, toTraceUrl } = this.#options;
+    const sessions = registry.of(call.account);
     refuseUnknown(name, args);
     switch (name) {
       case 'scenario_list':
@@ -82,12 +85,12 @@ export class LifecycleTools {
         return await this.#start(args, call);
       case 'scenario_send': {
         const { message, ...ids } = read('scenario_send', args);
-        const session = await registry.find(sessionIdOf(ids));
+        const session = await sessions.find(sessionIdOf(ids));
         return await this.#turn(session, [{ role: 'user', content: message }], call);
       }
       case 'scenario_finish': {
         const { answer, ...ids } = read('scenario_finish', args);
-        return await finishSession(registry, sessionIdOf(ids), answer as Json | undefined, toTraceUrl);
+        return await finishSession(sessions, sessionIdOf(ids), answer as Json | undefined, toTraceUrl);
       }
     }
   }
@@ -95,6 +98,7 @@ export class LifecycleTools {
   async #start(args: JsonObject, call: LifecycleCall): Promise<TurnAnswer> {
     const { scenario, scenario_args, message, model, max_steps } = read('scenario_start', args);
     const session = await this.#options.starter.start({
+      account: call.account,
       scenario,
       args: scenario_args as JsonObject, // It came as JSON.
       model,

@@ -2,12 +2,14 @@ import { hostname } from 'node:os';
 import type { Json, JsonObject } from '../contract/json.ts';
 import type { SessionStatus } from '../contract/session.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
+import type { ChatSession } from '../rollout/chat-session.ts';
 import type { FinishResult } from '../rollout/scenario-session.ts';
 
 /** A session as the database keeps it: what is left of it when its server is gone. Times are milliseconds since 1970. */
 export interface SessionRecord {
   readonly id: string;
   readonly traceId: string;
+  readonly account: string;
   readonly status: SessionStatus;
   /** Its short name. */
   readonly scenario: string;
@@ -56,6 +58,7 @@ export class SessionRecords {
       .values({
         session_id: record.id,
         trace_id: record.traceId,
+        account: record.account,
         server: JSON.stringify(this.#server),
         status: record.status,
         scenario: record.scenario,
@@ -72,7 +75,10 @@ export class SessionRecords {
   }
 
   /** Writes how a session ended. */
-  async end(id: string, end: Omit<SessionRecord, 'id' | 'traceId' | 'scenario' | 'args' | 'model' | 'createdAt'>) {
+  async end(
+    id: string,
+    end: Omit<SessionRecord, 'id' | 'traceId' | 'account' | 'scenario' | 'args' | 'model' | 'createdAt'>,
+  ) {
     await this.#database.transaction(async (transaction) => {
       await transaction
         .updateTable('chat_sessions')
@@ -95,18 +101,19 @@ export class SessionRecords {
       .selectAll()
       .where('session_id', '=', id)
       .executeTakeFirst();
-    return row === undefined ? undefined : toRecord(row);
+    return row === undefined ? undefined : readRow(row);
   }
 
-  /** All that have ended, oldest first. */
-  async listEnded(): Promise<readonly SessionRecord[]> {
+  /** Those of an account that have ended, oldest first. */
+  async listEnded(account: string): Promise<readonly SessionRecord[]> {
     const rows = await this.#database.kysely
       .selectFrom('chat_sessions')
       .selectAll()
+      .where('account', '=', account)
       .where('status', '!=', 'active')
       .orderBy('created_at')
       .execute();
-    return rows.map(toRecord);
+    return rows.map(readRow);
   }
 
   /** Active ones whose server is gone. A server on another machine is taken to be there. */
@@ -116,7 +123,7 @@ export class SessionRecords {
       .selectAll()
       .where('status', '=', 'active')
       .execute();
-    return rows.filter(({ server }) => this.#isGone(JSON.parse(server))).map(toRecord);
+    return rows.filter(({ server }) => this.#isGone(JSON.parse(server))).map(readRow);
   }
 
   #isGone({ host, pid, id }: ServerName): boolean {
@@ -126,7 +133,28 @@ export class SessionRecords {
   }
 }
 
+/** What there is to keep of a session now. */
+export function toRecord(session: ChatSession): SessionRecord {
+  const { id, traceId, status, createdAt, lastActiveAt, turns, steps, end, options } = session;
+  return {
+    id,
+    traceId,
+    account: options.account,
+    status,
+    scenario: options.scenario,
+    args: options.args,
+    model: options.model,
+    createdAt,
+    lastActiveAt,
+    turns,
+    steps,
+    result: end?.result ?? null,
+    message: end?.message ?? null,
+  };
+}
+
 interface Row {
+  readonly account: string;
   readonly session_id: string;
   readonly trace_id: string;
   readonly status: string;
@@ -141,10 +169,11 @@ interface Row {
   readonly message: string | null;
 }
 
-function toRecord(row: Row): SessionRecord {
+function readRow(row: Row): SessionRecord {
   return {
     id: row.session_id,
     traceId: row.trace_id,
+    account: row.account,
     status: row.status as SessionStatus, // Written by `insert` and `end` alone.
     scenario: row.scenario,
     args: JSON.parse(row.scenario_args),

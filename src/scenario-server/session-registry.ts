@@ -7,11 +7,11 @@ import type { JsonObject } from '../contract/json.ts';
 import type { Models } from '../model/create-model.ts';
 import { ChatSession } from '../rollout/chat-session.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
-import { sessionFinished } from '../rollout/session-end.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
+import { AccountSessions } from './account-sessions.ts';
 import type { FoundScenario } from './scenarios.ts';
-import type { SessionRecord, SessionRecords } from './session-records.ts';
+import { type SessionRecords, toRecord } from './session-records.ts';
 
 export interface SessionRegistryOptions {
   readonly store: TraceStore;
@@ -33,6 +33,8 @@ export interface SessionRegistryOptions {
 }
 
 export interface NewSession {
+  /** Whose it is. */
+  readonly account: string;
   readonly scenario: FoundScenario;
   readonly args: JsonObject;
   readonly model: string;
@@ -41,8 +43,8 @@ export interface NewSession {
   readonly sampling: JsonObject;
 }
 
-/** Sessions are the account's that needs no key: traces of chat sessions belong to it (contract section 3). */
-const ACCOUNT = 'local';
+/** Whose traces those of all chat sessions are (contract section 3). */
+const TRACE_ACCOUNT = 'local';
 
 /** Every session of a scenario server: the active ones with their expiry, and what is left of those that have ended. */
 export class SessionRegistry {
@@ -59,9 +61,9 @@ export class SessionRegistry {
     this.#options = options;
   }
 
-  /** The active ones, oldest first. */
-  get active(): readonly ChatSession[] {
-    return [...this.#active.values()];
+  /** The sessions of one account. */
+  of(account: string): AccountSessions {
+    return new AccountSessions(account, this.#active, this.#options.records);
   }
 
   /**
@@ -69,7 +71,7 @@ export class SessionRegistry {
    *
    * @throws ApiError capacity_exceeded, or shutting_down once the registry was closed.
    */
-  async create({ scenario, args, model, maxSteps, sampling }: NewSession): Promise<ChatSession> {
+  async create({ account, scenario, args, model, maxSteps, sampling }: NewSession): Promise<ChatSession> {
     const { maxSessions, store, records, now } = this.#options;
     if (this.#active.size + this.#starting >= maxSessions) throw atCapacity(maxSessions);
     if (this.#closed !== undefined) throw this.#closed;
@@ -81,6 +83,7 @@ export class SessionRegistry {
       const session = new ChatSession({
         id: `sess_${randomBytes(16).toString('hex')}`,
         traceId,
+        account,
         environment,
         scenario: entry.short_name,
         args,
@@ -108,7 +111,7 @@ export class SessionRegistry {
         metadata: { session_id: session.id },
         priority: 0,
       } as const;
-      await store.create({ traceId, account: ACCOUNT, queued }, (transaction) =>
+      await store.create({ traceId, account: TRACE_ACCOUNT, queued }, (transaction) =>
         records.insert(toRecord(session), transaction),
       );
       this.#active.set(session.id, session);
@@ -121,35 +124,6 @@ export class SessionRegistry {
     } finally {
       this.#starting -= 1;
     }
-  }
-
-  /** An active session. @throws ApiError session_not_found, or session_finished for one that has ended. */
-  async find(id: string): Promise<ChatSession> {
-    const session = this.#active.get(id);
-    if (session !== undefined) return session;
-    const record = await this.record(id);
-    if (record.status === 'active') {
-      throw new ApiError('session_conflict', `Session ${id} is held by another server on the same store.`);
-    }
-    throw sessionFinished(id, { status: record.status, message: record.message });
-  }
-
-  /** What there is to say of a session, active or not. @throws ApiError session_not_found */
-  async record(id: string): Promise<SessionRecord> {
-    const session = this.#active.get(id);
-    if (session !== undefined) return toRecord(session);
-    const record = await this.#options.records.find(id);
-    if (record !== undefined) return record;
-    const message = `There is no session ${JSON.stringify(id.slice(0, 100))}. GET /v1/sessions lists the active ones.`;
-    throw new ApiError('session_not_found', message);
-  }
-
-  /** Those that have ended and those that are active, oldest first. */
-  async list(): Promise<readonly SessionRecord[]> {
-    const ended = await this.#options.records.listEnded();
-    const isHere = new Set(ended.map(({ id }) => id));
-    const active = this.active.filter(({ id }) => !isHere.has(id)).map(toRecord);
-    return [...ended, ...active].sort((a, b) => a.createdAt - b.createdAt);
   }
 
   /** Starts the clock of a session anew: call it at the end of each turn. */
@@ -186,10 +160,11 @@ export class SessionRegistry {
     this.#closed = cause;
     for (const timer of this.#timers.values()) clearTimeout(timer);
     const endsAt = performance.now() + graceMs;
-    const idle = this.active.filter(({ isBusy }) => !isBusy);
+    const active = () => [...this.#active.values()];
+    const idle = active().filter(({ isBusy }) => !isBusy);
     await Promise.all(idle.map((session) => session.fail(cause)));
-    while (this.active.some(({ isBusy }) => isBusy) && performance.now() < endsAt) await pause(POLL_MS);
-    await Promise.all(this.active.map((session) => session.terminate(cause)));
+    while (active().some(({ isBusy }) => isBusy) && performance.now() < endsAt) await pause(POLL_MS);
+    await Promise.all(active().map((session) => session.terminate(cause)));
     await Promise.all(this.#closing);
   }
 
@@ -218,24 +193,6 @@ const POLL_MS = 20;
 
 function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}
-
-export function toRecord(session: ChatSession): SessionRecord {
-  const { id, traceId, status, createdAt, lastActiveAt, turns, steps, end, options } = session;
-  return {
-    id,
-    traceId,
-    status,
-    scenario: options.scenario,
-    args: options.args,
-    model: options.model,
-    createdAt,
-    lastActiveAt,
-    turns,
-    steps,
-    result: end?.result ?? null,
-    message: end?.message ?? null,
-  };
 }
 
 function failedByRestart(message: string) {

@@ -3,7 +3,7 @@ import { catalogueCheck } from '../client/catalogue.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { PROCTOR_VERSION } from '../contract/version.ts';
 import { storeCheck } from '../database/database.ts';
-import type { AuthenticationOptions } from '../http/api-keys.ts';
+import { type AuthenticationOptions, accountOf } from '../http/api-keys.ts';
 import { createHttpApp } from '../http/app.ts';
 import { DEFAULT_BODY_LIMIT_BYTES } from '../http/body.ts';
 import { createHealthRoutes } from '../http/health-routes.ts';
@@ -12,6 +12,7 @@ import { assertBindAllowed } from '../http/origin-guard.ts';
 import type { Route } from '../http/route.ts';
 import { mountEndpoint } from '../mcp/http/mounted-endpoint.ts';
 import { createPages } from '../web/pages.ts';
+import { AccountEndpoints } from './account-endpoints.ts';
 import { createCatalogueRoutes } from './catalogue-routes.ts';
 import type { ChatCompletion } from './chat-completion.ts';
 import { type ChatRouteOptions, createChatRoute } from './chat-route.ts';
@@ -38,7 +39,7 @@ export interface ScenarioServerOptions
   /** Milliseconds that `close` may take in all. Default 10,000. */
   readonly shutdownGraceMs?: number | undefined;
   /** For tests: what a turn may take. */
-  readonly turnLimits?: (Pick<ChatRouteOptions, 'limitMs' | 'keepAliveMs'> & McpToolsOptions) | undefined;
+  readonly turnLimits?: (Pick<ChatRouteOptions, 'limitMs' | 'keepAliveMs'> & Pick<McpToolsOptions, 'progressEveryMs'>) | undefined;
 }
 
 export interface ScenarioServer {
@@ -90,12 +91,14 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
   const toTraceUrl = (traceId: string) => `${appUrl}/traces/${traceId}`;
   const { limitMs } = options.turnLimits ?? {};
   const tools = new LifecycleTools({ scenarios, registry, starter, logger, toTraceUrl, limitMs });
-  const endpoint = mountEndpoint(createMcpTools(tools, scenarios, options.turnLimits), {
-    report: (line) => logger.warn(line),
-    maxSessions: MAX_MCP_SESSIONS,
-    idleTimeoutMs: options.sessionTtlMs ?? SESSION_DEFAULTS.sessionTtlMs,
-    maxBodyBytes: DEFAULT_BODY_LIMIT_BYTES,
-  });
+  const endpoints = new AccountEndpoints((account) =>
+    mountEndpoint(createMcpTools(tools, scenarios, { ...options.turnLimits, account }), {
+      report: (line) => logger.warn(line),
+      maxSessions: MAX_MCP_SESSIONS,
+      idleTimeoutMs: options.sessionTtlMs ?? SESSION_DEFAULTS.sessionTtlMs,
+      maxBodyBytes: DEFAULT_BODY_LIMIT_BYTES,
+    }),
+  );
   const idempotency = new Idempotency<ChatCompletion>(database, 'chat', now);
   const pages = createServerPages(options, { scenarios, registry, starter, toTraceUrl });
   const app = createHttpApp({
@@ -112,7 +115,8 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
         path: '/mcp',
         methods: ['POST', 'GET', 'DELETE'],
         headers: MCP_HEADERS,
-        handle: (request, response, caller) => endpoint.handle(request, response, caller?.keyId ?? 'local'),
+        handle: (request, response, caller) =>
+          endpoints.of(accountOf(caller)).handle(request, response, caller?.keyId ?? 'local'),
       },
     ],
     routes: [
@@ -137,7 +141,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
     const endsAt = performance.now() + graceMs * CLOSING_SHARE;
     closing.abort(new Error('The server is shutting down'));
     await engine.close(graceMs * PATIENT_SHARE, graceMs * CLOSING_SHARE);
-    await endpoint.close(Math.max(0, endsAt - performance.now()));
+    await endpoints.close(Math.max(0, endsAt - performance.now()));
     await listener.close(Math.max(0, endsAt - performance.now()));
   };
   let closed: Promise<void> | undefined;

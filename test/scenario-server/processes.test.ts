@@ -75,6 +75,7 @@ describe('a session in a process', { timeout: 90_000 }, () => {
     });
     const play = async () => {
       const started = await engine.starter.start({
+        account: 'local',
         scenario: 'exam',
         args: {},
         model: undefined,

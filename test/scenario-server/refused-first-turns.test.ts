@@ -146,7 +146,7 @@ describe('a first turn is refused, and starts no session:', () => {
     const server = await serve({ maxSessions: 1 });
     await server.post(CHAT, start);
     const refused = await server.post(CHAT, start);
-    expectRefused(refused, [503, 'capacity_exceeded', null], /1 sessions/);
+    expectRefused(refused, [503, 'capacity_exceeded', null], /1 session,/);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     expect(sessionsOf(await server.get('/v1/sessions?status=all'))).toHaveLength(1);
     expect(server.gateway.requests).toHaveLength(1);

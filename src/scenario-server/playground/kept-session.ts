@@ -3,7 +3,7 @@ import type { JsonObject } from '../../contract/json.ts';
 import type { FinishedSession, SessionStatus } from '../../contract/session.ts';
 import type { Trace } from '../../contract/trace.ts';
 import type { TraceStore } from '../../trace/trace-store.ts';
-import type { SessionRegistry } from '../session-registry.ts';
+import type { AccountSessions } from '../account-sessions.ts';
 import { finishSession } from '../session-routes.ts';
 import { type Frame, toMessage, toToolResultFrame } from './frames.ts';
 import { hasTextAnswer } from './turn-stream.ts';
@@ -28,7 +28,8 @@ export interface KeptSession {
 }
 
 export interface KeptSessionOptions {
-  readonly registry: SessionRegistry;
+  /** Those of whoever is signed in. */
+  readonly sessions: AccountSessions;
   readonly store: TraceStore;
   toTraceUrl(traceId: string): string;
 }
@@ -39,12 +40,12 @@ export interface KeptSessionOptions {
  * @throws ApiError session_not_found.
  */
 export async function readKeptSession(
-  { registry, store, toTraceUrl }: KeptSessionOptions,
+  { sessions, store, toTraceUrl }: KeptSessionOptions,
   id: string,
 ): Promise<KeptSession> {
-  const session = registry.active.find((active) => active.id === id);
+  const session = sessions.held(id);
   const isBusy = session?.isBusy === true;
-  const record = await registry.record(id);
+  const record = await sessions.record(id);
   const trace = await store.trace(record.traceId);
   const isTextAnswer = session?.setup === undefined || hasTextAnswer(session.setup);
   const isEvaluated = record.status === 'finished' || record.status === 'expired';
@@ -58,7 +59,7 @@ export async function readKeptSession(
     is_busy: isBusy,
     message: record.message,
     turns: trace === undefined ? [] : toTurns(trace, { isTextAnswer, hasFailed: record.status === 'failed' }),
-    result: isEvaluated ? await finishSession(registry, id, undefined, toTraceUrl) : null,
+    result: isEvaluated ? await finishSession(sessions, id, undefined, toTraceUrl) : null,
   };
 }
 

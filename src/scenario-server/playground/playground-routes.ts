@@ -78,7 +78,7 @@ export function createPlayground(options: PlaygroundOptions): readonly Route[] {
     summary: 'What the playground lets choose from',
     access: 'page',
     async handle(request) {
-      await sessionOf(accounts, request);
+      await visitorOf(accounts, request);
       const [entries, { data }] = await Promise.all([scenarios.list(), models.list(request.signal)]);
       const names = new Set([model, ...data.map(({ id }) => id)]);
       return { body: { scenarios: entries, models: [...names], model, max_steps: MAX_STEPS } };
@@ -90,8 +90,9 @@ export function createPlayground(options: PlaygroundOptions): readonly Route[] {
     summary: 'A session with its conversation, for a playground that is loaded anew',
     access: 'page',
     async handle(request) {
-      await sessionOf(accounts, request);
-      return { body: await readKeptSession(options, request.params.session_id ?? '') };
+      const { account } = await visitorOf(accounts, request);
+      const sessions = registry.of(account);
+      return { body: await readKeptSession({ ...options, sessions }, request.params.session_id ?? '') };
     },
   });
   const turn = defineRoute({
@@ -101,9 +102,9 @@ export function createPlayground(options: PlaygroundOptions): readonly Route[] {
     access: 'page',
     request: turnSchema,
     async handle(request) {
-      await assertOurPage(accounts, request);
+      const account = await accountOfPage(accounts, request);
       const messages = messagesOf(request.body);
-      return streamTurn(options, await findSession(options, request.body), messages, request);
+      return streamTurn(options, await findSession(options, account, request.body), messages, request);
     },
   });
   const finish = defineRoute({
@@ -113,9 +114,9 @@ export function createPlayground(options: PlaygroundOptions): readonly Route[] {
     access: 'page',
     request: finishSchema,
     async handle(request) {
-      await assertOurPage(accounts, request);
+      const sessions = registry.of(await accountOfPage(accounts, request));
       const { session_id, answer } = request.body;
-      return { body: await finishSession(registry, session_id, answer as Json | undefined, toTraceUrl) }; // It came as JSON.
+      return { body: await finishSession(sessions, session_id, answer as Json | undefined, toTraceUrl) }; // It came as JSON.
     },
   });
   const abandon = defineRoute({
@@ -125,8 +126,8 @@ export function createPlayground(options: PlaygroundOptions): readonly Route[] {
     access: 'page',
     request: abandonSchema,
     async handle(request) {
-      await assertOurPage(accounts, request);
-      const session = await registry.find(request.body.session_id);
+      const sessions = registry.of(await accountOfPage(accounts, request));
+      const session = await sessions.find(request.body.session_id);
       await session.abandon();
       return { body: { session_id: session.id, status: session.status } };
     },
@@ -134,18 +135,25 @@ export function createPlayground(options: PlaygroundOptions): readonly Route[] {
   return [page, choices, kept, turn, finish, abandon];
 }
 
-/** The browser session of a request. @throws ApiError invalid_api_key */
-async function sessionOf(accounts: Accounts, { headers }: RouteRequest): Promise<string> {
+interface Visitor {
+  readonly account: string;
+  /** The browser's. */
+  readonly session: string;
+}
+
+/** @throws ApiError invalid_api_key */
+async function visitorOf(accounts: Accounts, { headers }: RouteRequest): Promise<Visitor> {
   const session = readSessionCookie(headers.cookie);
-  if (session !== undefined && (await accounts.verifyBrowserSession(session)) !== undefined) return session;
+  const visitor = session === undefined ? undefined : await accounts.verifyBrowserSession(session);
+  if (session !== undefined && visitor !== undefined) return { account: visitor.account, session };
   throw new ApiError('invalid_api_key', 'This browser is not signed in (any more): load the page again.');
 }
 
 /** @throws ApiError invalid_api_key, or forbidden for what does not come from the page of this very browser. */
-async function assertOurPage(accounts: Accounts, request: RouteRequest): Promise<void> {
-  const session = await sessionOf(accounts, request);
+async function accountOfPage(accounts: Accounts, request: RouteRequest): Promise<string> {
+  const { account, session } = await visitorOf(accounts, request);
   const token = request.headers['x-csrf-token'];
-  if (typeof token === 'string' && isCsrfToken(session, token)) return;
+  if (typeof token === 'string' && isCsrfToken(session, token)) return account;
   throw new ApiError('forbidden', 'The request does not carry the token of the page: load the page again.');
 }
 
@@ -155,12 +163,17 @@ function messagesOf({ session_id, message = '' }: TurnBody): { readonly role: 'u
   throw new ApiError('missing_required_parameter', 'A message is missing: write one.', { param: 'message' });
 }
 
-async function findSession({ registry, starter }: PlaygroundOptions, body: TurnBody): Promise<ChatSession> {
-  if (body.session_id !== undefined) return await registry.find(body.session_id);
+async function findSession(
+  { registry, starter }: PlaygroundOptions,
+  account: string,
+  body: TurnBody,
+): Promise<ChatSession> {
+  if (body.session_id !== undefined) return await registry.of(account).find(body.session_id);
   if (body.scenario === undefined) {
     throw new ApiError('missing_required_parameter', 'A scenario is missing: choose one.', { param: 'scenario' });
   }
   return await starter.start({
+    account,
     scenario: body.scenario,
     args: body.scenario_args ?? ({} satisfies JsonObject),
     model: body.model,
