@@ -40,6 +40,10 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .addColumn('account', 'text', (column) => column.notNull().defaultTo('local'))
         .execute();
       await schema
+        .alterTable('chat_sessions')
+        .addColumn('seen_at', 'bigint', (column) => column.notNull().defaultTo(0))
+        .execute();
+      await schema
         .createIndex('chat_sessions_account')
         .on('chat_sessions')
         .columns(['account', 'created_at'])

@@ -111,6 +111,8 @@ export interface ChatSessionsTable {
   model: string;
   created_at: number;
   last_active_at: number;
+  /** When its server last said that it is there. */
+  seen_at: number;
   turns: number;
   steps: number;
   /** JSON of what finishing gave; null where nothing was evaluated. */

@@ -23,6 +23,8 @@ export interface ChatSessionOptions {
   readonly environment: string;
   /** Its short name. */
   readonly scenario: string;
+  /** Its name as the environment lists it. */
+  readonly listedName: string;
   readonly args: JsonObject;
   readonly model: string;
   /** Bounds each turn. */
@@ -69,6 +71,7 @@ export class ChatSession {
   #ending: Promise<SessionEnd> | undefined;
   #end: SessionEnd | undefined;
   #turns = 0;
+  #isEvaluating = false;
   /** Aborted with how its environment was lost. */
   readonly #lost = new AbortController();
   #closed: Promise<void> = Promise.resolve();
@@ -167,8 +170,15 @@ export class ChatSession {
     await this.#ending.catch(() => {});
   }
 
-  /** Ends the session without evaluating it. @throws ApiError session_finished where it has ended in another way. */
+  /**
+   * Ends the session without evaluating it.
+   *
+   * @throws ApiError session_finished where it has ended in another way, session_busy while it is being evaluated.
+   */
   async abandon(): Promise<SessionEnd> {
+    if (this.#isEvaluating) {
+      throw new ApiError('session_busy', `Session ${this.id} is being evaluated: it can no longer be abandoned.`);
+    }
     this.#ending ??= this.#giveUp('abandoned', null);
     const end = this.#end ?? (await this.#ending);
     if (end.status === 'abandoned') return end;
@@ -223,6 +233,7 @@ export class ChatSession {
 
   async #finish(status: 'finished' | 'expired', answer: Json | undefined): Promise<SessionEnd> {
     const scenario = this.#scenario;
+    this.#isEvaluating = true;
     try {
       if (scenario === undefined) throw new Error('The session ended before its first turn');
       const { signal } = this.#stop;

@@ -48,11 +48,12 @@ export class AccountSessions {
     throw new ApiError('session_not_found', message);
   }
 
-  /** Those that have ended and those that are active, oldest first. */
+  /** Those that have ended and those that are active, here or at another server of the same store, oldest first. */
   async list(): Promise<readonly SessionRecord[]> {
-    const ended = await this.#records.listEnded(this.account);
-    const isHere = new Set(ended.map(({ id }) => id));
-    const active = this.active.filter(({ id }) => !isHere.has(id)).map(toRecord);
-    return [...ended, ...active].sort((a, b) => a.createdAt - b.createdAt);
+    const written = await this.#records.list(this.account);
+    return written.map((record) => {
+      const session = record.status === 'active' ? this.held(record.id) : undefined;
+      return session === undefined ? record : toRecord(session);
+    });
   }
 }

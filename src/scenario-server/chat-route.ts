@@ -19,7 +19,7 @@ import {
 import { ChatStream } from './chat-stream.ts';
 import type { Idempotency } from './idempotency.ts';
 import { logFailure } from './log-failure.ts';
-import { type PlayOptions, playTurn, sessionHeaders, toSvc, withSession } from './play-turn.ts';
+import { clientTooSlow, type PlayOptions, playTurn, sessionHeaders, toSvc, withSession } from './play-turn.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { SessionStarter } from './session-starter.ts';
 
@@ -166,7 +166,7 @@ class Chat {
       signal: slow.signal,
       onDelta: (delta) => {
         stream.delta(delta);
-        if (stream.text.isOverfull) slow.abort(new Error('The client does not read'));
+        if (stream.text.isOverfull) slow.abort(clientTooSlow());
       },
       onEvent: (event) => stream.event(event),
     }).finally(() => clearInterval(keepAlive));
@@ -179,7 +179,7 @@ class Chat {
         const { requestId, signal } = request;
         const failure = toApiError(error, requestId);
         // A turn that its client gave up did not fail.
-        if (!signal.aborted && !slow.signal.aborted) logFailure(logger, failure, { requestId });
+        if (!signal.aborted) logFailure(logger, failure, { requestId });
         stream.fail(failure);
       },
     );

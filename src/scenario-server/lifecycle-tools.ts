@@ -122,7 +122,7 @@ export class LifecycleTools {
 }
 
 const ENTRIES: readonly LifecycleToolEntry[] = Object.entries(LIFECYCLE_TOOLS).map(([name, { description, args }]) => {
-  const schema = z.toJSONSchema(args, { io: 'input' });
+  const schema = z.toJSONSchema(args, { io: 'input', unrepresentable: 'any' });
   return { name, description, inputSchema: schema, input_schema: schema };
 });
 

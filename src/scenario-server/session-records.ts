@@ -32,6 +32,9 @@ interface ServerName {
   readonly id: string;
 }
 
+/** Milliseconds after which a server that has not been heard of counts as gone, wherever it runs. */
+const GONE_AFTER_MS = 60_000;
+
 /** Servers of this process that are not closed. */
 const LIVE_HERE = new Set<string>();
 
@@ -66,6 +69,7 @@ export class SessionRecords {
         model: record.model,
         created_at: record.createdAt,
         last_active_at: record.lastActiveAt,
+        seen_at: Date.now(),
         turns: record.turns,
         steps: record.steps,
         result: null,
@@ -104,32 +108,46 @@ export class SessionRecords {
     return row === undefined ? undefined : readRow(row);
   }
 
-  /** Those of an account that have ended, oldest first. */
-  async listEnded(account: string): Promise<readonly SessionRecord[]> {
+  /** Says that the server is there, and with it its active sessions. */
+  async beat(): Promise<void> {
+    await this.#database.kysely
+      .updateTable('chat_sessions')
+      .set({ seen_at: Date.now() })
+      .where('status', '=', 'active')
+      .where('server', '=', JSON.stringify(this.#server))
+      .execute();
+  }
+
+  /** Those of an account, as they were last written, oldest first. */
+  async list(account: string): Promise<readonly SessionRecord[]> {
     const rows = await this.#database.kysely
       .selectFrom('chat_sessions')
       .selectAll()
       .where('account', '=', account)
-      .where('status', '!=', 'active')
       .orderBy('created_at')
       .execute();
     return rows.map(readRow);
   }
 
-  /** Active ones whose server is gone. A server on another machine is taken to be there. */
+  /** Active ones whose server is gone: its process has ended, or it has not been heard of for a minute. */
   async listOrphans(): Promise<readonly SessionRecord[]> {
     const rows = await this.#database.kysely
       .selectFrom('chat_sessions')
       .selectAll()
       .where('status', '=', 'active')
       .execute();
-    return rows.filter(({ server }) => this.#isGone(JSON.parse(server))).map(readRow);
+    const silentSince = Date.now() - GONE_AFTER_MS;
+    return rows
+      .filter(({ server, seen_at }) => this.#isGone(JSON.parse(server), Number(seen_at) < silentSince))
+      .map(readRow);
   }
 
-  #isGone({ host, pid, id }: ServerName): boolean {
-    if (host !== this.#server.host) return false;
+  #isGone({ host, pid, id }: ServerName, isSilent: boolean): boolean {
+    if (host !== this.#server.host) return isSilent;
     // A process in a container often has the number of the one before it.
-    return pid === process.pid ? !LIVE_HERE.has(id) : !isRunning(pid);
+    if (pid === process.pid) return !LIVE_HERE.has(id);
+    // Another program may have got its number since.
+    return isSilent || !isRunning(pid);
   }
 }
 

@@ -57,8 +57,14 @@ export class SessionRegistry {
   #starting = 0;
   #closed: ApiError | undefined;
 
+  readonly #beat: NodeJS.Timeout;
+  #watch: NodeJS.Timeout | undefined;
+
   constructor(options: SessionRegistryOptions) {
     this.#options = options;
+    this.#beat = setInterval(() => {
+      if (this.#active.size > 0) options.records.beat().catch((error) => this.#report(error, 'A sign of life'));
+    }, BEAT_MS).unref();
   }
 
   /** The sessions of one account. */
@@ -86,6 +92,7 @@ export class SessionRegistry {
         account,
         environment,
         scenario: entry.short_name,
+        listedName: entry.name,
         args,
         model,
         maxSteps,
@@ -154,10 +161,18 @@ export class SessionRegistry {
     return orphans.length;
   }
 
+  /** Fails those of servers that go away from now on, until the registry is closed. */
+  watchOrphans(): void {
+    this.#watch ??= setInterval(() => {
+      this.failOrphans().catch((error) => this.#report(error, 'The end of a session whose server is gone'));
+    }, WATCH_MS).unref();
+  }
+
   /** Lets turns and evaluations that go on end within `graceMs`; then everything that is active fails. Never rejects. */
   async close(graceMs: number): Promise<void> {
     const cause = new ApiError('shutting_down', 'The server was shut down', { headers: { 'retry-after': '5' } });
     this.#closed = cause;
+    clearInterval(this.#watch);
     for (const timer of this.#timers.values()) clearTimeout(timer);
     const endsAt = performance.now() + graceMs;
     const active = () => [...this.#active.values()];
@@ -165,7 +180,12 @@ export class SessionRegistry {
     await Promise.all(idle.map((session) => session.fail(cause)));
     while (active().some(({ isBusy }) => isBusy) && performance.now() < endsAt) await pause(POLL_MS);
     await Promise.all(active().map((session) => session.terminate(cause)));
+    clearInterval(this.#beat);
     await Promise.all(this.#closing);
+  }
+
+  #report(error: unknown, what: string): void {
+    this.#options.logger.error({ err: error }, `${what} could not be written`);
   }
 
   #expire(session: ChatSession): void {
@@ -182,7 +202,7 @@ export class SessionRegistry {
     try {
       await this.#options.records.end(session.id, toRecord(session));
     } catch (error) {
-      this.#options.logger.error({ sessionId: session.id, err: error }, 'The end of a session could not be written');
+      this.#report(error, `The end of session ${session.id}`);
     } finally {
       this.#active.delete(session.id);
     }
@@ -190,6 +210,9 @@ export class SessionRegistry {
 }
 
 const POLL_MS = 20;
+/** How often a server says that it is there, and looks for those that are not. */
+const BEAT_MS = 15_000;
+const WATCH_MS = 30_000;
 
 function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));

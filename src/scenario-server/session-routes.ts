@@ -71,6 +71,7 @@ export function createSessionRoutes(options: SessionRoutesOptions): readonly Rou
       const sessions = registry.of(accountOf(caller));
       await sessions.held(id)?.abandon();
       const record = await sessions.record(id);
+      if (record.status === 'active') await sessions.find(id);
       if (record.status !== 'abandoned') throw sessionFinished(id, record);
       return { body: toEntry(record) };
     },

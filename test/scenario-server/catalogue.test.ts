@@ -25,7 +25,7 @@ describe('GET /scenarios', () => {
         .strict()
         .parse(body)
         .scenarios.map(({ short_name }) => short_name),
-    ).toEqual(['keep', 'form', 'broken_setup', 'broken_evaluation']);
+    ).toEqual(['keep', 'form', 'broken_setup', 'broken_evaluation', 'slow_evaluation']);
     expect(body).toEqual(own);
   });
 

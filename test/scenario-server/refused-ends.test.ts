@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Send, send } from '../http/http-server.ts';
 import { json } from '../model/fake-gateway.ts';
+import { endEvaluation, evaluationBegun } from './fixtures/desk.ts';
 import { CHAT, type Expected, expectRefused, invalid, JSON_TYPE, sharedServer, start } from './refusal-table.ts';
 import { says, serve, svcOf } from './server.ts';
 
@@ -36,6 +37,16 @@ describe('sessions', () => {
     const path = `/v1/sessions/${session_id}/finish`;
     expectRefused(await send(server.url, path, { method: 'POST', ...request }), expected, /\w/);
     expect((await server.post(path)).status).toBe(200);
+  });
+
+  it('sessions.delete.evaluating: one that is being evaluated is not abandoned, and the evaluation goes on', async () => {
+    const server = await serve();
+    const { session_id } = svcOf(await server.post(CHAT, { ...start, scenario: 'slow_evaluation', scenario_args: {} }));
+    const finished = server.post(`/v1/sessions/${session_id}/finish`);
+    await evaluationBegun();
+    expectRefused(await server.remove(`/v1/sessions/${session_id}`), [409, 'session_busy', null], /being evaluated/);
+    endEvaluation();
+    expect((await finished).json).toMatchObject({ status: 'finished', reward: 1 });
   });
 
   it('sessions.ended: one that was abandoned or failed is not finished; one that is finished is not abandoned', async () => {

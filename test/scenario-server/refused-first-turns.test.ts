@@ -75,6 +75,10 @@ describe('a first turn is refused, and starts no session:', () => {
     ['chat.n.two', { ...start, n: 2 }, invalid('n'), /got 2/],
     ['chat.n.zero', { ...start, n: 0 }, invalid('n'), /got 0/],
     ['chat.n.text', { ...start, n: '1' }, invalid('n'), /got "1"/],
+    ['chat.temperature.text', { ...start, temperature: 'hot' }, invalid('temperature'), /"hot"/],
+    ['chat.max_tokens.text', { ...start, max_tokens: '9' }, invalid('max_tokens'), /"9"/],
+    ['chat.response_format.number', { ...start, response_format: 5 }, invalid('response_format'), /JSON object/],
+    ['chat.stop.number', { ...start, stop: 5 }, invalid('stop'), /stop/],
     [
       'chat.tools.given',
       { ...start, tools: [{ type: 'function' }] },
@@ -116,6 +120,7 @@ describe('a first turn is refused, and starts no session:', () => {
   const headed: readonly (readonly [id: string, header: string, body: object, expected: Expected, says: RegExp])[] = [
     ['chat.header.empty', '', start, invalid(null), /X-SVC-Session-Id is empty/],
     ['chat.header.blank', '  ', start, invalid(null), /X-SVC-Session-Id is empty/],
+    ['chat.header.twice', 'sess_0, sess_1', { messages: HELLO }, invalid(null), /"sess_0, sess_1".*once/],
     ['chat.header.unknown', 'sess_0', { messages: HELLO }, [404, 'session_not_found', null], /"sess_0"/],
     ['chat.header.disagree', 'a', { ...start, thread_id: 'b' }, invalid('thread_id'), /"a".*"b"/],
     ['chat.header.disagree-2', 'a', { ...start, conversation_id: 'b' }, invalid('conversation_id'), /"a".*"b"/],
@@ -131,6 +136,11 @@ describe('a first turn is refused, and starts no session:', () => {
     });
     expectRefused(await server.post(CHAT, start), invalid('scenario'), /one:count_to.*two:count_to/);
     await expectUntouched(server);
+    expectRefused(
+      await server.post(CHAT, { ...start, scenario: 'counter:count_to' }),
+      invalid('scenario'),
+      /one:count_to.*two:count_to/,
+    );
     expect((await server.post(CHAT, { ...start, scenario: 'two:count_to' })).status).toBe(200);
   });
 
