@@ -5,7 +5,7 @@ import { resolveEnvironment } from '../config/find-environments.ts';
 import { messageOf } from '../contract/errors.ts';
 import { LONGEST_TIMER_MS, MAX_STEPS } from '../contract/names.ts';
 import { MAX_WARM_PROCESSES } from '../scenario-server/option-ranges.ts';
-import { assertModel, keyCheck } from '../scenario-server/serve-scenarios.ts';
+import { assertModel, guardedByKey } from '../scenario-server/serve-scenarios.ts';
 import { startAlone } from '../scenario-server/start-alone.ts';
 import { UsageError } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
@@ -18,9 +18,9 @@ import { colors, note, print, printJson } from './terminal.ts';
 
 export function addScenariosCommand(program: Command): void {
   program
-    .command('scenarios')
+    .command('scenarios [environments...]')
     .description('Serve scenarios to any OpenAI-style chat client.')
-    .option('--env <environment>', 'name, path or URL; repeatable (default: all of this directory)', collect)
+    .option('--env <environment>', 'name, path or URL, as without --env; may be repeated', collect)
     .option('--model <model>', 'plays where a session names none', 'proctor/oracle')
     .option('--port <port>', 'port to listen on (default 8321)', parsePort)
     .option('--host <host>', 'address to bind; beyond loopback only with --api-key', '127.0.0.1')
@@ -45,6 +45,7 @@ export function addScenariosCommand(program: Command): void {
     .addHelpText(
       'after',
       `
+Environments are named by their names, paths or URLs; without any, all of this directory are served.
 A chat client names a scenario in its first request, continues by the session id, and finishes to get a reward:
 
   $ curl http://127.0.0.1:8321/v1/chat/completions -H 'content-type: application/json' \\
@@ -52,7 +53,7 @@ A chat client names a scenario in its first request, continues by the session id
   $ curl -X POST http://127.0.0.1:8321/v1/sessions/<session_id>/finish
 
 Examples:
-  $ proctor scenarios --env counter
+  $ proctor scenarios counter
   $ PROCTOR_GATEWAY_URL=http://localhost:11434/v1 proctor scenarios --env counter --model qwen3`,
     )
     .action(serveScenarios);
@@ -71,12 +72,12 @@ interface ScenariosOptions {
   readonly json?: boolean;
 }
 
-async function serveScenarios(options: ScenariosOptions): Promise<void> {
+async function serveScenarios(named: readonly string[], options: ScenariosOptions): Promise<void> {
   using stop = listenForStop(() => note('Stopping. Once more ends it at once.'));
   await using installation = await openInstallation();
   const { settings, database, accounts, models } = installation;
   assertModel(models, options.model);
-  const environments = environmentsOf(installation, options.env);
+  const environments = environmentsOf(installation, [...named, ...(options.env ?? [])]);
   const apiKey = options.apiKey ?? fromVariable('PROCTOR_SCENARIOS_API_KEY', parseKey);
   const starting = startAlone({
     environments,
@@ -89,7 +90,7 @@ async function serveScenarios(options: ScenariosOptions): Promise<void> {
     allowedHosts: settings.allowedHosts,
     accounts,
     logger: createLogger(process.stderr.isTTY ? 'warn' : 'info'),
-    verifyKey: apiKey === undefined ? undefined : keyCheck(apiKey),
+    ...guardedByKey(apiKey),
     maxSteps: options.maxSteps,
     sessionTtlMs: options.sessionTtlMs ?? fromVariable('PROCTOR_SESSION_TTL_MS', parseTtl),
     maxSessions: options.maxSessions,
@@ -113,17 +114,19 @@ async function serveScenarios(options: ScenariosOptions): Promise<void> {
 
 function environmentsOf(
   { environments, directory }: Installation,
-  named: readonly string[] = [],
+  named: readonly string[],
 ): ReadonlyMap<string, EnvironmentTarget> {
   if (named.length === 0) {
     if (environments.size > 0) return environments;
-    throw new UsageError('There are no environments in this directory: name one with --env <path|url>.');
+    throw new UsageError('There are no environments in this directory: name one: proctor scenarios <path|url>.');
   }
   const found = new Map<string, EnvironmentTarget>();
   for (const { name, target } of named.map((text) => resolveEnvironment(text, environments, directory))) {
     const other = found.get(name);
     if (other !== undefined && !isDeepStrictEqual(other, target)) {
-      throw new UsageError(`Two of --env are named "${name}": give them names of their own in proctor.config.ts.`);
+      throw new UsageError(
+        `Two of the environments are named "${name}": give them names of their own in proctor.config.ts.`,
+      );
     }
     found.set(name, target);
   }

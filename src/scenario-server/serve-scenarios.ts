@@ -80,7 +80,7 @@ export async function serveScenarios(options: ServeScenariosOptions): Promise<Sc
       appUrl: appUrlOf(options),
       accounts: createAccounts(database),
       logger: options.logger ?? pino({ level: 'silent' }),
-      verifyKey: apiKey === undefined ? undefined : keyCheck(apiKey),
+      ...guardedByKey(apiKey),
     });
     return closingAlso(server, database);
   } catch (error) {
@@ -101,10 +101,14 @@ export function assertModel(models: Models, model: string): void {
   }
 }
 
-/** Who one fixed key stands for. */
-export function keyCheck(apiKey: string): NonNullable<AuthenticationOptions['verifyKey']> {
+/** A server with one fixed key: no other can be made. Without one nobody is asked. */
+export function guardedByKey(apiKey: string | undefined): Pick<AuthenticationOptions, 'verifyKey' | 'keyHint'> {
+  if (apiKey === undefined) return {};
   const expected = hash(apiKey);
-  return async (key) => (timingSafeEqual(hash(key), expected) ? LOCAL_CALLER : undefined);
+  return {
+    verifyKey: async (key) => (timingSafeEqual(hash(key), expected) ? LOCAL_CALLER : undefined),
+    keyHint: 'Its key is the one that it was started with (--api-key, PROCTOR_SCENARIOS_API_KEY, or apiKey in code).',
+  };
 }
 
 function hash(text: string): Buffer {

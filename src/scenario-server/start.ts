@@ -27,7 +27,7 @@ import { createSessionRoutes } from './session-routes.ts';
 
 export interface ScenarioServerOptions
   extends SessionEngineOptions,
-    Pick<AuthenticationOptions, 'verifyKey' | 'verifyBrowser'> {
+    Pick<AuthenticationOptions, 'verifyKey' | 'verifyBrowser' | 'keyHint'> {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -39,7 +39,9 @@ export interface ScenarioServerOptions
   /** Milliseconds that `close` may take in all. Default 10,000. */
   readonly shutdownGraceMs?: number | undefined;
   /** For tests: what a turn may take. */
-  readonly turnLimits?: (Pick<ChatRouteOptions, 'limitMs' | 'keepAliveMs'> & Pick<McpToolsOptions, 'progressEveryMs'>) | undefined;
+  readonly turnLimits?:
+    | (Pick<ChatRouteOptions, 'limitMs' | 'keepAliveMs'> & Pick<McpToolsOptions, 'progressEveryMs'>)
+    | undefined;
 }
 
 export interface ScenarioServer {
@@ -69,8 +71,8 @@ const MCP_HEADERS = [
 /** Of each environment that runs in a process, where the options do not say. */
 const DEFAULT_WARM_PROCESSES = 2;
 
-/** Of the budget, for turns to end by themselves; the rest is for what has to be stopped. */
-const PATIENT_SHARE = 0.6;
+/** Of the budget, for turns to end by themselves; an environment process that has to be killed takes half of it. */
+const PATIENT_SHARE = 0.45;
 const CLOSING_SHARE = 0.95;
 
 /**
@@ -108,6 +110,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
     allowedHosts: options.allowedHosts ?? [],
     logger,
     verifyKey: options.verifyKey,
+    keyHint: options.keyHint,
     verifyBrowser: options.verifyBrowser,
     isShuttingDown,
     mounts: [
@@ -130,6 +133,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
   });
   const failed = await registry.failOrphans();
   if (failed > 0) logger.warn({ sessions: failed }, 'Sessions of a server that is gone were ended as failed');
+  registry.watchOrphans();
   const listener = await listen(app, { host, port }).catch(async (error: unknown) => {
     await engine.close(0);
     throw error;

@@ -1,70 +1,25 @@
-import { existsSync } from 'node:fs';
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createAccounts } from '../../src/accounts/database-accounts.ts';
-import { openDatabase } from '../../src/database/sqlite.ts';
+import { describe, expect, it } from 'vitest';
 import { send } from '../http/http-server.ts';
-import { json as jsonPlay, type Play } from '../model/fake-gateway.ts';
 import { holdRequest } from '../scenario-server/open-chat.ts';
-import { calls, says, serve } from '../scenario-server/server.ts';
+import { calls, says } from '../scenario-server/server.ts';
+import { findChromium, type OpenPage, useChromium } from './chromium.ts';
+import { choose, openPlayground, PATIENCE, turnIsOver } from './open-playground.ts';
 
-const PATHS = [
-  process.env.PROCTOR_CHROMIUM,
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-];
-const executablePath = PATHS.find((path) => path !== undefined && existsSync(path));
-if (executablePath === undefined)
-  console.log('test/browser/playground.test.ts is skipped: no Chromium (set PROCTOR_CHROMIUM)');
+const executablePath = findChromium('test/browser/playground.test.ts');
 
 const MARKUP = '<img src=x onerror="document.title=1"><b>bold</b>\u202e';
-
-/** The page asks for the models before anything else; the answer is kept for a minute. */
-const listsOne: Play = jsonPlay(200, { object: 'list', data: [{ id: 'test-model' }] });
-
-/** A scenario server with its pages, trace pages among them, at one address; `address` signs a browser in. */
-async function openPlayground(...plays: readonly Play[]) {
-  const database = await openDatabase('sqlite::memory:');
-  const accounts = createAccounts(database);
-  const server = await serve({ database, accounts, appUrl: undefined, plays: [listsOne, ...plays] });
-  const address = `${server.url}/?token=${await accounts.createSignInToken('local')}`;
-  return { ...server, accounts, address };
-}
 
 async function cookieFor({ accounts }: Awaited<ReturnType<typeof openPlayground>>): Promise<string> {
   return `proctor_session=${(await accounts.createBrowserSession('local')).session}`;
 }
 
-/** A browser and two servers, on a machine that has other things to do. */
-const PATIENCE = { timeout: 90_000 } as const;
-
 describe.skipIf(executablePath === undefined)('the playground, in Chromium', PATIENCE, () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    const args = ['--no-sandbox', '--disable-quic', '--disable-background-networking'];
-    browser = await chromium.launch({ executablePath: String(executablePath), args });
-  });
-  afterAll(() => browser?.close());
-
-  async function open(address: string): Promise<{ page: Page; problems: string[]; hosts: Set<string> }> {
-    const page = await browser.newPage();
-    const problems: string[] = [];
-    const hosts = new Set<string>();
-    page.on('pageerror', (error) => problems.push(error.message));
-    page.on('console', (message) => message.text().includes('Security Policy') && problems.push(message.text()));
-    page.on('request', (request) => hosts.add(new URL(request.url()).host));
-    await page.goto(address);
-    await page.locator('#choices').waitFor();
-    return { page, problems, hosts };
+  const openPage = useChromium(executablePath, (message) => message.text().includes('Security Policy'));
+  async function open(address: string): Promise<OpenPage> {
+    const opened = await openPage(address);
+    await opened.page.locator('#choices').waitFor();
+    return opened;
   }
-
-  async function choose(page: Page, scenario: string, args: Readonly<Record<string, string>>): Promise<void> {
-    await page.locator('#scenario').selectOption({ label: scenario });
-    for (const [name, value] of Object.entries(args)) await page.locator(`#argument-${name}`).fill(value);
-    await page.getByRole('button', { name: 'Start', exact: true }).click();
-  }
-  const turnIsOver = (page: Page) => page.getByText('Your turn:').waitFor();
 
   it('starts a session, streams text and tool activity, takes a follow-up, finishes, shows the reward and opens the trace', async () => {
     const playground = await openPlayground(
@@ -246,10 +201,16 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
     await page.getByRole('button', { name: 'New session' }).click();
     await choose(page, 'count_to', { target: '3' });
     await lost.asked;
+    const asked: string[] = [];
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type());
+      void dialog.accept();
+    });
     await page.reload();
     await lost.dropped;
     await page.locator('#fact-status', { hasText: 'failed' }).waitFor();
-    await page.locator('.note.problem', { hasText: 'went away' }).waitFor();
+    await page.locator('.note.problem', { hasText: 'You left the page during the first turn' }).waitFor();
+    expect(asked).toEqual(['beforeunload']);
     expect(await page.locator('#say').isVisible()).toBe(false);
 
     // Another session in the address is shown at once.
@@ -320,13 +281,14 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
 
   it('asks a browser to sign in before it shows anything', async () => {
     const { url, accounts } = await openPlayground();
-    const page = await browser.newPage();
-    expect((await page.goto(url))?.status()).toBe(401);
+    const { page } = await openPage(url);
     expect(await page.locator('h1').textContent()).toBe('Sign in');
     await page.goto(`${url}/traces?token=${await accounts.createSignInToken('local')}`);
-    expect([page.url(), await page.locator('h1').textContent()]).toEqual([`${url}/traces`, 'Runs']);
-    await page.getByRole('link', { name: 'Proctor' }).click();
+    expect([page.url(), await page.locator('h1').textContent()]).toEqual([`${url}/traces`, 'Traces']);
+    await page.getByRole('link', { name: 'Playground' }).click();
     await page.locator('#choices').waitFor();
+    await page.getByRole('link', { name: 'Traces' }).click();
+    await page.waitForURL(`${url}/traces`);
     await page.close();
   });
 });

@@ -79,11 +79,10 @@ describe('proctor scenarios', PATIENCE, () => {
     const cwd = createProject('counter');
     const desk = await serveHttp(createDesk);
     const probe = fileURLToPath(new URL('./fixtures/probe', import.meta.url));
-    const { url, environments } = await scenarios(
-      cwd,
-      ['--env', 'counter', '--env', probe, '--env', desk, '--env', 'counter'],
-      { PROCTOR_SCENARIOS_API_KEY: 'right', PROCTOR_SESSION_TTL_MS: '1' },
-    );
+    const { url, environments } = await scenarios(cwd, ['counter', '--env', probe, '--env', desk, '--env', 'counter'], {
+      PROCTOR_SCENARIOS_API_KEY: 'right',
+      PROCTOR_SESSION_TTL_MS: '1',
+    });
     expect(environments).toEqual(['counter', 'probe', new URL(desk).host]);
     expect((await send(url, '/scenarios')).status).toBe(401);
     const headers = { authorization: 'Bearer right' };

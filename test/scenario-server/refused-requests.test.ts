@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { keyCheck } from '../../src/scenario-server/serve-scenarios.ts';
+import { guardedByKey } from '../../src/scenario-server/serve-scenarios.ts';
 import { send } from '../http/http-server.ts';
 import { holdRequest } from './open-chat.ts';
 import { CHAT, expectRefused, invalid, itRefuses, JSON_TYPE, sharedServer, start } from './refusal-table.ts';
@@ -113,7 +113,7 @@ describe('what is no request of this route is refused:', () => {
 describe('where a key is set,', () => {
   const KEY = 'k3y-of-the-desk';
   const withKey = { ...JSON_TYPE, authorization: `Bearer ${KEY}` };
-  const { server: serveWithKey } = sharedServer({ verifyKey: keyCheck(KEY) });
+  const { server: serveWithKey } = sharedServer(guardedByKey(KEY));
 
   it.each<readonly [id: string, headers: Record<string, string>]>([
     ['http.key.missing', {}],
@@ -138,6 +138,9 @@ describe('where a key is set,', () => {
       const reply = await send(server.url, path, { method, headers });
       expectRefused(reply, [401, 'invalid_api_key', null], /key/i);
       expect(reply.headers['www-authenticate']).toBe('Bearer');
+      // No key that can be made would do.
+      expect(reply.text).toContain('--api-key, PROCTOR_SCENARIOS_API_KEY');
+      expect(reply.text).not.toContain('keys create');
       expect(reply.text).not.toContain(KEY);
     }
   });

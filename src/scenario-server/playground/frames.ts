@@ -1,4 +1,5 @@
 import type { ContentBlock } from '../../contract/chat.ts';
+import type { JsonSchema } from '../../contract/json.ts';
 import type { PromptMessage } from '../../contract/scenario.ts';
 import type { SessionStatus } from '../../contract/session.ts';
 import type { PlayedTurn } from '../play-turn.ts';
@@ -12,6 +13,8 @@ export type Frame =
       readonly messages: readonly { readonly role: string; readonly text: string }[];
       /** True where an answer is text; else it is JSON of the scenario's schema. */
       readonly has_text_answer: boolean;
+      /** Null where any text will do. */
+      readonly answer_schema: JsonSchema | null;
     }
   /** What the caller said; a page that is loaded anew has not got it. */
   | { readonly type: 'message'; readonly role: string; readonly text: string }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { JsonObject } from '../../contract/json.ts';
+import type { JsonObject, JsonSchema } from '../../contract/json.ts';
 import type { FinishedSession, SessionStatus } from '../../contract/session.ts';
 import type { Trace } from '../../contract/trace.ts';
 import type { TraceStore } from '../../trace/trace-store.ts';
@@ -19,6 +19,8 @@ export interface KeptSession {
   readonly status: SessionStatus;
   /** True while a turn or its end goes on, which the page cannot follow: it asks again in a moment. */
   readonly is_busy: boolean;
+  /** Complete ones, of turns that failed, too. */
+  readonly steps: number;
   /** Why it failed. */
   readonly message: string | null;
   /** What each of its turns showed. */
@@ -47,7 +49,7 @@ export async function readKeptSession(
   const isBusy = session?.isBusy === true;
   const record = await sessions.record(id);
   const trace = await store.trace(record.traceId);
-  const isTextAnswer = session?.setup === undefined || hasTextAnswer(session.setup);
+  const answerSchema = session?.setup?.answer_schema ?? null;
   const isEvaluated = record.status === 'finished' || record.status === 'expired';
   return {
     session_id: id,
@@ -57,29 +59,32 @@ export async function readKeptSession(
     trace_url: toTraceUrl(record.traceId),
     status: record.status,
     is_busy: isBusy,
+    steps: trace?.steps.length ?? 0,
     message: record.message,
-    turns: trace === undefined ? [] : toTurns(trace, { isTextAnswer, hasFailed: record.status === 'failed' }),
+    turns: trace === undefined ? [] : toTurns(trace, { answerSchema, hasFailed: record.status === 'failed' }),
     result: isEvaluated ? await finishSession(sessions, id, undefined, toTraceUrl) : null,
   };
 }
 
 interface Known {
-  readonly isTextAnswer: boolean;
+  /** Null for a session that has ended too: nobody is asked for its answer. */
+  readonly answerSchema: JsonSchema | null;
   /** The session says then why its last turn failed. */
   readonly hasFailed: boolean;
 }
 
-function toTurns(trace: Trace, { isTextAnswer, hasFailed }: Known): readonly (readonly Frame[])[] {
+function toTurns(trace: Trace, { answerSchema, hasFailed }: Known): readonly (readonly Frame[])[] {
   return trace.turns.map((turn, index) => [
-    ...(index === 0 ? [promptOf(trace, isTextAnswer)] : []),
+    ...(index === 0 ? [promptOf(trace, answerSchema)] : []),
     ...messagesOf(trace, index),
     ...trace.steps.filter(({ turn: of }) => of === turn.turn).flatMap(toStepFrames),
     ...(hasFailed && index === trace.turns.length - 1 ? [] : endOf(trace, index)),
   ]);
 }
 
-function promptOf({ system, prompt }: Trace, isTextAnswer: boolean): Frame {
-  return { type: 'prompt', system, messages: prompt.map(toMessage), has_text_answer: isTextAnswer };
+function promptOf({ system, prompt }: Trace, answer_schema: JsonSchema | null): Frame {
+  const has_text_answer = hasTextAnswer({ answer_schema });
+  return { type: 'prompt', system, messages: prompt.map(toMessage), has_text_answer, answer_schema };
 }
 
 /** A first turn that nobody said anything in has the prompt for its messages. */

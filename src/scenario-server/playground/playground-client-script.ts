@@ -35,7 +35,12 @@ export const PLAYGROUND_CLIENT_SCRIPT = String.raw`
     return id;
   }
 
-  function remember(id) {
-    history.replaceState(null, '', id === undefined ? location.pathname : '#session=' + id);
+  /** A first turn that runs is remembered too: a page that is left then closes its session, and should say so. */
+  function remember(id, isFirstTurn) {
+    history.replaceState(isFirstTurn ? { isFirstTurn } : null, '', id === undefined ? location.pathname : '#session=' + id);
+  }
+
+  function hasLeftFirstTurn() {
+    return history.state !== null && history.state.isFirstTurn === true;
   }
 `;

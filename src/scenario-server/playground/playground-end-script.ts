@@ -4,8 +4,14 @@ export const PLAYGROUND_END_SCRIPT = `
     show('submit', isAsking);
     show('say', !isAsking);
     byId('answer-hint').textContent = session.hasTextAnswer ? 'optional: left blank, the last text of the model' : 'JSON, optional: left blank, the last text of the model';
+    show('answer-schema', session.answerSchema !== null);
+    document.querySelector('#answer-schema pre').textContent = visible(JSON.stringify(session.answerSchema, withoutVastBounds, 2));
     byId(isAsking ? 'answer' : 'message').focus();
     follow();
+  }
+
+  function withoutVastBounds(key, value) {
+    return (key === 'minimum' || key === 'maximum') && typeof value === 'number' && !isBound(value) ? undefined : value;
   }
 
   async function finish() {
@@ -18,14 +24,14 @@ export const PLAYGROUND_END_SCRIPT = `
     }
     const [button] = document.querySelectorAll('#submit button');
     button.disabled = true;
-    byId('state').textContent = 'Evaluating…';
+    showState('Evaluating…');
     try {
       const result = await (await ask('/playground/finish', body)).json();
       addReward(result);
       endSession(result.status);
     } catch (error) {
       addNote(error.message, true);
-      byId('state').textContent = '';
+      showState('');
     } finally {
       button.disabled = false;
     }
@@ -65,12 +71,13 @@ export const PLAYGROUND_END_SCRIPT = `
     }
     if (remembered() !== id || running !== undefined) return;
     openSession(kept, kept);
-    byId('state').textContent = '';
+    showState('');
     for (const frames of kept.turns) {
       const view = createTurnView(() => kept.model);
       for (const frame of frames) showFrame(frame, view);
       if (!kept.is_busy) view.end();
     }
+    showSteps(kept.steps); // Those of a turn that failed, too.
     if (kept.is_busy) followUp();
     else if (kept.status === 'active') byId('message').focus({ preventScroll: true });
     else showEnd(kept);
@@ -78,14 +85,16 @@ export const PLAYGROUND_END_SCRIPT = `
 
   /** A turn that runs without this page: nobody else tells how it goes on. */
   function followUp() {
-    byId('state').textContent = 'A turn goes on that this page does not follow: it shows here when it is over.';
+    showState('A turn goes on that this page does not follow: it shows here when it is over.');
     show('say', false);
     show('abandon', false);
     setTimeout(restore, 1000);
   }
 
   function showEnd({ status, message, result }) {
+    const isLeft = status === 'failed' && hasLeftFirstTurn() && /went away/.test(message);
     if (result !== null) addReward(result);
+    else if (isLeft) addNote('You left the page during the first turn, so the session was closed: start a new one.', true);
     else addNote(status === 'abandoned' ? 'Abandoned: it was not evaluated.' : message || 'The session has failed.', status !== 'abandoned');
     endSession(status);
   }

@@ -30,6 +30,9 @@ const PLAYGROUND_CONTROLS_SCRIPT = `
   });
   byId('answer').addEventListener('keydown', (event) => event.key === 'Escape' && askForAnswer(false));
   addEventListener('hashchange', () => location.reload());
+  addEventListener('beforeunload', (event) => {
+    if (running !== undefined) event.preventDefault(); // The turn would be stopped.
+  });
   void readChoices();
   void restore();
 `;

@@ -7,7 +7,7 @@ export const PLAYGROUND_START_SCRIPT = `
 
   async function readChoices() {
     show('again', false);
-    show('start-problem', false);
+    hideProblem();
     show('loading', true);
     try {
       const choices = await (await ask('/playground/choices')).json();
@@ -43,32 +43,56 @@ export const PLAYGROUND_START_SCRIPT = `
 
   function chooseScenario() {
     const entry = scenarios.find(({ name }) => name === byId('scenario').value);
+    hideProblem(); // It may stand in the form that goes.
     byId('about').textContent = visible(entry.description);
     argumentsForm = createArgumentsForm(byId('arguments'), entry.args_schema);
-    show('start-problem', false);
   }
 
+  function hideProblem() {
+    for (const field of document.querySelectorAll('[aria-invalid]')) {
+      field.removeAttribute('aria-invalid');
+      field.removeAttribute('aria-errormessage');
+    }
+    show('start-problem', false);
+    byId('again').before(byId('start-problem'));
+  }
+
+  /** Under the field that it is about, where there is one. */
   function showProblem(error) {
-    for (const field of document.querySelectorAll('[aria-invalid]')) field.removeAttribute('aria-invalid');
+    hideProblem();
     const problem = byId('start-problem');
+    const field = fieldOf(error);
+    if (field) {
+      const details = field.closest('details');
+      if (details) details.open = true;
+      const about = field.nextElementSibling;
+      (about && about.classList.contains('about') ? about : field).after(problem);
+    }
     problem.textContent = visible(error.message);
     problem.hidden = false;
+    if (field) {
+      field.setAttribute('aria-invalid', 'true');
+      field.setAttribute('aria-errormessage', problem.id);
+      field.focus({ preventScroll: true });
+    }
+    const seen = field && document.querySelector('label[for="' + CSS.escape(field.id) + '"]');
+    if (seen) seen.scrollIntoView({ block: 'nearest' });
+    problem.scrollIntoView({ block: 'nearest' });
+  }
+
+  function fieldOf(error) {
     const param = typeof error.param === 'string' ? error.param : '';
     const name = param.startsWith('scenario_args.') ? param.slice('scenario_args.'.length) : '';
     const argument = [...document.querySelectorAll('#arguments [data-name]')].find(
       (field) => field.dataset.name === name || name.startsWith(field.dataset.name + '.') || name.startsWith(field.dataset.name + '['),
     );
     const other = { model: byId('model'), max_steps: byId('max-steps'), scenario: byId('scenario') }[param];
-    const field = error.field || argument || other;
-    if (!field) return;
-    field.setAttribute('aria-invalid', 'true');
-    field.focus();
+    return error.field || argument || other;
   }
 
   async function start() {
     if (running !== undefined) return;
-    show('start-problem', false);
-    for (const field of document.querySelectorAll('[aria-invalid]')) field.removeAttribute('aria-invalid');
+    hideProblem();
     const steps = byId('max-steps').value;
     const first = byId('first').value;
     const model = byId('model').value.trim();

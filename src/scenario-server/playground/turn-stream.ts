@@ -65,6 +65,7 @@ export class TurnStream {
       system: setup.system,
       messages: setup.prompt.map(toMessage),
       has_text_answer: hasTextAnswer(setup),
+      answer_schema: setup.answer_schema,
     });
   }
 
