@@ -75,7 +75,7 @@ describe('a failure after the first byte of a stream', () => {
   it('is none where the client went away, or the server shuts down', async () => {
     const log = createLog();
     const [left, cut] = [holdRequest(), holdRequest()];
-    const server = await serve({ logger: log.logger, plays: [left.play, cut.play], shutdownGraceMs: 50 });
+    const server = await serve({ logger: log.logger, plays: [left.play, cut.play], shutdownGraceMs: 1_000 });
     const body = { messages: [{ role: 'user', content: 'Go.' }], ...streamed };
     const first = openChat(server.url, body);
     beginStream(await left.asked, 'Half');
