@@ -4,7 +4,9 @@ import { createInterface, type Interface } from 'node:readline';
 export type ChatLine =
   | { readonly type: 'message'; readonly text: string }
   | { readonly type: 'finish'; readonly answer: string | undefined }
-  | { readonly type: 'quit' };
+  | { readonly type: 'quit' }
+  /** Looks like a command, and is none: `/help`. */
+  | { readonly type: 'unknown'; readonly command: string };
 
 /** A turn, or an evaluation, that Ctrl-C stops. Whoever made it ends it. */
 export interface BusyTime {
@@ -103,6 +105,13 @@ export class ChatInput {
 
 function toLine(line: string): ChatLine {
   const [, command, rest] = /^\/(finish|quit|exit)(?:\s+(.*))?$/s.exec(line) ?? [];
-  if (command === undefined) return { type: 'message', text: line };
+  if (command === undefined) return toText(line);
   return command === 'finish' ? { type: 'finish', answer: rest } : { type: 'quit' };
+}
+
+/** A slip of the pen is not for the model. Two slashes are one that is meant; a path such as `/etc/hosts` is text. */
+function toText(line: string): ChatLine {
+  if (line.startsWith('//')) return { type: 'message', text: line.slice(1) };
+  const [command] = /^\/[^\s/]+(?=\s|$)/.exec(line) ?? [];
+  return command === undefined ? { type: 'message', text: line } : { type: 'unknown', command };
 }

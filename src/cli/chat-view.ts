@@ -3,11 +3,14 @@ import type { Evaluation, SetupResult } from '../contract/scenario.ts';
 import type { ModelDelta } from '../model/chat-model.ts';
 import type { PlayedTurn } from '../scenario-server/play-turn.ts';
 import { describeToolCall, describeToolResult } from './run-view.ts';
+import { SecondsLine } from './seconds-line.ts';
 import { colors, note, printableLines } from './terminal.ts';
 
 export interface ChatViewOptions {
   /** Shows nothing but what the caller says. */
   readonly isSilent: boolean;
+  /** True: seconds are counted while tools run, in a line that is written over. */
+  readonly isTerminal: boolean;
   readonly model: string;
 }
 
@@ -17,6 +20,9 @@ export class ChatView {
   /** Of the response that is coming. */
   #sent = 0;
   #isInLine = false;
+  /** Calls that have no result yet. */
+  #running = 0;
+  readonly #seconds = new SecondsLine((text) => process.stderr.write(text));
 
   constructor(options: ChatViewOptions) {
     this.#options = options;
@@ -37,8 +43,15 @@ export class ChatView {
       // A model that gives no deltas has said it all at once.
       if (this.#sent === 0) this.delta({ content: event.message.content ?? '' });
       this.#endLine();
-    } else if (event.type === 'tool.called') this.#line(`  ${describeToolCall(event)}`);
-    else if (event.type === 'tool.responded') this.#line(`  ${describeToolResult(event)}`);
+    } else if (event.type === 'tool.called') {
+      this.#line(`  ${describeToolCall(event)}`);
+      this.#running += 1;
+      if (this.#options.isTerminal && !this.#options.isSilent) this.#seconds.start();
+    } else if (event.type === 'tool.responded') {
+      this.#running -= 1;
+      if (this.#running <= 0) this.#seconds.stop();
+      this.#line(`  ${describeToolResult(event)}`);
+    }
   }
 
   /** What was said through a pipe, which nobody saw typed. */
@@ -48,6 +61,8 @@ export class ChatView {
 
   /** A turn is over, whatever came of it. */
   end(reason: PlayedTurn['finishReason']): void {
+    this.#running = 0;
+    this.#seconds.stop();
     this.#endLine();
     if (reason === 'length') this.#line(colors.yellow('Cut off: all steps or tokens of a turn were used.'));
     if (reason === 'content_filter') this.#line(colors.yellow('The gateway held back the rest (content filter).'));
@@ -81,6 +96,7 @@ export class ChatView {
   #line(line: string): void {
     if (this.#options.isSilent) return;
     this.#endLine();
+    this.#seconds.clear();
     note(line);
   }
 

@@ -6,6 +6,7 @@ import type { JsonObject } from '../contract/json.ts';
 import { LONGEST_TIMER_MS, MAX_STEPS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { FinishedSession } from '../contract/session.ts';
+import { LOCAL_CALLER } from '../http/api-keys.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
 import { playTurn } from '../scenario-server/play-turn.ts';
 import { createSessionEngine, type SessionEngine } from '../scenario-server/session-engine.ts';
@@ -13,6 +14,7 @@ import { finishSession } from '../scenario-server/session-routes.ts';
 import { ChatInput, type ChatLine } from './chat-input.ts';
 import { ChatView } from './chat-view.ts';
 import { SilentFailure } from './failure.ts';
+import { howToOpen } from './how-to-open.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createLogger } from './logger.ts';
 import { collect, parseScenarioArgs, wholeNumber } from './options.ts';
@@ -43,6 +45,7 @@ The model plays the scenario's prompt first. Then each line that you write is a 
   /finish           submit what the model said last, and print the reward
   /finish <answer>  submit this answer (JSON where the scenario wants JSON)
   /quit             abandon the session without a reward
+  //text            send "/text" to the model
 The end of the input finishes. Ctrl-C stops the turn that runs; where none runs, or once more, it abandons the session.
 
 Exit code: 0 with a reward; 1 without one; 2 when the command is wrong, and nothing ran.
@@ -67,6 +70,7 @@ const STOPPED = {
   active: 'What the model had done before is kept: say how to go on.',
   ended: 'A session whose first turn has no answer is closed.',
 } as const;
+const COMMANDS = '/finish [answer] gets the reward, /quit abandons.';
 /** Of a turn: an hour, as over a streamed chat reply. */
 const TURN_LIMIT_MS = 3_600_000;
 /** Nobody else can come back to this session: it waits as long as the person at the terminal. */
@@ -89,6 +93,7 @@ async function chat(environment: string, scenario: string, options: ChatOptions)
     installation.models.check(options.model);
     const { entry, args } = await readScenario(engine, name, scenario, options);
     const session = await engine.starter.start({
+      account: LOCAL_CALLER.account,
       scenario: `${name}:${entry.short_name}`,
       args,
       model: options.model,
@@ -130,17 +135,24 @@ class Conversation {
     this.#session = session;
     this.#traceUrl = (traceId) => `${settings.appUrl}/traces/${traceId}`;
     this.#isJson = isJson;
-    this.#view = new ChatView({ isSilent: isJson, model: session.options.model });
+    const isTerminal = process.stderr.isTTY === true;
+    this.#view = new ChatView({ isSilent: isJson, isTerminal, model: session.options.model });
   }
 
   /** @returns what finishing gave; undefined where there is no reward. */
   async hold(): Promise<FinishedSession | undefined> {
     try {
       await this.#turn(undefined);
-      if (this.#input.isTerminal)
-        note(colors.dim('Each line is a turn. /finish [answer] gets the reward, /quit abandons.'));
+      if (this.#input.isTerminal && this.#session.status === 'active') {
+        note(colors.dim(`Each line is a turn. ${COMMANDS}`));
+      }
       while (this.#session.status === 'active') {
         const line = await this.#input.read();
+        if (line.type === 'unknown') {
+          const command = this.#view.toText(line.command);
+          note(colors.yellow(`There is no ${command}. ${COMMANDS} /${command} sends it to the model as text.`));
+          continue;
+        }
         if (line.type !== 'message') return await this.#end(line);
         if (!this.#input.isTerminal) this.#view.message(line.text);
         await this.#turn(line.text);
@@ -178,7 +190,7 @@ class Conversation {
     }
   }
 
-  async #end(line: Exclude<ChatLine, { readonly type: 'message' }>): Promise<FinishedSession | undefined> {
+  async #end(line: Extract<ChatLine, { readonly type: 'finish' | 'quit' }>): Promise<FinishedSession | undefined> {
     if (line.type === 'quit') {
       await this.#session.abandon();
       return this.#report(undefined);
@@ -188,7 +200,9 @@ class Conversation {
     try {
       const answer = line.answer === undefined ? undefined : this.#readAnswer(line.answer);
       const { registry } = this.#engine;
-      return this.#report(await finishSession(registry, this.#session.id, answer, this.#traceUrl));
+      return this.#report(
+        await finishSession(registry.of(LOCAL_CALLER.account), this.#session.id, answer, this.#traceUrl),
+      );
     } catch (thrown) {
       note(colors.red(this.#view.toText(messageOf(thrown))));
       return this.#report(undefined);
@@ -229,6 +243,7 @@ class Conversation {
       print(`reward ${finished.reward}`);
       note(colors.dim(trace_url));
     }
+    if (!this.#isJson) note(colors.dim(howToOpen([traceId])));
     return finished;
   }
 }

@@ -11,6 +11,7 @@ import type { Lease } from '../queue/run-queue.ts';
 import { RunInterrupted } from '../rollout/run.ts';
 import { executeLease } from '../run-service/leased-run.ts';
 import { SilentFailure, UsageError } from './failure.ts';
+import { howToOpen } from './how-to-open.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createLogger } from './logger.ts';
 import { collect, parseNumber, parseScenarioArgs, wholeNumber } from './options.ts';
@@ -89,7 +90,7 @@ async function run(environment: string, scenario: string, options: RunCommandOpt
     note(colors.yellow('Stopping: runs are cancelled, environments closed in order. Once more ends it at once.')),
   );
   const traces = await playAll(installation, plan, stop.signal);
-  if (!options.json) note(colors.dim(howToOpen(traces)));
+  if (!options.json) note(colors.dim(howToOpen(traces.map(({ trace_id }) => trace_id))));
   const passed = reportRuns(traces, options);
   if (!passed) throw new SilentFailure();
 }
@@ -196,9 +197,4 @@ async function playOne(
     stop.removeEventListener('abort', cancel);
     unsubscribe();
   }
-}
-
-function howToOpen(traces: readonly Trace[]): string {
-  const [first] = traces;
-  return `To see what happened: npx proctor serve, and in another terminal npx proctor open${traces.length === 1 ? ` ${first?.trace_id}` : ''}`;
 }

@@ -4,8 +4,9 @@ import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { messageOf } from '../contract/errors.ts';
 import { LONGEST_TIMER_MS, MAX_STEPS } from '../contract/names.ts';
-import { assertModel, keyCheck } from '../scenario-server/serve-scenarios.ts';
-import { startScenarioServer } from '../scenario-server/start.ts';
+import { MAX_WARM_PROCESSES } from '../scenario-server/option-ranges.ts';
+import { assertModel, guardedByKey } from '../scenario-server/serve-scenarios.ts';
+import { startAlone } from '../scenario-server/start-alone.ts';
 import { UsageError } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createLogger } from './logger.ts';
@@ -18,9 +19,9 @@ import { colors, note, print, printJson } from './terminal.ts';
 
 export function addScenariosCommand(program: Command): void {
   program
-    .command('scenarios')
+    .command('scenarios [environments...]')
     .description('Serve scenarios to any OpenAI-style chat client.')
-    .option('--env <environment>', 'name, path or URL; repeatable (default: all of this directory)', collect)
+    .option('--env <environment>', 'name, path or URL, as without --env; may be repeated', collect)
     .option('--model <model>', 'plays where a session names none', 'proctor/oracle')
     .option('--port <port>', 'port to listen on (default 8321)', parsePort)
     .option('--host <host>', 'address to bind; beyond loopback only with --api-key', '127.0.0.1')
@@ -39,12 +40,13 @@ export function addScenariosCommand(program: Command): void {
     .option(
       '--warm <count>',
       'processes of each environment that wait for sessions, from the start (default: 2, once it was used; 0: none)',
-      wholeNumber(0, 100),
+      wholeNumber(0, MAX_WARM_PROCESSES),
     )
     .option('--json', 'print one JSON object once it listens')
     .addHelpText(
       'after',
       `
+Environments are named by their names, paths or URLs; without any, all of this directory are served.
 A chat client names a scenario in its first request, continues by the session id, and finishes to get a reward:
 
   $ curl http://127.0.0.1:8321/v1/chat/completions -H 'content-type: application/json' \\
@@ -52,7 +54,7 @@ A chat client names a scenario in its first request, continues by the session id
   $ curl -X POST http://127.0.0.1:8321/v1/sessions/<session_id>/finish
 
 Examples:
-  $ proctor scenarios --env counter
+  $ proctor scenarios counter
   $ PROCTOR_GATEWAY_URL=http://localhost:11434/v1 proctor scenarios --env counter --model qwen3`,
     )
     .action(serveScenarios);
@@ -71,18 +73,17 @@ interface ScenariosOptions {
   readonly json?: boolean;
 }
 
-async function serveScenarios(options: ScenariosOptions): Promise<void> {
+async function serveScenarios(named: readonly string[], options: ScenariosOptions): Promise<void> {
   using stop = listenForStop(() => note('Stopping. Once more ends it at once.'));
   await using installation = await openInstallation();
   await using _telemetry = await startTelemetry({ ...installation, stop: stop.signal, warn: note });
-  const { settings, database, store, accounts, models } = installation;
+  const { settings, database, accounts, models, redactor } = installation;
   assertModel(models, options.model);
-  const environments = environmentsOf(installation, options.env);
+  const environments = environmentsOf(installation, [...named, ...(options.env ?? [])]);
   const apiKey = options.apiKey ?? fromVariable('PROCTOR_SCENARIOS_API_KEY', parseKey);
-  const starting = startScenarioServer({
+  const starting = startAlone({
     environments,
     database,
-    store,
     models,
     model: options.model,
     host: options.host,
@@ -90,13 +91,15 @@ async function serveScenarios(options: ScenariosOptions): Promise<void> {
     appUrl: settings.isAppUrlNamed ? settings.appUrl : undefined,
     allowedHosts: settings.allowedHosts,
     accounts,
-    logger: createLogger(process.stderr.isTTY ? 'warn' : 'info', installation.redactor),
-    verifyKey: apiKey === undefined ? undefined : keyCheck(apiKey),
+    logger: createLogger(process.stderr.isTTY ? 'warn' : 'info', redactor),
+    redactor,
+    ...guardedByKey(apiKey),
     maxSteps: options.maxSteps,
     sessionTtlMs: options.sessionTtlMs ?? fromVariable('PROCTOR_SESSION_TTL_MS', parseTtl),
     maxSessions: options.maxSessions,
+    ...(options.warm === undefined ? {} : { warmProcesses: options.warm, isWarmAtStart: true }),
   });
-  const server = await naming('--port', starting);
+  const { server } = await naming('--port', starting);
   try {
     const address = await signedInAddress(installation, { at: server.url });
     if (options.json) printJson({ url: server.url, address, environments: [...environments.keys()] });
@@ -114,17 +117,19 @@ async function serveScenarios(options: ScenariosOptions): Promise<void> {
 
 function environmentsOf(
   { environments, directory }: Installation,
-  named: readonly string[] = [],
+  named: readonly string[],
 ): ReadonlyMap<string, EnvironmentTarget> {
   if (named.length === 0) {
     if (environments.size > 0) return environments;
-    throw new UsageError('There are no environments in this directory: name one with --env <path|url>.');
+    throw new UsageError('There are no environments in this directory: name one: proctor scenarios <path|url>.');
   }
   const found = new Map<string, EnvironmentTarget>();
   for (const { name, target } of named.map((text) => resolveEnvironment(text, environments, directory))) {
     const other = found.get(name);
     if (other !== undefined && !isDeepStrictEqual(other, target)) {
-      throw new UsageError(`Two of --env are named "${name}": give them names of their own in proctor.config.ts.`);
+      throw new UsageError(
+        `Two of the environments are named "${name}": give them names of their own in proctor.config.ts.`,
+      );
     }
     found.set(name, target);
   }

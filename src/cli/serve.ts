@@ -98,5 +98,6 @@ async function announce(
   print(`${colors.bold('Run service')}   ${service.url}`);
   print(`${colors.bold('Scenarios')}     ${scenarios.url}/v1`);
   print(`${colors.bold('Pages')}         ${address}`);
+  print(`${colors.bold('Playground')}    ${await signedInAddress(installation, { at: scenarios.url })}`);
   print(`${colors.bold('Environments')}  ${environments.join(', ') || 'none found under environments/'}`);
 }

@@ -110,16 +110,23 @@ function startLimit(timeoutMs: number, signal: AbortSignal | undefined): Limit {
   const isLimited = timeoutMs > 0 && timeoutMs <= NO_TIMEOUT_MS;
   const timer = isLimited ? setTimeout(() => time.abort(new Error('The time is over')), timeoutMs) : undefined;
   const either = signal === undefined ? time.signal : AbortSignal.any([signal, time.signal]);
-  const reached = new Promise<never>((_, reject) => {
-    either.addEventListener('abort', () => reject(either.reason), { once: true });
+  let reject: (reason: unknown) => void = () => {};
+  const reached = new Promise<never>((_, rejectReached) => {
+    reject = rejectReached;
   });
+  const onAbort = () => reject(either.reason);
+  either.addEventListener('abort', onAbort, { once: true });
   return {
     signal: either,
     reached,
     get isOver() {
       return time.signal.aborted;
     },
-    clear: () => clearTimeout(timer),
+    // A listener that stays would keep the signal of every connection for as long as the process lives.
+    clear: () => {
+      clearTimeout(timer);
+      either.removeEventListener('abort', onAbort);
+    },
   };
 }
 

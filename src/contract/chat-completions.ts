@@ -27,6 +27,21 @@ export const chatRequestSchema = z.looseObject({
   conversation_id: z.string().optional(),
   max_steps: z.int().min(1).max(MAX_STEPS.maximum).optional(),
   n: z.int().optional(),
+  temperature: z.number().nullish(),
+  top_p: z.number().nullish(),
+  max_tokens: z.int().nullish(),
+  max_completion_tokens: z.int().nullish(),
+  seed: z.int().nullish(),
+  stop: z.union([z.string(), z.array(z.string())]).nullish(),
+  presence_penalty: z.number().nullish(),
+  frequency_penalty: z.number().nullish(),
+  logit_bias: jsonObjectSchema.nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().nullish(),
+  response_format: jsonObjectSchema.nullish(),
+  reasoning_effort: z.string().nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  user: z.string().nullish(),
 });
 export type ChatRequest = z.infer<typeof chatRequestSchema>;
 

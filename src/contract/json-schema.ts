@@ -8,6 +8,16 @@ export interface SchemaIssue {
   readonly message: string;
 }
 
+/** Of a name that a closed object does not have. */
+export const UNKNOWN_ARGUMENT = 'is not an argument that exists';
+
+/** The issues of an answer, or of a result: what a call has as arguments, these have as fields. */
+export function asFields(issues: readonly SchemaIssue[]): readonly SchemaIssue[] {
+  return issues.map((issue) =>
+    issue.message === UNKNOWN_ARGUMENT ? { ...issue, message: 'is not a field that exists' } : issue,
+  );
+}
+
 /** Loaded by the first schema that needs them: they take a fifth of the time in which an environment starts. */
 const require = createRequire(import.meta.url);
 
@@ -44,7 +54,7 @@ function toIssue(error: ErrorObject): SchemaIssue {
     return { path: [...path, error.params.missingProperty].join('.'), message: 'is required' };
   if (error.keyword === 'additionalProperties' || error.keyword === 'unevaluatedProperties') {
     const name = error.params.additionalProperty ?? error.params.unevaluatedProperty;
-    return { path: [...path, name].join('.'), message: 'is not an argument that exists' };
+    return { path: [...path, name].join('.'), message: UNKNOWN_ARGUMENT };
   }
   const allowed = error.keyword === 'enum' ? `: ${JSON.stringify(error.params.allowedValues)}` : '';
   return { path: path.join('.'), message: `${error.message ?? 'is invalid'}${allowed}, got ${preview(error.data)}` };

@@ -19,7 +19,7 @@ export const LIFECYCLE_TOOLS = {
     description: 'Starts a session with a scenario, runs its first turn, and gives the answer and the session id.',
     args: z.strictObject({
       scenario: z.string().min(1).describe('Its short name, or its full one.'),
-      scenario_args: z.record(z.string(), z.unknown()).describe('The arguments of the scenario, by name.'),
+      scenario_args: jsonObjectSchema.describe('The arguments of the scenario, by name.'),
       message: z
         .string()
         .min(1)

@@ -39,6 +39,23 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
       await createChatSessions(database);
     },
   },
+  '0003_session_accounts': {
+    async up({ schema }: Kysely<unknown>): Promise<void> {
+      await schema
+        .alterTable('chat_sessions')
+        .addColumn('account', 'text', (column) => column.notNull().defaultTo('local'))
+        .execute();
+      await schema
+        .alterTable('chat_sessions')
+        .addColumn('seen_at', 'bigint', (column) => column.notNull().defaultTo(0))
+        .execute();
+      await schema
+        .createIndex('chat_sessions_account')
+        .on('chat_sessions')
+        .columns(['account', 'created_at'])
+        .execute();
+    },
+  },
   '0003_service_tables': {
     up: createServiceTables,
   },

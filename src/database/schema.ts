@@ -111,6 +111,7 @@ export interface BrowserSessionsTable {
 export interface ChatSessionsTable {
   session_id: string;
   trace_id: string;
+  account: string;
   /** The server that holds it, as `servers` names them. */
   server: string;
   /** `active` until its end. */
@@ -121,6 +122,8 @@ export interface ChatSessionsTable {
   model: string;
   created_at: number;
   last_active_at: number;
+  /** When its server last said that it is there. */
+  seen_at: number;
   turns: number;
   steps: number;
   /** JSON of what finishing gave; null where nothing was evaluated. */

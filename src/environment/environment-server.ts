@@ -19,7 +19,7 @@ import type {
 } from './definition.ts';
 import { ENVIRONMENT } from './environment-source.ts';
 import { HUB, type Hub } from './hub.ts';
-import { checkHubCalls, checkPlaceholders, type HubHalves, runHubHalves } from './hub-scenario.ts';
+import { checkHubCalls, checkPlaceholders, type HubHalves, halvesOf, runHubHalves } from './hub-scenario.ts';
 import { duplicate, isHarnessHub } from './names.ts';
 import { checkText } from './presentation.ts';
 import { definePrompt, type PromptConfig, type PromptHandler } from './prompt.ts';
@@ -291,15 +291,6 @@ const SCENARIO_HUBS: ReadonlySet<string> = new Set(['setup', 'evaluate', 'soluti
 
 function functionsUri(hub: string): string {
   return `${hub}://functions`;
-}
-
-function halvesOf(label: string, { prompt, setup, evaluate }: Partial<HubHalves>): HubHalves {
-  if (prompt === undefined || setup === undefined || evaluate === undefined) {
-    throw new TypeError(
-      `${label} needs an async generator function as its third argument, or prompt, setup and evaluate in its configuration`,
-    );
-  }
-  return { prompt, setup, evaluate };
 }
 
 function checkHook<H>(kind: string, hook: H): H {

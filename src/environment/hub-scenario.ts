@@ -26,6 +26,16 @@ export interface HubHalves {
 
 type Hubs = ReadonlyMap<string, HubDefinition>;
 
+/** @throws TypeError where one of them is missing. */
+export function halvesOf(label: string, { prompt, setup, evaluate }: Partial<HubHalves>): HubHalves {
+  if (prompt === undefined || setup === undefined || evaluate === undefined) {
+    throw new TypeError(
+      `${label} needs an async generator function as its third argument, or prompt, setup and evaluate in its configuration`,
+    );
+  }
+  return { prompt, setup, evaluate };
+}
+
 /** Starts such a scenario. Its functions are looked up now, so that hubs may be mounted after it was declared. */
 export function runHubHalves(
   label: string,

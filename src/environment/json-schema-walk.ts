@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject, type JsonSchema } from '../contract/json.ts';
-import type { SchemaIssue } from '../contract/json-schema.ts';
+import { type SchemaIssue, UNKNOWN_ARGUMENT } from '../contract/json-schema.ts';
 
 /**
  * Closes the objects that a schema lists properties of and says nothing more about, those in alternatives (`anyOf`,
@@ -46,7 +46,7 @@ export function unknownNames(schema: JsonSchema, value: unknown, path: readonly 
     const property = Object.hasOwn(properties, name) ? properties[name] : additionalProperties;
     if (isSchema(property)) return unknownNames(property, member, place);
     if (Object.hasOwn(properties, name) || additionalProperties !== false) return [];
-    return [{ path: place.join('.'), message: 'is not an argument that exists' }];
+    return [{ path: place.join('.'), message: UNKNOWN_ARGUMENT }];
   });
 }
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../contract/json.ts';
-import type { SchemaIssue } from '../contract/json-schema.ts';
+import { asFields, type SchemaIssue } from '../contract/json-schema.ts';
 import type { Evaluation } from '../contract/scenario.ts';
 import type {
   CompiledSchema,
@@ -128,7 +128,7 @@ async function readAnswer(schema: CompiledSchema, answer: unknown): Promise<Pars
 }
 
 function toMisfit(issues: readonly SchemaIssue[]): Evaluation {
-  const content = `The answer does not fit the scenario's schema: ${describeIssues(issues)}`;
+  const content = `The answer does not fit the scenario's schema: ${describeIssues(asFields(issues))}`;
   return { reward: 0, done: true, content, info: {}, subscores: [], is_error: true };
 }
 

@@ -1,6 +1,6 @@
 import { messageOf } from '../contract/errors.ts';
 import type { JsonSchema } from '../contract/json.ts';
-import { preview, type SchemaIssue, validateJsonSchema } from '../contract/json-schema.ts';
+import { preview, type SchemaIssue, UNKNOWN_ARGUMENT, validateJsonSchema } from '../contract/json-schema.ts';
 import type { CompiledSchema, ParseResult } from './definition.ts';
 import { isRequired, unknownNames, valueAt, withDefaults } from './json-schema-walk.ts';
 import { isWritable } from './presentation.ts';
@@ -174,7 +174,7 @@ function toIssues(issue: StandardIssue & { keys?: unknown }, jsonSchema: JsonSch
   const path = (issue.path ?? []).map((part) => String(typeof part === 'object' ? part.key : part));
   // zod gives the names that a strict object does not have in one issue of the object.
   if (Array.isArray(issue.keys)) {
-    return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: 'is not an argument that exists' }));
+    return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: UNKNOWN_ARGUMENT }));
   }
   const value = valueAt(given, path);
   if (value === undefined && isRequired(jsonSchema, path)) return [{ path: path.join('.'), message: 'is required' }];

@@ -1,5 +1,6 @@
 import type { ContentBlock } from '../contract/chat.ts';
 import { isJsonObject, type JsonObject } from '../contract/json.ts';
+import { asFields } from '../contract/json-schema.ts';
 import { isMarkedContent } from './content.ts';
 import type { Awaitable, CompiledSchema } from './definition.ts';
 import { describeIssues } from './schema.ts';
@@ -46,7 +47,9 @@ export function toToolResult(returned: unknown, output?: CompiledSchema): Awaita
 async function toCheckedResult(returned: unknown, output: CompiledSchema): Promise<ToolResult> {
   const parsed = await output.parse(returned);
   if (!parsed.ok)
-    throw new Error(`The tool returned what its \`returns\` does not allow: ${describeIssues(parsed.issues)}`);
+    throw new Error(
+      `The tool returned what its \`returns\` does not allow: ${describeIssues(asFields(parsed.issues))}`,
+    );
   return toResult(parsed.value);
 }
 

@@ -8,6 +8,8 @@ export interface AuthenticationOptions {
   readonly host: string;
   /** Who a key stands for. Undefined: this server asks nobody for a key, and everybody is the account `local`. */
   readonly verifyKey?: ((key: string) => Promise<Caller | undefined>) | undefined;
+  /** What somebody does who has no key that is known: ends the message that refuses them. Default: how a new key is made. */
+  readonly keyHint?: string | undefined;
   /** Who is signed in, by the `Cookie` header of a browser. */
   readonly verifyBrowser?: ((cookie: string) => Promise<{ readonly account: string } | undefined>) | undefined;
 }
@@ -23,13 +25,32 @@ export interface Authentication {
 /** Who asks, where nobody is asked for a key. */
 export const LOCAL_CALLER: Caller = { account: 'local', keyId: null, requestsPerMinute: null };
 
+/** Whose things a request may see and make. */
+export function accountOf(caller: Caller | undefined): string {
+  return (caller ?? LOCAL_CALLER).account;
+}
+
+const NEW_KEY_HINT = 'A new key is made by "npx proctor keys create --name <name>" on the server\'s machine.';
+
 export function createAuthentication(options: AuthenticationOptions): Authentication {
+  const unauthorized = (problem: string) =>
+    new ApiError('invalid_api_key', `${problem} ${options.keyHint ?? NEW_KEY_HINT}`, {
+      headers: { 'www-authenticate': 'Bearer' },
+    });
   return {
     async authenticate(access, { method, headers }) {
       if (access === 'public' || access === 'page') return undefined;
       if (access === 'loopback' && isLoopbackHost(options.host)) return undefined;
       if (options.verifyKey === undefined) return LOCAL_CALLER;
-      if (headers.authorization !== undefined) return callerOfKey(headers.authorization, options.verifyKey);
+      if (headers.authorization !== undefined) {
+        const key = /^bearer +([\x21-\x7e]+) *$/i.exec(headers.authorization)?.[1];
+        if (key === undefined) {
+          throw unauthorized('The Authorization header has to be "Bearer <API_KEY>"; this one has another form.');
+        }
+        const caller = await options.verifyKey(key);
+        if (caller === undefined) throw unauthorized('The API key is unknown or was revoked.');
+        return caller;
+      }
       // A cookie is good for reads alone: a form of another site could send it along with a change.
       if (access === 'key-or-browser' && (method === 'GET' || method === 'HEAD') && headers.cookie !== undefined) {
         const browser = await options.verifyBrowser?.(headers.cookie);
@@ -38,25 +59,4 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
       throw unauthorized('This needs an API key: send the header "Authorization: Bearer <API_KEY>".');
     },
   };
-}
-
-async function callerOfKey(
-  header: string,
-  verifyKey: (key: string) => Promise<Caller | undefined>,
-): Promise<Caller | undefined> {
-  const key = /^bearer +([\x21-\x7e]+) *$/i.exec(header)?.[1];
-  if (key === undefined) {
-    throw unauthorized('The Authorization header has to be "Bearer <API_KEY>"; this one has another form.');
-  }
-  const caller = await verifyKey(key);
-  if (caller === undefined) throw unauthorized('The API key is unknown or was revoked.');
-  return caller;
-}
-
-function unauthorized(problem: string): ApiError {
-  return new ApiError(
-    'invalid_api_key',
-    `${problem} A new key is made by "proctor keys create --name <name>" on the server's machine.`,
-    { headers: { 'www-authenticate': 'Bearer' } },
-  );
 }

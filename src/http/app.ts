@@ -8,11 +8,9 @@ import { createOpenApiDocument } from './openapi.ts';
 import { createOriginGuard } from './origin-guard.ts';
 import { createRequestId, REQUEST_ID_HEADER, TRACE_ID_HEADER } from './request-id.ts';
 import type { Mount, Route, RouteReply } from './route.ts';
+import { letGoWhenStalled } from './stalled-client.ts';
 import type { TextStream } from './text-stream.ts';
 import { parseBody, parseQuery } from './validation.ts';
-
-/** Milliseconds for which a client of a stream may take nothing of it. */
-const STALLED_MS = 60_000;
 
 export interface HttpAppOptions extends AuthenticationOptions {
   readonly title: string;
@@ -219,21 +217,38 @@ function send(response: Response, reply: RouteReply): void {
   const payload = isRaw || body === undefined ? body : JSON.stringify(body);
   if (!isRaw && payload !== undefined) response.setHeader('content-type', 'application/json; charset=utf-8');
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  if (status !== 204) response.setHeader('content-length', payload === undefined ? 0 : Buffer.byteLength(payload));
-  response.end(payload);
+  const length = payload === undefined ? 0 : Buffer.byteLength(payload);
+  if (status !== 204) response.setHeader('content-length', length);
+  if (payload === undefined || length <= SLICE_BYTES || response.req.method === 'HEAD') response.end(payload);
+  else sendLarge(response, typeof payload === 'string' ? Buffer.from(payload) : Buffer.from(payload));
 }
 
-/** A client that takes nothing for `STALLED_MS` is let go. Whatever streams sends comments more often than that. */
 function sendStream(response: Response, stream: TextStream, headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   response.flushHeaders();
-  response.setTimeout(STALLED_MS, () => response.destroy());
+  const write = letGoWhenStalled(response);
   response.on('drain', () => stream.drained());
-  stream.readTo({
-    write: (text) => response.destroyed || response.write(text),
-    end: () => response.end(),
-  });
+  stream.readTo({ write: (text) => response.destroyed || write(text), end: () => response.end() });
 }
+
+/** In slices, so that it shows whether a client takes any of it. */
+function sendLarge(response: Response, payload: Buffer): void {
+  const write = letGoWhenStalled(response);
+  let sent = 0;
+  const sendOn = () => {
+    while (sent < payload.length) {
+      const slice = payload.subarray(sent, sent + SLICE_BYTES);
+      sent += slice.length;
+      if (!write(slice)) return;
+    }
+    response.off('drain', sendOn);
+    response.end();
+  };
+  response.on('drain', sendOn);
+  sendOn();
+}
+
+const SLICE_BYTES = 256 * 1024;
 
 /** A page of an allowed origin may read replies; it never sends cookies along (no credentials). */
 function allowReading(request: Request, response: Response): void {

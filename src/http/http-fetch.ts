@@ -60,7 +60,7 @@ export function createHttpFetch(): HttpFetch {
 /** @throws for a status or a header that `Response` refuses; the connection is closed then. */
 export function toResponse(
   reply: http.IncomingMessage,
-  toBody: (reply: http.IncomingMessage) => BodyInit | null,
+  toBody: (reply: http.IncomingMessage) => ReadableStream<Uint8Array> | null,
 ): Response {
   try {
     const headers = new Headers();

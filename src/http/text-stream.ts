@@ -1,5 +1,5 @@
-/** What may wait for a reader before it counts as gone. */
-const MAX_WAITING_CHARACTERS = 8 * 1024 * 1024;
+/** What may wait for a reader who takes nothing for so long, and for one who is just slow. */
+const MAX_WAITING = { characters: 8 * 1024 * 1024, milliseconds: 10_000, charactersInAll: 128 * 1024 * 1024 } as const;
 
 /** Where the text of a stream goes. */
 export interface TextSink {
@@ -16,6 +16,8 @@ export class TextStream {
   #waiting = '';
   #isEnded = false;
   #isBlocked = false;
+  /** Since when its reader has taken nothing, on the clock of `performance.now`. */
+  #blockedAt = 0;
   #sink: TextSink | undefined;
   #whenFlowing: (() => void)[] = [];
 
@@ -31,7 +33,10 @@ export class TextStream {
 
   /** True where the reader does not keep up: there is no use in going on. */
   get isOverfull(): boolean {
-    return this.#waiting.length > MAX_WAITING_CHARACTERS;
+    const { length } = this.#waiting;
+    if (length <= MAX_WAITING.characters) return false;
+    const isStuck = this.#isBlocked && performance.now() - this.#blockedAt > MAX_WAITING.milliseconds;
+    return isStuck || length > MAX_WAITING.charactersInAll;
   }
 
   push(text: string): void {
@@ -66,6 +71,7 @@ export class TextStream {
     const text = this.#waiting;
     this.#waiting = '';
     if (text !== '') this.#isBlocked = !sink.write(text);
+    if (this.#isBlocked) this.#blockedAt = performance.now();
     if (!this.#isEnded) return;
     this.#sink = undefined;
     sink.end();

@@ -30,6 +30,9 @@ export async function readChunks(client: GatewayClient, body: object, options: C
   else options.onChunk(answer);
 }
 
+/** Bytes of one response, decompressed: more is no answer of a model, and would only fill the memory. */
+const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
+
 /** What is read of a reply of `fetch`; that of openai 4 is another class. */
 interface Reply {
   readonly headers: { get(name: string): string | null };
@@ -43,19 +46,46 @@ async function readReply(reply: Reply, options: ChunkOptions): Promise<void> {
     const message = `the reply is a web page (${type}): the gateway's URL has to be the base URL of its API, which mostly ends with /v1`;
     throw new GatewayFailure('answered', message);
   }
-  if (/\bjson\b/i.test(type)) {
-    options.onChunk(parseChunk(await untilAborted(reply.text(), options.signal)));
-    return;
-  }
-  if (reply.body === null) return;
-  const reader = new EventStreamReader((data) => {
-    // Read on to the end, so that the connection can be used again.
-    if (!data.startsWith('[DONE]')) options.onChunk(parseChunk(data));
-  });
-  const add = (bytes: Uint8Array) => reader.add(bytes);
+  const take = /\bjson\b/i.test(type) ? wholeJson(options) : chunksOfEvents(options);
+  const add = limitBytes(take.add);
   if (reply.body instanceof Readable) await readAsItComes(reply.body, options, add);
-  else await readEach(reply.body, options, add);
-  reader.end();
+  else if (reply.body !== null) await readEach(reply.body, options, add);
+  else take.add(new TextEncoder().encode(await untilAborted(reply.text(), options.signal)));
+  take.end();
+}
+
+interface BodyReader {
+  add(bytes: Uint8Array): void;
+  end(): void;
+}
+
+function chunksOfEvents({ onChunk }: ChunkOptions): BodyReader {
+  let isDone = false;
+  const reader = new EventStreamReader((data) => {
+    // Read on to the end, so that the connection can be used again; what comes after it is not the response's.
+    isDone ||= data.startsWith('[DONE]');
+    if (!isDone) onChunk(parseChunk(data));
+  });
+  return { add: (bytes) => reader.add(bytes), end: () => reader.end() };
+}
+
+function wholeJson({ onChunk }: ChunkOptions): BodyReader {
+  const pieces: Uint8Array[] = [];
+  return {
+    add: (bytes) => void pieces.push(bytes),
+    end: () => onChunk(parseChunk(Buffer.concat(pieces).toString('utf8'))),
+  };
+}
+
+function limitBytes(add: (bytes: Uint8Array) => void): (bytes: Uint8Array) => void {
+  let size = 0;
+  return (bytes) => {
+    size += bytes.length;
+    if (size > MAX_RESPONSE_BYTES) {
+      throw new GatewayFailure('answered', `the response is larger than ${MAX_RESPONSE_BYTES} bytes`);
+    }
+    add(bytes);
+  };
 }
 
 /** In the tick in which it comes: an iterator would put several more between the gateway and whoever reads along. */

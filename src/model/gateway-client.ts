@@ -49,12 +49,27 @@ function withReadableErrors(fetch: Fetch): Fetch {
     headers.delete('content-length');
     const location = response.headers.get('location');
     const isMoved = response.status < 400 && location !== null;
+    if (isMoved) await response.body?.cancel();
     const error = isMoved
       ? { message: `it has moved to ${location}: give that as its URL` }
-      : toErrorObject(await response.text());
+      : toErrorObject(await readStart(response));
     const body = JSON.stringify({ error });
     return new Response(body, { status: response.status, statusText: response.statusText, headers });
   };
+}
+
+/** Characters of an error that are read: it is a sentence, or the page of a proxy. */
+const MAX_ERROR_CHARACTERS = 64 * 1024;
+
+async function readStart(response: Response): Promise<string> {
+  if (response.body === null) return '';
+  let text = '';
+  for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+    text += piece;
+    // Leaving the loop cancels the body.
+    if (text.length >= MAX_ERROR_CHARACTERS) break;
+  }
+  return text.slice(0, MAX_ERROR_CHARACTERS);
 }
 
 /** OpenAI's form, Gemini's list of one, a text in place of the object, FastAPI's `detail`, or a text that is no JSON. */

@@ -23,16 +23,21 @@ export const gatewayFetch: Fetch = async (input, init = {}) => {
   let url = new URL(input instanceof Request ? input.url : input);
   for (let redirects = 0; ; redirects += 1) {
     const reply = await sendRequest(url, { ...init, headers }, agents);
-    const { location } = reply.headers;
-    if (location === undefined || !REDIRECTS.has(reply.statusCode ?? 0) || redirects === MAX_REDIRECTS) {
-      return toGatewayResponse(reply);
-    }
-    reply.resume();
-    const next = new URL(location, url);
+    const next = REDIRECTS.has(reply.statusCode ?? 0) ? nextAddress(reply.headers.location, url) : undefined;
+    if (next === undefined || redirects === MAX_REDIRECTS) return toGatewayResponse(reply);
+    // Its body may never end.
+    reply.destroy();
     if (next.origin !== url.origin) headers.delete('authorization');
     url = next;
   }
 };
+
+/** Undefined for what is no address of a gateway: the reply is then told as it came. */
+function nextAddress(location: string | undefined, from: URL): URL | undefined {
+  if (location === undefined || !URL.canParse(location, from)) return undefined;
+  const next = new URL(location, from);
+  return next.protocol === 'http:' || next.protocol === 'https:' ? next : undefined;
+}
 
 function toGatewayResponse(reply: IncomingMessage): Response {
   const isEventStream = reply.headers['content-type']?.startsWith('text/event-stream') === true;

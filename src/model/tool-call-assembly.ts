@@ -2,6 +2,10 @@ import { randomBytes } from 'node:crypto';
 import type { ToolCall } from '../contract/chat.ts';
 import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
 import { isTooDeep, MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
+import { GatewayFailure } from './gateway-failure.ts';
+
+/** Of one response. */
+const MAX_CALLS = 1_000;
 
 /** The calls of one response, put together from the pieces in which gateways send them. */
 export class ToolCallAssembly {
@@ -11,7 +15,7 @@ export class ToolCallAssembly {
     return this.#calls.length === 0;
   }
 
-  /** One entry of `tool_calls`, a piece or a whole. */
+  /** One entry of `tool_calls`, a piece or a whole. @throws GatewayFailure for far too many. */
   add(piece: Json): void {
     if (!isJsonObject(piece)) return;
     const made = isJsonObject(piece.function) ? piece.function : {};
@@ -59,6 +63,9 @@ export class ToolCallAssembly {
 
   #begin(piece: JsonObject): PartialCall {
     const index = typeof piece.index === 'number' ? piece.index : undefined;
+    if (this.#calls.length === MAX_CALLS) {
+      throw new GatewayFailure('answered', `the response has more than ${MAX_CALLS} tool calls`);
+    }
     const call: PartialCall = { index, id: '', name: '', arguments: '', extra: {} };
     this.#calls.push(call);
     return call;

@@ -113,7 +113,7 @@ function showResult(message: ToolMessage, imagesBefore: number): { text: string;
   if (!message.content.some((block) => block.type === 'text') && message.structured_content) {
     texts.unshift(JSON.stringify(message.structured_content));
   }
-  return { text: cutForModel(texts.join('\n')) || '(no output)', images };
+  return { text: cutToolText(texts.join('\n')) || '(no output)', images };
 }
 
 function toImageMessage(images: readonly ToolImage[]): GatewayMessage {
@@ -150,7 +150,8 @@ function resourceOf(block: ContentBlock): JsonObject {
   return block.type === 'resource' && isJsonObject(block.resource) ? block.resource : {};
 }
 
-function cutForModel(text: string): string {
+/** Text of a tool's result as a model gets it: the first 32 KiB, and a note where there is more. */
+export function cutToolText(text: string): string {
   const { kept, isCut } = cutToBytes(text, MAX_TOOL_TEXT_BYTES);
   if (!isCut) return text;
   return `${kept}\n(cut here: these are the first 32 KiB of ${Buffer.byteLength(text)} bytes)`;

@@ -1,6 +1,6 @@
 import type { Json, JsonSchema } from '../contract/json.ts';
 import { isTooDeep, MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
-import { validateJsonSchema } from '../contract/json-schema.ts';
+import { asFields, validateJsonSchema } from '../contract/json-schema.ts';
 
 export type FittedAnswer =
   | { readonly fits: true; readonly answer: Json }
@@ -34,7 +34,7 @@ export function repairRequest(problem: string, schema: JsonSchema): string {
 }
 
 function issuesOf(schema: JsonSchema, value: Json): string {
-  return validateJsonSchema(schema, value)
+  return asFields(validateJsonSchema(schema, value))
     .map(({ path, message }) => `${path === '' ? 'it' : `\`${path}\``} ${message}`)
     .join('; ');
 }

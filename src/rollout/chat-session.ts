@@ -1,5 +1,5 @@
 import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
-import { ApiError, BoundaryError, messageOf } from '../contract/errors.ts';
+import { ApiError, messageOf } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
 import type { Redactor } from '../contract/redaction.ts';
@@ -13,16 +13,21 @@ import { GuardedRecorder } from './guarded-recorder.ts';
 import { ROLLOUT_LIMITS, type RolloutLimits, startDeadline } from './limits.ts';
 import { openEnvironment } from './open-environment.ts';
 import { toReferenceContext } from './reference-context.ts';
-import { type FinishResult, ScenarioSession, type TurnResult } from './scenario-session.ts';
+import { ScenarioSession, type TurnResult } from './scenario-session.ts';
+import { causeOf, type SessionEnd, sessionFinished, toBoundaryError } from './session-end.ts';
 import { toVersions } from './versions.ts';
 
 export interface ChatSessionOptions {
   readonly id: string;
   readonly traceId: string;
+  /** Whose it is. */
+  readonly account: string;
   /** The environment's configured name. */
   readonly environment: string;
   /** Its short name. */
   readonly scenario: string;
+  /** Its name as the environment lists it. */
+  readonly listedName: string;
   readonly args: JsonObject;
   readonly model: string;
   /** Bounds each turn. */
@@ -52,15 +57,6 @@ export interface ChatTurnOptions {
   readonly onEvent?: (event: EventBody) => void;
 }
 
-/** How a session ended, for whoever asks afterwards. */
-export interface SessionEnd {
-  readonly status: Exclude<SessionStatus, 'active'>;
-  /** Where it was evaluated. */
-  readonly result: FinishResult | null;
-  /** Why it failed. */
-  readonly message: string | null;
-}
-
 /**
  * A session that somebody chats with: a scenario in an environment of its own, turns that come one after the other, and
  * an end (contract section 2, "States"). It writes a trace of origin `chat`. Whoever made it ends it, by `finish`,
@@ -82,8 +78,9 @@ export class ChatSession {
   #ending: Promise<SessionEnd> | undefined;
   #end: SessionEnd | undefined;
   #turns = 0;
-  /** How its environment was lost. */
-  #lost: unknown;
+  #isEvaluating = false;
+  /** Aborted with how its environment was lost. */
+  readonly #lost = new AbortController();
   #closed: Promise<void> = Promise.resolve();
 
   constructor(options: ChatSessionOptions) {
@@ -148,7 +145,7 @@ export class ChatSession {
     try {
       const result = await playing;
       if (isFirst && (result.status === 'failed' || result.status === 'aborted')) await this.fail(causeOf(result));
-      if (this.#lost !== undefined) await this.fail(this.#lost);
+      if (this.#lost.signal.aborted) await this.fail(this.#lost.signal.reason);
       return result;
     } catch (thrown) {
       await this.fail(thrown);
@@ -181,8 +178,15 @@ export class ChatSession {
     await this.#ending.catch(() => {});
   }
 
-  /** Ends the session without evaluating it. @throws ApiError session_finished where it has ended in another way. */
+  /**
+   * Ends the session without evaluating it.
+   *
+   * @throws ApiError session_finished where it has ended in another way, session_busy while it is being evaluated.
+   */
   async abandon(): Promise<SessionEnd> {
+    if (this.#isEvaluating) {
+      throw new ApiError('session_busy', `Session ${this.id} is being evaluated: it can no longer be abandoned.`);
+    }
     this.#ending ??= this.#giveUp('abandoned', null);
     const end = this.#end ?? (await this.#ending);
     if (end.status === 'abandoned') return end;
@@ -210,7 +214,7 @@ export class ChatSession {
   }
 
   async #play(messages: readonly PromptMessage[], options: ChatTurnOptions): Promise<TurnResult> {
-    const signal = AbortSignal.any([options.signal, this.#stop.signal]);
+    const signal = AbortSignal.any([options.signal, this.#stop.signal, this.#lost.signal]);
     const { sampling, onDelta, onEvent } = options;
     const { maxSteps } = this.options;
     return await this.#inTurnSpan(async (span) => {
@@ -250,14 +254,15 @@ export class ChatSession {
     return await ScenarioSession.open({ client, scenario, args, model, sampling: {}, recorder, signal, limits, span });
   }
 
-  /** Without its environment it cannot go on. A turn that runs ends first: it knows better what it was doing. */
+  /** Without its environment it cannot go on: a turn that runs fails at once, whatever it waits for. */
   #onLost(cause: unknown): void {
-    this.#lost = cause;
+    this.#lost.abort(cause);
     if (this.#turn === undefined) void this.fail(cause);
   }
 
   async #finish(status: 'finished' | 'expired', answer: Json | undefined): Promise<SessionEnd> {
     const scenario = this.#scenario;
+    this.#isEvaluating = true;
     try {
       if (scenario === undefined) throw new Error('The session ended before its first turn');
       const { signal } = this.#stop;
@@ -277,7 +282,7 @@ export class ChatSession {
   async #repairAnswer(scenario: ScenarioSession): Promise<void> {
     const deadline = startDeadline(this.options.limits?.repairMs ?? ROLLOUT_LIMITS.repairMs);
     try {
-      const signal = AbortSignal.any([this.#stop.signal, deadline.signal]);
+      const signal = AbortSignal.any([this.#stop.signal, this.#lost.signal, deadline.signal]);
       await scenario.repairAnswer({ signal, span: this.#root });
     } finally {
       deadline.clear();
@@ -308,24 +313,4 @@ export class ChatSession {
     await this.options.onEnded(this);
     return end;
   }
-}
-
-/** What a session that has ended says to whoever comes after. */
-export function sessionFinished(
-  id: string,
-  { status, message }: { readonly status: SessionStatus; readonly message: string | null },
-): ApiError {
-  const why = message === null ? '' : `: ${message.replace(/\.$/, '')}`;
-  return new ApiError('session_finished', `Session ${id} is ${status}${why}. Start a new one.`);
-}
-
-function causeOf(result: TurnResult): unknown {
-  if (result.status === 'failed') return result.error;
-  return result.status === 'aborted' ? result.reason : null;
-}
-
-function toBoundaryError(cause: unknown): BoundaryError {
-  if (cause instanceof BoundaryError) return cause;
-  if (cause instanceof ApiError) return new BoundaryError('worker', cause.code, cause.message, { cause });
-  return new BoundaryError('worker', 'internal_error', messageOf(cause), { cause });
 }

@@ -263,8 +263,10 @@ export class ScenarioSession {
       });
       return { status };
     } catch (thrown) {
-      if (signal.aborted) return { status: 'aborted', reason: signal.reason };
-      if (thrown instanceof BoundaryError) return { status: 'failed', error: thrown };
+      const cause: unknown = signal.aborted ? signal.reason : thrown;
+      // An environment that was lost is a failure, however the turn hears of it.
+      if (cause instanceof BoundaryError) return { status: 'failed', error: cause };
+      if (signal.aborted) return { status: 'aborted', reason: cause };
       throw thrown;
     }
   }

@@ -90,15 +90,23 @@ export async function answerToolCalls(calls: readonly ToolCall[], context: ToolC
     return { call, result };
   };
   const canRunTogether = calls.every((call) => context.readOnlyTools.has(call.name));
-  const answered = canRunTogether ? await Promise.all(calls.map(answer)) : await inOrder(calls, answer);
+  const answered = await inOrder(calls, answer, canRunTogether ? MAX_TOGETHER : 1);
   return { answered, interruption: state.interruption };
 }
 
-async function inOrder<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+/** Begins them in order, at most so many at once. */
+async function inOrder<T, R>(items: readonly T[], work: (item: T) => Promise<R>, atOnce: number): Promise<R[]> {
   const results: R[] = [];
-  for (const item of items) results.push(await work(item));
+  let next = 0;
+  const workNext = async () => {
+    for (let at = next++; at < items.length; at = next++) results[at] = await work(items[at] as T);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, workNext));
   return results;
 }
+
+/** Read-only calls of one response that run at once. */
+const MAX_TOGETHER = 16;
 
 async function resultOf(call: ToolCall, context: ToolCallContext): Promise<ToolResult> {
   if (call.raw_arguments !== null) return toErrorResult(malformedText(call, call.raw_arguments, context.finishReason));

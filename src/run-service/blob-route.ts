@@ -1,7 +1,7 @@
 import { ApiError } from '../contract/errors.ts';
+import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
-import { accountOf } from './account.ts';
 
 /** `GET /v1/blobs/{sha256}`: bytes that a trace of the caller's account refers to. */
 export function createBlobRoute(store: TraceStore): Route {

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { ApiError } from '../contract/errors.ts';
 import { traceSchema } from '../contract/trace.ts';
+import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
-import { accountOf } from './account.ts';
 import { CANCELLED } from './run-endings.ts';
 import { findRow, findTrace } from './traces-route.ts';
 import { isFinal } from './wait-for-end.ts';

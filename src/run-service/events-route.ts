@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { ApiError } from '../contract/errors.ts';
+import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { TextStream } from '../http/text-stream.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
-import { accountOf } from './account.ts';
 import { startEventFeed } from './event-feed.ts';
 import type { LiveDeltas } from './live-deltas.ts';
 import { findRow } from './traces-route.ts';

@@ -4,9 +4,9 @@ import { traceFiguresSchema } from '../contract/figures.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import { runStatusSchema } from '../contract/run.ts';
 import { originSchema, type Trace, type TraceList, traceListSchema, traceSchema } from '../contract/trace.ts';
+import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { TraceQuery, TraceRow, TraceStore } from '../trace/trace-store.ts';
-import { accountOf } from './account.ts';
 import { isFinal, MAX_WAIT_SECONDS, waitForEnd } from './wait-for-end.ts';
 
 export interface TracesRouteOptions {

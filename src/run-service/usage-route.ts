@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { type UsageList, usageGroupBySchema, usageListSchema } from '../contract/figures.ts';
+import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import type { UsageQuery } from '../trace/usage.ts';
-import { accountOf } from './account.ts';
 import { timeQuerySchema } from './traces-route.ts';
 
 const usageQuerySchema = z.object({

@@ -35,6 +35,10 @@ export function sessionIdOf(headers: IncomingHttpHeaders, request: ChatRequest):
     if (id.trim() === '') {
       throw new ApiError('invalid_parameter', `${name} is empty: leave it out for a new session.`, { param });
     }
+    // Node.js joins a header that comes twice, and no id of ours has a comma.
+    if (param === null && id.includes(',')) {
+      throw new ApiError('invalid_parameter', `${name} is ${preview(id)}: it has to name one session, once.`);
+    }
     if (found !== undefined && found.id !== id) {
       const message = `${found.name} is ${preview(found.id)} and ${name} is ${preview(id)}: they have to name one session.`;
       throw new ApiError('invalid_parameter', message, { param });
@@ -88,9 +92,9 @@ export function startOf(request: ChatRequest): { readonly scenario: string; read
  * @throws ApiError session_conflict or invalid_parameter.
  */
 export function refuseChanges(session: ChatSession, request: ChatRequest): void {
-  const { environment, scenario, args, model, maxSteps } = session.options;
+  const { environment, scenario, listedName, args, model, maxSteps } = session.options;
   const isOther =
-    request.scenario !== undefined && ![scenario, `${environment}:${scenario}`].includes(request.scenario);
+    request.scenario !== undefined && ![scenario, listedName, `${environment}:${scenario}`].includes(request.scenario);
   if (isOther) {
     const message = `Session ${session.id} plays the scenario ${preview(scenario)}, not ${preview(request.scenario)}. Leave scenario out, or start a new session.`;
     throw new ApiError('session_conflict', message, { param: 'scenario' });

@@ -1,8 +1,9 @@
+import type { Logger } from 'pino';
 import type { Idempotency } from '../accounts/idempotency.ts';
 import { type ChatRequest, chatRequestSchema, samplingOf } from '../contract/chat-completions.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { PromptMessage } from '../contract/scenario.ts';
-import { LOCAL_CALLER } from '../http/api-keys.ts';
+import { accountOf } from '../http/api-keys.ts';
 import { toApiError } from '../http/errors.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../http/route.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
@@ -17,7 +18,8 @@ import {
   startOf,
 } from './chat-request.ts';
 import { ChatStream } from './chat-stream.ts';
-import { type PlayOptions, playTurn, sessionHeaders, toSvc, withSession } from './play-turn.ts';
+import { logFailure } from './log-failure.ts';
+import { clientTooSlow, type PlayOptions, playTurn, sessionHeaders, toSvc, withSession } from './play-turn.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { SessionStarter } from './session-starter.ts';
 
@@ -30,6 +32,7 @@ export interface ChatRouteOptions {
   readonly registry: SessionRegistry;
   readonly starter: SessionStarter;
   readonly idempotency: Idempotency<ChatCompletion>;
+  readonly logger: Logger;
   toTraceUrl(traceId: string): string;
   readonly keepAliveMs?: number | undefined;
   readonly limitMs?: { readonly plain: number; readonly streamed: number } | undefined;
@@ -63,15 +66,15 @@ class Chat {
     const named = sessionIdOf(headers, body);
     refuseUnsupported(body);
     if (named === undefined) return await this.#start(request);
-    const session = await this.#find(named);
+    const session = await this.#find(accountOf(request.caller), named);
     refuseChanges(session, body);
     return await this.#answer(request, session, nextMessages(body.messages));
   }
 
   /** @throws ApiError session_not_found with the field that names it, session_finished. */
-  async #find({ id, param }: NamedSession): Promise<ChatSession> {
+  async #find(account: string, { id, param }: NamedSession): Promise<ChatSession> {
     try {
-      return await this.#options.registry.find(id);
+      return await this.#options.registry.of(account).find(id);
     } catch (thrown) {
       if (!(thrown instanceof ApiError) || thrown.code !== 'session_not_found') throw thrown;
       throw new ApiError(thrown.code, thrown.message, { param, cause: thrown });
@@ -84,6 +87,7 @@ class Chat {
     const messages = firstMessages(body.messages);
     const begin = () =>
       this.#options.starter.start({
+        account: accountOf(request.caller),
         scenario,
         args,
         model: body.model,
@@ -103,7 +107,7 @@ class Chat {
     messages: readonly PromptMessage[],
   ): Promise<RouteReply> {
     const { idempotency } = this.#options;
-    const { account } = request.caller ?? LOCAL_CALLER;
+    const account = accountOf(request.caller);
     return await new Promise<RouteReply>((resolve, reject) => {
       idempotency
         .answer({ account, key }, request.body, async (keep) => {
@@ -144,7 +148,7 @@ class Chat {
   }
 
   #stream(request: Incoming, session: ChatSession, messages: readonly PromptMessage[], keep: Keep): Play {
-    const { limitMs: limits = LIMIT_MS, keepAliveMs = KEEP_ALIVE_MS, now } = this.#options;
+    const { limitMs: limits = LIMIT_MS, keepAliveMs = KEEP_ALIVE_MS, logger, now } = this.#options;
     const options = request.body.stream_options;
     const head = createReplyHead(session.options.model, now());
     const stream = new ChatStream({
@@ -162,7 +166,7 @@ class Chat {
       signal: slow.signal,
       onDelta: (delta) => {
         stream.delta(delta);
-        if (stream.text.isOverfull) slow.abort(new Error('The client does not read'));
+        if (stream.text.isOverfull) slow.abort(clientTooSlow());
       },
       onEvent: (event) => stream.event(event),
     }).finally(() => clearInterval(keepAlive));
@@ -172,7 +176,11 @@ class Chat {
       (error: unknown) => {
         // Nothing was sent: the failure is an answer of its own.
         if (!stream.hasBegun) throw error;
-        stream.fail(toApiError(error, request.requestId));
+        const { requestId, signal } = request;
+        const failure = toApiError(error, requestId);
+        // A turn that its client gave up did not fail.
+        if (!signal.aborted) logFailure(logger, failure, { requestId });
+        stream.fail(failure);
       },
     );
     return { completion, reply: Promise.race([stream.begun, ended]).then(() => reply) };

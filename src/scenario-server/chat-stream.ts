@@ -4,6 +4,7 @@ import type { ApiError } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import { TextStream } from '../http/text-stream.ts';
 import type { ModelDelta } from '../model/chat-model.ts';
+import { cutToolText } from '../model/transcript-to-gateway.ts';
 import type { ChatCompletion, ReplyHead } from './chat-completion.ts';
 import { TEXT_SEPARATOR } from './play-turn.ts';
 
@@ -73,7 +74,7 @@ export class ChatStream {
       this.#svcEvent({ type: 'tool_call', id, name, arguments: args });
     } else if (event.type === 'tool.responded') {
       const { tool_call_id: id, name, content, is_error, duration_ms } = event;
-      this.#svcEvent({ type: 'tool_result', id, name, text: textOf(content), is_error, duration_ms });
+      this.#svcEvent({ type: 'tool_result', id, name, text: cutToolText(textOf(content)), is_error, duration_ms });
     }
   }
 

@@ -1,6 +1,7 @@
 import { ApiError } from '../contract/errors.ts';
 import { preview } from '../contract/json-schema.ts';
 import { lifecycleCallSchema, lifecycleResultSchema, lifecycleToolListSchema } from '../contract/lifecycle.ts';
+import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { LifecycleTools } from './lifecycle-tools.ts';
 
@@ -22,9 +23,9 @@ export function createLifecycleRoutes(tools: LifecycleTools): readonly Route[] {
       access: 'key',
       request: lifecycleCallSchema,
       response: lifecycleResultSchema,
-      async handle({ body, requestId, signal }) {
+      async handle({ body, requestId, signal, caller }) {
         if (!tools.has(body.name)) throw unknownTool(body.name, tools);
-        return { body: await tools.call(body.name, body.arguments, { requestId, signal }) };
+        return { body: await tools.call(body.name, body.arguments, { requestId, signal, account: accountOf(caller) }) };
       },
     }),
   ]);

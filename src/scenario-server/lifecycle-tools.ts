@@ -15,6 +15,7 @@ import type { PromptMessage } from '../contract/scenario.ts';
 import { toApiError } from '../http/errors.ts';
 import { parseBody } from '../http/validation.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
+import { logFailure } from './log-failure.ts';
 import { playTurn, toSvc } from './play-turn.ts';
 import type { Scenarios } from './scenarios.ts';
 import type { SessionRegistry } from './session-registry.ts';
@@ -25,6 +26,8 @@ import type { SessionStarter } from './session-starter.ts';
 const TURN_LIMIT_MS = { plain: 280_000, streamed: 3_600_000 } as const;
 
 export interface LifecycleCall {
+  /** Whose sessions it is about. */
+  readonly account: string;
   readonly requestId: string;
   /** Aborted when the caller gives the call up: so is its turn. */
   readonly signal: AbortSignal;
@@ -65,18 +68,15 @@ export class LifecycleTools {
     } catch (thrown) {
       call.signal.throwIfAborted();
       const error = toApiError(thrown, call.requestId);
-      // Its message may refer to the log. A 503 is an answer, not a fault.
-      if (error.status >= 500 && error.status !== 503) this.#log(error, name, call);
+      // Its message may refer to the log.
+      logFailure(this.#options.logger, error, { requestId: call.requestId, tool: name });
       return { ...toResult(error.toBody(), true), content: [{ type: 'text', text: error.message }] };
     }
   }
 
-  #log(error: ApiError, tool: LifecycleToolName, { requestId }: LifecycleCall): void {
-    this.#options.logger.error({ requestId, tool, code: error.code, err: error.cause ?? error }, error.message);
-  }
-
   async #run(name: LifecycleToolName, args: JsonObject, call: LifecycleCall): Promise<object> {
     const { scenarios, registry, toTraceUrl } = this.#options;
+    const sessions = registry.of(call.account);
     refuseUnknown(name, args);
     switch (name) {
       case 'scenario_list':
@@ -85,12 +85,12 @@ export class LifecycleTools {
         return await this.#start(args, call);
       case 'scenario_send': {
         const { message, ...ids } = read('scenario_send', args);
-        const session = await registry.find(sessionIdOf(ids));
+        const session = await sessions.find(sessionIdOf(ids));
         return await this.#turn(session, [{ role: 'user', content: message }], call);
       }
       case 'scenario_finish': {
         const { answer, ...ids } = read('scenario_finish', args);
-        return await finishSession(registry, sessionIdOf(ids), answer as Json | undefined, toTraceUrl);
+        return await finishSession(sessions, sessionIdOf(ids), answer as Json | undefined, toTraceUrl);
       }
     }
   }
@@ -98,6 +98,7 @@ export class LifecycleTools {
   async #start(args: JsonObject, call: LifecycleCall): Promise<TurnAnswer> {
     const { scenario, scenario_args, message, model, max_steps } = read('scenario_start', args);
     const session = await this.#options.starter.start({
+      account: call.account,
       scenario,
       args: scenario_args as JsonObject, // It came as JSON.
       model,
@@ -121,7 +122,7 @@ export class LifecycleTools {
 }
 
 const ENTRIES: readonly LifecycleToolEntry[] = Object.entries(LIFECYCLE_TOOLS).map(([name, { description, args }]) => {
-  const schema = z.toJSONSchema(args, { io: 'input' });
+  const schema = z.toJSONSchema(args, { io: 'input', unrepresentable: 'any' });
   return { name, description, inputSchema: schema, input_schema: schema };
 });
 

@@ -16,9 +16,13 @@ import type { LifecycleTools } from './lifecycle-tools.ts';
 import type { Scenarios } from './scenarios.ts';
 
 export interface McpToolsOptions {
+  /** Whose sessions the tools are about. */
+  readonly account: string;
   /** Milliseconds between two reports of progress while nothing happens. Default 4,000. */
   readonly progressEveryMs?: number | undefined;
 }
+
+type CallOptions = Required<{ [Name in keyof McpToolsOptions]: NonNullable<McpToolsOptions[Name]> }>;
 
 /** The contract has it every 5 s at least. */
 export const PROGRESS_EVERY_MS = 4_000;
@@ -27,15 +31,15 @@ export const PROGRESS_EVERY_MS = 4_000;
 export function createMcpTools(
   tools: LifecycleTools,
   scenarios: Scenarios,
-  { progressEveryMs = PROGRESS_EVERY_MS }: McpToolsOptions = {},
+  { account, progressEveryMs = PROGRESS_EVERY_MS }: McpToolsOptions,
 ): () => EnvironmentServer {
-  return () => new LifecycleServer(tools, scenarios, progressEveryMs);
+  return () => new LifecycleServer(tools, scenarios, { account, progressEveryMs });
 }
 
 class LifecycleServer extends EnvironmentServer {
   readonly #scenarios: Scenarios;
 
-  constructor(tools: LifecycleTools, scenarios: Scenarios, progressEveryMs: number) {
+  constructor(tools: LifecycleTools, scenarios: Scenarios, options: CallOptions) {
     super({
       name: 'proctor-scenarios',
       version: PROCTOR_VERSION,
@@ -46,7 +50,7 @@ class LifecycleServer extends EnvironmentServer {
     for (const { name, description, inputSchema } of tools.list()) {
       if (!tools.has(name)) continue;
       this.tool(name, { description, args: { ...inputSchema, type: 'object' } }, (args, context) =>
-        callTool(tools, name, args, context, progressEveryMs),
+        callTool(tools, name, args, context, options),
       );
     }
   }
@@ -95,7 +99,7 @@ async function callTool(
   name: LifecycleToolName,
   args: JsonObject,
   { signal, progress }: ToolContext,
-  progressEveryMs: number,
+  { account, progressEveryMs }: CallOptions,
 ): Promise<JsonObject> {
   let reports = 0;
   let message = BEGINNINGS[name];
@@ -104,6 +108,7 @@ async function callTool(
   const timer = setInterval(tell, progressEveryMs);
   try {
     const result = await tools.call(name, args, {
+      account,
       requestId: createRequestId(),
       signal,
       onEvent(event) {

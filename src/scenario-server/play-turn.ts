@@ -99,6 +99,12 @@ export function withSession(error: ApiError, session: ChatSession): ApiError {
   return new ApiError(code, message, { param, headers: { ...sessionHeaders(session), ...error.headers }, cause });
 }
 
+/** A client that stopped reading: its turn is not worth going on with. */
+export function clientTooSlow(): ApiError {
+  const message = 'The client did not take what was streamed to it. The completed steps of the turn are kept.';
+  return new ApiError('turn_timeout', message);
+}
+
 function turnTimeout(limitMs: number, isFirst: boolean): ApiError {
   const limit = limitMs < 1_000 ? `${limitMs} ms` : `${Math.round(limitMs / 1_000)} s`;
   const wayOut = isFirst

@@ -30,16 +30,14 @@ export class Scenarios {
 
   /**
    * @param name a short name, or a full one: `<environment>:<short name>`.
-   * @throws ApiError scenario_not_found; invalid_parameter for a short name that two environments share; BoundaryError
+   * @throws ApiError scenario_not_found; invalid_parameter for a name that two environments share; BoundaryError
    *   as `list`.
    */
   async find(name: string): Promise<FoundScenario> {
     const all = await this.#all();
-    const byFullName = all.find(
-      ({ environment, entry }) => entry.name === name || `${environment}:${entry.short_name}` === name,
-    );
-    if (byFullName !== undefined) return byFullName;
-    const matches = all.filter(({ entry }) => entry.short_name === name);
+    const configured = all.find((found) => fullName(found) === name);
+    if (configured !== undefined) return configured;
+    const matches = all.filter(({ entry }) => entry.name === name || entry.short_name === name);
     const [only] = matches;
     if (only === undefined) throw unknownScenario(name, all);
     if (matches.length === 1) return only;

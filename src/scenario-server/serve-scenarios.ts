@@ -15,8 +15,9 @@ import { type AuthenticationOptions, LOCAL_CALLER } from '../http/api-keys.ts';
 import { createModels, type Models } from '../model/create-model.ts';
 import type { GatewayClient } from '../model/gateway-client.ts';
 import { modelConfigFromEnvironment } from '../model/model-config.ts';
-import { createTraceStore } from '../trace/database-store.ts';
-import { type ScenarioServer, type ScenarioServerOptions, startScenarioServer } from './start.ts';
+import { assertRanges } from './option-ranges.ts';
+import type { ScenarioServer, ScenarioServerOptions } from './start.ts';
+import { startAlone } from './start-alone.ts';
 
 /**
  * An environment: a class that extends `EnvironmentServer`, a factory, or an instance, which is served in this process; a
@@ -62,31 +63,29 @@ export interface ServeScenariosOptions
 /**
  * Serves the scenarios of environments to any OpenAI-style chat client, until the handle is closed.
  *
- * @throws TypeError for what is not an environment; Error that says what to do: for a model that needs a gateway where
+ * @throws TypeError for what is not an environment, and a number that cannot be meant; Error that says what to do: for a model that needs a gateway where
  *   none is configured, a port in use, and a bind elsewhere than loopback without a key.
  */
 export async function serveScenarios(options: ServeScenariosOptions): Promise<ScenarioServer> {
+  assertRanges(options);
   const { host = '127.0.0.1', port = DEFAULT_PORTS.scenarioServer, model, client, apiKey } = options;
   const models = createModels(client === undefined ? modelConfigFromEnvironment(process.env) : { client });
   assertModel(models, model);
   const environments = await nameEnvironments(sourcesOf(options));
   const database = await openDatabase(options.store ?? process.env.PROCTOR_DATABASE_URL ?? DEFAULT_STORE);
   try {
-    const server = await startScenarioServer({
+    const { server } = await startAlone({
       ...options,
       environments,
       database,
       models,
       host,
       port,
-      store: createTraceStore(database, {
-        appUrl: appUrlOf(options) ?? `http://${host}:${port}`,
-        redactor: options.redact !== false && createRedactor(secretsOf(options)),
-      }),
+      redactor: options.redact !== false && createRedactor(secretsOf(options)),
       appUrl: appUrlOf(options),
       accounts: createAccounts(database),
       logger: options.logger ?? pino({ level: 'silent' }),
-      verifyKey: apiKey === undefined ? undefined : keyCheck(apiKey),
+      ...guardedByKey(apiKey),
     });
     return closingAlso(server, database);
   } catch (error) {
@@ -117,10 +116,14 @@ export function assertModel(models: Models, model: string): void {
   }
 }
 
-/** Who one fixed key stands for. */
-export function keyCheck(apiKey: string): NonNullable<AuthenticationOptions['verifyKey']> {
+/** A server with one fixed key: no other can be made. Without one nobody is asked. */
+export function guardedByKey(apiKey: string | undefined): Pick<AuthenticationOptions, 'verifyKey' | 'keyHint'> {
+  if (apiKey === undefined) return {};
   const expected = hash(apiKey);
-  return async (key) => (timingSafeEqual(hash(key), expected) ? LOCAL_CALLER : undefined);
+  return {
+    verifyKey: async (key) => (timingSafeEqual(hash(key), expected) ? LOCAL_CALLER : undefined),
+    keyHint: 'Its key is the one that it was started with (--api-key, PROCTOR_SCENARIOS_API_KEY, or apiKey in code).',
+  };
 }
 
 function hash(text: string): Buffer {

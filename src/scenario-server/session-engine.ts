@@ -9,6 +9,7 @@ import type { Database } from '../database/database.ts';
 import type { Models } from '../model/create-model.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
+import { assertRanges, SESSION_DEFAULTS } from './option-ranges.ts';
 import { Scenarios } from './scenarios.ts';
 import { SessionRecords } from './session-records.ts';
 import { SessionRegistry } from './session-registry.ts';
@@ -56,10 +57,13 @@ export interface SessionEngine {
   close(graceMs: number, limitMs?: number): Promise<void>;
 }
 
-export const SESSION_DEFAULTS = { sessionTtlMs: 30 * 60_000, maxSessions: 1_000 } as const;
-
-/** Database and store are closed by whoever opened them, after the engine. */
+/**
+ * Database and store are closed by whoever opened them, after the engine.
+ *
+ * @throws TypeError for a number that cannot be meant.
+ */
 export function createSessionEngine(options: SessionEngineOptions): SessionEngine {
+  assertRanges(options);
   const { environments, database, store, models, logger, now = Date.now } = options;
   const serverId = `scenarios_${process.pid}_${randomBytes(4).toString('hex')}`;
   const catalogue = createCatalogue(environments);

@@ -3,12 +3,14 @@ import type { Json, JsonObject } from '../contract/json.ts';
 import type { Redactor } from '../contract/redaction.ts';
 import type { SessionStatus } from '../contract/session.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
+import type { ChatSession } from '../rollout/chat-session.ts';
 import type { FinishResult } from '../rollout/scenario-session.ts';
 
 /** A session as the database keeps it: what is left of it when its server is gone. Times are milliseconds since 1970. */
 export interface SessionRecord {
   readonly id: string;
   readonly traceId: string;
+  readonly account: string;
   readonly status: SessionStatus;
   /** Its short name. */
   readonly scenario: string;
@@ -30,6 +32,9 @@ interface ServerName {
   readonly pid: number;
   readonly id: string;
 }
+
+/** Milliseconds after which a server that has not been heard of counts as gone, wherever it runs. */
+const GONE_AFTER_MS = 60_000;
 
 /** Servers of this process that are not closed. */
 const LIVE_HERE = new Set<string>();
@@ -59,6 +64,7 @@ export class SessionRecords {
       .values({
         session_id: record.id,
         trace_id: record.traceId,
+        account: record.account,
         server: JSON.stringify(this.#server),
         status: record.status,
         scenario: record.scenario,
@@ -66,6 +72,7 @@ export class SessionRecords {
         model: record.model,
         created_at: record.createdAt,
         last_active_at: record.lastActiveAt,
+        seen_at: Date.now(),
         turns: record.turns,
         steps: record.steps,
         result: null,
@@ -75,7 +82,10 @@ export class SessionRecords {
   }
 
   /** Writes how a session ended. */
-  async end(id: string, end: Omit<SessionRecord, 'id' | 'traceId' | 'scenario' | 'args' | 'model' | 'createdAt'>) {
+  async end(
+    id: string,
+    end: Omit<SessionRecord, 'id' | 'traceId' | 'account' | 'scenario' | 'args' | 'model' | 'createdAt'>,
+  ) {
     await this.#database.transaction(async (transaction) => {
       await transaction
         .updateTable('chat_sessions')
@@ -98,38 +108,74 @@ export class SessionRecords {
       .selectAll()
       .where('session_id', '=', id)
       .executeTakeFirst();
-    return row === undefined ? undefined : toRecord(row);
+    return row === undefined ? undefined : readRow(row);
   }
 
-  /** All that have ended, oldest first. */
-  async listEnded(): Promise<readonly SessionRecord[]> {
+  /** Says that the server is there, and with it its active sessions. */
+  async beat(): Promise<void> {
+    await this.#database.kysely
+      .updateTable('chat_sessions')
+      .set({ seen_at: Date.now() })
+      .where('status', '=', 'active')
+      .where('server', '=', JSON.stringify(this.#server))
+      .execute();
+  }
+
+  /** Those of an account, as they were last written, oldest first. */
+  async list(account: string): Promise<readonly SessionRecord[]> {
     const rows = await this.#database.kysely
       .selectFrom('chat_sessions')
       .selectAll()
-      .where('status', '!=', 'active')
+      .where('account', '=', account)
       .orderBy('created_at')
       .execute();
-    return rows.map(toRecord);
+    return rows.map(readRow);
   }
 
-  /** Active ones whose server is gone. A server on another machine is taken to be there. */
+  /** Active ones whose server is gone: its process has ended, or it has not been heard of for a minute. */
   async listOrphans(): Promise<readonly SessionRecord[]> {
     const rows = await this.#database.kysely
       .selectFrom('chat_sessions')
       .selectAll()
       .where('status', '=', 'active')
       .execute();
-    return rows.filter(({ server }) => this.#isGone(JSON.parse(server))).map(toRecord);
+    const silentSince = Date.now() - GONE_AFTER_MS;
+    return rows
+      .filter(({ server, seen_at }) => this.#isGone(JSON.parse(server), Number(seen_at) < silentSince))
+      .map(readRow);
   }
 
-  #isGone({ host, pid, id }: ServerName): boolean {
-    if (host !== this.#server.host) return false;
+  #isGone({ host, pid, id }: ServerName, isSilent: boolean): boolean {
+    if (host !== this.#server.host) return isSilent;
     // A process in a container often has the number of the one before it.
-    return pid === process.pid ? !LIVE_HERE.has(id) : !isRunning(pid);
+    if (pid === process.pid) return !LIVE_HERE.has(id);
+    // Another program may have got its number since.
+    return isSilent || !isRunning(pid);
   }
 }
 
+/** What there is to keep of a session now. */
+export function toRecord(session: ChatSession): SessionRecord {
+  const { id, traceId, status, createdAt, lastActiveAt, turns, steps, end, options } = session;
+  return {
+    id,
+    traceId,
+    account: options.account,
+    status,
+    scenario: options.scenario,
+    args: options.args,
+    model: options.model,
+    createdAt,
+    lastActiveAt,
+    turns,
+    steps,
+    result: end?.result ?? null,
+    message: end?.message ?? null,
+  };
+}
+
 interface Row {
+  readonly account: string;
   readonly session_id: string;
   readonly trace_id: string;
   readonly status: string;
@@ -144,10 +190,11 @@ interface Row {
   readonly message: string | null;
 }
 
-function toRecord(row: Row): SessionRecord {
+function readRow(row: Row): SessionRecord {
   return {
     id: row.session_id,
     traceId: row.trace_id,
+    account: row.account,
     status: row.status as SessionStatus, // Written by `insert` and `end` alone.
     scenario: row.scenario,
     args: JSON.parse(row.scenario_args),

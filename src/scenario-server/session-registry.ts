@@ -5,12 +5,13 @@ import type { WarmConnectOptions } from '../client/warm-pool.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { Models } from '../model/create-model.ts';
-import { ChatSession, sessionFinished } from '../rollout/chat-session.ts';
+import { ChatSession } from '../rollout/chat-session.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
+import { AccountSessions } from './account-sessions.ts';
 import type { FoundScenario } from './scenarios.ts';
-import type { SessionRecord, SessionRecords } from './session-records.ts';
+import { type SessionRecords, toRecord } from './session-records.ts';
 
 export interface SessionRegistryOptions {
   readonly store: TraceStore;
@@ -32,6 +33,8 @@ export interface SessionRegistryOptions {
 }
 
 export interface NewSession {
+  /** Whose it is. */
+  readonly account: string;
   readonly scenario: FoundScenario;
   readonly args: JsonObject;
   readonly model: string;
@@ -40,8 +43,8 @@ export interface NewSession {
   readonly sampling: JsonObject;
 }
 
-/** Sessions are the account's that needs no key: traces of chat sessions belong to it (contract section 3). */
-const ACCOUNT = 'local';
+/** Whose traces those of all chat sessions are (contract section 3). */
+const TRACE_ACCOUNT = 'local';
 
 /** Every session of a scenario server: the active ones with their expiry, and what is left of those that have ended. */
 export class SessionRegistry {
@@ -54,13 +57,19 @@ export class SessionRegistry {
   #starting = 0;
   #closed: ApiError | undefined;
 
+  readonly #beat: NodeJS.Timeout;
+  #watch: NodeJS.Timeout | undefined;
+
   constructor(options: SessionRegistryOptions) {
     this.#options = options;
+    this.#beat = setInterval(() => {
+      if (this.#active.size > 0) options.records.beat().catch((error) => this.#report(error, 'A sign of life'));
+    }, BEAT_MS).unref();
   }
 
-  /** The active ones, oldest first. */
-  get active(): readonly ChatSession[] {
-    return [...this.#active.values()];
+  /** The sessions of one account. */
+  of(account: string): AccountSessions {
+    return new AccountSessions(account, this.#active, this.#options.records);
   }
 
   /**
@@ -68,7 +77,7 @@ export class SessionRegistry {
    *
    * @throws ApiError capacity_exceeded, or shutting_down once the registry was closed.
    */
-  async create({ scenario, args, model, maxSteps, sampling }: NewSession): Promise<ChatSession> {
+  async create({ account, scenario, args, model, maxSteps, sampling }: NewSession): Promise<ChatSession> {
     const { maxSessions, store, records, now } = this.#options;
     if (this.#active.size + this.#starting >= maxSessions) throw atCapacity(maxSessions);
     if (this.#closed !== undefined) throw this.#closed;
@@ -80,8 +89,10 @@ export class SessionRegistry {
       const session = new ChatSession({
         id: `sess_${randomBytes(16).toString('hex')}`,
         traceId,
+        account,
         environment,
         scenario: entry.short_name,
+        listedName: entry.name,
         args,
         model,
         maxSteps,
@@ -108,7 +119,7 @@ export class SessionRegistry {
         metadata: { session_id: session.id },
         priority: 0,
       } as const;
-      await store.create({ traceId, account: ACCOUNT, queued }, (transaction) =>
+      await store.create({ traceId, account: TRACE_ACCOUNT, queued }, (transaction) =>
         records.insert(toRecord(session), transaction),
       );
       this.#active.set(session.id, session);
@@ -121,35 +132,6 @@ export class SessionRegistry {
     } finally {
       this.#starting -= 1;
     }
-  }
-
-  /** An active session. @throws ApiError session_not_found, or session_finished for one that has ended. */
-  async find(id: string): Promise<ChatSession> {
-    const session = this.#active.get(id);
-    if (session !== undefined) return session;
-    const record = await this.record(id);
-    if (record.status === 'active') {
-      throw new ApiError('session_conflict', `Session ${id} is held by another server on the same store.`);
-    }
-    throw sessionFinished(id, { status: record.status, message: record.message });
-  }
-
-  /** What there is to say of a session, active or not. @throws ApiError session_not_found */
-  async record(id: string): Promise<SessionRecord> {
-    const session = this.#active.get(id);
-    if (session !== undefined) return toRecord(session);
-    const record = await this.#options.records.find(id);
-    if (record !== undefined) return record;
-    const message = `There is no session ${JSON.stringify(id.slice(0, 100))}. GET /v1/sessions lists the active ones.`;
-    throw new ApiError('session_not_found', message);
-  }
-
-  /** Those that have ended and those that are active, oldest first. */
-  async list(): Promise<readonly SessionRecord[]> {
-    const ended = await this.#options.records.listEnded();
-    const isHere = new Set(ended.map(({ id }) => id));
-    const active = this.active.filter(({ id }) => !isHere.has(id)).map(toRecord);
-    return [...ended, ...active].sort((a, b) => a.createdAt - b.createdAt);
   }
 
   /** Starts the clock of a session anew: call it at the end of each turn. */
@@ -180,17 +162,31 @@ export class SessionRegistry {
     return orphans.length;
   }
 
+  /** Fails those of servers that go away from now on, until the registry is closed. */
+  watchOrphans(): void {
+    this.#watch ??= setInterval(() => {
+      this.failOrphans().catch((error) => this.#report(error, 'The end of a session whose server is gone'));
+    }, WATCH_MS).unref();
+  }
+
   /** Lets turns and evaluations that go on end within `graceMs`; then everything that is active fails. Never rejects. */
   async close(graceMs: number): Promise<void> {
     const cause = new ApiError('shutting_down', 'The server was shut down', { headers: { 'retry-after': '5' } });
     this.#closed = cause;
+    clearInterval(this.#watch);
     for (const timer of this.#timers.values()) clearTimeout(timer);
     const endsAt = performance.now() + graceMs;
-    const idle = this.active.filter(({ isBusy }) => !isBusy);
+    const active = () => [...this.#active.values()];
+    const idle = active().filter(({ isBusy }) => !isBusy);
     await Promise.all(idle.map((session) => session.fail(cause)));
-    while (this.active.some(({ isBusy }) => isBusy) && performance.now() < endsAt) await pause(POLL_MS);
-    await Promise.all(this.active.map((session) => session.terminate(cause)));
+    while (active().some(({ isBusy }) => isBusy) && performance.now() < endsAt) await pause(POLL_MS);
+    await Promise.all(active().map((session) => session.terminate(cause)));
+    clearInterval(this.#beat);
     await Promise.all(this.#closing);
+  }
+
+  #report(error: unknown, what: string): void {
+    this.#options.logger.error({ err: error }, `${what} could not be written`);
   }
 
   #expire(session: ChatSession): void {
@@ -207,7 +203,7 @@ export class SessionRegistry {
     try {
       await this.#options.records.end(session.id, toRecord(session));
     } catch (error) {
-      this.#options.logger.error({ sessionId: session.id, err: error }, 'The end of a session could not be written');
+      this.#report(error, `The end of session ${session.id}`);
     } finally {
       this.#active.delete(session.id);
     }
@@ -215,27 +211,12 @@ export class SessionRegistry {
 }
 
 const POLL_MS = 20;
+/** How often a server says that it is there, and looks for those that are not. */
+const BEAT_MS = 15_000;
+const WATCH_MS = 30_000;
 
 function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}
-
-export function toRecord(session: ChatSession): SessionRecord {
-  const { id, traceId, status, createdAt, lastActiveAt, turns, steps, end, options } = session;
-  return {
-    id,
-    traceId,
-    status,
-    scenario: options.scenario,
-    args: options.args,
-    model: options.model,
-    createdAt,
-    lastActiveAt,
-    turns,
-    steps,
-    result: end?.result ?? null,
-    message: end?.message ?? null,
-  };
 }
 
 function failedByRestart(message: string) {
@@ -251,7 +232,7 @@ function failedByRestart(message: string) {
 function atCapacity(maxSessions: number): ApiError {
   return new ApiError(
     'capacity_exceeded',
-    `The server holds ${maxSessions} sessions, which is its limit: finish or delete some, or start it with a higher --max-sessions.`,
+    `The server holds ${maxSessions === 1 ? '1 session' : `${maxSessions} sessions`}, which is its limit: finish or delete some, or start it with a higher --max-sessions.`,
     { headers: { 'retry-after': '10' } },
   );
 }

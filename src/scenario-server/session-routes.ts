@@ -9,10 +9,12 @@ import {
   sessionListSchema,
   toSessionIds,
 } from '../contract/session.ts';
+import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { sessionFinished } from '../rollout/chat-session.ts';
-import type { SessionRecord } from './session-records.ts';
-import { type SessionRegistry, toRecord } from './session-registry.ts';
+import { sessionFinished } from '../rollout/session-end.ts';
+import type { AccountSessions } from './account-sessions.ts';
+import { type SessionRecord, toRecord } from './session-records.ts';
+import type { SessionRegistry } from './session-registry.ts';
 
 export interface SessionRoutesOptions {
   readonly registry: SessionRegistry;
@@ -31,8 +33,9 @@ export function createSessionRoutes(options: SessionRoutesOptions): readonly Rou
     access: 'key',
     query: z.object({ status: z.enum(['active', 'all']).default('active') }),
     response: sessionListSchema,
-    async handle({ queryValues: { status } }) {
-      const records = status === 'all' ? await registry.list() : registry.active.map(toRecord);
+    async handle({ queryValues: { status }, caller }) {
+      const sessions = registry.of(accountOf(caller));
+      const records = status === 'all' ? await sessions.list() : sessions.active.map(toRecord);
       return { body: { object: 'list', sessions: records.map(toEntry) } };
     },
   });
@@ -42,7 +45,9 @@ export function createSessionRoutes(options: SessionRoutesOptions): readonly Rou
     summary: 'A session',
     access: 'key',
     response: sessionEntrySchema,
-    handle: async ({ params }) => ({ body: toEntry(await registry.record(params.session_id ?? '')) }),
+    handle: async ({ params, caller }) => ({
+      body: toEntry(await registry.of(accountOf(caller)).record(params.session_id ?? '')),
+    }),
   });
   const finish = defineRoute({
     method: 'POST',
@@ -51,8 +56,8 @@ export function createSessionRoutes(options: SessionRoutesOptions): readonly Rou
     access: 'key',
     request: finishRequestSchema,
     response: finishResultSchema,
-    handle: async ({ params, body }) => ({
-      body: await finishSession(registry, params.session_id ?? '', body?.answer, toTraceUrl),
+    handle: async ({ params, body, caller }) => ({
+      body: await finishSession(registry.of(accountOf(caller)), params.session_id ?? '', body?.answer, toTraceUrl),
     }),
   });
   const remove = defineRoute({
@@ -61,11 +66,12 @@ export function createSessionRoutes(options: SessionRoutesOptions): readonly Rou
     summary: 'Abandon a session without evaluating it',
     access: 'key',
     response: sessionEntrySchema,
-    async handle({ params }) {
+    async handle({ params, caller }) {
       const id = params.session_id ?? '';
-      const session = registry.active.find((active) => active.id === id);
-      if (session !== undefined) await session.abandon();
-      const record = await registry.record(id);
+      const sessions = registry.of(accountOf(caller));
+      await sessions.held(id)?.abandon();
+      const record = await sessions.record(id);
+      if (record.status === 'active') await sessions.find(id);
       if (record.status !== 'abandoned') throw sessionFinished(id, record);
       return { body: toEntry(record) };
     },
@@ -80,16 +86,15 @@ export function createSessionRoutes(options: SessionRoutesOptions): readonly Rou
  *   where the evaluation fails.
  */
 export async function finishSession(
-  registry: SessionRegistry,
+  sessions: AccountSessions,
   id: string,
   answer: Json | undefined,
   toTraceUrl: (traceId: string) => string,
 ): Promise<FinishedSession> {
-  const session = registry.active.find((active) => active.id === id);
-  await session?.finish(answer);
-  const record = await registry.record(id);
+  await sessions.held(id)?.finish(answer);
+  const record = await sessions.record(id);
   if (record.result === null || (record.status !== 'finished' && record.status !== 'expired')) {
-    if (record.status === 'active') await registry.find(id);
+    if (record.status === 'active') await sessions.find(id);
     throw sessionFinished(id, record);
   }
   return {

@@ -5,6 +5,8 @@ import type { Scenarios } from './scenarios.ts';
 import type { SessionRegistry } from './session-registry.ts';
 
 export interface SessionStart {
+  /** Whose the session will be. */
+  readonly account: string;
   /** A short or a full name. */
   readonly scenario: string;
   readonly args: JsonObject;
@@ -31,12 +33,13 @@ export class SessionStarter {
   }
 
   /** @throws ApiError scenario_not_found, invalid_scenario_args, model_not_found, capacity_exceeded. */
-  async start({ scenario, args, model, maxSteps, sampling }: SessionStart): Promise<ChatSession> {
+  async start({ account, scenario, args, model, maxSteps, sampling }: SessionStart): Promise<ChatSession> {
     const { scenarios, registry, models, defaults } = this.#options;
     const name = model ?? defaults.model;
     const found = await scenarios.check(scenario, args);
     models.check(name);
     return await registry.create({
+      account,
       scenario: found,
       args,
       model: name,

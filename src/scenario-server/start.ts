@@ -4,7 +4,7 @@ import { catalogueCheck } from '../client/catalogue.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { PROCTOR_VERSION } from '../contract/version.ts';
 import { storeCheck } from '../database/database.ts';
-import type { AuthenticationOptions } from '../http/api-keys.ts';
+import { type AuthenticationOptions, accountOf } from '../http/api-keys.ts';
 import { createHttpApp } from '../http/app.ts';
 import { DEFAULT_BODY_LIMIT_BYTES } from '../http/body.ts';
 import { createHealthRoutes } from '../http/health-routes.ts';
@@ -14,19 +14,21 @@ import { assertBindAllowed } from '../http/origin-guard.ts';
 import type { Route } from '../http/route.ts';
 import { mountEndpoint } from '../mcp/http/mounted-endpoint.ts';
 import { createPages } from '../web/pages.ts';
+import { AccountEndpoints } from './account-endpoints.ts';
 import { createCatalogueRoutes } from './catalogue-routes.ts';
 import type { ChatCompletion } from './chat-completion.ts';
 import { type ChatRouteOptions, createChatRoute } from './chat-route.ts';
 import { createLifecycleRoutes } from './lifecycle-routes.ts';
 import { LifecycleTools } from './lifecycle-tools.ts';
 import { createMcpTools, type McpToolsOptions } from './mcp-tools.ts';
+import { assertRanges, SESSION_DEFAULTS } from './option-ranges.ts';
 import { createPlayground, type PlaygroundOptions } from './playground/playground-routes.ts';
-import { createSessionEngine, SESSION_DEFAULTS, type SessionEngineOptions } from './session-engine.ts';
+import { createSessionEngine, type SessionEngineOptions } from './session-engine.ts';
 import { createSessionRoutes } from './session-routes.ts';
 
 export interface ScenarioServerOptions
   extends SessionEngineOptions,
-    Pick<AuthenticationOptions, 'verifyKey' | 'verifyBrowser'> {
+    Pick<AuthenticationOptions, 'verifyKey' | 'verifyBrowser' | 'keyHint'> {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -38,7 +40,9 @@ export interface ScenarioServerOptions
   /** Milliseconds that `close` may take in all. Default 10,000. */
   readonly shutdownGraceMs?: number | undefined;
   /** For tests: what a turn may take. */
-  readonly turnLimits?: (Pick<ChatRouteOptions, 'limitMs' | 'keepAliveMs'> & McpToolsOptions) | undefined;
+  readonly turnLimits?:
+    | (Pick<ChatRouteOptions, 'limitMs' | 'keepAliveMs'> & Pick<McpToolsOptions, 'progressEveryMs'>)
+    | undefined;
 }
 
 export interface ScenarioServer {
@@ -68,17 +72,18 @@ const MCP_HEADERS = [
 /** Of each environment that runs in a process, where the options do not say. */
 const DEFAULT_WARM_PROCESSES = 2;
 
-/** Of the budget, for turns to end by themselves; the rest is for what has to be stopped. */
-const PATIENT_SHARE = 0.6;
+/** Of the budget, for turns to end by themselves; an environment process that has to be killed takes half of it. */
+const PATIENT_SHARE = 0.45;
 const CLOSING_SHARE = 0.95;
 
 /**
  * Starts the scenario server (contract section 2).
  *
- * @throws Error that says what to do: for a model that no gateway has, a port in use, an address of another machine, and
+ * @throws TypeError for a number that cannot be meant; Error that says what to do: for a model that no gateway has, a port in use, an address of another machine, and
  *   for a bind elsewhere than loopback without keys.
  */
 export async function startScenarioServer(options: ScenarioServerOptions): Promise<ScenarioServer> {
+  assertRanges(options);
   const { host, port, database, models, logger, now = Date.now } = options;
   assertBindAllowed(host, options.verifyKey !== undefined, 'give one with --api-key or PROCTOR_SCENARIOS_API_KEY');
   const warmProcesses = options.warmProcesses ?? DEFAULT_WARM_PROCESSES;
@@ -89,12 +94,14 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
   const toTraceUrl = (traceId: string) => `${appUrl}/traces/${traceId}`;
   const { limitMs } = options.turnLimits ?? {};
   const tools = new LifecycleTools({ scenarios, registry, starter, logger, toTraceUrl, limitMs });
-  const endpoint = mountEndpoint(createMcpTools(tools, scenarios, options.turnLimits), {
-    report: (line) => logger.warn(line),
-    maxSessions: MAX_MCP_SESSIONS,
-    idleTimeoutMs: options.sessionTtlMs ?? SESSION_DEFAULTS.sessionTtlMs,
-    maxBodyBytes: DEFAULT_BODY_LIMIT_BYTES,
-  });
+  const endpoints = new AccountEndpoints((account) =>
+    mountEndpoint(createMcpTools(tools, scenarios, { ...options.turnLimits, account }), {
+      report: (line) => logger.warn(line),
+      maxSessions: MAX_MCP_SESSIONS,
+      idleTimeoutMs: options.sessionTtlMs ?? SESSION_DEFAULTS.sessionTtlMs,
+      maxBodyBytes: DEFAULT_BODY_LIMIT_BYTES,
+    }),
+  );
   const idempotency = new Idempotency<ChatCompletion>(database, 'chat', now, options.store.redactor);
   const metrics = createHttpMetrics();
   const pages = createServerPages(options, { scenarios, registry, starter, toTraceUrl });
@@ -105,6 +112,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
     allowedHosts: options.allowedHosts ?? [],
     logger,
     verifyKey: options.verifyKey,
+    keyHint: options.keyHint,
     verifyBrowser: options.verifyBrowser,
     isShuttingDown,
     observe: metrics.observe,
@@ -113,11 +121,12 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
         path: '/mcp',
         methods: ['POST', 'GET', 'DELETE'],
         headers: MCP_HEADERS,
-        handle: (request, response, caller) => endpoint.handle(request, response, caller?.keyId ?? 'local'),
+        handle: (request, response, caller) =>
+          endpoints.of(accountOf(caller)).handle(request, response, caller?.keyId ?? 'local'),
       },
     ],
     routes: [
-      createChatRoute({ registry, starter, idempotency, toTraceUrl, now, ...options.turnLimits }),
+      createChatRoute({ registry, starter, idempotency, logger, toTraceUrl, now, ...options.turnLimits }),
       ...createSessionRoutes({ registry, toTraceUrl, now }),
       ...createLifecycleRoutes(tools),
       ...createCatalogueRoutes(scenarios, models, options.model),
@@ -128,6 +137,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
   });
   const failed = await registry.failOrphans();
   if (failed > 0) logger.warn({ sessions: failed }, 'Sessions of a server that is gone were ended as failed');
+  registry.watchOrphans();
   const listener = await listen(app, { host, port }).catch(async (error: unknown) => {
     await engine.close(0);
     throw error;
@@ -139,7 +149,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
     const endsAt = performance.now() + graceMs * CLOSING_SHARE;
     closing.abort(new Error('The server is shutting down'));
     await engine.close(graceMs * PATIENT_SHARE, graceMs * CLOSING_SHARE);
-    await endpoint.close(Math.max(0, endsAt - performance.now()));
+    await endpoints.close(Math.max(0, endsAt - performance.now()));
     await listener.close(Math.max(0, endsAt - performance.now()));
   };
   let closed: Promise<void> | undefined;
@@ -154,7 +164,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
 }
 
 function createServerPages(
-  { accounts, verifyKey, store, models, model }: ScenarioServerOptions,
+  { accounts, verifyKey, store, models, model, logger }: ScenarioServerOptions,
   parts: Pick<PlaygroundOptions, 'scenarios' | 'registry' | 'starter' | 'toTraceUrl'>,
 ): readonly Route[] {
   if (accounts === undefined) return [];
@@ -162,7 +172,7 @@ function createServerPages(
   const verifyEither = async (key: string) => (await verifyKey?.(key)) ?? (await accounts.verifyKey(key));
   const visitors: Accounts = { ...accounts, verifyKey: verifyEither };
   return [
-    ...createPlayground({ ...parts, accounts: visitors, models, model }),
+    ...createPlayground({ ...parts, accounts: visitors, models, model, store, logger }),
     ...createPages({ store, accounts: visitors, runsPath: '/traces' }),
   ];
 }

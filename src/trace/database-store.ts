@@ -41,8 +41,8 @@ import { summarizeTraces, type TraceFilters } from './trace-summary.ts';
 import { readUsage, type UsageQuery } from './usage.ts';
 
 export interface TraceStoreOptions {
-  /** Where the pages are: a trace's address is `{appUrl}/traces/<trace_id>`. */
-  readonly appUrl: string;
+  /** Where the pages are: a trace's address is `{appUrl}/traces/<trace_id>`. A function where that is not known yet. */
+  readonly appUrl: string | (() => string);
   /** Milliseconds since 1970; default the clock's. */
   readonly now?: () => number;
   /**
@@ -62,7 +62,7 @@ type Listener = (events: readonly TraceEvent[]) => void;
 class DatabaseTraceStore implements TraceStore {
   readonly redactor: Redactor;
   readonly #database: Database;
-  readonly #appUrl: string;
+  readonly #appUrl: () => string;
   readonly #now: () => number;
   readonly #writer: EventWriter;
   readonly #creator: TraceCreator;
@@ -75,7 +75,7 @@ class DatabaseTraceStore implements TraceStore {
   constructor(database: Database, { appUrl, now = Date.now, redactor }: TraceStoreOptions) {
     this.#database = database;
     this.redactor = redactor === false ? NO_REDACTION : (redactor ?? createRedactor(secretsOfVariables(process.env)));
-    this.#appUrl = appUrl.replace(/\/+$/, '');
+    this.#appUrl = typeof appUrl === 'function' ? appUrl : () => appUrl;
     this.#now = now;
     this.#writer = new EventWriter(database);
     this.#creator = new TraceCreator(database, this.#writer);
@@ -277,7 +277,7 @@ class DatabaseTraceStore implements TraceStore {
   }
 
   #urlOf(traceId: string): string {
-    return `${this.#appUrl}/traces/${traceId}`;
+    return `${this.#appUrl().replace(/\/+$/, '')}/traces/${traceId}`;
   }
 }
 

@@ -2,10 +2,15 @@ import type { ComponentChildren } from 'preact';
 import { renderToString } from 'preact-render-to-string';
 import { revealHidden } from './format.ts';
 
+/** Where the list of traces is: at `/` of a run service; beside the playground, which is at `/` there, at `/traces`. */
+export type RunsPath = '/' | '/traces';
+
 export interface PageProps {
   readonly title: string;
   /** The browser loads the page again after these seconds, or another page of ours: for what is still going on. */
   readonly refresh?: { readonly seconds: number; readonly path?: string };
+  /** Beside the playground the header leads there, and to the traces. */
+  readonly runsPath?: RunsPath;
   readonly children: ComponentChildren;
 }
 
@@ -14,7 +19,7 @@ export function renderPage(props: PageProps): string {
   return revealHidden(`<!doctype html>${renderToString(<Page {...props} />)}`);
 }
 
-function Page({ title, refresh, children }: PageProps) {
+function Page({ title, refresh, runsPath, children }: PageProps) {
   return (
     <html lang="en">
       <head>
@@ -30,10 +35,19 @@ function Page({ title, refresh, children }: PageProps) {
           <a href="/" class="brand">
             Proctor
           </a>
+          {runsPath === '/traces' ? <PlaygroundLinks /> : null}
         </header>
         <main>{children}</main>
       </body>
     </html>
+  );
+}
+
+function PlaygroundLinks() {
+  return (
+    <nav>
+      <a href="/">Playground</a> <a href="/traces">Traces</a>
+    </nav>
   );
 }
 

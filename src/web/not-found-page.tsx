@@ -1,9 +1,10 @@
 import { preview } from './format.ts';
-import { renderPage } from './layout.tsx';
+import { type RunsPath, renderPage } from './layout.tsx';
 
-export function renderNotFoundPage(traceId: string, runsPath: string): string {
+export function renderNotFoundPage(traceId: string, runsPath: RunsPath): string {
   return renderPage({
     title: 'No such trace',
+    runsPath,
     children: (
       <section class="card narrow">
         <h1>No such trace</h1>
@@ -11,7 +12,7 @@ export function renderNotFoundPage(traceId: string, runsPath: string): string {
           There is no trace <code>{preview(traceId, 64)}</code> in this account.
         </p>
         <p>
-          <a href={runsPath}>All runs</a>
+          <a href={runsPath}>{runsPath === '/' ? 'All runs' : 'All traces'}</a>
         </p>
       </section>
     ),

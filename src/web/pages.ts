@@ -3,6 +3,7 @@ import type { Accounts } from '../accounts/accounts.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import type { Route, RouteReply, RouteRequest } from '../http/route.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
+import type { RunsPath } from './layout.tsx';
 import { renderNotFoundPage } from './not-found-page.tsx';
 import { pageReply } from './page-reply.ts';
 import { renderRunsPage } from './runs-page.tsx';
@@ -13,7 +14,7 @@ export interface PagesOptions {
   readonly store: TraceStore;
   readonly accounts: Accounts;
   /** Of the list of runs. Default `/`. */
-  readonly runsPath?: '/' | '/traces';
+  readonly runsPath?: RunsPath;
 }
 
 const RUNS_PER_PAGE = 50;
@@ -34,14 +35,14 @@ export function createPages({ store, accounts, runsPath = '/' }: PagesOptions): 
       ...(cursor === null ? {} : { cursor }),
     });
     const nextPage = nextCursor === null ? null : `${runsPath}?${new URLSearchParams({ cursor: nextCursor })}`;
-    return pageReply(renderRunsPage({ traces: data, nextPage }));
+    return pageReply(renderRunsPage({ traces: data, nextPage, runsPath }));
   }
 
   async function showTrace(account: string, request: RouteRequest): Promise<RouteReply> {
     const traceId = request.params.trace_id ?? '';
     const trace = TRACE_ID_PATTERN.test(traceId) ? await store.trace(traceId, account) : undefined;
     if (trace === undefined) return pageReply(renderNotFoundPage(traceId, runsPath), 404);
-    return pageReply(renderTracePage(trace));
+    return pageReply(renderTracePage(trace, runsPath));
   }
 
   return [

@@ -1,26 +1,35 @@
 import type { TraceSummary } from '../contract/trace.ts';
 import { formatCount, formatDuration, formatTime, preview } from './format.ts';
-import { renderPage } from './layout.tsx';
+import { type RunsPath, renderPage } from './layout.tsx';
 import { Reward, Status } from './status.tsx';
 
 export interface RunsPageProps {
   readonly traces: readonly TraceSummary[];
   /** The address of the next page; null on the last. */
   readonly nextPage: string | null;
+  readonly runsPath: RunsPath;
 }
 
-export function renderRunsPage({ traces, nextPage }: RunsPageProps): string {
+/** What the header calls the list is what its heading says. */
+const WORDS = {
+  '/': { title: 'Runs', older: 'Older runs', none: 'No runs yet. Start one:' },
+  '/traces': { title: 'Traces', older: 'Older traces', none: 'No traces yet. The playground makes some, and so does:' },
+} as const;
+
+export function renderRunsPage({ traces, nextPage, runsPath }: RunsPageProps): string {
+  const { title, older, none } = WORDS[runsPath];
   const isLive = traces.some((trace) => trace.status === 'queued' || trace.status === 'running');
   return renderPage({
-    title: 'Runs',
+    title,
+    runsPath,
     ...(isLive ? { refresh: { seconds: 3 } } : {}),
     children: (
       <>
-        <h1>Runs</h1>
-        {traces.length === 0 ? <NoRuns /> : <RunsTable traces={traces} />}
+        <h1>{title}</h1>
+        {traces.length === 0 ? <NoRuns text={none} /> : <RunsTable traces={traces} />}
         {nextPage === null ? null : (
           <p>
-            <a href={nextPage}>Older runs</a>
+            <a href={nextPage}>{older}</a>
           </p>
         )}
       </>
@@ -28,11 +37,11 @@ export function renderRunsPage({ traces, nextPage }: RunsPageProps): string {
   });
 }
 
-function NoRuns() {
+function NoRuns({ text }: { readonly text: string }) {
   return (
     <section class="card">
-      <p>No runs yet. Start one:</p>
-      <pre>proctor run counter count_to --arg target=3 --model proctor/oracle</pre>
+      <p>{text}</p>
+      <pre>npx proctor run counter count_to --arg target=3 --model proctor/oracle</pre>
     </section>
   );
 }

@@ -3,12 +3,16 @@ import { renderPage } from './layout.tsx';
 export interface SignInProps {
   /** Where to go after the sign-in: a path of this server. */
   readonly next: string;
+  /** What prints a sign-in address where the server was started. */
+  readonly command: string;
+  /** True where a first start has kept a key in a file. */
+  readonly hasKeptKey: boolean;
   readonly problem?: string | undefined;
   /** A path of this server that the browser tries at once. */
   readonly reload?: string;
 }
 
-export function renderSignInPage({ next, problem, reload }: SignInProps): string {
+export function renderSignInPage({ next, command, hasKeptKey, problem, reload }: SignInProps): string {
   return renderPage({
     title: 'Sign in',
     ...(reload === undefined ? {} : { refresh: { seconds: 0, path: reload } }),
@@ -20,8 +24,8 @@ export function renderSignInPage({ next, problem, reload }: SignInProps): string
             {problem}
           </p>
         )}
-        <p>Traces are shown to signed-in browsers alone. Where this server was started, run</p>
-        <pre>proctor open</pre>
+        <p>These pages are shown to signed-in browsers alone. Where this server was started, run</p>
+        <pre>{command}</pre>
         <p>and open the address that it prints. Or use an API key:</p>
         <form method="post" action="/sign-in">
           <input type="hidden" name="next" value={next} />
@@ -30,10 +34,18 @@ export function renderSignInPage({ next, problem, reload }: SignInProps): string
           <button type="submit">Sign in</button>
         </form>
         <p class="quiet">
-          A first start keeps a key in <code>.proctor/key</code>; <code>proctor keys create --name me</code> makes
-          another.
+          {hasKeptKey ? <KeptKey /> : null}
+          <code>npx proctor keys create --name me</code> makes a new one.
         </p>
       </section>
     ),
   });
+}
+
+function KeptKey() {
+  return (
+    <>
+      The first start kept one in <code>.proctor/key</code>;{' '}
+    </>
+  );
 }

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { Accounts } from '../accounts/accounts.ts';
 import { readSessionCookie, sessionCookie } from '../accounts/session-cookie.ts';
+import { DEFAULT_PORTS } from '../contract/names.ts';
 import type { Route, RouteReply, RouteRequest } from '../http/route.ts';
 import { pageReply, redirectReply } from './page-reply.ts';
-import { renderSignInPage } from './sign-in-page.tsx';
+import { renderSignInPage, type SignInProps } from './sign-in-page.tsx';
 
 export interface SignIn {
   /** Shows a page to signed-in browsers alone, and with the address of theirs; others get the form (401). */
@@ -23,7 +24,8 @@ export function createSignIn(accounts: Accounts): SignIn {
     if (redeemed !== undefined) return redirectReply(here, sessionCookie(redeemed.session));
     const cookie = readSessionCookie(request.headers.cookie);
     const session = cookie === undefined ? undefined : await accounts.verifyBrowserSession(cookie);
-    if (session === undefined) return askToSignIn(request, here, token === null ? undefined : SPENT_TOKEN);
+    if (session === undefined)
+      return askToSignIn(request, here, token === null ? undefined : spentToken(request, here));
     // An old address in a browser that is signed in already: there is nothing to complain about.
     return token === null ? show(session.account, request) : redirectReply(here);
   };
@@ -32,9 +34,30 @@ export function createSignIn(accounts: Accounts): SignIn {
     const { key, next } = formSchema.parse(request.body);
     const target = localPath(next);
     const caller = await accounts.verifyKey(key.trim());
-    if (caller === undefined) return pageReply(renderSignInPage({ next: target, problem: UNKNOWN_KEY }), 401);
+    if (caller === undefined) return await signInPage(request, target, { problem: UNKNOWN_KEY });
     const { session } = await accounts.createBrowserSession(caller.account);
     return redirectReply(target, sessionCookie(session));
+  }
+
+  /**
+   * A browser that follows a link of another site does not send a SameSite=Strict cookie along. The form then loads the
+   * same page once more by itself, which does: who is signed in never notices it.
+   */
+  function askToSignIn(request: RouteRequest, next: string, problem: string | undefined): Promise<RouteReply> {
+    const site = request.headers['sec-fetch-site'];
+    const comesFromElsewhere = site === 'cross-site' || site === 'same-site';
+    return signInPage(request, next, { problem, ...(comesFromElsewhere ? { reload: next } : {}) });
+  }
+
+  async function signInPage(
+    request: RouteRequest,
+    next: string,
+    props: Pick<SignInProps, 'problem' | 'reload'>,
+  ): Promise<RouteReply> {
+    const keys = await accounts.listKeys();
+    const hasKeptKey = keys.some(({ name, revokedAt }) => revokedAt === null && KEPT_KEY.test(name));
+    const page = renderSignInPage({ next, command: openCommand(request, next), hasKeptKey, ...props });
+    return pageReply(page, 401);
   }
 
   const path = '/sign-in';
@@ -60,18 +83,23 @@ export function createSignIn(accounts: Accounts): SignIn {
   };
 }
 
-const SPENT_TOKEN = 'This sign-in address was used before or is too old. Run "proctor open" for a new one.';
-const UNKNOWN_KEY = 'This key is not known, or it was revoked.';
-
-/**
- * A browser that follows a link of another site does not send a SameSite=Strict cookie along. The form then loads the
- * same page once more by itself, which does: who is signed in never notices it.
- */
-function askToSignIn(request: RouteRequest, next: string, problem: string | undefined): RouteReply {
-  const site = request.headers['sec-fetch-site'];
-  const comesFromElsewhere = site === 'cross-site' || site === 'same-site';
-  return pageReply(renderSignInPage({ next, problem, ...(comesFromElsewhere ? { reload: next } : {}) }), 401);
+function spentToken(request: RouteRequest, next: string): string {
+  return `This sign-in address was used before or is too old. Run "${openCommand(request, next)}" for a new one.`;
 }
+
+/** The command that prints an address of this very server, and of the trace that is asked for. */
+function openCommand({ headers }: RouteRequest, next: string): string {
+  const [, traceId] = TRACE_PAGE.exec(next) ?? [];
+  const command = traceId === undefined ? 'npx proctor open' : `npx proctor open ${traceId}`;
+  const port = /:(\d+)$/.exec(headers.host ?? '')?.[1];
+  const isDefault = port === undefined || Number(port) === DEFAULT_PORTS.runService;
+  return isDefault ? command : `${command} --port ${port}`;
+}
+
+const TRACE_PAGE = /^\/traces\/([0-9a-f]{32})$/;
+/** The names of keys that a command makes by itself, and keeps in `.proctor/key`. */
+const KEPT_KEY = /^local(-|$)/;
+const UNKNOWN_KEY = 'This key is not known, or it was revoked.';
 
 /** The address of a page without the token. */
 function pathOf(request: RouteRequest): string {

@@ -2,17 +2,18 @@ import { Fragment } from 'preact';
 import type { Trace } from '../contract/trace.ts';
 import { Json, MessageContent, Text } from './content.tsx';
 import { formatCount, formatCountOf, formatDuration, formatLog, formatTime, preview } from './format.ts';
-import { renderPage } from './layout.tsx';
+import { type RunsPath, renderPage } from './layout.tsx';
 import { EndNote, Problem } from './problem.tsx';
 import { Reward, Status } from './status.tsx';
 import { StepView } from './step.tsx';
 import { TimeBar } from './time-bar.tsx';
 
 /** Everything that the trace holds, in the order in which it happened, after why it ended as it did. */
-export function renderTracePage(trace: Trace): string {
+export function renderTracePage(trace: Trace, runsPath: RunsPath): string {
   const isLive = trace.status === 'queued' || trace.status === 'running';
   return renderPage({
     title: `${trace.env_name} ${trace.scenario_name}`,
+    runsPath,
     ...(isLive ? { refresh: { seconds: 2 } } : {}),
     children: (
       <>

@@ -1,69 +1,25 @@
-import { existsSync } from 'node:fs';
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createAccounts } from '../../src/accounts/database-accounts.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
+import { describe, expect, it } from 'vitest';
 import { send } from '../http/http-server.ts';
-import type { Play } from '../model/fake-gateway.ts';
-import { calls, says, serve } from '../scenario-server/server.ts';
+import { holdRequest } from '../scenario-server/open-chat.ts';
+import { calls, says } from '../scenario-server/server.ts';
+import { findChromium, type OpenPage, useChromium } from './chromium.ts';
+import { choose, openPlayground, PATIENCE, turnIsOver } from './open-playground.ts';
 
-const PATHS = [
-  process.env.PROCTOR_CHROMIUM,
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-];
-const executablePath = PATHS.find((path) => path !== undefined && existsSync(path));
-if (executablePath === undefined)
-  console.log('test/browser/playground.test.ts is skipped: no Chromium (set PROCTOR_CHROMIUM)');
+const executablePath = findChromium('test/browser/playground.test.ts');
 
 const MARKUP = '<img src=x onerror="document.title=1"><b>bold</b>\u202e';
-
-/** The page asks for the models before anything else. */
-const listsNothing: Play = (response) => response.writeHead(404).end();
-
-/** A scenario server with its pages, trace pages among them, at one address; `address` signs a browser in. */
-async function openPlayground(...plays: readonly Play[]) {
-  const database = await openDatabase('sqlite::memory:');
-  const accounts = createAccounts(database);
-  const server = await serve({ database, accounts, appUrl: undefined, plays: [listsNothing, ...plays] });
-  const address = `${server.url}/?token=${await accounts.createSignInToken('local')}`;
-  return { ...server, accounts, address };
-}
 
 async function cookieFor({ accounts }: Awaited<ReturnType<typeof openPlayground>>): Promise<string> {
   return `proctor_session=${(await accounts.createBrowserSession('local')).session}`;
 }
 
-/** A browser and two servers, on a machine that has other things to do. */
-const PATIENCE = { timeout: 90_000 } as const;
-
 describe.skipIf(executablePath === undefined)('the playground, in Chromium', PATIENCE, () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    const args = ['--no-sandbox', '--disable-quic', '--disable-background-networking'];
-    browser = await chromium.launch({ executablePath: String(executablePath), args });
-  });
-  afterAll(() => browser?.close());
-
-  async function open(address: string): Promise<{ page: Page; problems: string[]; hosts: Set<string> }> {
-    const page = await browser.newPage();
-    const problems: string[] = [];
-    const hosts = new Set<string>();
-    page.on('pageerror', (error) => problems.push(error.message));
-    page.on('console', (message) => message.text().includes('Security Policy') && problems.push(message.text()));
-    page.on('request', (request) => hosts.add(new URL(request.url()).host));
-    await page.goto(address);
-    await page.locator('#choices').waitFor();
-    return { page, problems, hosts };
+  const openPage = useChromium(executablePath, (message) => message.text().includes('Security Policy'));
+  async function open(address: string): Promise<OpenPage> {
+    const opened = await openPage(address);
+    await opened.page.locator('#choices').waitFor();
+    return opened;
   }
-
-  async function choose(page: Page, scenario: string, args: Readonly<Record<string, string>>): Promise<void> {
-    await page.locator('#scenario').selectOption({ label: scenario });
-    for (const [name, value] of Object.entries(args)) await page.locator(`#argument-${name}`).fill(value);
-    await page.getByRole('button', { name: 'Start', exact: true }).click();
-  }
-  const turnIsOver = (page: Page) => page.getByText('Your turn:').waitFor();
 
   it('starts a session, streams text and tool activity, takes a follow-up, finishes, shows the reward and opens the trace', async () => {
     const playground = await openPlayground(
@@ -173,6 +129,119 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
     await page.close();
   });
 
+  it('shows its session again when it is loaded anew: to go on with, and with its reward', async () => {
+    const playground = await openPlayground(
+      calls(['increment', { by: 2 }], ['increment', { by: 'x' }]),
+      says('At ', 'two.'),
+      calls(['increment', { by: 1 }]),
+      says('At three.'),
+    );
+    const { page, problems } = await open(playground.address);
+    await page.locator('#first').evaluate((field) => Object.assign(field, { value: 'Be quick.' }));
+    await choose(page, 'count_to', { target: '3' });
+    await turnIsOver(page);
+    const shownOf = async () => ({
+      log: String(await page.locator('#log').textContent()).replaceAll(/\d+ ms/g, 'n ms'),
+      facts: await page.locator('#facts').textContent(),
+      trace: await page.locator('#trace').getAttribute('href'),
+      state: await page.locator('#state').textContent(),
+    });
+    const before = await shownOf();
+    await page.reload();
+    await turnIsOver(page);
+    expect(await shownOf()).toEqual(before);
+    expect(before.log).toContain('Be quick.');
+
+    await page.locator('#message').fill('One more.');
+    await page.keyboard.press('Enter');
+    await page.getByText('At three.').waitFor();
+    await turnIsOver(page);
+    const later = await shownOf();
+    await page.reload();
+    await turnIsOver(page);
+    expect(await shownOf()).toEqual(later);
+
+    await page.getByRole('button', { name: 'Finish…' }).click();
+    await page.getByRole('button', { name: 'Submit and evaluate' }).click();
+    await page.locator('.reward').waitFor();
+    const ended = await shownOf();
+    await page.reload();
+    await page.locator('.reward').waitFor();
+    expect(await shownOf()).toEqual(ended);
+    expect(await page.locator('.reward .number').textContent()).toBe('1');
+    expect(await page.locator('#say').isVisible()).toBe(false);
+
+    await page.getByRole('button', { name: 'New session' }).click();
+    expect(new URL(page.url()).hash).toBe('');
+    await page.reload();
+    await page.locator('#choices').waitFor();
+    expect([await page.locator('#start').isVisible(), problems]).toEqual([true, []]);
+    await page.close();
+  });
+
+  it('says after it was loaded anew that a turn was stopped by it, that a session failed, and that there is none', async () => {
+    const held = holdRequest();
+    const lost = holdRequest();
+    const playground = await openPlayground(says('Ready.'), held.play, says('Back.'), lost.play);
+    const { page } = await open(playground.address);
+    await choose(page, 'count_to', { target: '3' });
+    await turnIsOver(page);
+    await page.locator('#message').fill('Wait.');
+    await page.keyboard.press('Enter');
+    await held.asked;
+    await page.reload();
+    await held.dropped;
+    await page.getByText('This turn was stopped.').waitFor();
+    await page.locator('#message').fill('Go on.');
+    await page.keyboard.press('Enter');
+    await page.getByText('Back.').waitFor();
+
+    await turnIsOver(page);
+    await page.getByRole('button', { name: 'Abandon' }).click();
+    await page.getByRole('button', { name: 'New session' }).click();
+    await choose(page, 'count_to', { target: '3' });
+    await lost.asked;
+    const asked: string[] = [];
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type());
+      void dialog.accept();
+    });
+    await page.reload();
+    await lost.dropped;
+    await page.locator('#fact-status', { hasText: 'failed' }).waitFor();
+    await page.locator('.note.problem', { hasText: 'You left the page during the first turn' }).waitFor();
+    expect(asked).toEqual(['beforeunload']);
+    expect(await page.locator('#say').isVisible()).toBe(false);
+
+    // Another session in the address is shown at once.
+    await page.goto(`${playground.url}/#session=sess_0`);
+    await page.locator('#start-problem', { hasText: 'There is no session "sess_0"' }).waitFor();
+    await page.locator('#choices').waitFor();
+    expect(new URL(page.url()).hash).toBe('');
+    await page.close();
+  });
+
+  it('shows a turn that runs on another surface once it is over', async () => {
+    const held = holdRequest();
+    const playground = await openPlayground(says('Ready.'), held.play);
+    const { page } = await open(playground.address);
+    await choose(page, 'count_to', { target: '3' });
+    await turnIsOver(page);
+    const thread_id = String(await page.locator('#fact-session').textContent());
+    const running = playground.chat('From elsewhere.', { thread_id });
+    await held.asked;
+    await page.reload();
+    await page.getByText('A turn goes on that this page does not follow').waitFor();
+    expect(await page.locator('#say').isVisible()).toBe(false);
+    await says('Also there.')(await held.asked);
+    await running;
+    await page.getByText('Also there.').waitFor();
+    await turnIsOver(page);
+    expect(await page.locator('.bubble.user .text').textContent()).toBe('From elsewhere.');
+    expect(await page.locator('#say').isVisible()).toBe(true);
+    await page.close();
+  });
+
   it('is used by the keyboard alone', async () => {
     const { address } = await openPlayground(says('Done.'));
     const { page } = await open(address);
@@ -212,13 +281,14 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
 
   it('asks a browser to sign in before it shows anything', async () => {
     const { url, accounts } = await openPlayground();
-    const page = await browser.newPage();
-    expect((await page.goto(url))?.status()).toBe(401);
+    const { page } = await openPage(url);
     expect(await page.locator('h1').textContent()).toBe('Sign in');
     await page.goto(`${url}/traces?token=${await accounts.createSignInToken('local')}`);
-    expect([page.url(), await page.locator('h1').textContent()]).toEqual([`${url}/traces`, 'Runs']);
-    await page.getByRole('link', { name: 'Proctor' }).click();
+    expect([page.url(), await page.locator('h1').textContent()]).toEqual([`${url}/traces`, 'Traces']);
+    await page.getByRole('link', { name: 'Playground' }).click();
     await page.locator('#choices').waitFor();
+    await page.getByRole('link', { name: 'Traces' }).click();
+    await page.waitForURL(`${url}/traces`);
     await page.close();
   });
 });
@@ -236,6 +306,9 @@ describe('what the playground page asks for', PATIENCE, () => {
       send(url, '/playground/turn', { method: 'POST', headers: { ...json, ...headers }, body: start });
     expect((await send(url, '/', { headers: { authorization: `Bearer ${key}` } })).status).toBe(401);
     expect((await send(url, '/playground/choices')).status).toBe(401);
+    expect(
+      (await send(url, '/playground/sessions/sess_1', { headers: { authorization: `Bearer ${key}` } })).status,
+    ).toBe(401);
     expect((await turn({ authorization: `Bearer ${key}` })).status).toBe(401);
     expect((await turn({ cookie })).status).toBe(403);
     expect((await turn({ cookie, 'x-csrf-token': 'x'.repeat(43) })).status).toBe(403);

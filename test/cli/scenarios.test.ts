@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { svcSchema } from '../../src/contract/session.ts';
-import { isRunning } from '../client/processes.ts';
+import { isRunning, until } from '../client/processes.ts';
 import { type Reply, send } from '../http/http-server.ts';
 import { serveHttp } from '../mcp/clients.ts';
 import { openParts } from '../run-service/service.ts';
@@ -79,11 +79,10 @@ describe('proctor scenarios', PATIENCE, () => {
     const cwd = createProject('counter');
     const desk = await serveHttp(createDesk);
     const probe = fileURLToPath(new URL('./fixtures/probe', import.meta.url));
-    const { url, environments } = await scenarios(
-      cwd,
-      ['--env', 'counter', '--env', probe, '--env', desk, '--env', 'counter'],
-      { PROCTOR_SCENARIOS_API_KEY: 'right', PROCTOR_SESSION_TTL_MS: '1' },
-    );
+    const { url, environments } = await scenarios(cwd, ['counter', '--env', probe, '--env', desk, '--env', 'counter'], {
+      PROCTOR_SCENARIOS_API_KEY: 'right',
+      PROCTOR_SESSION_TTL_MS: '1',
+    });
     expect(environments).toEqual(['counter', 'probe', new URL(desk).host]);
     expect((await send(url, '/scenarios')).status).toBe(401);
     const headers = { authorization: 'Bearer right' };
@@ -98,14 +97,38 @@ describe('proctor scenarios', PATIENCE, () => {
     expect(shown.json).toMatchObject({ status: 'expired' });
   });
 
+  it('takes its limits, its key and how many processes wait from the command line', async () => {
+    const cwd = createProject('counter');
+    const flags = ['--session-ttl-ms', '2147483647', '--max-sessions', '1', '--max-steps', '1', '--warm', '1'];
+    const { command, url } = await scenarios(cwd, [...flags, '--api-key', 'right', '--host', 'localhost'], {
+      PROCTOR_SCENARIOS_API_KEY: 'another',
+    });
+    // They wait before anybody has come.
+    await until(() => environmentsOf(command.process.pid).length > 0);
+    const waiting = environmentsOf(command.process.pid);
+    expect((await chat(url, COUNTING, { authorization: 'Bearer another' })).status).toBe(401);
+    const headers = { authorization: 'Bearer right' };
+    const first = await chat(url, COUNTING, headers);
+    expect(svcOf(first)).toMatchObject({ steps: 1, status: 'active' });
+    const full = await chat(url, COUNTING, headers);
+    expect([full.status, full.text]).toEqual([503, expect.stringContaining('--max-sessions')]);
+    // Its time, which is the longest that a timer holds, is not over at once.
+    const shown = await send(url, `/v1/sessions/${svcOf(first).session_id}`, { headers });
+    expect(shown.json).toMatchObject({ status: 'active' });
+    command.process.kill('SIGTERM');
+    expect((await command.ended).code).toBe(0);
+    expect(waiting.filter(isRunning)).toEqual([]);
+  });
+
   it('refuses what it cannot serve, and says what to do', async () => {
     const cwd = createProject('counter');
     const port = await takenPort();
-    const [gateway, host, taken, ttl, key, unknown] = await Promise.all([
+    const [gateway, host, taken, ttl, long, key, unknown] = await Promise.all([
       proctor(['scenarios', '--model', 'some-model', '--port', '1'], { cwd }),
       proctor(['scenarios', '--host', '0.0.0.0', '--port', port], { cwd }),
       proctor(['scenarios', '--port', port], { cwd }),
       proctor(['scenarios'], { cwd, env: { PROCTOR_SESSION_TTL_MS: 'soon' } }),
+      proctor(['scenarios', '--session-ttl-ms', '2147483648'], { cwd }),
       proctor(['scenarios', '--api-key', ''], { cwd }),
       proctor(['scenarios', '--env', 'nothing'], { cwd }),
     ]);
@@ -114,6 +137,7 @@ describe('proctor scenarios', PATIENCE, () => {
     const inUse = new RegExp(`^proctor: Port ${port} on 127.0.0.1 is in use.*with --port\\.$`, 'm');
     expect([taken.code, taken.stdout, taken.stderr]).toEqual([1, '', expect.stringMatching(inUse)]);
     expect([ttl.code, ttl.stderr]).toEqual([2, expect.stringMatching(/PROCTOR_SESSION_TTL_MS: .*whole number/)]);
+    expect([long.code, long.stderr]).toEqual([2, expect.stringContaining('from 1 to 2147483647')]);
     expect([key.code, key.stderr]).toEqual([2, expect.stringContaining('--api-key')]);
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('counter')]);
   });

@@ -83,6 +83,18 @@ describe('proctor serve', PATIENCE, () => {
     expect(opened.stderr).toContain('start it with "proctor serve"');
   });
 
+  it('prints addresses that sign a browser in to the pages and to the playground', async () => {
+    const [port, scenarioPort] = [await freePort(), await freePort()];
+    const ports = ['--port', String(port), '--scenario-port', String(scenarioPort)];
+    const service = start(['serve', ...ports], { cwd: createProject() });
+    const [, address = ''] = await service.prints(/^Playground +(\S+)$/m);
+    const { origin, pathname, search } = new URL(address);
+    expect(origin).toBe(`http://127.0.0.1:${scenarioPort}`);
+    const signedIn = await send(origin, `${pathname}${search}`);
+    const cookie = String(signedIn.headers['set-cookie']).split(';')[0] ?? '';
+    expect((await send(origin, '/', { headers: { cookie } })).text).toContain('<title>Playground');
+  });
+
   it('keeps the key of its first start', async () => {
     const cwd = createProject();
     await proctor(['keys', 'create', '--name', 'mine'], { cwd });

@@ -181,7 +181,7 @@ describe('the answer', () => {
   it.each([
     ['not JSON', 'schema: expected object, got "not JSON"'],
     ['{"total": "three"}', 'schema: total: expected number, got "three"'],
-    [{ sum: 3 }, 'sum: is not an argument that exists; total: is required'],
+    [{ sum: 3 }, 'sum: is not a field that exists; total: is required'],
   ])('that does not fit its schema is a reward of 0 that names the fields: %j', async (given, problem) => {
     const { environment, received } = asking(z.object({ total: z.number() }));
     const { evaluation } = await play(environment, 'ask', {}, given);

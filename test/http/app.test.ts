@@ -54,7 +54,7 @@ test.each([
   const { url } = await serve();
   const reply = await send(url, '/v1/items', { headers: { ...headers } });
   expectError(reply, 401, {
-    message: `${problem} A new key is made by "proctor keys create --name <name>" on the server's machine.`,
+    message: `${problem} A new key is made by "npx proctor keys create --name <name>" on the server's machine.`,
     type: 'authentication_error',
     param: null,
     code: 'invalid_api_key',

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { TextStream } from '../../src/http/text-stream.ts';
 import { deferred, send, serveRoutes } from './http-server.ts';
 
@@ -64,11 +64,24 @@ describe('text that is streamed', () => {
     expect(pieces).toEqual([]);
   });
 
-  it('counts as overfull where far too much waits', () => {
+  it('counts as overfull where much waits for a reader who takes nothing for ten seconds, and not before', () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
     const stream = new TextStream();
-    stream.push('x'.repeat(8 * 1024 * 1024));
-    expect(stream.isOverfull).toBe(false);
+    const { sink } = createSink(1);
+    stream.readTo(sink);
     stream.push('x');
+    stream.push('x'.repeat(9 * 1024 * 1024));
+    expect(stream.isOverfull).toBe(false);
+    vi.advanceTimersByTime(10_001);
+    expect(stream.isOverfull).toBe(true);
+    stream.drained();
+    expect(stream.isOverfull).toBe(false);
+  });
+
+  it('counts as overfull at once where more waits than anybody reads', () => {
+    const stream = new TextStream();
+    stream.push('x'.repeat(129 * 1024 * 1024));
     expect(stream.isOverfull).toBe(true);
   });
 });

@@ -112,3 +112,85 @@ describe('the way to a gateway', () => {
     expect(response.message.content).toBe('Whole.');
   });
 });
+
+describe('a gateway that sends far too much', () => {
+  const endless = (piece: string, headers: Record<string, string> = {}): Play => {
+    return (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream', ...headers });
+      const send = () => {
+        while (!response.destroyed && response.write(piece));
+        if (!response.destroyed) response.once('drain', send);
+      };
+      send();
+    };
+  };
+
+  it.each([
+    ['a line without an end', endless('x'.repeat(64 * 1024)), /line of more than \d+ characters/],
+    ['deltas without an end', endless(frames(delta({ content: 'x'.repeat(64 * 1024) }))), /larger than \d+ bytes/],
+    [
+      'calls without an end',
+      endless(frames(delta({ tool_calls: [{ id: '', function: { name: 'add', arguments: '{}' } }] }))),
+      /more than 1000 tool calls/,
+    ],
+  ])('is left, and said to have: %s', async (_what, play, message) => {
+    const gateway = await start(play);
+    await expect(modelAt(gateway).respond(toRequest())).rejects.toMatchObject({
+      code: 'model_failed',
+      message: expect.stringMatching(message),
+    });
+    await gateway.clientClosed;
+    expect(gateway.requests).toHaveLength(1);
+  });
+
+  it('is left though it had compressed it', async () => {
+    const bomb = gzipSync(frames(delta({ content: 'x'.repeat(80 * 1024 * 1024) })));
+    const gateway = await start((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' });
+      response.end(bomb);
+    });
+    await expect(modelAt(gateway).respond(toRequest())).rejects.toThrow(/line of more than/);
+  });
+
+  it('as an error is read to where a reader would stop', async () => {
+    const gateway = await start((response) => {
+      response.writeHead(400, { 'content-type': 'text/plain' });
+      const send = () => {
+        while (!response.destroyed && response.write('No. '.repeat(16_384)));
+        if (!response.destroyed) response.once('drain', send);
+      };
+      send();
+    });
+    await expect(modelAt(gateway).respond(toRequest())).rejects.toThrow(/answered 400.*No\. No\./);
+    await gateway.clientClosed;
+  });
+
+  it('keeps no connection of a redirect whose body does not end', async () => {
+    const target = await start(says('There.'));
+    const gateway = await start((response) => {
+      response.writeHead(307, { location: `${target.url}/chat/completions` });
+      response.write('Moved, and moved, and');
+    });
+    await modelAt(gateway).respond(toRequest());
+    await gateway.clientClosed;
+  });
+
+  it.each(['file:///etc/passwd', 'ftp://elsewhere.test/', 'http://['])(
+    'follows no redirect to %s',
+    async (location) => {
+      const gateway = await start(redirect(307, location));
+      await expect(modelAt(gateway).respond(toRequest())).rejects.toThrow(/it has moved to/);
+      expect(gateway.requests).toHaveLength(1);
+    },
+  );
+
+  it('takes nothing for text that comes after [DONE]', async () => {
+    const text = `${frames(delta({ content: 'All.' }), delta({}, 'stop'))}data: [DONE]\n\n${frames(delta({ content: 'LATE' }))}`;
+    const gateway = await start((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end(text);
+    });
+    const { message } = await modelAt(gateway).respond(toRequest());
+    expect(message.content).toBe('All.');
+  });
+});

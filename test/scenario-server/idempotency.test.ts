@@ -106,6 +106,29 @@ describe('a first turn with an Idempotency-Key', () => {
     expect(sessions.map(({ status }) => status)).toEqual(['failed', 'active']);
   });
 
+  it("is its own account's: the same key of another one gives no answer away, and refuses nothing", async () => {
+    const held = holdRequest();
+    const server = await serve({
+      plays: [says('For one.'), says('For two.'), held.play, says('For two again.')],
+      verifyKey: async (key) => ({ account: key, keyId: key, requestsPerMinute: null }),
+    });
+    const as = (account: string, key = 'k1') => ({ authorization: `Bearer ${account}`, 'idempotency-key': key });
+    const textOf = (reply: Awaited<ReturnType<typeof server.chat>>) => completionOf(reply).choices[0].message.content;
+    const first = await server.chat('Go.', counting(0), as('one'));
+    const second = await server.chat('Go.', counting(0), as('two'));
+    expect([textOf(first), textOf(second)]).toEqual(['For one.', 'For two.']);
+    expect((await server.chat('Go.', counting(0), as('one'))).json).toEqual(first.json);
+    expect((await server.chat('Go.', counting(0), as('two'))).json).toEqual(second.json);
+
+    const running = server.chat('Go.', counting(0), as('one', 'k2'));
+    const response = await held.asked;
+    expect(textOf(await server.chat('Other.', counting(0), as('two', 'k2')))).toBe('For two again.');
+    await says('Done.')(response);
+    await running;
+    // What an account and a key are together is never what two others are.
+    expect(textOf(await server.chat('Go.', counting(0), as('one,k', '1')))).toBe('For two again.');
+  });
+
   it('is forgotten after 24 hours', async () => {
     let now = Date.now();
     const server = await serve({ now: () => now });

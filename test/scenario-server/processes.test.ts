@@ -9,6 +9,7 @@ import { createSessionEngine } from '../../src/scenario-server/session-engine.ts
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import { processesNamed, until } from '../client/processes.ts';
 import { createLab } from '../dev/project.ts';
+import { beginStream, holdRequest, openChat } from './open-chat.ts';
 import { calls, errorOf, finishedOf, framesOf, says, serve, svcOf, type TestServer } from './server.ts';
 
 /** An environment whose tools say which process they run in, and wait for ever. */
@@ -74,6 +75,7 @@ describe('a session in a process', { timeout: 90_000 }, () => {
     });
     const play = async () => {
       const started = await engine.starter.start({
+        account: 'local',
         scenario: 'exam',
         args: {},
         model: undefined,
@@ -136,6 +138,50 @@ describe('a session in a process', { timeout: 90_000 }, () => {
 
     expect((await server.chat('And you?', { thread_id: other })).text).toContain('Still here.');
     expect(finishedOf(await server.post(`/v1/sessions/${other}/finish`)).reward).toBe(1);
+    await server.server.close();
+    expect(pids()).toEqual([]);
+  });
+
+  it.each([false, true])('fails at once when that dies while the model is asked: streamed %s', async (stream) => {
+    const { environments, pids } = createProcesses();
+    const [first, later] = [holdRequest(), holdRequest()];
+    const server = await serve({
+      environments,
+      warmProcesses: 0,
+      plays: [first.play, calls(['pid', {}]), says('One.'), later.play],
+    });
+    const starting = server.chat('Go.', { ...EXAM, stream });
+    await first.asked;
+    for (const pid of pids()) process.kill(pid, 'SIGKILL');
+    const never = await starting;
+    await first.dropped;
+    expect(errorOf(never)).toEqual([502, 'environment_failed', null]);
+    expect(never.text).toContain('was ended by the signal SIGKILL');
+
+    const { session_id: thread_id, trace_id } = svcOf(await server.chat('Go.', EXAM));
+    const running = openChat(server.url, { messages: [{ role: 'user', content: 'Wait.' }], thread_id, stream });
+    const response = await later.asked;
+    if (stream) {
+      beginStream(response, 'Half');
+      await running.heard('Half');
+    }
+    process.kill(lastResult(server), 'SIGKILL');
+    // The gateway hangs, and is not waited for.
+    await later.dropped;
+    await running.ended;
+    expect((await running.begun).statusCode).toBe(stream ? 200 : 502);
+    expect(running.text).toMatch(
+      /"error":\{"message":"[^}]*was ended by the signal SIGKILL[^}]*"environment_failed"\}/,
+    );
+    expect(await statusOf(server, thread_id)).toBe('failed');
+    const refused = await server.chat('Go on.', { thread_id });
+    expect(errorOf(refused)).toEqual([409, 'session_finished', null]);
+    expect(refused.text).toContain('was ended by the signal SIGKILL');
+    expect(await server.store.trace(trace_id)).toMatchObject({
+      status: 'failed',
+      turns: [{ status: 'answered' }, { status: 'failed' }],
+      error: { boundary: 'environment', code: 'environment_failed' },
+    });
     await server.server.close();
     expect(pids()).toEqual([]);
   });

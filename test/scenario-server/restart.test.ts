@@ -91,9 +91,37 @@ it('a server that is alive on the same store keeps its sessions when another one
     'session_conflict',
     null,
   ]);
+  expect(errorOf(await server.remove(`/v1/sessions/${theirs.session_id}`))).toEqual([409, 'session_conflict', null]);
+  const all = sessionsOf(await server.get('/v1/sessions?status=all'));
+  expect(all.map(({ session_id, status }) => [session_id, status])).toEqual([
+    [theirs.session_id, 'active'],
+    [own.session_id, 'active'],
+  ]);
   expect((await other.post(`/v1/sessions/${theirs.session_id}/finish`)).json).toMatchObject({ reward: 1 });
   expect((await server.post(`/v1/sessions/${theirs.session_id}/finish`)).json).toMatchObject({ reward: 1 });
   expect((await server.post(`/v1/sessions/${own.session_id}/finish`)).json).toMatchObject({ reward: 1 });
+});
+
+it('a server on another machine that has not been heard of for a minute is gone, and one that has is not', async () => {
+  const { url, open } = await openStore();
+  const other = await startHeldServer(url);
+  const ids = [svcOf(await other.chat('play')).session_id, svcOf(await other.chat('play')).session_id];
+  await other.script.kill();
+  const { database, store } = await open();
+  for (const [index, id] of ids.entries()) {
+    const server = JSON.stringify({ host: 'another-machine', pid: 1, id: 'scenarios_1_00000000' });
+    await database.kysely
+      .updateTable('chat_sessions')
+      .set({ server, seen_at: Date.now() - index * 61_000 })
+      .where('session_id', '=', id)
+      .execute();
+  }
+  const server = await serve({ database, store });
+  const all = sessionsOf(await server.get('/v1/sessions?status=all'));
+  expect(all.map(({ session_id, status }) => [session_id, status])).toEqual([
+    [ids[0], 'active'],
+    [ids[1], 'failed'],
+  ]);
 });
 
 it('a server that was closed leaves no session active: what it could not finish is failed, what was finished stays', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { finishResultSchema, sessionEntrySchema, sessionListSchema, svcSchema } from '../../src/contract/session.ts';
+import createWorkbench from './fixtures/workbench.ts';
 import { calls, completionOf, counting, errorOf, finishedOf, says, serve, sessionsOf, svcOf } from './server.ts';
 
 describe('a session', () => {
@@ -65,6 +66,32 @@ describe('a session', () => {
     expect(sent[1]?.slice(4)).toEqual([
       ['assistant', 'One.'],
       ['user', 'And now?'],
+    ]);
+  });
+
+  it("has the scenario's system prompt before the caller's, and the scenario's prompt before the caller's words", async () => {
+    const server = await serve({
+      environments: new Map([['workbench', { kind: 'memory', environment: createWorkbench }]]),
+    });
+    await server.post('/v1/chat/completions', {
+      messages: [
+        { role: 'user', content: 'Hello.' },
+        { role: 'system', content: 'Be brief.' },
+        { role: 'developer', content: 'Be kind.' },
+        { role: 'tool', tool_call_id: 'a', content: 'Dropped.' },
+        { role: 'user', content: 'Begin.' },
+      ],
+      scenario: 'work',
+      scenario_args: {},
+    });
+    const sent = server.gateway.requests[0]?.body.messages as { role: string; content: string }[];
+    expect(sent.map(({ role, content }) => [role, content])).toEqual([
+      ['system', 'You work.'],
+      ['system', 'Be brief.'],
+      ['system', 'Be kind.'],
+      ['user', 'Work.'],
+      ['user', 'Hello.'],
+      ['user', 'Begin.'],
     ]);
   });
 

@@ -26,12 +26,23 @@ describe('without a cookie', () => {
       expect(reply.headers['content-type']).toBe('text/html; charset=utf-8');
       expect(reply.headers['cache-control']).toBe('no-store');
       const page = parseHtml(reply.text);
-      expect(page.text).toContain('proctor open');
+      const [, id] = /^\/traces\/(.*)$/.exec(path) ?? [];
+      expect(page.text).toMatch(new RegExp(`npx proctor open ${id === undefined ? '' : `${id} `}--port \\d+`));
       expect(attributesOf(page, 'form', 'action')).toEqual(['/sign-in']);
       expect(attributesOf(page, 'form', 'method')).toEqual(['post']);
       expect(attributesOf(page, 'input', 'name')).toEqual(['next', 'key']);
       expect(reply.text).not.toContain('gpt-5-mini');
     }
+  });
+
+  it('the form names .proctor/key where a first start has kept a key there alone', async () => {
+    const site = await openSite();
+    const textOfForm = async () => parseHtml((await site.browse('/')).text).text;
+    expect(await textOfForm()).not.toContain('.proctor/key');
+    const { id } = await site.accounts.createKey({ name: 'local' });
+    expect(await textOfForm()).toContain('.proctor/key');
+    await site.accounts.revokeKey(id);
+    expect(await textOfForm()).not.toContain('.proctor/key');
   });
 
   it('nobody can tell a trace that exists from one that does not', async () => {
@@ -125,7 +136,7 @@ describe('the one-time ?token=', () => {
     for (const bad of ['unknown', '', 'x'.repeat(5_000), encodeURIComponent('"><script>'), token]) {
       const reply = await site.browse(`/?token=${bad}`);
       expect(reply.status).toBe(401);
-      expect(parseHtml(reply.text).text).toContain('Run "proctor open" for a new one.');
+      expect(parseHtml(reply.text).text).toMatch(/Run "npx proctor open --port \d+" for a new one\./);
       expect(reply.headers['set-cookie']).toBeUndefined();
     }
   });

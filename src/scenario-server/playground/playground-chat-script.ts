@@ -38,6 +38,14 @@ export const PLAYGROUND_CHAT_SCRIPT = String.raw`
     let text;
     let reasoning;
     const tools = new Map();
+    let timer;
+    function count() {
+      for (const { seconds, startedAt } of tools.values()) seconds.textContent = ' ' + Math.floor((performance.now() - startedAt) / 1000) + ' s';
+    }
+    function stopCounting() {
+      clearInterval(timer);
+      timer = undefined;
+    }
     return {
       prompt({ system, messages }) {
         if (system !== null) addFolded('System prompt', system, 'folded');
@@ -61,9 +69,12 @@ export const PLAYGROUND_CHAT_SCRIPT = String.raw`
         add(summary, 'code', name);
         add(summary, 'span', ' ' + brief(JSON.stringify(args)) + ' ', 'quiet');
         const state = add(summary, 'span', 'running…', 'state');
+        const seconds = add(state, 'span');
+        seconds.setAttribute('aria-live', 'off'); // Nobody wants each second read out.
+        timer = timer || setInterval(count, 1000);
         add(details, 'h3', 'Arguments');
         add(details, 'pre', JSON.stringify(args, null, 2));
-        tools.set(id, { details, state });
+        tools.set(id, { details, state, seconds, startedAt: performance.now() });
         follow();
       },
       result({ id, text: said, images, is_error, duration_ms }) {
@@ -71,6 +82,7 @@ export const PLAYGROUND_CHAT_SCRIPT = String.raw`
         if (tool === undefined) return;
         const { details, state } = tool;
         tools.delete(id);
+        if (tools.size === 0) stopCounting();
         details.classList.add(is_error ? 'bad' : 'good');
         state.textContent = (is_error ? 'error, ' : '') + duration_ms + ' ms';
         add(details, 'h3', is_error ? 'Error' : 'Result');
@@ -81,6 +93,7 @@ export const PLAYGROUND_CHAT_SCRIPT = String.raw`
       },
       /** Calls that nothing answered. */
       end() {
+        stopCounting();
         for (const { details, state } of tools.values()) {
           details.classList.add('bad');
           state.textContent = 'not answered';

@@ -30,10 +30,36 @@ export const PLAYGROUND_FORM_SCRIPT = String.raw`
 
   function addChoices(select, kind, property) {
     const values = kind === 'boolean' ? [true, false] : property.enum;
-    select.append(new Option('', ''));
+    const fallback = JSON.stringify(property.default);
+    select.append(new Option(fallback === undefined ? '' : visible(plain(property.default) + ' (default)'), ''));
     for (const value of values) {
-      select.append(new Option(visible(typeof value === 'string' ? value : JSON.stringify(value)), JSON.stringify(value)));
+      if (JSON.stringify(value) !== fallback) select.append(new Option(visible(plain(value)), JSON.stringify(value)));
     }
+  }
+
+  /** As a person writes it: text without quotes. */
+  function plain(value) {
+    return typeof value === 'string' ? value : JSON.stringify(value);
+  }
+
+  /** What a field takes, for its label. */
+  function typeOf(property, kind) {
+    if (kind !== 'choice') return [typeof property.type === 'string' ? property.type : 'JSON', kind === 'number' ? rangeOf(property) : ''].filter(Boolean).join(', ');
+    const values = property.enum.map(plain);
+    const list = values.length < 2 ? values.join('') : values.slice(0, -1).join(', ') + ' or ' + values[values.length - 1];
+    return list.length > 60 ? 'one of ' + values.length : list;
+  }
+
+  /** Schemas bound whole numbers by what a computer can count to, which tells nobody anything. */
+  function isBound(value) {
+    return typeof value === 'number' && Math.abs(value) < Number.MAX_SAFE_INTEGER;
+  }
+
+  function rangeOf({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }) {
+    if (isBound(minimum) && isBound(maximum)) return minimum + ' to ' + maximum;
+    const from = isBound(minimum) ? 'at least ' + minimum : isBound(exclusiveMinimum) ? 'over ' + exclusiveMinimum : '';
+    const to = isBound(maximum) ? 'at most ' + maximum : isBound(exclusiveMaximum) ? 'under ' + exclusiveMaximum : '';
+    return [from, to].filter(Boolean).join(', ');
   }
 
   function addInput(parent, kind, property) {
@@ -46,8 +72,12 @@ export const PLAYGROUND_FORM_SCRIPT = String.raw`
       const input = add(parent, 'input');
       input.type = 'number';
       input.step = property.type === 'integer' ? '1' : 'any';
-      if (property.minimum !== undefined) input.min = property.minimum;
-      if (property.maximum !== undefined) input.max = property.maximum;
+      const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = property;
+      const inside = property.type === 'integer' ? 1 : 0;
+      if (isBound(minimum)) input.min = minimum;
+      else if (isBound(exclusiveMinimum)) input.min = exclusiveMinimum + inside;
+      if (isBound(maximum)) input.max = maximum;
+      else if (isBound(exclusiveMaximum)) input.max = exclusiveMaximum - inside;
       return input;
     }
     const area = add(parent, 'textarea');
@@ -59,7 +89,7 @@ export const PLAYGROUND_FORM_SCRIPT = String.raw`
     const kind = kindOf(property);
     const label = add(parent, 'label');
     add(label, 'code', name);
-    add(label, 'span', ' ' + [typeof property.type === 'string' ? property.type : 'JSON', isRequired ? '' : 'optional'].filter(Boolean).join(', '), 'quiet');
+    add(label, 'span', ' ' + typeOf(property, kind) + (isRequired ? '' : ', optional'), 'quiet');
     const input = addInput(parent, kind, property);
     input.id = 'argument-' + name;
     label.htmlFor = input.id;
@@ -68,10 +98,11 @@ export const PLAYGROUND_FORM_SCRIPT = String.raw`
     input.autocomplete = 'off';
     input.spellcheck = kind === 'string';
     if (isRequired) input.setAttribute('aria-required', 'true');
-    const fallback = property.default === undefined ? '' : JSON.stringify(property.default);
-    if (kind === 'choice' || kind === 'boolean') {
-      if (fallback !== '') input.options[0].textContent = visible(fallback + ' (default)');
-    } else input.placeholder = visible(fallback !== '' ? fallback + ' by default' : kind === 'json' ? 'JSON, such as ' + example(property) : '');
+    if (kind !== 'choice' && kind !== 'boolean') {
+      const { default: fallback } = property;
+      const shown = kind === 'json' ? JSON.stringify(fallback) : plain(fallback);
+      input.placeholder = visible(fallback !== undefined ? shown + ' by default' : kind === 'json' ? 'JSON, such as ' + example(property) : '');
+    }
     if (typeof property.description === 'string') {
       const about = add(parent, 'p', property.description, 'about');
       about.id = input.id + '-about';

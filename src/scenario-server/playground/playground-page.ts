@@ -50,7 +50,7 @@ function renderPlayground(csrfToken: string): string {
 <style>${PLAYGROUND_STYLE}</style>
 </head>
 <body data-csrf="${csrfToken}">
-<header class="bar"><a class="brand" href="/">Proctor</a> <span class="quiet">Playground</span> <a class="traces" href="/traces">Traces</a></header>
+<header class="bar"><a class="brand" href="/">Proctor</a> <span class="quiet">Playground</span> <a href="/traces">Traces</a></header>
 <main>
 <section class="setup" aria-label="Session">
 <form id="start" novalidate>
@@ -86,6 +86,7 @@ function renderPlayground(csrfToken: string): string {
 <section class="chat" aria-label="Conversation">
 <p id="empty" class="quiet">Pick a scenario and start: what its prompt says, what the model answers and which tools it calls appear here.</p>
 <div id="log" role="log" aria-live="polite" tabindex="-1"></div>
+<div class="foot">
 <p id="state" class="quiet" role="status"></p>
 <form id="say" hidden>
 <label for="message" class="hidden">Message</label>
@@ -95,8 +96,10 @@ function renderPlayground(csrfToken: string): string {
 <form id="submit" hidden>
 <label for="answer">Answer <span class="quiet" id="answer-hint"></span></label>
 <textarea id="answer" rows="2"></textarea>
+<details id="answer-schema" hidden><summary>What an answer has to look like</summary><pre></pre></details>
 <p class="actions"><button type="submit" class="main">Submit and evaluate</button> <button type="button" id="back" class="plain">Back</button></p>
 </form>
+</div>
 </section>
 </main>
 <script>${PLAYGROUND_SCRIPT}</script>

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Accounts } from '../../accounts/accounts.ts';
 import { csrfToken, isCsrfToken } from '../../accounts/csrf.ts';
@@ -10,12 +11,15 @@ import { toApiError } from '../../http/errors.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../../http/route.ts';
 import type { Models } from '../../model/create-model.ts';
 import type { ChatSession } from '../../rollout/chat-session.ts';
+import type { TraceStore } from '../../trace/trace-store.ts';
 import { createSignIn } from '../../web/sign-in.ts';
+import { logFailure } from '../log-failure.ts';
 import { playTurn } from '../play-turn.ts';
 import type { Scenarios } from '../scenarios.ts';
 import type { SessionRegistry } from '../session-registry.ts';
 import { finishSession } from '../session-routes.ts';
 import type { SessionStarter } from '../session-starter.ts';
+import { readKeptSession } from './kept-session.ts';
 import { playgroundReply } from './playground-page.ts';
 import { TurnStream } from './turn-stream.ts';
 
@@ -27,6 +31,8 @@ export interface PlaygroundOptions {
   readonly models: Models;
   /** Of sessions that name none. */
   readonly model: string;
+  readonly store: TraceStore;
+  readonly logger: Logger;
   toTraceUrl(traceId: string): string;
 }
 
@@ -72,10 +78,21 @@ export function createPlayground(options: PlaygroundOptions): readonly Route[] {
     summary: 'What the playground lets choose from',
     access: 'page',
     async handle(request) {
-      await sessionOf(accounts, request);
+      await visitorOf(accounts, request);
       const [entries, { data }] = await Promise.all([scenarios.list(), models.list(request.signal)]);
       const names = new Set([model, ...data.map(({ id }) => id)]);
       return { body: { scenarios: entries, models: [...names], model, max_steps: MAX_STEPS } };
+    },
+  });
+  const kept = defineRoute({
+    method: 'GET',
+    path: '/playground/sessions/:session_id',
+    summary: 'A session with its conversation, for a playground that is loaded anew',
+    access: 'page',
+    async handle(request) {
+      const { account } = await visitorOf(accounts, request);
+      const sessions = registry.of(account);
+      return { body: await readKeptSession({ ...options, sessions }, request.params.session_id ?? '') };
     },
   });
   const turn = defineRoute({
@@ -85,9 +102,9 @@ export function createPlayground(options: PlaygroundOptions): readonly Route[] {
     access: 'page',
     request: turnSchema,
     async handle(request) {
-      await assertOurPage(accounts, request);
+      const account = await accountOfPage(accounts, request);
       const messages = messagesOf(request.body);
-      return streamTurn(options, await findSession(options, request.body), messages, request);
+      return streamTurn(options, await findSession(options, account, request.body), messages, request);
     },
   });
   const finish = defineRoute({
@@ -97,9 +114,9 @@ export function createPlayground(options: PlaygroundOptions): readonly Route[] {
     access: 'page',
     request: finishSchema,
     async handle(request) {
-      await assertOurPage(accounts, request);
+      const sessions = registry.of(await accountOfPage(accounts, request));
       const { session_id, answer } = request.body;
-      return { body: await finishSession(registry, session_id, answer as Json | undefined, toTraceUrl) }; // It came as JSON.
+      return { body: await finishSession(sessions, session_id, answer as Json | undefined, toTraceUrl) }; // It came as JSON.
     },
   });
   const abandon = defineRoute({
@@ -109,27 +126,34 @@ export function createPlayground(options: PlaygroundOptions): readonly Route[] {
     access: 'page',
     request: abandonSchema,
     async handle(request) {
-      await assertOurPage(accounts, request);
-      const session = await registry.find(request.body.session_id);
+      const sessions = registry.of(await accountOfPage(accounts, request));
+      const session = await sessions.find(request.body.session_id);
       await session.abandon();
       return { body: { session_id: session.id, status: session.status } };
     },
   });
-  return [page, choices, turn, finish, abandon];
+  return [page, choices, kept, turn, finish, abandon];
 }
 
-/** The browser session of a request. @throws ApiError invalid_api_key */
-async function sessionOf(accounts: Accounts, { headers }: RouteRequest): Promise<string> {
+interface Visitor {
+  readonly account: string;
+  /** The browser's. */
+  readonly session: string;
+}
+
+/** @throws ApiError invalid_api_key */
+async function visitorOf(accounts: Accounts, { headers }: RouteRequest): Promise<Visitor> {
   const session = readSessionCookie(headers.cookie);
-  if (session !== undefined && (await accounts.verifyBrowserSession(session)) !== undefined) return session;
+  const visitor = session === undefined ? undefined : await accounts.verifyBrowserSession(session);
+  if (session !== undefined && visitor !== undefined) return { account: visitor.account, session };
   throw new ApiError('invalid_api_key', 'This browser is not signed in (any more): load the page again.');
 }
 
 /** @throws ApiError invalid_api_key, or forbidden for what does not come from the page of this very browser. */
-async function assertOurPage(accounts: Accounts, request: RouteRequest): Promise<void> {
-  const session = await sessionOf(accounts, request);
+async function accountOfPage(accounts: Accounts, request: RouteRequest): Promise<string> {
+  const { account, session } = await visitorOf(accounts, request);
   const token = request.headers['x-csrf-token'];
-  if (typeof token === 'string' && isCsrfToken(session, token)) return;
+  if (typeof token === 'string' && isCsrfToken(session, token)) return account;
   throw new ApiError('forbidden', 'The request does not carry the token of the page: load the page again.');
 }
 
@@ -139,12 +163,17 @@ function messagesOf({ session_id, message = '' }: TurnBody): { readonly role: 'u
   throw new ApiError('missing_required_parameter', 'A message is missing: write one.', { param: 'message' });
 }
 
-async function findSession({ registry, starter }: PlaygroundOptions, body: TurnBody): Promise<ChatSession> {
-  if (body.session_id !== undefined) return await registry.find(body.session_id);
+async function findSession(
+  { registry, starter }: PlaygroundOptions,
+  account: string,
+  body: TurnBody,
+): Promise<ChatSession> {
+  if (body.session_id !== undefined) return await registry.of(account).find(body.session_id);
   if (body.scenario === undefined) {
     throw new ApiError('missing_required_parameter', 'A scenario is missing: choose one.', { param: 'scenario' });
   }
   return await starter.start({
+    account,
     scenario: body.scenario,
     args: body.scenario_args ?? ({} satisfies JsonObject),
     model: body.model,
@@ -155,7 +184,7 @@ async function findSession({ registry, starter }: PlaygroundOptions, body: TurnB
 
 /** The turn goes on while the page reads: a page that is left, or that says stop, aborts it. */
 function streamTurn(
-  { registry, toTraceUrl }: PlaygroundOptions,
+  { registry, logger, toTraceUrl }: PlaygroundOptions,
   session: ChatSession,
   messages: Parameters<typeof playTurn>[2],
   { signal, requestId }: RouteRequest<TurnBody>,
@@ -174,7 +203,11 @@ function streamTurn(
   })
     .then(
       (played) => stream.finish(played),
-      (thrown: unknown) => stream.fail(toApiError(thrown, requestId)),
+      (thrown: unknown) => {
+        const failure = toApiError(thrown, requestId);
+        if (!signal.aborted && !slow.signal.aborted) logFailure(logger, failure, { requestId });
+        stream.fail(failure);
+      },
     )
     .finally(() => clearInterval(keepAlive));
   return {

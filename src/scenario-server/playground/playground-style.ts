@@ -12,7 +12,6 @@ body { margin: 0; background: var(--ground); color: var(--ink); font: 15px/1.5 s
 a { color: var(--link); }
 .bar { display: flex; gap: 10px; align-items: baseline; padding: 10px 20px; background: var(--surface); border-bottom: 1px solid var(--line); }
 .brand { color: var(--ink); font-weight: 650; text-decoration: none; }
-.traces { margin-left: auto; }
 main { display: grid; grid-template-columns: 330px minmax(0, 1fr); gap: 28px; max-width: 1180px; margin: 0 auto; padding: 20px 20px 0; align-items: start; }
 .setup { position: sticky; top: 16px; max-height: calc(100vh - 32px); overflow: auto; padding: 16px; background: var(--surface); border: 1px solid var(--line); border-radius: 10px; }
 .chat { display: flex; flex-direction: column; min-width: 0; min-height: calc(100vh - 70px); }
@@ -47,7 +46,7 @@ button:disabled { opacity: .5; cursor: default; }
 summary { cursor: pointer; color: var(--quiet); }
 .actions { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; margin: 8px 0 0; }
 .space { flex: 1; }
-.problem { margin: 12px 0 0; padding: 9px 12px; color: var(--bad); border: 1px solid currentColor; border-radius: 6px; white-space: pre-line; overflow-wrap: anywhere; }
+.problem { margin: 8px 0 0; padding: 9px 12px; color: var(--bad); border: 1px solid currentColor; border-radius: 6px; white-space: pre-line; overflow-wrap: anywhere; }
 #again { margin-top: 10px; }
 dl { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 4px 12px; margin: 0; }
 dt { color: var(--quiet); }
@@ -81,10 +80,14 @@ img { display: block; max-width: 100%; margin-top: 8px; border: 1px solid var(--
 .reward p { margin: 6px 0 0; }
 .reward ul { margin: 4px 0 0; padding-left: 20px; }
 .reward details { margin-top: 8px; }
-#state { margin: 10px 0; min-height: 1.5em; }
+#state { margin: 0; padding: 8px 0; }
+#state:empty { padding: 0; }
 .busy #state::before { content: ''; display: inline-block; width: 9px; height: 9px; margin-right: 8px; border-radius: 50%; background: var(--link); animation: pulse 1.2s ease-in-out infinite; }
 @keyframes pulse { 50% { opacity: .25; } }
 @media (prefers-reduced-motion: reduce) { .busy #state::before { animation: none; } }
-#say, #submit { position: sticky; bottom: 0; margin-top: auto; padding: 10px 0 16px; background: var(--ground); border-top: 1px solid var(--line); }
+.foot { position: sticky; bottom: 0; margin-top: auto; padding-bottom: 16px; background: var(--ground); }
+#say, #submit { padding: 10px 0 0; border-top: 1px solid var(--line); }
 #submit label { margin-top: 0; }
+#answer-schema { margin-top: 8px; }
+#answer-schema pre { max-height: 24vh; }
 `;

@@ -1,42 +1,13 @@
-import type { ContentBlock } from '../../contract/chat.ts';
 import type { ApiError } from '../../contract/errors.ts';
 import type { EventBody } from '../../contract/event.ts';
-import type { PromptMessage } from '../../contract/scenario.ts';
-import type { SessionStatus } from '../../contract/session.ts';
+import type { SetupResult } from '../../contract/scenario.ts';
 import { TextStream } from '../../http/text-stream.ts';
 import type { ModelDelta } from '../../model/chat-model.ts';
 import type { ChatSession } from '../../rollout/chat-session.ts';
 import type { PlayedTurn } from '../play-turn.ts';
+import { type Frame, toMessage, toToolResultFrame } from './frames.ts';
 
-/** What the page of the playground reads of a turn, one JSON object a line, as it happens. */
-type Frame =
-  | { readonly type: 'session'; readonly session_id: string; readonly trace_url: string; readonly model: string }
-  | {
-      readonly type: 'prompt';
-      readonly system: string | null;
-      readonly messages: readonly { readonly role: string; readonly text: string }[];
-      /** True where an answer is text; else it is JSON of the scenario's schema. */
-      readonly has_text_answer: boolean;
-      readonly tools: readonly string[];
-    }
-  /** The model begins a response. */
-  | { readonly type: 'step'; readonly step: number }
-  | { readonly type: 'text' | 'reasoning'; readonly text: string }
-  | { readonly type: 'tool_call'; readonly id: string; readonly name: string; readonly arguments: object }
-  | ToolResultFrame
-  | { readonly type: 'answered'; readonly finish_reason: PlayedTurn['finishReason']; readonly steps: number }
-  | { readonly type: 'failed'; readonly message: string; readonly status: SessionStatus };
-
-interface ToolResultFrame {
-  readonly type: 'tool_result';
-  readonly id: string;
-  readonly text: string;
-  readonly images: readonly { readonly type: string; readonly data: string }[];
-  readonly is_error: boolean;
-  readonly duration_ms: number;
-}
-
-/** One turn of a session, as the page of the playground shows it. */
+/** One turn of a session as the page of the playground shows it, one frame a line, as it happens. */
 export class TurnStream {
   readonly text = new TextStream();
   readonly #session: ChatSession;
@@ -67,8 +38,7 @@ export class TurnStream {
       const { tool_call_id: id, name, arguments: args } = event;
       this.#push({ type: 'tool_call', id, name, arguments: args });
     } else if (event.type === 'tool.responded') {
-      const { tool_call_id: id, content, is_error, duration_ms } = event;
-      this.#push({ type: 'tool_result', id, ...splitContent(content), is_error, duration_ms });
+      this.#push(toToolResultFrame(event));
     }
   }
 
@@ -93,9 +63,9 @@ export class TurnStream {
     this.#push({
       type: 'prompt',
       system: setup.system,
-      messages: setup.prompt.map(({ role, content }) => ({ role, text: textOf(content) })),
-      has_text_answer: setup.answer_schema === null || setup.answer_schema.type === 'string',
-      tools: setup.tools ?? [],
+      messages: setup.prompt.map(toMessage),
+      has_text_answer: hasTextAnswer(setup),
+      answer_schema: setup.answer_schema,
     });
   }
 
@@ -104,23 +74,7 @@ export class TurnStream {
   }
 }
 
-/** Text, and the images that are small enough to be in the event itself; the trace has the others. */
-function splitContent(content: readonly ContentBlock[]): Pick<ToolResultFrame, 'text' | 'images'> {
-  const images: { readonly type: string; readonly data: string }[] = [];
-  const texts = content.flatMap((block) => {
-    if (typeof block.text === 'string') return [block.text];
-    const { mimeType: type, data } = block;
-    if (block.type !== 'image' || typeof type !== 'string' || typeof data !== 'string') return [`[${block.type}]`];
-    if (!/^[\w+/]+=*$/.test(data)) return [`[${type}, to be seen in the trace]`];
-    images.push({ type, data });
-    return [];
-  });
-  return { text: texts.join('\n'), images };
-}
-
-function textOf(content: PromptMessage['content']): string {
-  if (typeof content === 'string') return content;
-  return content
-    .map((part) => (part.type === 'text' ? part.text : `[${part.mimeType}, to be seen in the trace]`))
-    .join('\n');
+/** False where an answer is JSON of the scenario's schema. */
+export function hasTextAnswer({ answer_schema: schema }: Pick<SetupResult, 'answer_schema'>): boolean {
+  return schema === null || schema.type === 'string';
 }

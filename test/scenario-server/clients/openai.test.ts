@@ -7,7 +7,7 @@ import OpenAI, {
 } from 'openai';
 import { describe, expect, it } from 'vitest';
 import { type FinishedSession, type Svc, svcSchema } from '../../../src/contract/session.ts';
-import { keyCheck } from '../../../src/scenario-server/serve-scenarios.ts';
+import { guardedByKey } from '../../../src/scenario-server/serve-scenarios.ts';
 import { json } from '../../model/fake-gateway.ts';
 import { counting, says, serve, type TestServerOptions, USAGE } from '../server.ts';
 import { CUT_SHORT, collect, EXAM, FALLS_SILENT, FIRST_ANSWER, FIRST_TEXT, SECOND_TEXT, thrownBy } from './exam.ts';
@@ -175,7 +175,7 @@ describe('openai: errors are those of the client', () => {
   });
 
   it('401 is an AuthenticationError', async () => {
-    const { completions } = await open({ verifyKey: keyCheck('sesame') });
+    const { completions } = await open(guardedByKey('sesame'));
     const error = await thrownBy(completions.create({ model: MODEL, messages: [...GO], ...counting(3) }));
     expect(error).toBeInstanceOf(AuthenticationError);
     expect(error).toMatchObject({ status: 401, code: 'invalid_api_key' });

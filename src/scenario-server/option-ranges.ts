@@ -1,0 +1,57 @@
+import { preview } from '../contract/json-schema.ts';
+import { DEFAULT_PORTS, LONGEST_TIMER_MS, MAX_STEPS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
+
+/** Where the options of a scenario server do not say. */
+export const SESSION_DEFAULTS = { sessionTtlMs: 30 * 60_000, maxSessions: 1_000 } as const;
+/** Processes of one environment that may wait: each takes some 60 MB. */
+export const MAX_WARM_PROCESSES = 100;
+
+const LONGEST_TIME = `${LONGEST_TIMER_MS} ms, 24.8 days, is the longest time that a timer holds. `;
+
+interface Range {
+  readonly min: number;
+  readonly max?: number;
+  readonly wayOut: string;
+}
+
+const RANGES = {
+  sessionTtlMs: {
+    min: 1,
+    max: LONGEST_TIMER_MS,
+    wayOut: `${LONGEST_TIME}Leave it out for ${SESSION_DEFAULTS.sessionTtlMs}`,
+  },
+  maxSessions: { min: 1, wayOut: `Leave it out for ${SESSION_DEFAULTS.maxSessions}` },
+  maxSteps: { min: 1, max: MAX_STEPS.maximum, wayOut: `Leave it out for ${MAX_STEPS.default}` },
+  warmProcesses: { min: 0, max: MAX_WARM_PROCESSES, wayOut: 'Take 0 for none' },
+  shutdownGraceMs: {
+    min: 0,
+    max: LONGEST_TIMER_MS,
+    wayOut: `${LONGEST_TIME}Leave it out for ${SHUTDOWN_GRACE_MS.service}`,
+  },
+  port: { min: 0, max: 65_535, wayOut: `Take 0 for any free one, or leave it out for ${DEFAULT_PORTS.scenarioServer}` },
+} as const satisfies Readonly<Record<string, Range>>;
+
+/** What may come from a program that knows no types. */
+export type RangedOptions = { readonly [Name in keyof typeof RANGES]?: unknown };
+
+/**
+ * Sees that each number among the options can be meant: a time beyond Node's longest, for one, would be over at once.
+ *
+ * @throws TypeError that names the option, what it was and the way out. What is undefined is left to its default.
+ */
+export function assertRanges(options: RangedOptions): void {
+  for (const [name, range] of Object.entries<Range>(RANGES)) {
+    const value = Object.entries(options).find(([given]) => given === name)?.[1];
+    if (value !== undefined && !isWithin(value, range)) throw new TypeError(describe(name, value, range));
+  }
+}
+
+function isWithin(value: unknown, { min, max = Number.MAX_SAFE_INTEGER }: Range): boolean {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max;
+}
+
+function describe(name: string, value: unknown, { min, max, wayOut }: Range): string {
+  const range = max === undefined ? `from ${min}` : `from ${min} to ${max}`;
+  const given = typeof value === 'number' ? String(value) : preview(value);
+  return `${name} has to be a whole number ${range}, not ${given}: ${wayOut}.`;
+}

@@ -1,0 +1,156 @@
+import { EnvironmentServer } from 'proctor';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { calls, says } from '../scenario-server/server.ts';
+import { findChromium, type OpenPage, useChromium } from './chromium.ts';
+import { choose, openPlayground, openPlaygroundOf, PATIENCE, turnIsOver } from './open-playground.ts';
+
+const executablePath = findChromium('test/browser/playground-details.test.ts');
+
+/** A scenario whose arguments have bounds, choices and defaults. */
+function createTea(): EnvironmentServer {
+  const env = new EnvironmentServer({ name: 'tea' });
+  const args = {
+    strength: z.enum(['mild', 'strong', 'bitter']).default('mild').describe('How it tastes.'),
+    cups: z.int().min(1).max(10),
+    degrees: z.number().gt(60).default(80),
+    sugar: z.int().min(0).default(2),
+    label: z.string().default('of the day'),
+    ...Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`note_${index}`, z.string().optional()])),
+  };
+  env.scenario('brew', { args }, async function* ({ strength, cups }) {
+    yield `${cups} cups of ${strength} tea.`;
+    return 1;
+  });
+  return env;
+}
+
+describe.skipIf(executablePath === undefined)('the playground, in Chromium,', PATIENCE, () => {
+  const openPage = useChromium(executablePath, (message) => message.text().includes('Security Policy'));
+  async function open(address: string): Promise<OpenPage> {
+    const opened = await openPage(address);
+    await opened.page.locator('#choices').waitFor();
+    return opened;
+  }
+
+  async function openTea(): Promise<OpenPage> {
+    const environments = new Map([['tea', { kind: 'memory', environment: createTea } as const]]);
+    return await open((await openPlaygroundOf({ environments }, says('Here you are.'))).address);
+  }
+
+  it('labels a field with its range or its values, and names a default once', async () => {
+    const { page, problems } = await openTea();
+    const labelOf = (name: string) => page.locator(`label[for="argument-${name}"]`).textContent();
+    expect(await labelOf('strength')).toBe('strength mild, strong or bitter, optional');
+    expect(await page.locator('#argument-strength option').allTextContents()).toEqual([
+      'mild (default)',
+      'strong',
+      'bitter',
+    ]);
+    expect(await labelOf('cups')).toBe('cups integer, 1 to 10');
+    const cups = page.locator('#argument-cups');
+    expect([await cups.getAttribute('min'), await cups.getAttribute('max')]).toEqual(['1', '10']);
+    expect(await labelOf('degrees')).toBe('degrees number, over 60, optional');
+    expect(await labelOf('sugar')).toBe('sugar integer, at least 0, optional');
+    expect(await page.locator('#argument-sugar').getAttribute('max')).toBeNull();
+    expect(await page.locator('#argument-label').getAttribute('placeholder')).toBe('of the day by default');
+    await page.locator('#argument-cups').fill('3');
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
+    await turnIsOver(page);
+    expect(await page.locator('.bubble.prompt').textContent()).toContain('3 cups of mild tea.');
+    expect(problems).toEqual([]);
+    await page.close();
+  });
+
+  it('shows what is wrong with a field under it, and in view, wherever the page is scrolled to', async () => {
+    const { page } = await openTea();
+    for (const viewport of [
+      { width: 1280, height: 700 },
+      { width: 390, height: 700 },
+    ]) {
+      await page.setViewportSize(viewport);
+      await page.locator('#argument-cups').fill('99');
+      await page.getByRole('button', { name: 'Start', exact: true }).click();
+      const problem = page.locator('#start-problem', { hasText: 'scenario_args.cups' });
+      await problem.waitFor();
+      expect(await page.locator('#argument-cups').getAttribute('aria-errormessage')).toBe('start-problem');
+      const [field, said] = [await page.locator('#argument-cups').boundingBox(), await problem.boundingBox()];
+      if (field === null || said === null) throw new Error('Not shown');
+      expect(field.y).toBeGreaterThanOrEqual(0);
+      expect(said.y).toBeGreaterThanOrEqual(field.y + field.height);
+      expect(said.y).toBeLessThan(field.y + field.height + 60);
+      expect(said.y + said.height).toBeLessThanOrEqual(viewport.height);
+    }
+    await page.close();
+  });
+
+  it('counts the steps of a first turn that fails, before and after it is loaded anew', async () => {
+    const { address } = await openPlayground(calls(['note', { text: 'milk' }]), (response) =>
+      response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":{"message":"No such thing"}}'),
+    );
+    const { page } = await open(address);
+    await choose(page, 'keep', { wanted: '["milk"]' });
+    await page.locator('#fact-status', { hasText: 'failed' }).waitFor();
+    expect(await page.locator('#fact-steps').textContent()).toBe('1');
+    await page.reload();
+    await page.locator('#fact-status', { hasText: 'failed' }).waitFor();
+    expect(await page.locator('#fact-steps').textContent()).toBe('1');
+    await page.close();
+  });
+
+  it('counts the seconds of a tool that runs', async () => {
+    const { address } = await openPlayground(calls(['wait', {}]), says('Done.'));
+    const { page } = await open(address);
+    await choose(page, 'keep', { wanted: '[]' });
+    await page.locator('.tool .state', { hasText: /^running… [1-9]\d* s$/ }).waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.locator('.tool .state', { hasText: 'not answered' }).waitFor();
+    expect(await page.locator('#fact-steps').textContent()).toBe('1');
+    // What was stopped on purpose was not left.
+    await page.reload();
+    await page.locator('#fact-status', { hasText: 'failed' }).waitFor();
+    expect(await page.locator('#log').textContent()).not.toContain('You left the page');
+    await page.close();
+  });
+
+  it('shows the schema of an answer where the scenario has one', async () => {
+    const { address } = await openPlayground(says('{"count": 3}'));
+    const { page } = await open(address);
+    await choose(page, 'form', {});
+    await turnIsOver(page);
+    await page.reload();
+    await turnIsOver(page);
+    await page.getByRole('button', { name: 'Finish…' }).click();
+    await page.getByText('What an answer has to look like').click();
+    expect(JSON.parse(String(await page.locator('#answer-schema pre').textContent()))).toMatchObject({
+      properties: { count: { type: 'integer' } },
+    });
+    await page.locator('#answer').fill('{"cuont": 3}');
+    await page.getByRole('button', { name: 'Submit and evaluate' }).click();
+    await page.locator('.reward', { hasText: 'cuont: is not a field that exists' }).waitFor();
+    await page.getByRole('button', { name: 'New session' }).click();
+    await choose(page, 'keep', { wanted: '[]' });
+    await turnIsOver(page);
+    await page.getByRole('button', { name: 'Finish…' }).click();
+    expect(await page.locator('#answer-schema').isVisible()).toBe(false);
+    await page.close();
+  });
+
+  it('says whose turn it is in full in a narrow window', async () => {
+    const { address } = await openPlayground(says('x '.repeat(3_000)), says('y '.repeat(3_000)));
+    const { page } = await open(address);
+    await page.setViewportSize({ width: 390, height: 700 });
+    await choose(page, 'keep', { wanted: '[]' });
+    await turnIsOver(page);
+    const isCovered = () =>
+      page.locator('#state').evaluate((state) => {
+        const { left, right, top, bottom } = state.getBoundingClientRect();
+        const seen = [top + 4, bottom - 4].map((y) => document.elementFromPoint((left + right) / 2, y));
+        return seen.some((element) => element !== state);
+      });
+    expect(await isCovered()).toBe(false);
+    await page.evaluate(() => scrollTo(0, 0));
+    expect(await isCovered()).toBe(false);
+    await page.close();
+  });
+});
