@@ -273,7 +273,8 @@ async function meaningOnPostgres({ kysely }: Database): Promise<Meaning> {
   return {
     columns: columns.rows
       .map(
-        ({ line, type, has, fallback }) => `${line} ${TYPES[type] ?? type}${has ? ' not null' : ''} ${(fallback ?? '').replace(/::text$/, '')}`,
+        ({ line, type, has, fallback }) =>
+          `${line} ${TYPES[type] ?? type}${has ? ' not null' : ''} ${(fallback ?? '').replace(/::text$/, '')}`,
       )
       .sort(),
     keys: constraints.rows
