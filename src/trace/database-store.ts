@@ -25,7 +25,7 @@ import { GroupCommit } from './group-commit.ts';
 import { toSummary } from './projection.ts';
 import { redactBytes, redactEvent } from './redact-event.ts';
 import { removeTrace } from './remove-trace.ts';
-import { readHead, TraceHeads } from './trace-heads.ts';
+import { lockTraceAndEvents, readHead, TraceHeads } from './trace-heads.ts';
 import { listTraceRows } from './trace-list.ts';
 import { readTraceRow, requeueTraceRow, UNFINISHED } from './trace-rows.ts';
 import {
@@ -124,6 +124,7 @@ class DatabaseTraceStore implements TraceStore {
     const tried: NumberedRequest[] = [];
     const write = () =>
       this.#database.transaction(async (transaction) => {
+        if (this.#database.kind === 'postgres') await lockTraceAndEvents(transaction, traceId);
         const asked = await requeueTraceRow(transaction, traceId, attempt);
         const head = await readHead(transaction, traceId);
         if (asked === undefined || head === undefined) throw new AttemptSupersededError(traceId, attempt);

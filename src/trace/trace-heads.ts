@@ -52,6 +52,14 @@ export async function lockTraces(transaction: DatabaseTransaction, traceIds: rea
     .execute();
 }
 
+/**
+ * Has whoever writes events of this trace wait too: an event refers to its trace's row, which nobody can do to a row that
+ * is locked for an update. Without it a writer that is fast enough takes every number first.
+ */
+export async function lockTraceAndEvents(transaction: DatabaseTransaction, traceId: string): Promise<void> {
+  await transaction.selectFrom('traces').select('trace_id').where('trace_id', '=', traceId).forUpdate().execute();
+}
+
 /** Where the trace stands in the database; undefined where there is none. */
 export async function readHead(queries: Kysely<DatabaseSchema>, traceId: string): Promise<TraceHead | undefined> {
   return await queries
