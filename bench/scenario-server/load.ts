@@ -12,14 +12,11 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { type ScenarioServer, startScenarioServer } from '../../src/scenario-server/start.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
-import { createCountingClient, type Post, playSession, playTurnBy } from './players.ts';
+import { createCountingClient, type Post, playSession } from './players.ts';
 
 /** The issue's size; less of it for a look: `BENCH_SESSIONS=50 npm run bench -- load`. */
 const SESSIONS = Number(process.env.BENCH_SESSIONS ?? 500);
 const SIZE = { memory: SESSIONS, processes: Math.ceil(SESSIONS / 10), turns: 20 } as const;
-const IDLE_SESSIONS = SESSIONS;
-const STARTS = 15;
-const WARM_TARGET_MS = 15;
 const MEBIBYTE = 1024 * 1024;
 
 /**
@@ -34,13 +31,11 @@ export async function run(): Promise<void> {
     await play(post, Math.ceil(SESSIONS / 10)); // what is made once is there before it is measured
     await report(`${SIZE.memory} in memory`, post, SIZE.memory);
     await report(`${SIZE.memory} in memory, again`, post, SIZE.memory);
-    await reportIdle(post);
   });
   const path = fileURLToPath(new URL('../../environments/counter/environment.ts', import.meta.url));
   await inServer({ kind: 'module', path }, async ({ post }) => {
     await play(post, 2);
     await report(`${SIZE.processes} in processes`, post, SIZE.processes);
-    await reportStarts(post);
   });
 }
 
@@ -96,36 +91,6 @@ async function report(name: string, post: Post, sessions: number): Promise<void>
     `${(after / MEBIBYTE).toFixed(1)} MiB`,
   ];
   console.log(`| ${name} | ${cells.join(' | ')} |`);
-}
-
-/** What a session holds that waits for its next turn. */
-async function reportIdle(post: Post): Promise<void> {
-  const before = await liveHeap();
-  await Promise.all(
-    Array.from({ length: IDLE_SESSIONS }, () =>
-      playTurnBy(post, 'plain', 'Add 1.', { scenario: 'count_to', scenario_args: { target: 1 } }),
-    ),
-  );
-  const each = ((await liveHeap()) - before) / IDLE_SESSIONS / 1_024;
-  console.log(`\nAn idle session in memory, after one turn: ${each.toFixed(1)} KiB of live heap\n`);
-}
-
-/** First turns, one after the other, each once a process waits for it again, beside those of a cold process. */
-async function reportStarts(post: Post): Promise<void> {
-  const times: number[] = [];
-  for (let round = 0; round < STARTS; round += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 2_000));
-    const startedAt = performance.now();
-    await playTurnBy(post, 'plain', 'Hello.', { scenario: 'count_to', scenario_args: { target: 1 } });
-    times.push(performance.now() - startedAt);
-  }
-  times.sort((one, other) => one - other);
-  const median = at(times, 0.5);
-  const verdict = median <= WARM_TARGET_MS ? 'met' : 'NOT met';
-  console.log(
-    `\nStart of a session in a warm process, its first turn without a tool call: median ${median.toFixed(1)} ms`,
-  );
-  console.log(`of ${STARTS}, p90 ${at(times, 0.9).toFixed(1)} ms; target: at most ${WARM_TARGET_MS} ms: ${verdict}`);
 }
 
 /** After a forced collection, once what is being closed has been. */
