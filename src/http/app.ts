@@ -8,8 +8,7 @@ import { createOpenApiDocument } from './openapi.ts';
 import { createOriginGuard } from './origin-guard.ts';
 import { createRequestId, REQUEST_ID_HEADER, TRACE_ID_HEADER } from './request-id.ts';
 import type { Mount, Route, RouteReply } from './route.ts';
-import { letGoWhenStalled } from './stalled-client.ts';
-import type { TextStream } from './text-stream.ts';
+import { sendReply } from './send-reply.ts';
 import { parseBody, parseQuery } from './validation.ts';
 
 export interface HttpAppOptions extends AuthenticationOptions {
@@ -108,7 +107,7 @@ function createExchange(options: HttpAppOptions) {
     const exchange = startExchange(request, response, { ...options, route: routes[0]?.path });
     answer(routes, exchange)
       .catch((thrown: unknown) => toErrorReply(thrown, exchange, logger))
-      .then((reply) => send(response, reply))
+      .then((reply) => sendReply(response, reply))
       .catch((error: unknown) => {
         logger.error({ requestId: exchange.requestId, err: error }, 'The reply could not be sent');
         response.destroy();
@@ -127,7 +126,7 @@ function serveMount(mount: Mount, options: HttpAppOptions) {
       guard.check(request.headers);
       allowReading(request, response);
       if (request.method === 'OPTIONS') {
-        send(response, toMountPreflight(mount));
+        sendReply(response, toMountPreflight(mount));
         return;
       }
       const caller = await authenticate('key', request);
@@ -135,7 +134,7 @@ function serveMount(mount: Mount, options: HttpAppOptions) {
       await mount.handle(request, response, caller);
     };
     answer()
-      .catch((thrown: unknown) => send(response, toErrorReply(thrown, exchange, logger)))
+      .catch((thrown: unknown) => sendReply(response, toErrorReply(thrown, exchange, logger)))
       .catch(() => response.destroy());
   };
 }
@@ -202,53 +201,6 @@ function toErrorReply(thrown: unknown, { requestId, signal }: Exchange, logger: 
   const retry: Record<string, string> = error.status === 409 ? { 'x-should-retry': 'false' } : {};
   return { status: error.status, headers: { ...retry, ...error.headers }, body: error.toBody() };
 }
-
-function send(response: Response, reply: RouteReply): void {
-  if (response.destroyed) return;
-  const { status = 200, headers = {}, body, stream } = reply;
-  response.statusCode = status;
-  response.setHeader('cache-control', 'no-store');
-  response.setHeader('x-content-type-options', 'nosniff');
-  if (stream !== undefined) {
-    sendStream(response, stream, headers);
-    return;
-  }
-  const isRaw = typeof body === 'string' || body instanceof Uint8Array;
-  const payload = isRaw || body === undefined ? body : JSON.stringify(body);
-  if (!isRaw && payload !== undefined) response.setHeader('content-type', 'application/json; charset=utf-8');
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  const length = payload === undefined ? 0 : Buffer.byteLength(payload);
-  if (status !== 204) response.setHeader('content-length', length);
-  if (payload === undefined || length <= SLICE_BYTES || response.req.method === 'HEAD') response.end(payload);
-  else sendLarge(response, typeof payload === 'string' ? Buffer.from(payload) : Buffer.from(payload));
-}
-
-function sendStream(response: Response, stream: TextStream, headers: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  response.flushHeaders();
-  const write = letGoWhenStalled(response);
-  response.on('drain', () => stream.drained());
-  stream.readTo({ write: (text) => response.destroyed || write(text), end: () => response.end() });
-}
-
-/** In slices, so that it shows whether a client takes any of it. */
-function sendLarge(response: Response, payload: Buffer): void {
-  const write = letGoWhenStalled(response);
-  let sent = 0;
-  const sendOn = () => {
-    while (sent < payload.length) {
-      const slice = payload.subarray(sent, sent + SLICE_BYTES);
-      sent += slice.length;
-      if (!write(slice)) return;
-    }
-    response.off('drain', sendOn);
-    response.end();
-  };
-  response.on('drain', sendOn);
-  sendOn();
-}
-
-const SLICE_BYTES = 256 * 1024;
 
 /** A page of an allowed origin may read replies; it never sends cookies along (no credentials). */
 function allowReading(request: Request, response: Response): void {

@@ -4,8 +4,8 @@ import { traceSchema } from '../contract/trace.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
+import { CANCELLED } from '../rollout/run-endings.ts';
 import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
-import { CANCELLED } from './run-endings.ts';
 import { findRow, findTrace } from './traces-route.ts';
 import { isFinal } from './wait-for-end.ts';
 

@@ -9,11 +9,11 @@ import type { Models } from '../model/create-model.ts';
 import type { Lease, RunQueue } from '../queue/run-queue.ts';
 import { executeRun } from '../rollout/execute-run.ts';
 import { RunInterrupted, type RunOutcome } from '../rollout/run.ts';
+import { CANCELLED, failedByWorker } from '../rollout/run-endings.ts';
 import { addLostSpan } from '../rollout/run-span.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
-import { CANCELLED, failedByWorker } from './run-endings.ts';
 import { isFinal } from './wait-for-end.ts';
 
 export interface LeasedRunOptions {

@@ -7,6 +7,7 @@ import type { JsonObject } from '../contract/json.ts';
 import type { Models } from '../model/create-model.ts';
 import { ChatSession } from '../rollout/chat-session.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
+import { failedByWorker } from '../rollout/run-endings.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { AccountSessions } from './account-sessions.ts';
@@ -154,7 +155,7 @@ export class SessionRegistry {
       const message = 'The server that held the session ended; its environment is gone';
       const row = await store.row(orphan.traceId);
       const isOpen = row?.status === 'queued' || row?.status === 'running';
-      if (row !== undefined && isOpen) await store.append(orphan.traceId, row.attempt, [failedByRestart(message)]);
+      if (row !== undefined && isOpen) await store.append(orphan.traceId, row.attempt, [failedByWorker(message)]);
       const trace = await store.trace(orphan.traceId);
       const { turns, steps } = { turns: trace?.turns.length ?? 0, steps: trace?.steps.length ?? 0 };
       await records.end(orphan.id, { ...orphan, status: 'failed', message, turns, steps });
@@ -217,16 +218,6 @@ const WATCH_MS = 30_000;
 
 function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}
-
-function failedByRestart(message: string) {
-  return {
-    type: 'run.finished',
-    status: 'failed',
-    stop_reason: 'error',
-    reward: null,
-    error: { boundary: 'worker', code: 'internal_error', message },
-  } as const;
 }
 
 function atCapacity(maxSessions: number): ApiError {
