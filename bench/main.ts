@@ -4,6 +4,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   engine: () => import('./engine.ts'),
   mcp: () => import('./mcp/calls.ts'),
   heap: () => import('./mcp/heap.ts'),
+  accept: () => import('./run-service/accept.ts'),
   load: () => import('./scenario-server/load.ts'),
   chat: () => import('./scenario-server/chat.ts'),
 };

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Child, start } from '../child.ts';
 import { median } from '../mcp/load.ts';
 import { abandon, COUNT, hangUp, streamedTurn, turn } from './chat-client.ts';
-import { type Child, start } from './child.ts';
 
 const ROUNDS = Number(process.env.BENCH_REPETITIONS ?? 9);
 /** First tokens, and starts of sessions, on each side of a round. */
@@ -26,7 +26,7 @@ export async function run(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'proctor-bench-'));
   const children: Child[] = [];
   const open = async (file: string, env: Readonly<Record<string, string>> = {}) => {
-    const child = await start(file, env);
+    const child = await start(new URL(`./servers/${file}`, import.meta.url), env);
     children.push(child);
     return child;
   };

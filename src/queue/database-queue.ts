@@ -21,6 +21,7 @@ export interface DatabaseQueueOptions {
  */
 export function createDatabaseQueue(database: Database, options: DatabaseQueueOptions = {}): RunQueue {
   const { now = Date.now } = options;
+  const insertWith = groupInserts();
   const listeners = new Set<() => void>();
   const announce = () => {
     for (const listener of listeners) listener();
@@ -33,18 +34,14 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
 
   return {
     async enqueue(entry, transaction) {
-      await insert(transaction ?? database.kysely, toRow(entry, now()));
+      await insertWith(transaction ?? database.kysely, toRow(entry, now()));
       announceAfter(transaction);
     },
 
     async enqueueLeased(entry, worker, transaction) {
       const lease = newLease(entry.traceId, worker, LEASE.durationMs);
-      await insert(transaction, {
-        ...toRow(entry, now()),
-        leased_by: worker,
-        lease_token: lease.token,
-        lease_until: now() + lease.leaseMs,
-      });
+      const held = { leased_by: worker, lease_token: lease.token, lease_until: now() + lease.leaseMs };
+      await insert(transaction, [{ ...toRow(entry, now()), ...held }]);
       return lease;
     },
 
@@ -194,14 +191,33 @@ function toRow({ traceId, priority }: QueueEntry, enqueuedAt: number) {
   };
 }
 
+type Connection = Database['kysely'] | DatabaseTransaction;
+type Row = ReturnType<typeof toRow>;
+
+/** What is inserted through one connection in one turn of the event loop is one statement. */
+function groupInserts(): (connection: Connection, row: Row) => Promise<void> {
+  const groups = new WeakMap<Connection, { readonly rows: Row[]; readonly written: Promise<void> }>();
+  return (connection, row) => {
+    const open = groups.get(connection);
+    if (open !== undefined) {
+      open.rows.push(row);
+      return open.written;
+    }
+    const rows = [row];
+    const written = Promise.resolve().then(() => {
+      groups.delete(connection);
+      return insert(connection, rows);
+    });
+    groups.set(connection, { rows, written });
+    return written;
+  };
+}
+
 /** An entry that is there already stays as it is: its holder must not lose it to a sweep. */
-async function insert(
-  connection: Database['kysely'] | DatabaseTransaction,
-  row: ReturnType<typeof toRow>,
-): Promise<void> {
+async function insert(connection: Connection, rows: readonly Row[]): Promise<void> {
   await connection
     .insertInto('queue')
-    .values(row)
+    .values(rows)
     .onConflict((conflict) => conflict.column('trace_id').doNothing())
     .execute();
 }

@@ -47,7 +47,7 @@ export class TraceCreator {
               requests.map(({ row }) => row),
             );
             await this.#writer.insert(numbered, transaction);
-            for (const { alongside } of requests) await alongside?.(transaction);
+            await allOf(requests.map(({ alongside }) => alongside?.(transaction)));
           });
           return written;
         },
@@ -59,4 +59,9 @@ export class TraceCreator {
       return [error];
     }
   }
+}
+
+/** Asked for in one moment, so that what writes the same for each can write it once for all; nothing goes on when it throws. */
+async function allOf(works: readonly (Promise<void> | undefined)[]): Promise<void> {
+  for (const done of await Promise.allSettled(works)) if (done.status === 'rejected') throw done.reason;
 }

@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 export interface Child {
+  /** "" of one that listens nowhere. */
   readonly url: string;
+  /** Starts what waits for it. */
+  go(): void;
   /** Bytes of live heap after forced garbage collection. */
   heapUsed(): Promise<number>;
   /** Milliseconds of processor time so far, which other work on the machine does not add to. */
@@ -11,16 +14,16 @@ export interface Child {
   stop(): Promise<void>;
 }
 
-/** Starts a program of `servers/` and waits until it listens. */
-export async function start(file: string, env: Readonly<Record<string, string>> = {}): Promise<Child> {
-  const program = fileURLToPath(new URL(`./servers/${file}`, import.meta.url));
-  const child = spawn(process.execPath, ['--expose-gc', program], {
+/** Starts a program that says its `url` over IPC, and answers the questions below; waits until it does. */
+export async function start(program: URL, env: Readonly<Record<string, string>> = {}): Promise<Child> {
+  const child = spawn(process.execPath, ['--expose-gc', fileURLToPath(program)], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   const { url } = (await answerOf(child)) as { url: string };
   return {
     url,
+    go: () => void child.send('go'),
     async heapUsed() {
       child.send('heap');
       return ((await answerOf(child)) as { heapUsed: number }).heapUsed;

@@ -4,5 +4,5 @@ import 'proctor';
 import { register } from 'tsx/esm/api';
 
 const unregister = register({ tsconfig: false });
-export const { default: Counter } = await import('../../../environments/counter/environment.ts');
+export const { default: Counter } = await import('../environments/counter/environment.ts');
 await unregister();

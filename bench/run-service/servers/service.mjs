@@ -1,0 +1,55 @@
+// One process of an installation, as BENCH_ROLE says: `serve` accepts runs and executes none, `worker` executes those that
+// it finds from `go` on, `both` does all of it. The environment `counter` is in memory, or a process where BENCH_IN_PROCESSES is set.
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import {
+  createAccounts,
+  createModels,
+  createTraceStore,
+  openDatabase,
+  openQueue,
+  startRunService,
+  startWorker,
+} from 'proctor/run-service';
+import { Counter } from '../../counter.mjs';
+import { answerQuestions } from '../../measured.mjs';
+
+const { BENCH_ROLE, BENCH_DATABASE_URL, BENCH_QUEUE_URL, BENCH_CONCURRENCY, BENCH_IN_PROCESSES } = process.env;
+const appUrl = 'http://127.0.0.1:8320';
+const path = fileURLToPath(new URL('../../../environments/counter/environment.ts', import.meta.url));
+
+const database = await openDatabase(BENCH_DATABASE_URL);
+const parts = {
+  database,
+  store: createTraceStore(database, { appUrl }),
+  queue: await openQueue(BENCH_QUEUE_URL || undefined, database),
+  accounts: createAccounts(database),
+  models: createModels({}),
+  environments: new Map([
+    ['counter', BENCH_IN_PROCESSES ? { kind: 'module', path } : { kind: 'memory', environment: Counter }],
+  ]),
+  logger: pino({ level: 'warn' }, pino.destination({ dest: 2, sync: true })),
+};
+const settings = { concurrency: Number(BENCH_CONCURRENCY ?? 8) };
+
+let worker;
+let service;
+if (BENCH_ROLE !== 'worker') {
+  service = await startRunService({
+    ...parts,
+    appUrl,
+    host: '127.0.0.1',
+    port: 0,
+    worker: BENCH_ROLE === 'both' && settings,
+  });
+}
+answerQuestions(() => {
+  worker = startWorker({ ...parts, ...settings });
+});
+process.once('SIGTERM', async () => {
+  await Promise.all([worker?.stop(3_000), service?.close()]);
+  await parts.queue.close();
+  await database.close();
+  process.exit(0);
+});
+process.send?.({ url: service?.url ?? '' });
