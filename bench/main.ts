@@ -5,6 +5,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   mcp: () => import('./mcp/calls.ts'),
   heap: () => import('./mcp/heap.ts'),
   accept: () => import('./run-service/accept.ts'),
+  runs: () => import('./run-service/runs.ts'),
   load: () => import('./scenario-server/load.ts'),
   chat: () => import('./scenario-server/chat.ts'),
 };

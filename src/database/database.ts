@@ -21,16 +21,18 @@ export interface Database {
     },
   ): Promise<T>;
   /**
-   * Runs one write once for each list of parameters, in order and all or none: for many rows, where dispatching each
-   * query costs. Without a transaction they are one of their own, which survives `kill -9` when it resolves, and a power
-   * cut from the next `transaction` on.
+   * Runs each write once for each of its rows, in order and all or none: for many rows, where dispatching each query
+   * costs. Without a transaction they are one of their own, which survives `kill -9` when it resolves, and a power cut
+   * from the next `transaction` on.
    */
-  runEach(
-    write: CompiledQuery,
-    parameters: readonly (readonly unknown[])[],
-    transaction?: DatabaseTransaction,
-  ): Promise<void>;
+  runEach(writes: readonly RowsWrite[], transaction?: DatabaseTransaction): Promise<void>;
   close(): Promise<void>;
+}
+
+/** One statement, with its parameters for each row. */
+export interface RowsWrite {
+  readonly statement: CompiledQuery;
+  readonly rows: readonly (readonly unknown[])[];
 }
 
 export type DatabaseTransaction = Transaction<DatabaseSchema>;

@@ -1,11 +1,11 @@
-import { Kysely, PostgresDialect, sql } from 'kysely';
+import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely';
 import type { Pool, PoolConfig } from 'pg';
-import { committing, type Database, type DatabaseTransaction } from './database.ts';
+import { committing, type Database, type DatabaseTransaction, type RowsWrite } from './database.ts';
 import { migrateToLatest } from './migrations.ts';
 import { parsePostgresAddress, withoutPassword } from './postgres-address.ts';
 import { PostgresConnections } from './postgres-connections.ts';
 import { isContention, toOpenError } from './postgres-errors.ts';
-import { readColumnTypes, toRowsInsert } from './postgres-rows.ts';
+import { type ColumnTypes, readColumnTypes, toRowsInsert } from './postgres-rows.ts';
 import type { DatabaseSchema } from './schema.ts';
 
 /** Connections of one process. A server takes 100 by default, which is enough for eight such processes. */
@@ -60,7 +60,7 @@ export async function openPostgres(address: string): Promise<Database> {
   }
 }
 
-function toDatabase(kysely: Kysely<DatabaseSchema>, types: Awaited<ReturnType<typeof readColumnTypes>>): Database {
+function toDatabase(kysely: Kysely<DatabaseSchema>, types: ColumnTypes): Database {
   const database: Database = {
     kysely,
     kind: 'postgres',
@@ -79,21 +79,28 @@ function toDatabase(kysely: Kysely<DatabaseSchema>, types: Awaited<ReturnType<ty
         }
       }
     },
-    async runEach(write, parameters, transaction) {
-      if (parameters.length === 0) return;
-      const insert = toRowsInsert(write, parameters, types);
-      if (insert !== undefined) {
-        await (transaction ?? kysely).executeQuery(insert);
+    async runEach(writes, transaction) {
+      const statements = writes.flatMap((write) => toStatements(write, types));
+      const [only] = statements;
+      if (only !== undefined && statements.length === 1) {
+        await (transaction ?? kysely).executeQuery(only);
         return;
       }
       const runAll = async (within: DatabaseTransaction) => {
-        for (const each of parameters) await within.executeQuery({ ...write, parameters: each });
+        for (const statement of statements) await within.executeQuery(statement);
       };
-      await (transaction === undefined ? database.transaction(runAll) : runAll(transaction));
+      if (statements.length > 0) await (transaction === undefined ? database.transaction(runAll) : runAll(transaction));
     },
     close: () => kysely.destroy(),
   };
   return database;
+}
+
+/** One for all rows where that can be. */
+function toStatements({ statement, rows }: RowsWrite, types: ColumnTypes): readonly CompiledQuery[] {
+  if (rows.length === 0) return [];
+  const insert = toRowsInsert(statement, rows, types);
+  return insert === undefined ? rows.map((parameters) => ({ ...statement, parameters })) : [insert];
 }
 
 /** By one connection without limits: another process may be at it, and a step over many rows takes its time. */

@@ -10,6 +10,7 @@ import {
   SqliteDriver,
   type SqliteStatement,
 } from 'kysely';
+import type { RowsWrite } from './database.ts';
 import { storeIsBusy, storeIsFull } from './store-errors.ts';
 
 /** Statements kept prepared for each connection; the least recently used goes first. */
@@ -30,9 +31,11 @@ export class ImmediateSqliteDialect extends SqliteDialect {
   }
 
   /** Inside of the transaction that the connection is in. */
-  runEach(sql: string, parameters: readonly (readonly unknown[])[]): void {
-    const statement = this.#database.prepare(sql);
-    for (const each of parameters) statement.run(each);
+  runEach(writes: readonly RowsWrite[]): void {
+    for (const { statement, rows } of writes) {
+      const prepared = this.#database.prepare(statement.sql);
+      for (const row of rows) prepared.run(row);
+    }
   }
 
   /**
@@ -40,10 +43,10 @@ export class ImmediateSqliteDialect extends SqliteDialect {
    * does not wait for the disk: the death of a process loses nothing of it, a power cut may, up to the next
    * transaction of the driver, which brings everything before it to the disk too.
    */
-  commitEach(sql: string, parameters: readonly (readonly unknown[])[]): void {
+  commitEach(writes: readonly RowsWrite[]): void {
     this.#database.prepare('begin immediate').run([]);
     try {
-      this.runEach(sql, parameters);
+      this.runEach(writes);
       this.#database.prepare('commit').run([]);
     } catch (error) {
       if (this.connection.isTransaction) this.#database.prepare('rollback').run([]);

@@ -76,11 +76,11 @@ async function openFile(path: string): Promise<Database> {
     kysely,
     kind: 'sqlite',
     transaction: (write) => committing((each) => kysely.transaction().execute(each), write),
-    async runEach({ sql }, parameters, transaction) {
-      if (transaction !== undefined) return dialect.runEach(sql, parameters);
-      if (!dialect.connection.isTransaction) return dialect.commitEach(sql, parameters);
+    async runEach(writes, transaction) {
+      if (transaction !== undefined) return dialect.runEach(writes);
+      if (!dialect.connection.isTransaction) return dialect.commitEach(writes);
       // Someone else's transaction is open on the connection: Kysely waits for its end.
-      return await kysely.transaction().execute(async () => dialect.runEach(sql, parameters));
+      return await kysely.transaction().execute(async () => dialect.runEach(writes));
     },
     close: () => kysely.destroy(),
   };

@@ -58,10 +58,8 @@ export async function runAgentLoop(
     const calls = response.message.tool_calls;
     transcript.addResponse(response.message);
     progress.responses.push(response);
-    if (calls.length === 0) {
-      await recorder.settled();
-      return response.finishReason === 'length' ? 'length' : 'answered';
-    }
+    // The last step is written with the end of its turn.
+    if (calls.length === 0) return response.finishReason === 'length' ? 'length' : 'answered';
     const startedAt = performance.now();
     const { answered, interruption } = await answerToolCalls(calls, {
       ...options,

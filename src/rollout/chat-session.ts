@@ -271,6 +271,7 @@ export class ChatSession {
       const stop_reason = status === 'finished' ? 'answered' : 'expired';
       const { reward } = result.evaluation;
       this.#recorder.record({ type: 'run.finished', status: 'completed', stop_reason, reward, error: null });
+      await this.#recorder.settled(); // What is told of an end is durable.
       return await this.#close({ status, result, message: null });
     } catch (thrown) {
       await this.#giveUp('failed', thrown);

@@ -285,7 +285,6 @@ export class ScenarioSession {
     );
     const duration_ms = Math.round(performance.now() - startedAt);
     recorder.record({ type: 'evaluation.completed', evaluation, duration_ms });
-    await recorder.settled();
     return { answer, evaluation };
   }
 

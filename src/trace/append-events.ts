@@ -11,7 +11,7 @@ import {
 } from './event-rows.ts';
 import type { TraceProjection } from './projection.ts';
 import { isFinal, lockTraces, readHead, type TraceHead, type TraceHeads } from './trace-heads.ts';
-import { finishTraceRow, startTraceRow } from './trace-rows.ts';
+import { finishTraceRow, startTraceRows } from './trace-rows.ts';
 import { AttemptSupersededError } from './trace-store.ts';
 
 export interface AppendContext {
@@ -66,24 +66,35 @@ async function appendOnce(
   if (requests.every((request) => isPlain(request, remembered))) {
     const planned = plan(requests, (traceId) => remembered.get(traceId));
     onPlanned(planned);
-    await writer.insert(planned.accepted);
+    const started = toStarted(planned.accepted);
+    await writer.insert(planned.accepted, started.length === 0 ? {} : { before: [startTraceRows(database, started)] });
     return planned;
   }
   return await database.transaction(async (transaction) => {
-    const changed = requests.filter((request) => !isPlain(request, remembered)).map(({ traceId }) => traceId);
-    if (database.kind === 'postgres') await lockTraces(transaction, changed);
+    const changed = requests.filter(({ events }) => statusAfter(events) !== undefined).map(({ traceId }) => traceId);
+    if (database.kind === 'postgres' && changed.length > 0) await lockTraces(transaction, changed);
     const known = await readUnknownHeads(transaction, requests, remembered);
     const planned = plan(requests, (traceId) => known.get(traceId) ?? remembered.get(traceId));
     onPlanned(planned);
-    await writer.insert(planned.accepted, transaction);
-    for (const { request } of planned.accepted) await updateTraceRow(transaction, request, context);
+    const started = toStarted(planned.accepted);
+    await writer.insert(planned.accepted, { before: [startTraceRows(database, started)], transaction });
+    for (const { request } of planned.accepted) await finishTrace(transaction, request, context);
     return planned;
   });
 }
 
-/** Nothing has to be read for it and no row changes by it: the common case, and the fast one. */
+/**
+ * Nothing has to be read for it, and its trace does not end by it: the common case, and the fast one. That it begins is
+ * kept from an outdated writer by the number of the event, as everything else.
+ */
 function isPlain(request: AppendRequest, remembered: TraceHeads): boolean {
-  return isCurrent(remembered.get(request.traceId), request) && statusAfter(request.events) === undefined;
+  return isCurrent(remembered.get(request.traceId), request) && !hasEnd(request);
+}
+
+/** In one order for all processes, as their events. */
+function toStarted(accepted: readonly NumberedRequest[]): readonly string[] {
+  const started = accepted.filter(({ request }) => statusAfter(request.events) === 'running');
+  return started.map(({ request }) => request.traceId).toSorted();
 }
 
 /** Numbers are checked by their key, a refusal is not: it is made by what the database says, not by memory. */
@@ -132,14 +143,16 @@ function statusAfter(events: readonly EncodedEvent[]): string | undefined {
   return events.some(({ body }) => body.type === 'run.started') ? 'running' : undefined;
 }
 
-async function updateTraceRow(
+function hasEnd({ events }: AppendRequest): boolean {
+  return events.at(-1)?.body.type === 'run.finished';
+}
+
+async function finishTrace(
   transaction: DatabaseTransaction,
-  { traceId, at, events }: AppendRequest,
+  request: AppendRequest,
   { project }: AppendContext,
 ): Promise<void> {
-  const status = statusAfter(events);
-  if (status === undefined) return;
-  if (status === 'running') return await startTraceRow(transaction, traceId);
-  const projection = await project(transaction, traceId);
-  if (projection !== undefined) await finishTraceRow(transaction, projection, at);
+  if (!hasEnd(request)) return;
+  const projection = await project(transaction, request.traceId);
+  if (projection !== undefined) await finishTraceRow(transaction, projection, request.at);
 }

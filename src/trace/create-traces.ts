@@ -46,7 +46,7 @@ export class TraceCreator {
               transaction,
               requests.map(({ row }) => row),
             );
-            await this.#writer.insert(numbered, transaction);
+            await this.#writer.insert(numbered, { transaction });
             await allOf(requests.map(({ alongside }) => alongside?.(transaction)));
           });
           return written;

@@ -1,7 +1,7 @@
 import type { CompiledQuery, Kysely } from 'kysely';
 import type { EventBody, TraceEvent } from '../contract/event.ts';
 import type { Trace } from '../contract/trace.ts';
-import type { Database, DatabaseTransaction } from '../database/database.ts';
+import type { Database, DatabaseTransaction, RowsWrite } from '../database/database.ts';
 import type { DatabaseSchema, EventsTable } from '../database/schema.ts';
 import { TraceProjection } from './projection.ts';
 
@@ -50,17 +50,26 @@ export class EventWriter {
     this.#insert = database.kysely.insertInto('events').values(row).compile();
   }
 
-  /** Without a transaction in one of its own. @throws where a number is taken, or where there is no such trace. */
-  async insert(requests: readonly NumberedRequest[], transaction?: DatabaseTransaction): Promise<void> {
-    const parameters: unknown[][] = [];
+  /**
+   * @param before what is written with them, all or none, and before them. Without a transaction it is one of its own.
+   * @throws where a number is taken, or where there is no such trace.
+   */
+  async insert(
+    requests: readonly NumberedRequest[],
+    {
+      before = [],
+      transaction,
+    }: { readonly before?: readonly RowsWrite[]; readonly transaction?: DatabaseTransaction } = {},
+  ): Promise<void> {
+    const rows: unknown[][] = [];
     // In one order for all processes: two that write to the same traces then wait for each other, and not in a circle.
     for (const { request, lastSeq } of requests.toSorted(byTraceId)) {
       let seq = lastSeq;
       for (const { body, json } of request.events) {
-        parameters.push([request.traceId, ++seq, request.attempt, request.at, body.type, json]); // as in the row above
+        rows.push([request.traceId, ++seq, request.attempt, request.at, body.type, json]); // as in the row above
       }
     }
-    await this.#database.runEach(this.#insert, parameters, transaction);
+    await this.#database.runEach([...before, { statement: this.#insert, rows }], transaction);
   }
 }
 

@@ -2,7 +2,7 @@ import { type ExpressionBuilder, type InsertObject, type Kysely, sql } from 'kys
 import type { EventOf } from '../contract/event.ts';
 import type { RunStatus } from '../contract/run.ts';
 import type { Origin } from '../contract/trace.ts';
-import type { Database, DatabaseTransaction } from '../database/database.ts';
+import type { Database, DatabaseTransaction, RowsWrite } from '../database/database.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
 import { insertOutcome } from './outcome-rows.ts';
 import { type TraceProjection, toSummary } from './projection.ts';
@@ -72,12 +72,18 @@ async function insertEach<Table extends 'traces' | 'trace_metadata'>(
 ): Promise<void> {
   const [first] = rows;
   if (first === undefined) return;
-  const parameters = rows.map((row) => Object.values(row));
-  await database.runEach(database.kysely.insertInto(table).values(first).compile(), parameters, transaction);
+  const statement = database.kysely.insertInto(table).values(first).compile();
+  await database.runEach([{ statement, rows: rows.map((row) => Object.values(row)) }], transaction);
 }
 
-export async function startTraceRow(transaction: DatabaseTransaction, traceId: string): Promise<void> {
-  await transaction.updateTable('traces').set({ status: 'running' }).where('trace_id', '=', traceId).execute();
+/** Says of traces that an attempt of theirs is running. It is part of what writes the event that says so. */
+export function startTraceRows(database: Database, traceIds: readonly string[]): RowsWrite {
+  const statement = database.kysely
+    .updateTable('traces')
+    .set({ status: 'running' })
+    .where('trace_id', '=', '')
+    .compile();
+  return { statement, rows: traceIds.map((traceId) => ['running', traceId]) };
 }
 
 /** @param finishedAt milliseconds since 1970. */

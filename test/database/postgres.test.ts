@@ -105,17 +105,19 @@ describe('a database on Postgres', { timeout: 120_000 }, () => {
   });
 
   it('writes many rows in one statement, all or none', async () => {
-    const write = database.kysely.insertInto('queue').values(entry('')).compile();
+    const statement = database.kysely.insertInto('queue').values(entry('')).compile();
     const rows = Array.from({ length: 3_000 }, (_, index) => [`t${index}`, index % 10, index, 0]);
-    await database.runEach(write, rows);
+    await database.runEach([{ statement, rows }]);
     expect(await entries()).toHaveLength(3_000);
-    const again = database.runEach(write, [
+    const taken = [
       ['new', 0, 0, 0],
       ['t1', 0, 0, 0],
-    ]);
+    ];
+    const again = database.runEach([{ statement, rows: taken }]);
     await expect(again).rejects.toThrow(/duplicate key/);
     expect(await entries()).not.toContain('new');
-    await database.runEach(write, []);
+    await database.runEach([{ statement, rows: [] }]);
+    await database.runEach([]);
   });
 
   it('runs any other write for each of its parameters', async () => {
@@ -123,13 +125,27 @@ describe('a database on Postgres', { timeout: 120_000 }, () => {
       .insertInto('queue')
       .values([entry('a'), entry('b')])
       .execute();
-    const write = database.kysely.updateTable('queue').set({ priority: 0 }).where('trace_id', '=', '').compile();
-    await database.runEach(write, [
+    const statement = database.kysely.updateTable('queue').set({ priority: 0 }).where('trace_id', '=', '').compile();
+    const changes = [
       [3, 'a'],
       [4, 'b'],
-    ]);
+    ];
+    await database.runEach([{ statement, rows: changes }]);
     const rows = await database.kysely.selectFrom('queue').select('priority').orderBy('trace_id').execute();
     expect(rows).toEqual([{ priority: 3 }, { priority: 4 }]);
+  });
+
+  it('runs several writes in their order, all or none', async () => {
+    await database.kysely.insertInto('queue').values(entry('a')).execute();
+    const change = database.kysely.updateTable('queue').set({ priority: 0 }).where('trace_id', '=', '').compile();
+    const insert = database.kysely.insertInto('queue').values(entry('')).compile();
+    const both = database.runEach([
+      { statement: change, rows: [[7, 'a']] },
+      { statement: insert, rows: [['a', 0, 0, 0]] },
+    ]);
+    await expect(both).rejects.toThrow(/duplicate key/);
+    const rows = await database.kysely.selectFrom('queue').select('priority').execute();
+    expect(rows).toEqual([{ priority: entry('a').priority }]);
   });
 
   it('undoes a transaction that throws, and tells of a commit those who wanted to know of it', async () => {

@@ -121,6 +121,17 @@ export function describeTraceEvents(name: string, open: () => Promise<StoreUnder
       expect(events).toHaveLength(2 + written + 2);
     });
 
+    it('leaves a trace as it is where somebody begins an attempt that is over, and has not heard of it', async () => {
+      const [cancelled, lost] = [await create(), await create()];
+      await other.append(cancelled, 1, [finished()]);
+      await other.startNextAttempt(lost, 1, 'lost');
+      for (const traceId of [cancelled, lost]) {
+        await expect(store.append(traceId, 1, [started])).rejects.toBeInstanceOf(AttemptSupersededError);
+      }
+      expect(await other.row(cancelled)).toMatchObject({ status: 'completed', lastSeq: 2 });
+      expect(await other.row(lost)).toMatchObject({ status: 'queued', attempt: 2, lastSeq: 2 });
+    });
+
     it('refuses what comes after run.finished, in the same group too', async () => {
       const traceId = await create();
       const results = await Promise.allSettled([
