@@ -7,8 +7,8 @@ export interface Child {
   readonly url: string;
   /** Starts what waits for it. */
   go(): void;
-  /** Bytes of live heap after forced garbage collection. */
-  heapUsed(): Promise<number>;
+  /** Bytes after forced garbage collection. */
+  memory(): Promise<NodeJS.MemoryUsage>;
   /** Milliseconds of processor time so far, which other work on the machine does not add to. */
   cpuMs(): Promise<number>;
   stop(): Promise<void>;
@@ -24,9 +24,9 @@ export async function start(program: URL, env: Readonly<Record<string, string>> 
   return {
     url,
     go: () => void child.send('go'),
-    async heapUsed() {
-      child.send('heap');
-      return ((await answerOf(child)) as { heapUsed: number }).heapUsed;
+    async memory() {
+      child.send('memory');
+      return (await answerOf(child)) as NodeJS.MemoryUsage;
     },
     async cpuMs() {
       child.send('cpu');

@@ -6,6 +6,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   heap: () => import('./mcp/heap.ts'),
   accept: () => import('./run-service/accept.ts'),
   runs: () => import('./run-service/runs.ts'),
+  memory: () => import('./run-service/memory.ts'),
   load: () => import('./scenario-server/load.ts'),
   chat: () => import('./scenario-server/chat.ts'),
 };

@@ -1,8 +1,9 @@
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { createAccounts } from '../../src/accounts/database-accounts.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { type Child, start } from '../child.ts';
 import { median } from '../mcp/load.ts';
+import { acceptRun } from './accept-run.ts';
 import { openStores, type StoreName } from './stores.ts';
 
 const ROUNDS = Number(process.env.BENCH_REPETITIONS ?? 5);
@@ -118,7 +119,7 @@ async function measured(
   const latencies: number[] = [];
   const post = async () => {
     const sentAt = performance.now();
-    await accept(server.url, key, agent);
+    await acceptRun(server.url, key, agent);
     latencies.push(performance.now() - sentAt);
   };
   const cpuBefore = await server.cpuMs();
@@ -130,36 +131,6 @@ async function measured(
   latencies.sort((a, b) => a - b);
   const at = (share: number) => latencies[Math.floor(latencies.length * share)] ?? Number.NaN;
   return { perSecond: latencies.length / seconds, p50Ms: at(0.5), p99Ms: at(0.99), cpuMs };
-}
-
-const BODY = JSON.stringify({
-  env_name: 'counter',
-  scenario_name: 'count_to',
-  scenario_args: { target: 3 },
-  model: 'proctor/oracle',
-  metadata: { suite: 'accept' },
-});
-
-function accept(url: string, key: string, agent: Agent): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const headers = {
-      authorization: `Bearer ${key}`,
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(BODY),
-    };
-    const sending = request(`${url}/v1/agent/run`, { method: 'POST', agent, headers }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (piece: string) => {
-        text += piece;
-      });
-      response.once('end', () => {
-        if (response.statusCode === 200) resolve();
-        else reject(new Error(`${response.statusCode}: ${text}`));
-      });
-    });
-    sending.once('error', reject);
-    sending.end(BODY);
-  });
 }
 
 function toMedian(rounds: readonly Round[], field: keyof Round): number {

@@ -8,6 +8,7 @@ import type { TraceStore } from '../../src/trace/trace-store.ts';
 import { type Child, start } from '../child.ts';
 import { median } from '../mcp/load.ts';
 import { type BareQueue, openBareQueue } from './bare-queue.ts';
+import { countUnfinished } from './count-unfinished.ts';
 import { openStores, type StoreAddress, type StoreName, type Stores } from './stores.ts';
 
 const ROUNDS = Number(process.env.BENCH_REPETITIONS ?? 3);
@@ -155,15 +156,6 @@ async function enqueue(count: number, address: StoreAddress, database: Database,
   );
   await queue.close();
   return traceIds;
-}
-
-async function countUnfinished(database: Database): Promise<number> {
-  const { count } = await database.kysely
-    .selectFrom('traces')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('status', 'in', ['queued', 'running'])
-    .executeTakeFirstOrThrow();
-  return Number(count);
 }
 
 /** One run after the other, with a pause in which the next process can start. */

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startPostgres } from '../../test/postgres.ts';
-import { findRedisServer, startRedis } from '../../test/redis.ts';
+import { type PostgresServer, startPostgres } from '../../test/postgres.ts';
+import { findRedisServer, type RedisServer, startRedis } from '../../test/redis.ts';
 
 export const STORE_NAMES = ['SQLite', 'Postgres', 'Postgres + BullMQ', 'Postgres + BullMQ on Redis'] as const;
 export type StoreName = (typeof STORE_NAMES)[number];
@@ -25,22 +25,26 @@ export interface Stores {
 
 export async function openStores(): Promise<Stores> {
   const folder = await mkdtemp(join(tmpdir(), 'proctor-bench-'));
-  const postgres = await startPostgres({ isDurable: true });
-  const redis = findRedisServer() === undefined ? undefined : await startRedis();
-  if (redis === undefined) console.log('No redis-server here: what needs one is left out.');
+  let startedPostgres: Promise<PostgresServer> | undefined;
+  let startedRedis: Promise<RedisServer> | undefined;
+  const hasRedis = findRedisServer() !== undefined;
+  if (!hasRedis) console.log('No redis-server here: what needs one is left out.');
   let created = 0;
   return {
-    names: STORE_NAMES.filter((name) => redis !== undefined || !name.endsWith('Redis')),
+    names: STORE_NAMES.filter((name) => hasRedis || !name.endsWith('Redis')),
     async create(name) {
       if (name === 'SQLite') return { databaseUrl: `sqlite:${join(folder, `${++created}.db`)}`, queueUrl: '' };
-      const databaseUrl = await postgres.createDatabase();
+      startedPostgres ??= startPostgres({ isDurable: true });
+      const databaseUrl = await (await startedPostgres).createDatabase();
       if (name === 'Postgres') return { databaseUrl, queueUrl: '' };
       if (name === 'Postgres + BullMQ') return { databaseUrl, queueUrl: databaseUrl };
-      await redis?.flush();
-      return { databaseUrl, queueUrl: redis?.url ?? '' };
+      startedRedis ??= startRedis();
+      const redis = await startedRedis;
+      await redis.flush();
+      return { databaseUrl, queueUrl: redis.url };
     },
     async close() {
-      await Promise.all([postgres.close(), redis?.close()]);
+      await Promise.all([(await startedPostgres)?.close(), (await startedRedis)?.close()]);
       await rm(folder, { recursive: true, force: true });
     },
   };

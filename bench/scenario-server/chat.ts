@@ -187,10 +187,10 @@ async function weighIdleSessions(server: Child): Promise<number> {
     }
   };
   await openSessions(SESSIONS);
-  const before = await server.heapUsed();
+  const before = (await server.memory()).heapUsed;
   const known = ids.length;
   await openSessions(IDLE_SESSIONS);
-  const after = await server.heapUsed();
+  const after = (await server.memory()).heapUsed;
   return (after - before) / (ids.length - known) / KIB;
 }
 
