@@ -1,4 +1,4 @@
-import { ApiError, messageOf } from '../contract/errors.ts';
+import { messageOf } from '../contract/errors.ts';
 import { printableLines } from './terminal.ts';
 
 /** The command was used wrongly: exit code 2. */
@@ -13,7 +13,7 @@ export class SilentFailure extends Error {
 
 export const EXIT = { failure: 1, usage: 2 } as const;
 
-/** Codes of errors that come from what the user typed. */
+/** Codes of errors that come from what the user typed, whether found here or by a service. */
 const USAGE_CODES: ReadonlySet<string> = new Set([
   'env_not_found',
   'scenario_not_found',
@@ -24,7 +24,7 @@ const USAGE_CODES: ReadonlySet<string> = new Set([
 
 export function exitCodeOf(thrown: unknown): number {
   if (thrown instanceof UsageError) return EXIT.usage;
-  if (thrown instanceof ApiError && USAGE_CODES.has(thrown.code)) return EXIT.usage;
+  if (thrown instanceof Error && 'code' in thrown && USAGE_CODES.has(String(thrown.code))) return EXIT.usage;
   return EXIT.failure;
 }
 

@@ -21,6 +21,12 @@ export function parseNumber(text: string): number {
   return number;
 }
 
+/** The address of a run service, without a slash at the end. */
+export function parseServiceUrl(text: string): string {
+  if (/^https?:\/\//i.test(text) && URL.canParse(text)) return text.replace(/\/+$/, '');
+  throw new InvalidArgumentError('It has to be a URL that starts with http:// or https://.');
+}
+
 /** Collects a repeatable option. */
 export function collect(value: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, value];

@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadProject, type Project } from '../config/project.ts';
+import type { TraceEvent } from '../contract/event.ts';
+import type { RunRequest } from '../contract/run.ts';
+import type { ScenarioEntry } from '../contract/scenario.ts';
+import type { Trace } from '../contract/trace.ts';
+import { createServiceClient, type ServiceClient } from '../service-client/service-client.ts';
+import { UsageError } from './failure.ts';
+import { type RunPlan, type RunSettings, toRequests } from './run-plan.ts';
+
+/** Runs of a run service: it accepts them, its workers execute them, its store keeps their traces. */
+export async function planAtService(
+  baseUrl: string,
+  environment: string,
+  scenario: string,
+  settings: RunSettings,
+): Promise<RunPlan> {
+  const service = createServiceClient({ baseUrl, apiKey: readKey(await loadProject(), baseUrl) });
+  const { scenarios } = await service.environments.scenarios(environment);
+  return {
+    requests: toRequests(environment, findScenario(scenarios, environment, scenario), settings),
+    play: (request, show, stop) => playAtService(service, request, show, stop),
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+/** The run is the service's: that this command is stopped does not end it, so that it is told to. */
+async function playAtService(
+  service: ServiceClient,
+  request: RunRequest,
+  show: (events: readonly TraceEvent[]) => void,
+  stop: AbortSignal,
+): Promise<Trace> {
+  const { trace_id } = await service.runs.create(request);
+  const cancel = () => void service.traces.cancel(trace_id).catch(isOverAnyway);
+  stop.addEventListener('abort', cancel);
+  try {
+    if (stop.aborted) cancel();
+    for await (const event of service.traces.events(trace_id)) if ('seq' in event) show([event]);
+    return await service.traces.get(trace_id);
+  } finally {
+    stop.removeEventListener('abort', cancel);
+  }
+}
+
+/** A run that ended meanwhile cannot be cancelled; a service that is away is heard of by whoever reads its events. */
+function isOverAnyway(): void {}
+
+function findScenario(scenarios: readonly ScenarioEntry[], environment: string, name: string): ScenarioEntry {
+  const found = scenarios.find((entry) => entry.short_name === name || entry.name === name);
+  if (found !== undefined) return found;
+  const names = scenarios.map(({ short_name }) => short_name).join(', ') || 'none';
+  throw new UsageError(`The environment "${environment}" has no scenario "${name}". Scenarios: ${names}.`);
+}
+
+/** That of the variable; else the one that the first `proctor serve` of this directory has made, for a service on this machine. */
+function readKey({ settings, directory }: Project, baseUrl: string): string {
+  if (settings.apiKey !== undefined) return settings.apiKey;
+  try {
+    if (['127.0.0.1', 'localhost', '[::1]'].includes(new URL(baseUrl).hostname)) {
+      return readFileSync(join(directory, '.proctor', 'key'), 'utf8').trim();
+    }
+  } catch {
+    // Said below.
+  }
+  throw new UsageError(
+    `Set PROCTOR_API_KEY to a key of ${baseUrl}: "npx proctor keys create --name ci" makes one there.`,
+  );
+}

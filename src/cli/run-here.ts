@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto';
+import { createCatalogue } from '../client/catalogue.ts';
+import type { EnvironmentTarget } from '../client/environment-client.ts';
+import { resolveEnvironment } from '../config/find-environments.ts';
+import type { TraceEvent } from '../contract/event.ts';
+import type { RunRequest } from '../contract/run.ts';
+import type { ScenarioEntry } from '../contract/scenario.ts';
+import type { Trace } from '../contract/trace.ts';
+import type { Lease } from '../queue/run-queue.ts';
+import { RunInterrupted } from '../rollout/run.ts';
+import { executeLease } from '../run-service/leased-run.ts';
+import { type Installation, openInstallation } from './installation.ts';
+import { createLogger } from './logger.ts';
+import { parseScenarioArgs } from './options.ts';
+import { type RunPlan, type RunSettings, toRequests } from './run-plan.ts';
+import { startTelemetry } from './telemetry.ts';
+import { note } from './terminal.ts';
+
+/** Runs in this process, with the environments and the database of the working directory. */
+export async function planHere(environment: string, scenario: string, settings: RunSettings): Promise<RunPlan> {
+  const installation = await openInstallation();
+  const opened: AsyncDisposable[] = [installation];
+  const close = async () => {
+    for (const part of opened.toReversed()) await part[Symbol.asyncDispose]();
+  };
+  try {
+    opened.push(await startTelemetry({ ...installation, warn: note }));
+    const { name, target } = resolveEnvironment(environment, installation.environments, installation.directory);
+    installation.models.check(settings.model);
+    parseScenarioArgs(settings.args, settings.arg); // Nobody waits for an environment to hear of a slip of the pen.
+    const environments = new Map([[name, target]]);
+    return {
+      requests: toRequests(name, await readScenario(environments, name, scenario), settings),
+      play: (request, show, stop) => playHere(installation, environments, { request, show }, stop),
+      [Symbol.asyncDispose]: close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+type Environments = ReadonlyMap<string, EnvironmentTarget>;
+
+async function readScenario(environments: Environments, name: string, scenario: string): Promise<ScenarioEntry> {
+  const catalogue = createCatalogue(environments);
+  try {
+    return await catalogue.find(name, scenario);
+  } finally {
+    await catalogue.close();
+  }
+}
+
+/**
+ * The run goes the way of every run: a row, its first event and a queue entry in one commit. Only that this process
+ * holds the entry from the start; should it die, a worker of the same database finishes the run.
+ */
+async function playHere(
+  installation: Installation,
+  environments: Environments,
+  { request, show }: { readonly request: RunRequest; show(events: readonly TraceEvent[]): void },
+  stop: AbortSignal,
+): Promise<Trace> {
+  const { store, queue, models } = installation;
+  const traceId = randomBytes(16).toString('hex');
+  const worker = `command_${process.pid}`;
+  const unsubscribe = store.subscribe(traceId, show);
+  // Its own, since a run is stopped by its heartbeat too, when its lease is lost or someone cancels it.
+  const interrupt = new AbortController();
+  const cancel = () => interrupt.abort(new RunInterrupted('cancelled'));
+  stop.addEventListener('abort', cancel);
+  try {
+    let lease: Lease | undefined;
+    await store.create({ traceId, account: 'local', queued: { ...request, origin: 'run' } }, async (transaction) => {
+      lease = await queue.enqueueLeased({ traceId, priority: request.priority }, worker, transaction);
+    });
+    if (lease === undefined) throw new TypeError('A trace was created without its queue entry');
+    const logger = createLogger('error', installation.redactor);
+    await executeLease(lease, interrupt, { environments, store, queue, models, logger, worker });
+    const trace = await store.trace(traceId);
+    if (trace === undefined) throw new Error(`Trace ${traceId} is gone: it was deleted while it ran.`);
+    return trace;
+  } finally {
+    stop.removeEventListener('abort', cancel);
+    unsubscribe();
+  }
+}

@@ -1,0 +1,77 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { createProject, freePort, PATIENCE, proctor, start } from './command.ts';
+
+/** A service with `counter`, and a directory without environments, where its clients are. */
+async function serve() {
+  const directory = createProject('counter');
+  const port = await freePort();
+  const service = start(['serve', '--port', String(port), '--scenario-port', String(await freePort()), '--json'], {
+    cwd: directory,
+  });
+  const [line] = await service.prints(/^\{.*\}$/m);
+  const { url } = z.object({ url: z.string() }).parse(JSON.parse(line));
+  const key = readFileSync(join(directory, '.proctor', 'key'), 'utf8').trim();
+  return { directory, url, at: { cwd: createProject(), env: { PROCTOR_API_KEY: key } } };
+}
+
+const listSchema = z.object({ data: z.array(z.object({ status: z.string(), trace_url: z.string() })) });
+
+async function tracesOf(directory: string) {
+  const { stdout } = await proctor(['traces', 'list', '--json'], { cwd: directory });
+  return listSchema.parse(JSON.parse(stdout)).data;
+}
+
+describe('proctor run --service', PATIENCE, () => {
+  it('plays at the service: its steps and its reward are shown here, its trace is kept there', async () => {
+    const { directory, url, at } = await serve();
+    const args = ['run', 'counter', 'count_to', '--arg', 'target=3', '-n', '3', '--min-reward', '1', '--service', url];
+    const { code, stdout, stderr } = await proctor(args, at);
+    expect([code, stdout]).toEqual([0, 'mean reward 1 ± 0 over 3 of 3 runs\n']);
+    expect(stderr).toContain('#2 step 1 increment {"by":3}');
+    expect(stderr).toMatch(new RegExp(`^#3 reward 1 {2}${url}/traces/[0-9a-f]{32}$`, 'm'));
+    expect(existsSync(join(at.cwd, '.proctor'))).toBe(false);
+    expect(await tracesOf(directory)).toMatchObject(Array(3).fill({ status: 'completed' }));
+  });
+
+  it('takes the key of the first start where it is asked for a service of this directory', async () => {
+    const { directory, url } = await serve();
+    const args = ['run', 'counter', 'count_to', '--arg', 'target=1', '--quiet', '--service', `${url}/`];
+    expect(await proctor(args, { cwd: directory })).toMatchObject({ code: 0, stdout: 'reward 1\n' });
+  });
+
+  it('cancels the run at the service when it is stopped', async () => {
+    const { directory, url, at } = await serve();
+    const slow = ['--arg', 'target=1', '--arg', 'delay_ms=60000'];
+    const command = start(['run', 'counter', 'slow_count', ...slow, '--service', url], at);
+    await command.prints(/step 1 slow_increment/);
+    command.process.kill('SIGINT');
+    expect(await command.ended).toMatchObject({ code: 1, signal: null });
+    expect(await tracesOf(directory)).toMatchObject([{ status: 'cancelled' }]);
+  });
+
+  it('says what is wrong before a run exists: 2 for the command, 1 for the service', async () => {
+    const { directory, url, at } = await serve();
+    const run = (...args: string[]) => proctor(['run', ...args], at);
+    expect(await run('nothing', 'count_to', '--service', url)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('nothing'),
+    });
+    const unknown = await run('counter', 'nothing', '--service', url);
+    expect(unknown).toMatchObject({ code: 2 });
+    expect(unknown.stderr).toContain('Scenarios: count_to, slow_count.');
+    expect((await run('counter', 'count_to', '--arg', 'target=many', '--service', url)).code).toBe(2);
+    expect((await run('counter', 'count_to', '--service', 'somewhere')).code).toBe(2);
+    const keyless = await proctor(['run', 'counter', 'count_to', '--service', url], { cwd: at.cwd });
+    expect([keyless.code, keyless.stderr]).toEqual([2, expect.stringContaining('PROCTOR_API_KEY')]);
+    const wrong = { cwd: at.cwd, env: { PROCTOR_API_KEY: 'wrong' } };
+    const refused = await proctor(['run', 'counter', 'count_to', '--service', url], wrong);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('API key')]);
+    const away = `http://127.0.0.1:${await freePort()}`;
+    const unreachable = await run('counter', 'count_to', '--service', away);
+    expect([unreachable.code, unreachable.stderr]).toEqual([1, expect.stringContaining(away)]);
+    expect(await tracesOf(directory)).toEqual([]);
+  });
+});
