@@ -43,7 +43,7 @@ export interface QueueEntry {
   readonly traceId: string;
   /** 0 to 9, 9 first. */
   readonly priority: number;
-  /** What a filter looks at. A queue that shares the database of the traces reads both from the run's row. */
+  /** What a filter looks at: its environment, and its key, null where it has none. Left out: the run's row says it. */
   readonly envName?: string;
   readonly keyId?: string | null;
 }
