@@ -3,7 +3,7 @@ import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kyse
 import { afterCommit, type Database, type DatabaseTransaction } from '../database/database.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
 import { isEnvironmentLetThrough, isOfLane, isSelective, readLanes } from './queue-lanes.ts';
-import { LEASE, type Lease, type LeaseFilter, type QueueEntry, type RunQueue } from './run-queue.ts';
+import { LEASE, type Lease, type QueueEntry, type RunQueue } from './run-queue.ts';
 
 /** Entries that one statement asks for. */
 const MAX_ASKED = 500;
@@ -188,7 +188,7 @@ function newLease(traceId: string, worker: string, leaseMs: number): Lease {
 }
 
 /** What the entry does not say of its run is in the run's row. */
-function toRow({ traceId, priority, envName, keyId }: QueueEntry, enqueuedAt: number) {
+export function toRow({ traceId, priority, envName, keyId }: QueueEntry, enqueuedAt: number) {
   return {
     trace_id: traceId,
     env_name: envName ?? ofRun(traceId, 'env_name'),

@@ -52,11 +52,7 @@ export function isEnvironmentLetThrough({ onlyEnvironments, exceptEnvironments }
 }
 
 export function isOfLane(queue: ExpressionBuilder<DatabaseSchema, 'queue'>, { env_name, key_id }: Lane) {
-  return queue.and([
-    queue('lease_until', 'is', null),
-    queue('env_name', '=', env_name),
-    queue('key_id', '=', key_id),
-  ]);
+  return queue.and([queue('lease_until', 'is', null), queue('env_name', '=', env_name), queue('key_id', '=', key_id)]);
 }
 
 const TRUE = sql<SqlBool>`1 = 1`;
