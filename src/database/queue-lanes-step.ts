@@ -23,7 +23,7 @@ export async function createQueueLanes(database: Kysely<unknown>): Promise<void>
   await schema
     .createIndex('queue_leased')
     .on('queue')
-    .column('lease_until')
+    .columns(['priority desc', 'enqueued_at', 'trace_id', 'lease_until'])
     .where(sql<boolean>`lease_until is not null`)
     .execute();
   await schema
