@@ -90,7 +90,7 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     await catalogue.close();
     throw error;
   });
-  const forgotten = await enqueueForgottenRuns(options.database, options.store, options.queue);
+  const forgotten = await enqueueForgottenRuns(options.database, options.queue);
   if (forgotten > 0) logger.warn({ runs: forgotten }, 'Accepted runs without an entry in the queue were enqueued');
   if (options.worker !== false) {
     const onDelta: WorkerOptions['onDelta'] = (traceId, attempt, delta) => {
