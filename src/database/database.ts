@@ -30,7 +30,17 @@ export interface Database {
     parameters: readonly (readonly unknown[])[],
     transaction?: DatabaseTransaction,
   ): Promise<void>;
+  /** Where its server passes them on. */
+  readonly hints?: Hints;
   close(): Promise<void>;
+}
+
+/** Says to the other processes of a database that there may be something for them. It may get lost: whoever relies on it looks by itself too. */
+export interface Hints {
+  /** After the commit of what they should find; at once, and not more often than every 10 ms. */
+  send(): void;
+  /** Calls back for those of every process, this one's own too, and when some may have been missed. Returns the way to stop. */
+  hear(listener: () => void): () => void;
 }
 
 export type DatabaseTransaction = Transaction<DatabaseSchema>;

@@ -61,7 +61,6 @@ class BullRunQueue implements RunQueue {
     this.#bull = bull;
     this.#leaseMs = leaseMs;
     this.#aside = new EntriesAside(database);
-    this.#aside.queue.onEntry(() => this.#announce());
   }
 
   async enqueue(entry: QueueEntry, transaction?: DatabaseTransaction): Promise<void> {
@@ -155,7 +154,11 @@ class BullRunQueue implements RunQueue {
   onEntry(listener: () => void): () => void {
     const own = () => listener(); // one function may listen twice
     this.#listeners.add(own);
-    return () => this.#listeners.delete(own);
+    const stopAside = this.#aside.queue.onEntry(own);
+    return () => {
+      this.#listeners.delete(own);
+      stopAside();
+    };
   }
 
   async counts(): Promise<{ readonly waiting: number; readonly leased: number }> {

@@ -21,13 +21,14 @@ export interface DatabaseQueueOptions {
 
 /**
  * The queue as a table of the database that holds the traces: an entry and its run are one commit, and every process
- * that opened the file may take from it. Polling for the entries of other processes is the worker's.
+ * that opened it may take from it. Polling for the entries of other processes is the worker's: hints alone may get lost.
  */
 export function createDatabaseQueue(database: Database, options: DatabaseQueueOptions = {}): RunQueue {
   const { now = Date.now } = options;
   const listeners = new Set<() => void>();
   const announce = () => {
     for (const listener of listeners) listener();
+    database.hints?.send();
   };
   /** Before the commit nobody could see the entry. */
   const announceAfter = (transaction: DatabaseTransaction | undefined) => {
@@ -134,7 +135,11 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
     onEntry(listener) {
       const own = () => listener(); // one function may listen twice
       listeners.add(own);
-      return () => listeners.delete(own);
+      const stopHearing = database.hints?.hear(own);
+      return () => {
+        listeners.delete(own);
+        stopHearing?.();
+      };
     },
 
     async counts() {

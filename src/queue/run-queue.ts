@@ -29,7 +29,10 @@ export interface RunQueue {
   release(lease: Lease, transaction?: DatabaseTransaction): Promise<void>;
   /** Takes an entry out that nobody holds: its run was ended by somebody else. One that is held stays with its holder. */
   withdraw(traceId: string): Promise<void>;
-  /** Calls back when an entry may be waiting, at least once for each `enqueue` of this process. Returns the way to stop. */
+  /**
+   * Calls back when an entry may be waiting, at least once for each `enqueue` of this process; those of others are heard
+   * of where the database passes hints on. Returns the way to stop.
+   */
   onEntry(listener: () => void): () => void;
   /** Entries that wait and entries that are held. */
   counts(): Promise<{ readonly waiting: number; readonly leased: number }>;
