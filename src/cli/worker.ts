@@ -3,6 +3,7 @@ import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { startWorker } from '../run-service/worker.ts';
 import { UsageError } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
+import { endLeftovers } from './leftovers.ts';
 import { createLogger } from './logger.ts';
 import { collect } from './options.ts';
 import { listenForStop, untilStopped } from './signals.ts';
@@ -52,6 +53,7 @@ async function work(options: WorkerOptions): Promise<void> {
     throw new UsageError('A worker shares its database with a service: sqlite::memory: is one of this process alone.');
   }
   const logger = createLogger(process.stderr.isTTY ? 'warn' : 'info', installation.redactor);
+  const clearing = endLeftovers(stop.signal, logger);
   const worker = startWorker({
     ...installation,
     ...toWorkerSettings(options, environments),
@@ -62,7 +64,7 @@ async function work(options: WorkerOptions): Promise<void> {
     announce(worker.name, names, worker.concurrency, options);
     await untilStopped(stop.signal);
   } finally {
-    await worker.stop(SHUTDOWN_GRACE_MS.service * STOPPING_SHARE);
+    await Promise.all([worker.stop(SHUTDOWN_GRACE_MS.service * STOPPING_SHARE), clearing]);
   }
 }
 

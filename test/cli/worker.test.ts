@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Trace, traceSchema } from '../../src/contract/trace.ts';
+import { isRunning } from '../client/processes.ts';
 import { send } from '../http/http-server.ts';
+import { orphanEnvironment } from '../process/orphan.ts';
 import { createProject, freePort, PATIENCE, proctor, start } from './command.ts';
 import { environmentsOf } from './processes.ts';
 
@@ -101,6 +103,16 @@ describe('proctor worker', PATIENCE, () => {
     await startWorker(cwd, ['--env', 'counter', '--spares', '0']);
     expect(await trace(other, 60)).toMatchObject({ status: 'completed' });
   });
+
+  it.skipIf(process.platform !== 'linux')(
+    'ends at its start what one before it left behind that was killed together with its watchdog',
+    async () => {
+      const orphans = await orphanEnvironment();
+      expect(orphans.filter(isThere)).toEqual(orphans);
+      await startWorker(createProject('counter'));
+      await expect.poll(() => orphans.filter(isRunning), { timeout: 30_000 }).toEqual([]);
+    },
+  );
 
   it.each([
     [['--env', 'nowhere'], /--env names the environment "nowhere", which is not a known one \(counter\)/],
