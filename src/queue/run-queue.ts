@@ -71,5 +71,10 @@ export interface Lease {
   readonly isRedelivered: boolean;
 }
 
+/** Whether the queue answers. */
+export function queueCheck(queue: RunQueue): { readonly name: string; failed(): Promise<readonly string[]> } {
+  return { name: 'queue', failed: () => queue.counts().then(() => []) };
+}
+
 /** Milliseconds (contract section 3, "Durability"). */
 export const LEASE = { durationMs: 10_000, renewEveryMs: 3_000 } as const;

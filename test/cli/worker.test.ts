@@ -10,7 +10,12 @@ import { createProject, freePort, PATIENCE, proctor, start } from './command.ts'
 import { environmentsOf } from './processes.ts';
 
 const startedSchema = z.object({ url: z.string() });
-const workerSchema = z.object({ worker: z.string(), environments: z.array(z.string()), concurrency: z.int() });
+const workerSchema = z.object({
+  worker: z.string(),
+  environments: z.array(z.string()),
+  concurrency: z.int(),
+  health_url: z.string().optional(),
+});
 
 /** A service that executes nothing itself, and what asks it. */
 async function serveWithoutWorker(cwd: string) {
@@ -102,6 +107,21 @@ describe('proctor worker', PATIENCE, () => {
     expect(await trace(other)).toMatchObject({ status: 'queued' });
     await startWorker(cwd, ['--env', 'counter', '--spares', '0']);
     expect(await trace(other, 60)).toMatchObject({ status: 'completed' });
+  });
+
+  it('says that it is alive and ready where it is asked to, until it stops, and not elsewhere without a key', async () => {
+    const cwd = createProject('counter');
+    const port = String(await freePort());
+    const worker = await startWorker(cwd, ['--health-port', port]);
+    expect(worker.health_url).toBe(`http://127.0.0.1:${port}`);
+    const ask = (path: string) => send(`http://127.0.0.1:${port}`, path);
+    expect([(await ask('/healthz')).status, (await ask('/readyz')).status]).toEqual([200, 200]);
+    expect((await ask('/metrics')).text).toContain('proctor_runs_active 0');
+    expect((await ask('/v1/traces')).status).toBe(401);
+    expect((await stop(worker)).code).toBe(0);
+    await expect(ask('/healthz')).rejects.toThrow();
+    const { code, stderr } = await proctor(['worker', '--health-port', port, '--health-host', '0.0.0.0'], { cwd });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('Refusing to listen on "0.0.0.0"')]);
   });
 
   it.skipIf(process.platform !== 'linux')(
