@@ -62,9 +62,10 @@ async function enqueueAll(database: Database, queue: SweptQueue, traceIds: reado
       .where(UNFINISHED_RUN) // One may have ended since.
       .execute();
     await database.transaction(async (transaction) => {
-      for (const { trace_id: traceId, env_name: envName, key_id: keyId, request } of rows) {
-        await queue.enqueue({ traceId, priority: priorityOf(request), envName, keyId }, transaction);
-      }
+      const enqueuing = rows.map(({ trace_id: traceId, env_name: envName, key_id: keyId, request }) =>
+        queue.enqueue({ traceId, priority: priorityOf(request), envName, keyId }, transaction),
+      );
+      await Promise.all(enqueuing);
     });
     enqueued += rows.length;
   }

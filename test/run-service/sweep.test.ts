@@ -27,7 +27,10 @@ async function accept({ database }: Parts, count: number, status: string, origin
     key_id: 'key-1',
   }));
   for (let from = 0; from < rows.length; from += 500) {
-    await database.kysely.insertInto('traces').values(rows.slice(from, from + 500)).execute();
+    await database.kysely
+      .insertInto('traces')
+      .values(rows.slice(from, from + 500))
+      .execute();
   }
 }
 
