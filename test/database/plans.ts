@@ -25,9 +25,14 @@ export function recording(database: Database): { readonly recorded: Database; re
 
 /** Lines of SQLite's plan that read a table or an index from one end to the other. */
 export async function scansOf(database: Database, query: CompiledQuery): Promise<readonly string[]> {
+  return (await planOf(database, query)).filter((detail) => detail.startsWith('SCAN'));
+}
+
+/** Lines of SQLite's plan. */
+export async function planOf(database: Database, query: CompiledQuery): Promise<readonly string[]> {
   const explained = CompiledQuery.raw(`explain query plan ${query.sql}`, [...query.parameters]);
   const { rows } = await database.kysely.executeQuery<{ detail: string }>(explained);
-  return rows.map(({ detail }) => detail).filter((detail) => detail.startsWith('SCAN'));
+  return rows.map(({ detail }) => detail);
 }
 
 /** Rows that Postgres looks at when it executes the query, which it does. */

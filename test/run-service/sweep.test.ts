@@ -2,7 +2,7 @@ import { CompiledQuery } from 'kysely';
 import { expect, test, vi } from 'vitest';
 import { createDatabaseQueue } from '../../src/queue/database-queue.ts';
 import { createSweep, enqueueForgottenRuns } from '../../src/run-service/sweep.ts';
-import { recording, rowsReadBy, scansOf } from '../database/plans.ts';
+import { planOf, recording, rowsReadBy, scansOf } from '../database/plans.ts';
 import { sharedPostgres } from '../postgres.ts';
 import { upTo } from '../trace/events.ts';
 import { openParts, type Parts } from './service.ts';
@@ -67,6 +67,8 @@ test('a sweep reads the runs that have no end and none of the others, on SQLite'
   await enqueueForgottenRuns(recorded, createDatabaseQueue(recorded));
   expect(asked.length).toBeGreaterThan(2);
   for (const query of asked) expect([query.sql, await scansOf(parts.database, query)]).toEqual([query.sql, []]);
+  const [first] = asked;
+  expect(first && (await planOf(parts.database, first))).toEqual([expect.stringContaining('traces_unfinished')]);
 });
 
 test('a sweep reads the runs that have no end and none of the others, on Postgres', async () => {
