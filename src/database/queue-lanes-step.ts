@@ -30,6 +30,6 @@ export async function createQueueLanes(database: Kysely<unknown>): Promise<void>
     .createIndex('traces_unfinished')
     .on('traces')
     .column('trace_id')
-    .where(sql<boolean>`status in ('queued', 'running') and origin = 'run'`)
+    .where(sql<boolean>`(status = 'queued' or status = 'running') and origin = 'run'`)
     .execute();
 }
