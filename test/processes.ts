@@ -23,6 +23,10 @@ export class Script {
     onTestFinished(() => void this.#process.kill('SIGKILL'));
   }
 
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
   /** What it has said on standard output so far, in whole lines. */
   get lines(): readonly string[] {
     return this.#output.split('\n').slice(0, -1);

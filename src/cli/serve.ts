@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
+import type { Logger } from 'pino';
 import type { RunService } from '../run-service/start.ts';
 import type { ScenarioServer } from '../scenario-server/start.ts';
 import { type Installation, openInstallation } from './installation.ts';
+import { endLeftovers } from './leftovers.ts';
 import { ensureLocalKey } from './local-key.ts';
 import { createLogger } from './logger.ts';
 import { parsePort } from './options.ts';
@@ -57,22 +59,23 @@ async function serve(options: ServeOptions): Promise<void> {
   await using installation = await openInstallation(options.port === undefined ? {} : { port: options.port });
   await using _telemetry = await startTelemetry({ ...installation, stop: stop.signal, warn: note });
   await ensureLocalKey(installation, options.host);
-  const servers = await startServers(installation, options);
+  const logger = createLogger(process.stderr.isTTY ? 'warn' : 'info', installation.redactor);
+  const servers = await startServers(installation, options, logger);
+  const clearing = endLeftovers(stop.signal, logger);
   try {
     await announce(installation, servers, options);
     await untilStopped(stop.signal);
   } finally {
-    await Promise.all([servers.service.close(), servers.scenarios.close()]);
+    await Promise.all([servers.service.close(), servers.scenarios.close(), clearing]);
   }
 }
 
 /** The run service first: it refuses an address beyond loopback where there is no key of one's own. */
-async function startServers(installation: Installation, options: ServeOptions): Promise<Servers> {
+async function startServers(installation: Installation, options: ServeOptions, logger: Logger): Promise<Servers> {
   const { host, model } = options;
   const { environments, settings } = installation;
   const { ports } = settings;
   const worker = options.worker && toWorkerSettings(options, environments);
-  const logger = createLogger(process.stderr.isTTY ? 'warn' : 'info', installation.redactor);
   const service = await naming('--port', startService(installation, { host, port: ports.runService, logger, worker }));
   const port = options.scenarioPort ?? ports.scenarioServer;
   try {

@@ -1,10 +1,13 @@
 import type { Command } from 'commander';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
-import { startWorker } from '../run-service/worker.ts';
+import { startWorker, type Worker } from '../run-service/worker.ts';
+import { startWorkerHealth, type WorkerHealth, type WorkerHealthOptions } from '../run-service/worker-health.ts';
 import { UsageError } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
+import { endLeftovers } from './leftovers.ts';
 import { createLogger } from './logger.ts';
-import { collect } from './options.ts';
+import { collect, parsePort } from './options.ts';
+import { naming } from './service.ts';
 import { listenForStop, untilStopped } from './signals.ts';
 import { startTelemetry } from './telemetry.ts';
 import { colors, note, print, printJson } from './terminal.ts';
@@ -12,6 +15,7 @@ import { addWorkerOptions, checkKnown, toWorkerSettings, type WorkerCommandOptio
 
 /** Of the budget of a SIGTERM; the rest is for the database and for the end of the process. */
 const STOPPING_SHARE = 0.95;
+const STOP_WITHIN_MS = SHUTDOWN_GRACE_MS.service * STOPPING_SHARE;
 
 export function addWorkerCommand(program: Command): void {
   const command = program
@@ -19,6 +23,8 @@ export function addWorkerCommand(program: Command): void {
     .description('Execute runs from the shared queue, and nothing else.')
     .option('--env <name>', 'take the runs of this environment alone; may be repeated', collect);
   addWorkerOptions(command)
+    .option('--health-port <port>', 'answer /healthz, /readyz and /metrics there (default: nowhere)', parsePort)
+    .option('--health-host <host>', 'address of that; beyond loopback only where there is a key', '127.0.0.1')
     .option('--json', 'print one JSON object once it takes runs')
     .addHelpText(
       'after',
@@ -32,6 +38,7 @@ that does not count. A worker that dies loses its runs to the others within half
 Examples:
   $ proctor worker
   $ proctor worker --concurrency 8 --env-concurrency browser=2
+  $ proctor worker --health-port 8322
   $ PROCTOR_DATABASE_URL=postgres://proctor@db.example/proctor proctor worker --env retail --env counter`,
     )
     .action(work);
@@ -39,6 +46,8 @@ Examples:
 
 interface WorkerOptions extends WorkerCommandOptions {
   readonly env?: readonly string[];
+  readonly healthPort?: number;
+  readonly healthHost: string;
   readonly json?: boolean;
 }
 
@@ -52,18 +61,34 @@ async function work(options: WorkerOptions): Promise<void> {
     throw new UsageError('A worker shares its database with a service: sqlite::memory: is one of this process alone.');
   }
   const logger = createLogger(process.stderr.isTTY ? 'warn' : 'info', installation.redactor);
+  const clearing = endLeftovers(stop.signal, logger);
   const worker = startWorker({
     ...installation,
     ...toWorkerSettings(options, environments),
     logger,
     onlyEnvironments: options.env && names,
   });
+  let health: WorkerHealth | undefined;
   try {
-    announce(worker.name, names, worker.concurrency, options);
+    health = await startHealth(installation, options, { worker, logger, stopping: stop.signal });
+    announce(worker, names, health, options);
     await untilStopped(stop.signal);
   } finally {
-    await worker.stop(SHUTDOWN_GRACE_MS.service * STOPPING_SHARE);
+    await Promise.all([worker.stop(STOP_WITHIN_MS), clearing]);
+    // Last, so that whoever watches sees it alive and not ready until then.
+    await health?.close(0);
   }
+}
+
+async function startHealth(
+  { database, store, queue, accounts, settings }: Installation,
+  { healthPort: port, healthHost: host }: WorkerOptions,
+  running: Pick<WorkerHealthOptions, 'worker' | 'logger' | 'stopping'>,
+): Promise<WorkerHealth | undefined> {
+  if (port === undefined) return undefined;
+  const { allowedHosts } = settings;
+  const parts = { database, store, queue, accounts, allowedHosts };
+  return await naming('--health-port', startWorkerHealth({ ...parts, ...running, host, port }));
 }
 
 function chosenEnvironments({ environments }: Installation, chosen: readonly string[] | undefined): readonly string[] {
@@ -71,12 +96,18 @@ function chosenEnvironments({ environments }: Installation, chosen: readonly str
   return chosen === undefined ? [...environments.keys()] : [...new Set(chosen)];
 }
 
-function announce(name: string, environments: readonly string[], concurrency: number, { json }: WorkerOptions): void {
+function announce(
+  { name, concurrency }: Worker,
+  environments: readonly string[],
+  health: WorkerHealth | undefined,
+  { json }: WorkerOptions,
+): void {
   if (json) {
-    printJson({ worker: name, environments, concurrency });
+    printJson({ worker: name, environments, concurrency, ...(health && { health_url: health.url }) });
     return;
   }
   print(`${colors.bold('Worker')}        ${name}`);
   print(`${colors.bold('At once')}       ${concurrency}`);
   print(`${colors.bold('Environments')}  ${environments.join(', ') || 'none found under environments/'}`);
+  if (health !== undefined) print(`${colors.bold('Health')}        ${health.url}/readyz`);
 }

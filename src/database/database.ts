@@ -26,6 +26,8 @@ export interface Database {
    * from the next `transaction` on.
    */
   runEach(writes: readonly RowsWrite[], transaction?: DatabaseTransaction): Promise<void>;
+  /** Where its server passes them on. */
+  readonly hints?: Hints;
   close(): Promise<void>;
 }
 
@@ -33,6 +35,14 @@ export interface Database {
 export interface RowsWrite {
   readonly statement: CompiledQuery;
   readonly rows: readonly (readonly unknown[])[];
+}
+
+/** Says to the other processes of a database that there may be something for them. It may get lost: whoever relies on it looks by itself too. */
+export interface Hints {
+  /** After the commit of what they should find; at once, and not more often than every 10 ms. */
+  send(): void;
+  /** Calls back for those of every process, this one's own too, and when some may have been missed. Returns the way to stop. */
+  hear(listener: () => void): () => void;
 }
 
 export type DatabaseTransaction = Transaction<DatabaseSchema>;

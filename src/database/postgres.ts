@@ -1,10 +1,11 @@
-import { type CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely';
+import { CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely';
 import type { Pool, PoolConfig } from 'pg';
 import { committing, type Database, type DatabaseTransaction, type RowsWrite } from './database.ts';
 import { migrateToLatest } from './migrations.ts';
 import { parsePostgresAddress, withoutPassword } from './postgres-address.ts';
 import { PostgresConnections } from './postgres-connections.ts';
 import { isContention, toOpenError } from './postgres-errors.ts';
+import { PostgresHints } from './postgres-hints.ts';
 import { type ColumnTypes, readColumnTypes, toRowsInsert } from './postgres-rows.ts';
 import type { DatabaseSchema } from './schema.ts';
 
@@ -53,17 +54,22 @@ export async function openPostgres(address: string): Promise<Database> {
   const kysely = new Kysely<DatabaseSchema>({ dialect: new PostgresDialect({ pool: new PostgresConnections(pool) }) });
   try {
     const types = await readColumnTypes(kysely);
-    return toDatabase(kysely, types);
+    const hints = new PostgresHints({
+      createPool: () => createPool(url, { max: 1 }),
+      execute: (statement) => kysely.executeQuery(CompiledQuery.raw(statement)),
+    });
+    return toDatabase(kysely, types, hints);
   } catch (error) {
     await kysely.destroy();
     throw toOpenError(error, shown);
   }
 }
 
-function toDatabase(kysely: Kysely<DatabaseSchema>, types: ColumnTypes): Database {
+function toDatabase(kysely: Kysely<DatabaseSchema>, types: ColumnTypes, hints: PostgresHints): Database {
   const database: Database = {
     kysely,
     kind: 'postgres',
+    hints,
     async transaction(write, { locking = [] } = {}) {
       const locked = async (transaction: DatabaseTransaction) => {
         for (const table of locking) {
@@ -91,7 +97,10 @@ function toDatabase(kysely: Kysely<DatabaseSchema>, types: ColumnTypes): Databas
       };
       if (statements.length > 0) await (transaction === undefined ? database.transaction(runAll) : runAll(transaction));
     },
-    close: () => kysely.destroy(),
+    async close() {
+      hints.close();
+      await kysely.destroy();
+    },
   };
   return database;
 }

@@ -1,3 +1,5 @@
+import type { Generated } from 'kysely';
+
 /** Rows as the database holds them. Times are integer milliseconds since 1970; JSON is text. */
 export interface DatabaseSchema {
   traces: TracesTable;
@@ -68,6 +70,10 @@ export interface BlobsTable {
 
 export interface QueueTable {
   trace_id: string;
+  /** Of the run, so that what a worker may not take is passed over by an index (queue/queue-lanes.ts). */
+  env_name: Generated<string>;
+  /** Of the run; empty for one that was made without. */
+  key_id: Generated<string>;
   priority: number;
   enqueued_at: number;
   leased_by: string | null;

@@ -3,14 +3,12 @@ import type { Duplex, Readable } from 'node:stream';
 import { type JSONRPCMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client';
 import { messageOf } from '../contract/errors.ts';
 import { PROCESS_VARIABLES, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
-import type { LogRecord } from '../contract/trace.ts';
+import { Confinement } from './confinement.ts';
 import { LineSplitter } from './line-splitter.ts';
-import { type MemoryUse, watchMemory } from './memory-watch.ts';
 import { OutputTail, toPlainLine } from './output-tail.ts';
 import { parseMessage } from './parse-message.ts';
-import { addProcessGroup, removeProcessGroup, signalGroup } from './process-group.ts';
-import { createRunCgroup, type RunCgroup } from './run-cgroup.ts';
-import { createRunMark, killMarked } from './run-mark.ts';
+import { signalGroup } from './process-group.ts';
+import type { ProcessOptions } from './process-options.ts';
 
 /** Characters. A message beyond it ends the connection; a printed line is cut. */
 const MAX_MESSAGE_LENGTH = 64 * 1024 * 1024;
@@ -19,38 +17,11 @@ const MAX_LOG_LINE_LENGTH = 8 * 1024;
 const MAX_GARBAGE_LINES = 100;
 /** How long the output of a process that has exited may still arrive, held open by a process that left its group. */
 const DRAIN_MS = 1_000;
-const MIB = 1_024 * 1_024;
-/** What Node.js says with its last breath. */
-const OUT_OF_HEAP = /heap out of memory/;
-const MORE_MEMORY = 'Where it needs more, raise "memoryMiB" of the environment in proctor.config.ts (0: no limit)';
 
 /** Descriptors of the child, beside the standard three. */
 export const PROTOCOL_FD = 3;
 export const HARNESS_KEY_FD = 4;
 export const CHANNEL_FD = 5;
-
-export interface ProcessOptions {
-  readonly command: string;
-  readonly args: readonly string[];
-  /** The whole environment of the child. */
-  readonly variables: Readonly<Record<string, string>>;
-  readonly cwd?: string | undefined;
-  /**
-   * True: the child answers on descriptor 3, reads its harness key from descriptor 4, and whatever it prints is a log
-   * line. False: plain MCP over standard input and output.
-   */
-  readonly hasOwnDescriptors: boolean;
-  readonly harnessKey: string | undefined;
-  /** Folders that the paths of its last words are shown relative to. */
-  readonly folders: readonly string[];
-  readonly onLog: ((record: Omit<LogRecord, 'at'>) => void) | undefined;
-  /** With descriptors of its own: takes the lines that the child writes to descriptor 5, which exists only where this is set. */
-  readonly onChannelLine?: ((line: string) => void) | undefined;
-  /** Between SIGTERM and SIGKILL; that of an environment by default. */
-  readonly graceMs?: number | undefined;
-  /** MiB that it and all that it starts may hold together; beyond it they are killed. Default: no limit. */
-  readonly memoryMiB?: number | undefined;
-}
 
 /**
  * An MCP transport whose other end is a process of our own, in a process group of its own. Requests go to its standard
@@ -67,10 +38,7 @@ export class EnvironmentProcess implements Transport {
   readonly #tail: OutputTail;
   readonly #gone: Promise<void>;
   readonly #splitters: LineSplitter[] = [];
-  readonly #mark = createRunMark();
-  #stopWatchingMemory = () => {};
-  #cgroup: RunCgroup | undefined;
-  #isOverMemory = false;
+  #confinement: Confinement | undefined;
   #resolveGone: () => void = () => {};
   #child: ChildProcess | undefined;
   #exit: { readonly code: number | null; readonly signal: NodeJS.Signals | null } | undefined;
@@ -95,20 +63,20 @@ export class EnvironmentProcess implements Transport {
   /** How it ended, in words that continue "The environment …": with its status and its last words. Undefined while it runs. */
   get ending(): string | undefined {
     const { status } = this;
-    return status === undefined || this.#isOverMemory ? status : this.#withTail(status);
+    return status === undefined || this.#confinement?.isOverMemory ? status : this.#withTail(status);
   }
 
   /** True when it was ended because it, or one of its processes, wanted more memory than it may have. */
   get isOverMemory(): boolean {
-    return this.#isOverMemory || this.#isOutOfHeap();
+    return this.#confinement?.isOverMemory === true || this.#heapEnding !== undefined;
   }
 
   /** `ending` without its last words, which are for the developer alone. */
   get status(): string | undefined {
-    if (this.#failure !== undefined || this.#exit === undefined) return this.#failure;
+    const failure = this.#failure ?? this.#confinement?.failure;
+    if (failure !== undefined || this.#exit === undefined) return failure;
+    if (this.#heapEnding !== undefined) return this.#heapEnding;
     const { code, signal } = this.#exit;
-    if (this.#isOutOfHeap())
-      return `ran out of memory within its limit of ${this.#options.memoryMiB} MiB. ${MORE_MEMORY}`;
     return signal === null ? `exited with code ${code}` : `was ended by the signal ${signal}`;
   }
 
@@ -120,9 +88,10 @@ export class EnvironmentProcess implements Transport {
   async start(): Promise<void> {
     if (this.#ending !== undefined) throw new Error('The connection was closed before its process was started');
     const { command, args, variables, cwd, hasOwnDescriptors, memoryMiB = 0 } = this.#options;
-    this.#cgroup = createRunCgroup(memoryMiB > 0 ? memoryMiB * MIB : undefined);
+    const confinement = new Confinement(memoryMiB);
+    this.#confinement = confinement;
     const child = spawn(command, args, {
-      env: { ...variables, [PROCESS_VARIABLES.run]: this.#mark.value },
+      env: { ...variables, [PROCESS_VARIABLES.run]: confinement.markValue },
       ...(cwd === undefined ? {} : { cwd }),
       detached: true,
       stdio: hasOwnDescriptors ? this.#ownDescriptors() : ['pipe', 'pipe', 'pipe'],
@@ -130,7 +99,7 @@ export class EnvironmentProcess implements Transport {
     this.#child = child;
     child.once('exit', (code, signal) => this.#onExit(code, signal));
     child.once('close', () => this.#onGone());
-    if (child.pid !== undefined) this.#watch(child.pid);
+    if (child.pid !== undefined) confinement.hold(child.pid);
     this.#attachStreams(child);
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve);
@@ -138,7 +107,7 @@ export class EnvironmentProcess implements Transport {
       child.on('error', (error) => {
         if (child.pid === undefined) {
           this.#failure = `could not be started (${messageOf(error)})`;
-          this.#cgroup?.remove();
+          confinement.letGo();
         }
         reject(error);
       });
@@ -177,47 +146,8 @@ export class EnvironmentProcess implements Transport {
     return this.#ending;
   }
 
-  #watch(leader: number): void {
-    const { memoryMiB = 0 } = this.#options;
-    addProcessGroup(leader);
-    try {
-      this.#cgroup?.add(leader);
-    } catch (error) {
-      // Without its limits it must not run.
-      this.#failure = `could not be put into its cgroup (${messageOf(error)})`;
-      this.#killAll(leader);
-    }
-    if (memoryMiB <= 0) return;
-    const group = { leader, mark: this.#mark.text, limitBytes: memoryMiB * MIB };
-    this.#stopWatchingMemory = watchMemory({ ...group, onOver: (use) => this.#endOverMemory(leader, use) });
-  }
-
-  #endOverMemory(leader: number, { bytes, processes }: MemoryUse): void {
-    if (this.#exit !== undefined) return;
-    this.#isOverMemory = true;
-    const among = processes === 1 ? '' : ` with ${processes} processes`;
-    const limit = `more than its limit of ${this.#options.memoryMiB} MiB, and was killed`;
-    this.#failure ??= `used ${Math.ceil(bytes / MIB)} MiB of memory${among}, ${limit}. ${MORE_MEMORY}`;
-    this.#killAll(leader);
-  }
-
-  /** Its group, and whatever has left that. */
-  #killAll(leader: number): void {
-    signalGroup(leader, 'SIGKILL');
-    this.#cgroup?.kill();
-    killMarked(this.#mark.text);
-  }
-
-  /** The kernel was faster than the look at what it holds. */
-  #failOverMemory(): void {
-    this.#isOverMemory = true;
-    const limit = `more than its limit of ${this.#options.memoryMiB} MiB`;
-    this.#failure ??= `wanted ${limit} of memory, and was killed. ${MORE_MEMORY}`;
-  }
-
-  #isOutOfHeap(): boolean {
-    const { memoryMiB = 0 } = this.#options;
-    return memoryMiB > 0 && this.#exit !== undefined && this.#exit.code !== 0 && OUT_OF_HEAP.test(this.#tail.text());
+  get #heapEnding(): string | undefined {
+    return this.#exit && this.#confinement?.heapEnding(this.#exit.code, this.#tail.text());
   }
 
   async #end(ask: (pid: number) => void): Promise<void> {
@@ -318,14 +248,7 @@ export class EnvironmentProcess implements Transport {
 
   #onExit(code: number | null, signal: NodeJS.Signals | null): void {
     this.#exit = { code, signal };
-    this.#stopWatchingMemory();
-    if (this.#child?.pid !== undefined) {
-      if (this.#cgroup?.wasOutOfMemory) this.#failOverMemory();
-      this.#killAll(this.#child.pid);
-      this.#cgroup?.remove();
-      // From now on its number may be another's.
-      removeProcessGroup(this.#child.pid);
-    }
+    this.#confinement?.clear();
     this.#drainTimer = setTimeout(() => {
       for (const stream of this.#child?.stdio ?? []) stream?.destroy();
     }, DRAIN_MS);
@@ -335,8 +258,7 @@ export class EnvironmentProcess implements Transport {
   #onGone(): void {
     clearTimeout(this.#drainTimer);
     for (const splitter of this.#splitters.splice(0)) splitter.end();
-    this.#stopWatchingMemory();
-    if (this.#child?.pid !== undefined) removeProcessGroup(this.#child.pid);
+    this.#confinement?.letGo();
     this.#resolveGone();
     this.#announceClose();
   }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
 
 /** A process of this machine, as Linux shows it under `/proc`. Elsewhere there is no such table, and it is empty. */
@@ -15,7 +15,7 @@ export interface ProcessRow {
 /** Pages are 4 KiB on x86-64 and on most of the others; where they are larger, less memory is counted than is held. */
 const PAGE_BYTES = 4_096;
 /** Positions in `/proc/<pid>/stat`, counted from after the name. */
-const STAT = { parent: 1, group: 2, startedAt: 19, residentPages: 21 } as const;
+const STAT = { state: 0, parent: 1, group: 2, startedAt: 19, residentPages: 21 } as const;
 
 /** Every process that can be seen; empty where there is no `/proc`. */
 export function readProcesses(): readonly ProcessRow[] {
@@ -37,6 +37,40 @@ export function readProcesses(): readonly ProcessRow[] {
 /** When a process was started; undefined for one that is gone, and where there is no `/proc`. */
 export function startOf(pid: number): string | undefined {
   return readStat(pid)?.[STAT.startedAt];
+}
+
+/** Whether a process of that number and start is there and no zombie. */
+export function isThere(pid: number, startedAt: string): boolean {
+  const fields = readStat(pid);
+  return fields?.[STAT.startedAt] === startedAt && fields[STAT.state] !== 'Z' && fields[STAT.state] !== 'X';
+}
+
+/** In which process numbers are what they are here: containers of one machine have one each. Undefined where there is no `/proc`. */
+export function processNamespace(): string | undefined {
+  try {
+    return /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0];
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a process of this user tells of itself. */
+export interface OwnProcess {
+  readonly pid: number;
+  readonly command: string;
+  /** The value of `PROCTOR_RUN`; empty where it was started without. */
+  readonly marks: string;
+}
+
+/** The processes of this user; empty where there is no `/proc`. */
+export function readOwnProcesses(): readonly OwnProcess[] {
+  const user = process.getuid?.();
+  return listPids().flatMap((pid) => {
+    if (userOf(pid) !== user) return [];
+    const variables = readText(`/proc/${pid}/environ`) ?? '';
+    const marks = variables.split('\0').find((variable) => variable.startsWith(`${PROCESS_VARIABLES.run}=`));
+    return [{ pid, command: readText(`/proc/${pid}/cmdline`) ?? '', marks: marks ?? '' }];
+  });
 }
 
 /** True for a process that was started with the mark, or by one that was. Other users' processes show nothing. */
@@ -62,6 +96,14 @@ function listPids(): readonly number[] {
     return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
   } catch {
     return [];
+  }
+}
+
+function userOf(pid: number): number | undefined {
+  try {
+    return statSync(`/proc/${pid}`).uid;
+  } catch {
+    return undefined; // It is gone.
   }
 }
 

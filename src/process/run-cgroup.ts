@@ -70,6 +70,25 @@ export function createRunCgroup(memoryBytes: number | undefined): RunCgroup | un
   };
 }
 
+/** Kills and removes the cgroups that belong to marks for which `isOrphan` holds: their processes may have other variables. */
+export function endCgroupsOf(isOrphan: (mark: string) => boolean): void {
+  const root = cgroupRoot();
+  if (root === undefined) return;
+  for (const name of listDirectories(root)) {
+    if (!name.startsWith('proctor-') || !isOrphan(name)) continue;
+    killAll(join(root, name));
+    removeSoon(join(root, name), REMOVE.tries);
+  }
+}
+
+function listDirectories(path: string): readonly string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+  } catch {
+    return [];
+  }
+}
+
 /** Only what a directory passes on can be limited below it. */
 function passOnControllers(root: string): void {
   const available = read(join(root, 'cgroup.controllers')).split(/\s+/);

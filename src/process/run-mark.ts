@@ -1,9 +1,37 @@
 import { randomBytes } from 'node:crypto';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
-import { findMarked } from './process-table.ts';
+import { findMarked, processNamespace, startOf } from './process-table.ts';
 
-/** Of this process: whatever it starts has it, so that a watchdog finds all that is left when this process is gone. */
-export const OWN_MARK: string = randomBytes(16).toString('hex');
+/**
+ * Of this process: whatever it starts has it, so that a watchdog finds all that is left when this process is gone. It says
+ * whose it is (number, start, namespace of process numbers), so that others see whether that process lives; on Linux alone.
+ */
+export const OWN_MARK: string = [
+  process.pid,
+  startOf(process.pid) ?? '',
+  processNamespace() ?? '',
+  randomBytes(16).toString('hex'),
+].join('_');
+
+/** Of whom a mark tells. */
+export interface MarkOwner {
+  readonly mark: string;
+  readonly pid: number;
+  readonly startedAt: string;
+  readonly namespace: string;
+}
+
+const OWNER = /\b(\d+)_(\d+)_(\d+)_[0-9a-f]{32}/g;
+
+/** The owners of all marks in a text, those that tell of none left out. */
+export function ownersIn(text: string): readonly MarkOwner[] {
+  return [...text.matchAll(OWNER)].map(([mark, pid, startedAt = '', namespace = '']) => ({
+    mark,
+    pid: Number(pid),
+    startedAt,
+    namespace,
+  }));
+}
 
 /** How often one looks again for what was started while one looked. */
 const MAX_ROUNDS = 20;

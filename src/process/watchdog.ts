@@ -6,6 +6,9 @@ import { startOf } from './process-table.ts';
 import { CGROUP_PREFIX, cgroupRoot } from './run-cgroup.ts';
 import { OWN_MARK } from './run-mark.ts';
 
+/** What a watchdog is known by among the processes of a machine, followed by the mark of the process that it watches. */
+export const WATCHDOG_NAME = 'proctor-watchdog';
+
 /** What the environment has to end by itself, and half a second for the machine. */
 const KILL_AFTER_S = (SHUTDOWN_GRACE_MS.environment + 500) / 1_000;
 
@@ -89,7 +92,7 @@ function ownCgroups(): string {
 }
 
 function start(): ChildProcess {
-  const shell = spawn('/bin/sh', ['-c', WATCHDOG_SCRIPT, 'proctor-watchdog', OWN_MARK, ownCgroups()], {
+  const shell = spawn('/bin/sh', ['-c', WATCHDOG_SCRIPT, WATCHDOG_NAME, OWN_MARK, ownCgroups()], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
     env: { PATH: process.env.PATH },

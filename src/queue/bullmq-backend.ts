@@ -3,6 +3,7 @@ import { ApiError, messageOf } from '../contract/errors.ts';
 import { parsePostgresAddress, withoutPassword } from '../database/postgres-address.ts';
 import { toStoreError } from '../database/postgres-errors.ts';
 import { ConnectionLostError } from '../database/store-errors.ts';
+import type { RunJob } from './bullmq-job.ts';
 import { LEASE } from './run-queue.ts';
 
 /** The two halves of a BullMQ queue: what adds jobs, and what takes them. */
@@ -10,14 +11,6 @@ export interface BullBackend {
   readonly queue: Queue<RunJob>;
   readonly worker: Worker<RunJob>;
   close(): Promise<void>;
-}
-
-/** What a job carries beside its id, which names the trace. Everything else is in the run's row. */
-export interface RunJob {
-  /** How often it had been taken from a dead holder when it was last given back. */
-  readonly forgiven?: number;
-  /** It waits for the death of the process that enqueued it for itself. */
-  readonly isHeld?: boolean;
 }
 
 export interface BullBackendOptions {

@@ -1,20 +1,25 @@
 import { randomBytes } from 'node:crypto';
 import type { Job } from 'bullmq';
 import { afterCommit, type Database, type DatabaseTransaction } from '../database/database.ts';
-import { type BullBackend, type BullBackendOptions, openBullBackend, type RunJob, within } from './bullmq-backend.ts';
+import { type BullBackend, type BullBackendOptions, openBullBackend, within } from './bullmq-backend.ts';
+import { isRedelivered, type RunJob, toEntry, toJobData, toJobId, toJobOptions, toTraceId } from './bullmq-job.ts';
+import { EntriesAside } from './entries-aside.ts';
+import { isSelective } from './queue-lanes.ts';
 import { LEASE, type Lease, type LeaseFilter, type QueueEntry, type RunQueue } from './run-queue.ts';
 
 export interface BullQueueOptions extends BullBackendOptions {
-  /** Of the traces: what a filter looks at. */
+  /** Of the traces: it keeps the entries that have to wait, so that those behind them are seen. */
   readonly database: Database;
 }
 
 /** Jobs of one command; more make the next one. */
 const MAX_BATCH = 500;
-/** Entries that a filter does not let through wait this long aside, so that those behind them are seen. */
-const ASIDE_MS = 1_000;
-/** Entries that one call of `lease` looks at. */
-const MAX_LOOKED_AT = 50;
+/** Jobs that are set aside together: where one has to wait, many behind it have to as a rule. */
+const ASIDE_BATCH = 20;
+/** How long one call of `lease` sets jobs aside, in milliseconds; then it is asked once more. */
+const LOOK_FOR_MS = 500;
+/** How often a worker that may take everything looks for what others have set aside, in milliseconds. */
+const LOOK_ASIDE_EVERY_MS = 1_000;
 /** Existence of so many jobs is asked for at once. */
 const MAX_ASKED = 100;
 
@@ -30,6 +35,7 @@ export async function openBullQueue(options: BullQueueOptions): Promise<RunQueue
 }
 
 type Taken = { readonly job: Job<RunJob>; readonly isHeld: boolean };
+type LockedJob = { readonly job: Job<RunJob>; readonly token: string };
 
 interface Addition {
   readonly entry: QueueEntry;
@@ -39,20 +45,22 @@ interface Addition {
 
 class BullRunQueue implements RunQueue {
   readonly #bull: BullBackend;
-  readonly #database: Database;
   readonly #leaseMs: number;
   readonly #listeners = new Set<() => void>();
   /** What this process holds, by token. */
   readonly #taken = new Map<string, Taken>();
   /** What follows a commit and is not done yet: whoever takes an entry waits for it. */
   readonly #following = new Set<Promise<unknown>>();
+  readonly #aside: EntriesAside;
+  /** When a worker that may take everything looks there again, by the clock of `performance`. */
+  #nextLookAside = 0;
   #additions: Addition[] = [];
   #checking: Promise<void> | undefined;
 
   constructor(bull: BullBackend, database: Database, leaseMs: number) {
     this.#bull = bull;
-    this.#database = database;
     this.#leaseMs = leaseMs;
+    this.#aside = new EntriesAside(database);
   }
 
   async enqueue(entry: QueueEntry, transaction?: DatabaseTransaction): Promise<void> {
@@ -68,8 +76,8 @@ class BullRunQueue implements RunQueue {
     const lease: Lease = { ...newLease(worker, this.#leaseMs), traceId: entry.traceId, isRedelivered: false };
     afterCommit(transaction, () =>
       this.#follow(async () => {
-        const options = { ...toOptions(entry), delay: lease.leaseMs };
-        const job = await within(this.#bull.queue.add('run', { isHeld: true }, options));
+        const options = { ...toJobOptions(entry), delay: lease.leaseMs };
+        const job = await within(this.#bull.queue.add('run', { ...toJobData(entry), isHeld: true }, options));
         this.#taken.set(lease.token, { job, isHeld: true });
       }),
     );
@@ -78,28 +86,28 @@ class BullRunQueue implements RunQueue {
 
   async lease(
     worker: string,
-    { leaseMs = this.#leaseMs, filter }: { readonly leaseMs?: number; readonly filter?: LeaseFilter } = {},
+    { leaseMs = this.#leaseMs, filter = {} }: { readonly leaseMs?: number; readonly filter?: LeaseFilter } = {},
   ): Promise<Lease | undefined> {
     this.#checking ??= this.#bull.worker.startStalledCheckTimer();
     await this.#settled();
-    for (let looked = 0; looked < MAX_LOOKED_AT; looked++) {
-      const { token } = newLease(worker, leaseMs);
-      const job = await within(this.#bull.worker.getNextJob(token, { block: false }));
-      if (job === undefined || job === null) return undefined;
-      const isRedelivered = (job.stalledCounter ?? 0) > (job.data.forgiven ?? 0) || job.data.isHeld === true;
-      const traceId = toTraceId(job);
-      if (!(await this.#isLetThrough(traceId, isRedelivered, filter))) {
-        await within(job.moveToDelayed(Date.now() + ASIDE_MS, token));
-        continue;
-      }
-      if (leaseMs !== this.#leaseMs) await within(job.extendLock(token, leaseMs));
-      this.#taken.set(token, { job, isHeld: false });
-      return { traceId, worker, token, leaseMs, isRedelivered };
+    const waiting = await this.#leaseAside(worker, leaseMs, filter);
+    if (waiting !== undefined) return waiting;
+    for (const endsAt = performance.now() + LOOK_FOR_MS; performance.now() < endsAt; ) {
+      const next = await this.#next();
+      if (next === undefined) return undefined;
+      if (isLetThrough(next.job, filter)) return await this.#hold(next, worker, leaseMs);
+      const behind = await Promise.all(Array.from({ length: ASIDE_BATCH - 1 }, () => this.#next()));
+      await this.#setAside([next, ...behind.filter((each) => each !== undefined)]);
+      const among = await this.#leaseAside(worker, leaseMs, filter);
+      if (among !== undefined) return among;
     }
+    // There is more: a worker that goes on asks again at once, and one that stops does not.
+    setImmediate(() => this.#announce());
     return undefined;
   }
 
   async renew(lease: Lease): Promise<boolean> {
+    if (this.#aside.holds(lease)) return await this.#aside.renew(lease);
     await this.#settled();
     const taken = this.#taken.get(lease.token);
     if (taken === undefined) return false;
@@ -113,6 +121,7 @@ class BullRunQueue implements RunQueue {
   }
 
   async complete(lease: Lease): Promise<void> {
+    if (this.#aside.holds(lease)) return await this.#aside.complete(lease);
     await this.#settled();
     const taken = this.#taken.get(lease.token);
     if (taken === undefined) return;
@@ -124,6 +133,7 @@ class BullRunQueue implements RunQueue {
   }
 
   async release(lease: Lease, transaction?: DatabaseTransaction): Promise<void> {
+    if (this.#aside.holds(lease)) return await this.#aside.release(lease, transaction);
     if (transaction !== undefined) {
       const before = [...this.#following]; // Among them may be what added it.
       return afterCommit(transaction, () => this.#follow(() => Promise.all(before).then(() => this.#release(lease))));
@@ -135,6 +145,7 @@ class BullRunQueue implements RunQueue {
   async withdraw(traceId: string): Promise<void> {
     await this.#settled();
     const job: Job<RunJob> | undefined = await within(this.#bull.queue.getJob(toJobId(traceId)));
+    await this.#aside.queue.withdraw(traceId);
     if (job === undefined || job.data.isHeld === true) return;
     // BullMQ refuses it for a job that somebody holds.
     if ((await within(job.getState())) !== 'active') await isOurs(() => within(job.remove()));
@@ -143,7 +154,11 @@ class BullRunQueue implements RunQueue {
   onEntry(listener: () => void): () => void {
     const own = () => listener(); // one function may listen twice
     this.#listeners.add(own);
-    return () => this.#listeners.delete(own);
+    const stopAside = this.#aside.queue.onEntry(own);
+    return () => {
+      this.#listeners.delete(own);
+      stopAside();
+    };
   }
 
   async counts(): Promise<{ readonly waiting: number; readonly leased: number }> {
@@ -151,7 +166,11 @@ class BullRunQueue implements RunQueue {
     const counts = await within(this.#bull.queue.getJobCounts('wait', 'prioritized', 'delayed', 'active'));
     const held = [...this.#taken.values()].filter(({ isHeld }) => isHeld).length;
     const { wait = 0, prioritized = 0, delayed = 0, active = 0 } = counts;
-    return { waiting: wait + prioritized + Math.max(0, delayed - held), leased: active + Math.min(held, delayed) };
+    const aside = await this.#aside.queue.counts();
+    return {
+      waiting: wait + prioritized + Math.max(0, delayed - held) + aside.waiting,
+      leased: active + Math.min(held, delayed) + aside.leased,
+    };
   }
 
   async missing(traceIds: readonly string[]): Promise<readonly string[]> {
@@ -165,7 +184,8 @@ class BullRunQueue implements RunQueue {
         if (state === 'unknown' && traceId !== undefined) missing.push(traceId);
       }
     }
-    return missing;
+    // Asked last: what is set aside is there before its job is gone.
+    return await this.#aside.queue.missing(missing);
   }
 
   async close(): Promise<void> {
@@ -185,7 +205,7 @@ class BullRunQueue implements RunQueue {
     const batch = this.#additions.splice(0, MAX_BATCH);
     if (this.#additions.length > 0) setImmediate(() => void this.#addAll());
     try {
-      const jobs = batch.map(({ entry }) => ({ name: 'run', data: {}, opts: toOptions(entry) }));
+      const jobs = batch.map(({ entry }) => ({ name: 'run', data: toJobData(entry), opts: toJobOptions(entry) }));
       await within(this.#bull.queue.addBulk(jobs));
       for (const { resolve } of batch) resolve();
       this.#announce();
@@ -203,10 +223,10 @@ class BullRunQueue implements RunQueue {
       // First, while it is ours: what was given back is no redelivery.
       if ((await within(this.#bull.queue.getJob(job.id ?? ''))) === undefined) return;
       if (isHeld) {
-        await within(job.updateData({}));
+        await within(job.updateData({ ...job.data, isHeld: false }));
         await within(job.promote());
       } else if ((await within(job.extendLock(lease.token, lease.leaseMs))) > 0) {
-        await within(job.updateData({ forgiven: job.stalledCounter ?? 0 }));
+        await within(job.updateData({ ...job.data, forgiven: job.stalledCounter ?? 0 }));
         await within(job.moveToWait(lease.token));
       }
     });
@@ -229,18 +249,52 @@ class BullRunQueue implements RunQueue {
     for (const listener of this.#listeners) listener();
   }
 
-  async #isLetThrough(traceId: string, isRedelivered: boolean, filter: LeaseFilter = {}): Promise<boolean> {
-    const { onlyEnvironments, exceptEnvironments = [], exceptKeys = [] } = filter;
-    if (onlyEnvironments === undefined && exceptEnvironments.length + exceptKeys.length === 0) return true;
-    const run = await this.#database.kysely
-      .selectFrom('traces')
-      .select(['env_name', 'key_id'])
-      .where('trace_id', '=', traceId)
-      .executeTakeFirst();
-    if (run === undefined) return true; // Deleted: whoever takes it finds that out, and the job is gone.
-    if (onlyEnvironments?.includes(run.env_name) === false || exceptEnvironments.includes(run.env_name)) return false;
-    return run.key_id === null || isRedelivered || !exceptKeys.includes(run.key_id);
+  /** The first job, locked; one whose entry is aside already is none. */
+  async #next(): Promise<LockedJob | undefined> {
+    for (;;) {
+      const token = newToken();
+      const job = await within(this.#bull.worker.getNextJob(token, { block: false }));
+      if (job === undefined || job === null) return undefined;
+      // Whoever set it aside died before the job was gone.
+      if (!isRedelivered(job) || (await this.#aside.queue.missing([toTraceId(job)])).length > 0) return { job, token };
+      await isOurs(() => within(job.moveToCompleted(null, token, false)));
+    }
   }
+
+  async #hold({ job, token }: LockedJob, worker: string, leaseMs: number): Promise<Lease> {
+    if (leaseMs !== this.#leaseMs) await within(job.extendLock(token, leaseMs));
+    this.#taken.set(token, { job, isHeld: false });
+    return { traceId: toTraceId(job), worker, token, leaseMs, isRedelivered: isRedelivered(job) };
+  }
+
+  /** First there, then gone here: what is in both for a moment is in none at no time. */
+  async #setAside(jobs: readonly LockedJob[]): Promise<void> {
+    const entries = jobs.map(({ job }) => ({
+      entry: toEntry(job),
+      enqueuedAt: job.timestamp,
+      isRedelivered: isRedelivered(job),
+    }));
+    await this.#aside.add(entries);
+    this.#nextLookAside = 0;
+    await Promise.all(jobs.map(({ job, token }) => isOurs(() => within(job.moveToCompleted(null, token, false)))));
+  }
+
+  async #leaseAside(worker: string, leaseMs: number, filter: LeaseFilter): Promise<Lease | undefined> {
+    if (!isSelective(filter) && performance.now() < this.#nextLookAside) return undefined;
+    const lease = await this.#aside.lease(worker, { leaseMs, filter });
+    if (lease === undefined && !isSelective(filter)) this.#nextLookAside = performance.now() + LOOK_ASIDE_EVERY_MS;
+    return lease;
+  }
+}
+
+/** By what the job says of its run; one of before it did is set aside, where its row is asked. */
+function isLetThrough(job: Job<RunJob>, filter: LeaseFilter): boolean {
+  if (!isSelective(filter)) return true;
+  const { envName, keyId } = job.data;
+  if (envName === undefined || keyId === undefined) return false;
+  const { onlyEnvironments, exceptEnvironments = [], exceptKeys = [] } = filter;
+  if (onlyEnvironments?.includes(envName) === false || exceptEnvironments.includes(envName)) return false;
+  return keyId === null || isRedelivered(job) || !exceptKeys.includes(keyId);
 }
 
 /** Whether a step on a job was ours to take; BullMQ refuses it by a number below 0 when the lease is another's. */
@@ -254,19 +308,9 @@ async function isOurs(step: () => Promise<unknown>): Promise<boolean> {
 }
 
 function newLease(worker: string, leaseMs: number) {
-  return { worker, token: randomBytes(16).toString('hex'), leaseMs };
+  return { worker, token: newToken(), leaseMs };
 }
 
-/** BullMQ takes ids of digits alone for its own, and a trace id may be one. */
-function toJobId(traceId: string): string {
-  return `run-${traceId}`;
-}
-
-function toTraceId(job: Job<RunJob>): string {
-  return (job.id ?? '').replace(/^run-/, '');
-}
-
-/** BullMQ's first priority is 1, and those without one come before all others. */
-function toOptions({ traceId, priority }: QueueEntry) {
-  return { jobId: toJobId(traceId), priority: 10 - priority, removeOnComplete: true, removeOnFail: true };
+function newToken(): string {
+  return randomBytes(16).toString('hex');
 }

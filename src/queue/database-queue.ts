@@ -2,13 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely';
 import { afterCommit, type Database, type DatabaseTransaction } from '../database/database.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
-import { LEASE, type Lease, type LeaseFilter, type QueueEntry, type RunQueue } from './run-queue.ts';
+import { isEnvironmentLetThrough, isOfLane, isSelective, readLanes } from './queue-lanes.ts';
+import { LEASE, type Lease, type QueueEntry, type RunQueue } from './run-queue.ts';
 
 /** Entries that one statement asks for. */
 const MAX_ASKED = 500;
 
 /** A lease that ends later than that was made when the clock was ahead: its holder may be dead for long. */
 const LONGER_THAN_ANY_LEASE_MS = 60_000;
+
+/** Times that the lanes are read again, where others have emptied all of them meanwhile. */
+const MAX_ROUNDS = 3;
 
 export interface DatabaseQueueOptions {
   /** Milliseconds since 1970. Every process of one database has to read the same clock. */
@@ -17,7 +21,7 @@ export interface DatabaseQueueOptions {
 
 /**
  * The queue as a table of the database that holds the traces: an entry and its run are one commit, and every process
- * that opened the file may take from it. Polling for the entries of other processes is the worker's.
+ * that opened it may take from it. Polling for the entries of other processes is the worker's: hints alone may get lost.
  */
 export function createDatabaseQueue(database: Database, options: DatabaseQueueOptions = {}): RunQueue {
   const { now = Date.now } = options;
@@ -25,12 +29,40 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
   const listeners = new Set<() => void>();
   const announce = () => {
     for (const listener of listeners) listener();
+    database.hints?.send();
   };
   /** Before the commit nobody could see the entry. */
   const announceAfter = (transaction: DatabaseTransaction | undefined) => {
     if (transaction === undefined) setImmediate(announce);
     else afterCommit(transaction, () => setImmediate(announce));
   };
+  /** The first of those for which `condition` holds. */
+  async function take({ worker, token, leaseMs }: Lease, condition: Condition): Promise<Lease | undefined> {
+    const taken = await database.kysely
+      .updateTable('queue')
+      .set((row) => ({
+        leased_by: worker,
+        lease_token: token,
+        lease_until: now() + leaseMs,
+        is_redelivered: row.case().when('lease_until', 'is not', null).then(row.lit(1)).else(row.lit(0)).end(),
+      }))
+      .where('trace_id', '=', (queue) =>
+        queue
+          .selectFrom('queue')
+          .select('trace_id')
+          .where(condition)
+          .orderBy('priority', 'desc')
+          .orderBy('enqueued_at')
+          .orderBy('trace_id')
+          .limit(1)
+          // SQLite has one writer at a time; on Postgres one that is being taken is left to whoever takes it.
+          .$if(database.kind === 'postgres', (next) => next.forUpdate('queue').skipLocked()),
+      )
+      .returning(['trace_id', 'is_redelivered'])
+      .executeTakeFirst();
+    if (taken === undefined) return undefined;
+    return { traceId: taken.trace_id, worker, token, leaseMs, isRedelivered: taken.is_redelivered === 1 };
+  }
 
   return {
     async enqueue(entry, transaction) {
@@ -45,33 +77,20 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
       return lease;
     },
 
-    async lease(worker, { leaseMs = LEASE.durationMs, filter } = {}) {
-      const { token } = newLease('', worker, leaseMs);
-      const taken = await database.kysely
-        .updateTable('queue')
-        .set((row) => ({
-          leased_by: worker,
-          lease_token: token,
-          lease_until: now() + leaseMs,
-          is_redelivered: row.case().when('lease_until', 'is not', null).then(row.lit(1)).else(row.lit(0)).end(),
-        }))
-        .where('trace_id', '=', (queue) =>
-          queue
-            .selectFrom('queue')
-            .select('trace_id')
-            .where((row) => isWaiting(row, now()))
-            .where((row) => isLetThrough(row, filter))
-            .orderBy('priority', 'desc')
-            .orderBy('enqueued_at')
-            .orderBy('trace_id')
-            .limit(1)
-            // SQLite has one writer at a time; on Postgres one that is being taken is left to whoever takes it.
-            .$if(database.kind === 'postgres', (next) => next.forUpdate('queue').skipLocked()),
-        )
-        .returning(['trace_id', 'is_redelivered'])
-        .executeTakeFirst();
-      if (taken === undefined) return undefined;
-      return { traceId: taken.trace_id, worker, token, leaseMs, isRedelivered: taken.is_redelivered === 1 };
+    async lease(worker, { leaseMs = LEASE.durationMs, filter = {} } = {}) {
+      const taking = { ...newLease('', worker, leaseMs), leaseMs };
+      if (!isSelective(filter)) return await take(taking, (entry) => isWaiting(entry, now()));
+      const lost = await take(taking, (entry) => entry.and([isLost(entry, now()), isEnvironmentLetThrough(filter)]));
+      if (lost !== undefined) return lost;
+      for (let round = 0; round < MAX_ROUNDS; round++) {
+        const lanes = await readLanes(database, filter);
+        for (const lane of lanes) {
+          const taken = await take(taking, (entry) => isOfLane(entry, lane));
+          if (taken !== undefined) return taken;
+        }
+        if (lanes.length === 0) return undefined;
+      }
+      return undefined;
     },
 
     async renew(lease) {
@@ -113,7 +132,11 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
     onEntry(listener) {
       const own = () => listener(); // one function may listen twice
       listeners.add(own);
-      return () => listeners.delete(own);
+      const stopHearing = database.hints?.hear(own);
+      return () => {
+        listeners.delete(own);
+        stopHearing?.();
+      };
     },
 
     async counts() {
@@ -145,43 +168,33 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
   };
 }
 
-/** Never leased, given back, or held by a lease that ran out; or by one of before the clock was put back. */
+type Condition = (queue: ExpressionBuilder<DatabaseSchema, 'queue'>) => Expression<SqlBool>;
+
+/** Never leased, given back, or held by a lease that ran out. */
 function isWaiting(queue: ExpressionBuilder<DatabaseSchema, 'queue'>, now: number): Expression<SqlBool> {
-  return queue.or([
-    queue('lease_until', 'is', null),
-    queue('lease_until', '<=', now),
-    queue('lease_until', '>', now + LONGER_THAN_ANY_LEASE_MS),
-  ]);
+  return queue.or([queue('lease_until', 'is', null), hasRunOut(queue, now)]);
 }
 
-/** By what the run's row says. */
-function isLetThrough(
-  queue: ExpressionBuilder<DatabaseSchema, 'queue'>,
-  { onlyEnvironments, exceptEnvironments = [], exceptKeys = [] }: LeaseFilter = {},
-): Expression<SqlBool> {
-  if (onlyEnvironments === undefined && exceptEnvironments.length + exceptKeys.length === 0) return sql`1 = 1`;
-  let run = queue.selectFrom('traces').select('traces.trace_id').whereRef('traces.trace_id', '=', 'queue.trace_id');
-  if (onlyEnvironments !== undefined) run = run.where('traces.env_name', 'in', onlyEnvironments);
-  if (exceptEnvironments.length > 0) run = run.where('traces.env_name', 'not in', exceptEnvironments);
-  if (exceptKeys.length > 0) {
-    run = run.where((row) =>
-      row.or([
-        row('traces.key_id', 'is', null),
-        row('traces.key_id', 'not in', exceptKeys),
-        row('queue.lease_until', 'is not', null),
-      ]),
-    );
-  }
-  return queue.exists(run);
+/** Held by a lease that ran out. Its key's place is its own, so that no filter of keys holds it back. */
+function isLost(queue: ExpressionBuilder<DatabaseSchema, 'queue'>, now: number): Expression<SqlBool> {
+  return queue.and([queue('lease_until', 'is not', null), hasRunOut(queue, now)]);
+}
+
+/** Or held by one of before the clock was put back. */
+function hasRunOut(queue: ExpressionBuilder<DatabaseSchema, 'queue'>, now: number): Expression<SqlBool> {
+  return queue.or([queue('lease_until', '<=', now), queue('lease_until', '>', now + LONGER_THAN_ANY_LEASE_MS)]);
 }
 
 function newLease(traceId: string, worker: string, leaseMs: number): Lease {
   return { traceId, worker, token: randomBytes(16).toString('hex'), leaseMs, isRedelivered: false };
 }
 
-function toRow({ traceId, priority }: QueueEntry, enqueuedAt: number) {
+/** What the entry does not say of its run is in the run's row. */
+export function toRow({ traceId, priority, envName, keyId }: QueueEntry, enqueuedAt: number) {
   return {
     trace_id: traceId,
+    env_name: envName ?? ofRun(traceId, 'env_name'),
+    key_id: keyId === undefined ? ofRun(traceId, 'key_id') : (keyId ?? ''),
     priority,
     enqueued_at: enqueuedAt,
     leased_by: null as string | null,
@@ -189,6 +202,10 @@ function toRow({ traceId, priority }: QueueEntry, enqueuedAt: number) {
     lease_until: null as number | null,
     is_redelivered: 0,
   };
+}
+
+function ofRun(traceId: string, column: 'env_name' | 'key_id') {
+  return sql<string>`coalesce((select ${sql.ref(column)} from traces where traces.trace_id = ${traceId}), '')`;
 }
 
 type Connection = Database['kysely'] | DatabaseTransaction;

@@ -29,7 +29,10 @@ export interface RunQueue {
   release(lease: Lease, transaction?: DatabaseTransaction): Promise<void>;
   /** Takes an entry out that nobody holds: its run was ended by somebody else. One that is held stays with its holder. */
   withdraw(traceId: string): Promise<void>;
-  /** Calls back when an entry may be waiting, at least once for each `enqueue` of this process. Returns the way to stop. */
+  /**
+   * Calls back when an entry may be waiting, at least once for each `enqueue` of this process; those of others are heard
+   * of where the database passes hints on. Returns the way to stop.
+   */
   onEntry(listener: () => void): () => void;
   /** Entries that wait and entries that are held. */
   counts(): Promise<{ readonly waiting: number; readonly leased: number }>;
@@ -43,7 +46,7 @@ export interface QueueEntry {
   readonly traceId: string;
   /** 0 to 9, 9 first. */
   readonly priority: number;
-  /** What a filter looks at. A queue that shares the database of the traces reads both from the run's row. */
+  /** What a filter looks at: its environment, and its key, null where it has none. Left out: the run's row says it. */
   readonly envName?: string;
   readonly keyId?: string | null;
 }
@@ -66,6 +69,11 @@ export interface Lease {
   readonly leaseMs: number;
   /** True when an earlier lease of this entry ran out: its worker is taken for dead. */
   readonly isRedelivered: boolean;
+}
+
+/** Whether the queue answers. */
+export function queueCheck(queue: RunQueue): { readonly name: string; failed(): Promise<readonly string[]> } {
+  return { name: 'queue', failed: () => queue.counts().then(() => []) };
 }
 
 /** Milliseconds (contract section 3, "Durability"). */

@@ -51,15 +51,15 @@ export async function executeLease(
   const heartbeat = startHeartbeat(lease, interrupt, scoped);
   try {
     const attempt = await takeAttempt(lease, row ?? (await options.store.row(lease.traceId)), scoped);
-    if (attempt === undefined) return await options.queue.complete(lease);
+    if (attempt === undefined) return await heartbeat.complete();
     logger.setBindings({ attempt: attempt.number });
     if (heartbeat.isLost) return;
-    if (isReleased(interrupt.signal)) return await options.queue.release(lease);
-    await executeAttempt(lease, attempt, { interrupt, heartbeat }, scoped);
+    if (isReleased(interrupt.signal)) return await heartbeat.release();
+    await executeAttempt(attempt, { interrupt, heartbeat }, scoped);
   } catch (error) {
     if (!(error instanceof AttemptSupersededError)) throw error;
     // Cancelled before it began, or another worker has it: then this lease is not valid, and completing it does nothing.
-    await options.queue.complete(lease);
+    await heartbeat.complete();
   } finally {
     heartbeat.stop();
   }
@@ -111,12 +111,11 @@ async function lostAttempts(
 }
 
 async function executeAttempt(
-  lease: Lease,
   { number, row }: Attempt,
   { interrupt, heartbeat }: { readonly interrupt: AbortController; readonly heartbeat: Heartbeat },
   options: LeasedRunOptions,
 ): Promise<void> {
-  const { store, queue, models, logger, worker, pool } = options;
+  const { store, models, logger, worker, pool } = options;
   const target = options.environments.get(row.request.env_name);
   const codeHash = target === undefined ? null : await hashTargetCode(target);
   const startedAt = performance.now();
@@ -139,13 +138,13 @@ async function executeAttempt(
       trace: { traceId: row.traceId, attempt: number, redactor: store.redactor },
     });
     logger.info(toLogLine(outcome, startedAt), 'run ended');
-    if (outcome.status !== 'released') return await queue.complete(lease);
+    if (outcome.status !== 'released') return await heartbeat.complete();
     if (heartbeat.isLost) return;
-    await store.startNextAttempt(row.traceId, number, 'released', (transaction) => queue.release(lease, transaction));
+    await store.startNextAttempt(row.traceId, number, 'released', (transaction) => heartbeat.release(transaction));
   } catch (error) {
     if (error instanceof AttemptSupersededError) throw error;
     logger.error({ err: error }, 'A run could not be recorded by the worker');
-    await startAgain(lease, { number, row }, options);
+    await startAgain({ number, row }, heartbeat, options);
   }
 }
 
@@ -153,15 +152,15 @@ async function executeAttempt(
  * What a run does fails the run; what comes here is the store or the queue. The attempt is lost, as with its worker, and the
  * run is anybody's; where that fails too, its lease runs out.
  */
-async function startAgain(lease: Lease, { number, row }: Attempt, { store, queue }: LeasedRunOptions): Promise<void> {
+async function startAgain({ number, row }: Attempt, heartbeat: Heartbeat, { store }: LeasedRunOptions): Promise<void> {
   const { lost } = await lostAttempts(store, row);
   if (lost < MAX_ATTEMPTS) {
-    await store.startNextAttempt(row.traceId, number, 'lost', (transaction) => queue.release(lease, transaction));
+    await store.startNextAttempt(row.traceId, number, 'lost', (transaction) => heartbeat.release(transaction));
     return;
   }
   const message = `The worker could not record the run, in the last of ${lost} attempts. The worker's log says why.`;
   await store.append(row.traceId, number, [failedByWorker(message)]);
-  await queue.complete(lease);
+  await heartbeat.complete();
 }
 
 function toLogLine(outcome: RunOutcome, startedAt: number) {

@@ -9,7 +9,13 @@ const MAX_QUEUED_RUNS = 10_000;
 const COUNTED_FOR_MS = 200;
 const MAX_KEYS = 10_000;
 
-/** Holds each key to its queued runs. The rows are counted, at most five times a second for a key that is far from its limit. */
+/**
+ * Holds each key to its queued runs. The rows are counted, at most five times a second for a key that is far from its limit.
+ *
+ * One process keeps the limit but for the runs that are on their way to the store while it counts, at most as many as it
+ * answers at once. Of several processes each gives out the places that it counted for up to 200 ms: N of them may accept
+ * at most (N − 1) × what one of them accepts of the key in 200 ms beyond the limit, once, and then nothing until it has room.
+ */
 export class QueuedQuota {
   readonly #database: Database;
   readonly #counts = new Map<string, Count>();

@@ -7,13 +7,13 @@ import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { PROCTOR_VERSION } from '../contract/version.ts';
 import { type Database, storeCheck } from '../database/database.ts';
 import { createHttpApp } from '../http/app.ts';
-import { createHealthRoutes, type ReadinessCheck } from '../http/health-routes.ts';
+import { createHealthRoutes } from '../http/health-routes.ts';
 import { listen } from '../http/listen.ts';
 import { createHttpMetrics, type HttpMetrics } from '../http/metrics.ts';
 import { assertBindAllowed } from '../http/origin-guard.ts';
 import type { Route } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
-import type { RunQueue } from '../queue/run-queue.ts';
+import { queueCheck, type RunQueue } from '../queue/run-queue.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { createBlobRoute } from './blob-route.ts';
 import { createCancelRoute } from './cancel-route.ts';
@@ -90,7 +90,7 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     await catalogue.close();
     throw error;
   });
-  const forgotten = await enqueueForgottenRuns(options.database, options.store, options.queue);
+  const forgotten = await enqueueForgottenRuns(options.database, options.queue);
   if (forgotten > 0) logger.warn({ runs: forgotten }, 'Accepted runs without an entry in the queue were enqueued');
   if (options.worker !== false) {
     const onDelta: WorkerOptions['onDelta'] = (traceId, attempt, delta) => {
@@ -174,8 +174,4 @@ function createApp(options: RunServiceOptions, parts: Parts) {
       ...(options.pages ?? []),
     ],
   });
-}
-
-function queueCheck(queue: RunQueue): ReadinessCheck {
-  return { name: 'queue', failed: () => queue.counts().then(() => []) };
 }

@@ -1,10 +1,17 @@
+import { sql } from 'kysely';
+import { z } from 'zod';
 import type { Database } from '../database/database.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
-import type { TraceStore } from '../trace/trace-store.ts';
-import { UNFINISHED_STATUSES } from './wait-for-end.ts';
 
 /** Rows that are looked at together. */
 const PAGE = 1_000;
+/** Pages of one round of a sweep that goes on for as long as its process does. */
+const MAX_PAGES = 10;
+/** Rows that one statement names. */
+const MAX_NAMED = 500;
+
+/** Written out, as the index of unfinished runs has it: by it this costs what is unfinished, not what there is. */
+const UNFINISHED_RUN = sql<boolean>`(status = 'queued' or status = 'running') and origin = 'run'`;
 
 /**
  * Enqueues the accepted runs that have no entry in the queue: the rows are the truth, and the queue can be rebuilt from
@@ -12,36 +19,61 @@ const PAGE = 1_000;
  *
  * @returns how many.
  */
-export async function enqueueForgottenRuns(
-  database: Database,
-  store: Pick<TraceStore, 'row'>,
-  queue: Pick<RunQueue, 'enqueue' | 'missing'>,
-): Promise<number> {
-  let forgotten = 0;
-  for (let after = ''; ; ) {
-    const unfinished = await readUnfinished(database, after);
-    for (const traceId of await queue.missing(unfinished)) {
-      const row = await store.row(traceId);
-      if (row === undefined || !UNFINISHED_STATUSES.includes(row.status)) continue;
-      const { env_name: envName, priority } = row.request;
-      await queue.enqueue({ traceId, priority, envName, keyId: row.keyId ?? null });
-      forgotten += 1;
+export async function enqueueForgottenRuns(database: Database, queue: SweptQueue): Promise<number> {
+  return await createSweep(database, queue, Number.POSITIVE_INFINITY)();
+}
+
+type SweptQueue = Pick<RunQueue, 'enqueue' | 'missing'>;
+
+/** As `enqueueForgottenRuns`, round by round: each looks at 10,000 runs at most and goes on where the last one ended. */
+export function createSweep(database: Database, queue: SweptQueue, maxPages = MAX_PAGES): () => Promise<number> {
+  let after = '';
+  return async () => {
+    let forgotten = 0;
+    for (let page = 0; page < maxPages; page++) {
+      const unfinished = await readUnfinished(database, after);
+      forgotten += await enqueueAll(database, queue, await queue.missing(unfinished));
+      after = unfinished.length < PAGE ? '' : (unfinished.at(-1) ?? '');
+      if (after === '') break;
     }
-    const last = unfinished.at(-1);
-    if (last === undefined || unfinished.length < PAGE) return forgotten;
-    after = last;
-  }
+    return forgotten;
+  };
 }
 
 async function readUnfinished(database: Database, after: string): Promise<readonly string[]> {
   const rows = await database.kysely
     .selectFrom('traces')
     .select('trace_id')
-    .where('status', 'in', UNFINISHED_STATUSES)
-    .where('origin', '=', 'run')
+    .where(UNFINISHED_RUN)
     .where('trace_id', '>', after)
     .orderBy('trace_id')
     .limit(PAGE)
     .execute();
   return rows.map(({ trace_id }) => trace_id);
+}
+
+async function enqueueAll(database: Database, queue: SweptQueue, traceIds: readonly string[]): Promise<number> {
+  let enqueued = 0;
+  for (let from = 0; from < traceIds.length; from += MAX_NAMED) {
+    const rows = await database.kysely
+      .selectFrom('traces')
+      .select(['trace_id', 'env_name', 'key_id', 'request'])
+      .where('trace_id', 'in', traceIds.slice(from, from + MAX_NAMED))
+      .where(UNFINISHED_RUN) // One may have ended since.
+      .execute();
+    await database.transaction(async (transaction) => {
+      const enqueuing = rows.map(({ trace_id: traceId, env_name: envName, key_id: keyId, request }) =>
+        queue.enqueue({ traceId, priority: priorityOf(request), envName, keyId }, transaction),
+      );
+      await Promise.all(enqueuing);
+    });
+    enqueued += rows.length;
+  }
+  return enqueued;
+}
+
+const requestSchema = z.object({ priority: z.int() });
+
+function priorityOf(request: string): number {
+  return requestSchema.parse(JSON.parse(request)).priority;
 }

@@ -8,7 +8,7 @@ import type { TraceRow } from '../trace/trace-store.ts';
 import { Admission, type Candidate } from './admission.ts';
 import { createKeyClaims } from './key-claims.ts';
 import { executeLease, type LeasedRunOptions } from './leased-run.ts';
-import { enqueueForgottenRuns } from './sweep.ts';
+import { createSweep } from './sweep.ts';
 
 export interface WorkerSettings {
   /** Runs at once. Default: the number of cores. */
@@ -139,9 +139,9 @@ export function startWorker(options: WorkerOptions): Worker {
   }
 
   let sweeping: Promise<void> | undefined;
-  async function sweep(database: Database): Promise<void> {
+  async function sweep(enqueueForgotten: () => Promise<number>): Promise<void> {
     try {
-      const runs = await enqueueForgottenRuns(database, store, queue);
+      const runs = await enqueueForgotten();
       if (runs > 0) logger.warn({ runs }, 'Accepted runs without an entry in the queue were enqueued');
     } catch (error) {
       logger.error({ err: error }, 'It could not be looked whether every accepted run is in the queue');
@@ -150,11 +150,11 @@ export function startWorker(options: WorkerOptions): Worker {
     }
   }
 
-  const { database } = options;
+  const enqueueForgotten = options.database && createSweep(options.database, queue);
   const unsubscribe = queue.onEntry(wake);
   const poll = setInterval(wake, POLL_EVERY_MS);
   const sweeps = setInterval(() => {
-    if (database !== undefined) sweeping ??= sweep(database);
+    if (enqueueForgotten !== undefined) sweeping ??= sweep(enqueueForgotten);
   }, SWEEP_EVERY_MS);
   wake();
 

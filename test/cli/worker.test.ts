@@ -3,12 +3,19 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Trace, traceSchema } from '../../src/contract/trace.ts';
+import { isRunning } from '../client/processes.ts';
 import { send } from '../http/http-server.ts';
+import { orphanEnvironment } from '../process/orphan.ts';
 import { createProject, freePort, PATIENCE, proctor, start } from './command.ts';
 import { environmentsOf } from './processes.ts';
 
 const startedSchema = z.object({ url: z.string() });
-const workerSchema = z.object({ worker: z.string(), environments: z.array(z.string()), concurrency: z.int() });
+const workerSchema = z.object({
+  worker: z.string(),
+  environments: z.array(z.string()),
+  concurrency: z.int(),
+  health_url: z.string().optional(),
+});
 
 /** A service that executes nothing itself, and what asks it. */
 async function serveWithoutWorker(cwd: string) {
@@ -101,6 +108,31 @@ describe('proctor worker', PATIENCE, () => {
     await startWorker(cwd, ['--env', 'counter', '--spares', '0']);
     expect(await trace(other, 60)).toMatchObject({ status: 'completed' });
   });
+
+  it('says that it is alive and ready where it is asked to, until it stops, and not elsewhere without a key', async () => {
+    const cwd = createProject('counter');
+    const port = String(await freePort());
+    const worker = await startWorker(cwd, ['--health-port', port]);
+    expect(worker.health_url).toBe(`http://127.0.0.1:${port}`);
+    const ask = (path: string) => send(`http://127.0.0.1:${port}`, path);
+    expect([(await ask('/healthz')).status, (await ask('/readyz')).status]).toEqual([200, 200]);
+    expect((await ask('/metrics')).text).toContain('proctor_runs_active 0');
+    expect((await ask('/v1/traces')).status).toBe(401);
+    expect((await stop(worker)).code).toBe(0);
+    await expect(ask('/healthz')).rejects.toThrow();
+    const { code, stderr } = await proctor(['worker', '--health-port', port, '--health-host', '0.0.0.0'], { cwd });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('Refusing to listen on "0.0.0.0"')]);
+  });
+
+  it.skipIf(process.platform !== 'linux')(
+    'ends at its start what one before it left behind that was killed together with its watchdog',
+    async () => {
+      const orphans = await orphanEnvironment();
+      expect(orphans.filter(isThere)).toEqual(orphans);
+      await startWorker(createProject('counter'));
+      await expect.poll(() => orphans.filter(isRunning), { timeout: 30_000 }).toEqual([]);
+    },
+  );
 
   it.each([
     [['--env', 'nowhere'], /--env names the environment "nowhere", which is not a known one \(counter\)/],

@@ -51,6 +51,12 @@ describe('docs/deploy/compose.yaml', PATIENCE, () => {
     }
   });
 
+  it('asks a worker for its health where that listens', () => {
+    const { command = [], healthcheck } = services.worker ?? {};
+    const port = command[command.indexOf('--health-port') + 1];
+    expect(healthcheck?.test.at(-1)).toContain(`http://127.0.0.1:${port}/readyz`);
+  });
+
   it('has a health check that is well while the server is ready, and is not when nothing answers', async () => {
     const cwd = createProject('counter');
     const [port, scenarioPort] = [String(await freePort()), String(await freePort())];
@@ -91,12 +97,14 @@ describe('docs/deploy/kubernetes.yaml', PATIENCE, () => {
     }
   });
 
-  it('asks /healthz and /readyz of the server, and waits longer for the end than a drain takes', () => {
-    const [serve] = deployments.map(containerOf);
-    const paths = [serve?.startupProbe, serve?.readinessProbe, serve?.livenessProbe].map(
-      (probe) => probe?.httpGet?.path,
-    );
-    expect(paths).toEqual(['/readyz', '/readyz', '/healthz']);
+  it('asks /healthz and /readyz of servers and workers, and waits longer for the end than a drain takes', () => {
+    for (const { ports, args = [], startupProbe, readinessProbe, livenessProbe } of deployments.map(containerOf)) {
+      const probes = [startupProbe, readinessProbe, livenessProbe].map((probe) => probe?.httpGet);
+      expect(probes.map((probe) => probe?.path)).toEqual(['/readyz', '/readyz', '/healthz']);
+      const [port] = ports ?? [];
+      expect(probes.map((probe) => probe?.port)).toEqual(probes.map(() => port?.name));
+      if (args[0] === 'worker') expect(args[args.indexOf('--health-port') + 1]).toBe(String(port?.containerPort));
+    }
     for (const pod of deployments.map(podOf)) {
       expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(DRAIN_SECONDS);
     }

@@ -33,8 +33,8 @@ it.skipIf(findRedisServer() === undefined)(
     await redis.flush();
     expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
     expect(await queue.renew(held)).toBe(false);
-    expect(await enqueueForgottenRuns(database, store, queue)).toBe(29);
-    expect(await enqueueForgottenRuns(database, store, queue)).toBe(0);
+    expect(await enqueueForgottenRuns(database, queue)).toBe(29);
+    expect(await enqueueForgottenRuns(database, queue)).toBe(0);
     const again: string[] = [];
     let lastPriority = 9;
     for (let lease = await queue.lease('worker-2'); lease !== undefined; lease = await queue.lease('worker-2')) {
@@ -113,7 +113,7 @@ it.each([
     onTestFinished(() => second.close());
     const queue = createDatabaseQueue(second);
     expect(await queue.counts()).toEqual({ waiting: count, leased: 0 });
-    expect(await enqueueForgottenRuns(second, store, queue)).toBe(0);
+    expect(await enqueueForgottenRuns(second, queue)).toBe(0);
     const taken: string[] = [];
     const work = async () => {
       for (let lease = await queue.lease('worker-1'); lease !== undefined; lease = await queue.lease('worker-1')) {

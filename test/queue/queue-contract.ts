@@ -260,6 +260,48 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       expect([...others].sort()).toEqual([runs['one key-1'], runs['one null'], runs['two key-1']].sort());
     });
 
+    it('reaches an entry behind many that the filter does not let through, however often it is asked', async () => {
+      for (let entry = 0; entry < 60; entry++) {
+        await queue.enqueue({ traceId: `full-${entry}`, priority: 9, envName: 'full', keyId: 'key-1' });
+      }
+      await queue.enqueue({ traceId: 'free', priority: 0, envName: 'open', keyId: null });
+      let found = await queue.lease('worker-1', { filter: { exceptEnvironments: ['full'] } });
+      for (let calls = 1; found === undefined && calls < 10; calls++) {
+        await opened.pass(1_100);
+        found = await queue.lease('worker-1', { filter: { exceptEnvironments: ['full'] } });
+      }
+      expect(found).toMatchObject({ traceId: 'free' });
+    });
+
+    it('keeps what it passed over: counted, not missing, once, withdrawn when its run ends', async () => {
+      const filter = { exceptEnvironments: ['full'] };
+      for (const traceId of ['a', 'b']) await queue.enqueue({ traceId, priority: 0, envName: 'full', keyId: null });
+      expect(await queue.lease('worker-1', { filter })).toBeUndefined();
+      expect(await other.counts()).toEqual({ waiting: 2, leased: 0 });
+      expect(await other.missing(['a', 'b', 'c'])).toEqual(['c']);
+      await other.withdraw('a');
+      expect(await queue.missing(['a', 'b'])).toEqual(['a']);
+      const lease = await leaseNext(other);
+      expect(lease).toMatchObject({ traceId: 'b', isRedelivered: false });
+      expect(await other.renew(lease)).toBe(true);
+      expect(await queue.counts()).toEqual({ waiting: 0, leased: 1 });
+      await other.complete(lease);
+      expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
+    });
+
+    it('says of an entry whose lease ran out that it did, also where it was passed over meanwhile', async () => {
+      await queue.enqueue({ traceId: 'a', priority: 0, envName: 'full', keyId: 'key-1' });
+      await leaseNext();
+      const filter = { exceptEnvironments: ['full'] };
+      for (let waitedMs = 0; waitedMs <= 3 * opened.leaseMs; waitedMs += 250) {
+        expect(await other.lease('worker-2', { filter })).toBeUndefined();
+        await opened.pass(250);
+      }
+      // A key that has no place holds no run back that had its place already.
+      const taken = await other.lease('worker-2', { filter: { exceptKeys: ['key-1'] } });
+      expect(taken).toMatchObject({ traceId: 'a', isRedelivered: true });
+    });
+
     it('calls back after each enqueue and release, when the entry can be had, until it is stopped', async () => {
       const found: (string | undefined)[] = [];
       let asked: Promise<unknown> = Promise.resolve();

@@ -1,8 +1,11 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
+import { createModels } from '../../src/model/create-model.ts';
 import type { Lease } from '../../src/queue/run-queue.ts';
 import { startHeartbeat } from '../../src/run-service/heartbeat.ts';
+import { executeLease } from '../../src/run-service/leased-run.ts';
 import { openParts, type Parts } from './service.ts';
 
 const TRACE_ID = 'b'.repeat(32);
@@ -60,4 +63,39 @@ test('the holder of a run that was asked to be cancelled is told so', async () =
   await held.store.requestCancel(TRACE_ID);
   expect(await interrupted).toMatchObject({ name: 'RunInterrupted', kind: 'cancelled' });
   expect(heartbeat.isLost).toBe(false);
+});
+
+test('a renewal that is under way while its entry is completed is no loss of the lease', async () => {
+  const held = await holdRun();
+  const steps = new EventEmitter();
+  const [asked, completed] = [once(steps, 'asked'), once(steps, 'completed')];
+  const logged: unknown[] = [];
+  const logger = pino({ level: 'trace' }, { write: (line) => void logged.push(line) });
+  const interrupt = new AbortController();
+  const renewed: boolean[] = [];
+  const ended = executeLease(held.lease, interrupt, {
+    environments: new Map(),
+    models: createModels({}),
+    worker: 'me',
+    logger,
+    store: new Proxy(held.store, {
+      // Its row is read once the renewal is under way, and says that there is nothing to do any more.
+      get: (store, name: keyof typeof held.store) => (name === 'row' ? () => asked.then(() => undefined) : store[name]),
+    }),
+    queue: {
+      ...held.queue,
+      async renew(lease) {
+        steps.emit('asked');
+        await completed;
+        renewed.push(await held.queue.renew(lease));
+        return renewed.includes(true);
+      },
+      complete: (lease) => held.queue.complete(lease).then(() => void steps.emit('completed')),
+    },
+  });
+  await ended;
+  await expect.poll(() => renewed).toEqual([false]);
+  await nextTurn();
+  expect(logged).toEqual([]);
+  expect(interrupt.signal.aborted).toBe(false);
 });
