@@ -12,10 +12,10 @@ export function work(envName: 'light' | 'heavy', steps: number, ms: number) {
   return { env_name: envName, scenario_name: 'work', scenario_args: { steps, ms } };
 }
 
-/** A run that does not end before `open` was called. */
-export function gateOf({ directory }: Deployment) {
+/** A run that does not end before `open` was called: in a process (`gate`), or in memory, which starts sooner. */
+export function gateOf({ directory }: Deployment, envName: 'gate' | 'gate_here') {
   const file = join(directory, 'gate');
-  const body = { env_name: 'gate', scenario_name: 'pass', scenario_args: { file } };
+  const body = { env_name: envName, scenario_name: 'pass', scenario_args: { file } };
   return { body, open: () => writeFileSync(file, '') };
 }
 

@@ -18,10 +18,9 @@ const completed = (attempts: number) => ({ status: 'completed', attempts, error:
 describe('a worker', SIDE_BY_SIDE, () => {
   test('that stands still for 15 s loses its run to another within 30 s, and writes nothing into it afterwards', async (context) => {
     const deployment = await createDeployment(context, { fault: 'worker stalled', variables: { CONCURRENCY: '1' } });
-    const { port } = await deployment.start('server');
-    const [one, other] = await Promise.all([deployment.start('worker'), deployment.start('worker')]);
-    const gate = gateOf(deployment);
-    const traceId = await deployment.run(port, gate.body);
+    const [one, other] = await Promise.all([deployment.start('both'), deployment.start('both')]);
+    const gate = gateOf(deployment, 'gate');
+    const traceId = await deployment.run(one.port, gate.body);
     await untilEvent(deployment, traceId, 'tool.called', 1);
     const holder = (await workerOf(deployment, traceId)) === one.pid ? one : other;
     holder.child.kill('SIGSTOP');
@@ -31,7 +30,7 @@ describe('a worker', SIDE_BY_SIDE, () => {
     await sleep(Math.max(0, stoppedAt + 15_000 - performance.now()));
     holder.child.kill('SIGCONT');
     // It is none the worse for it: with the other one busy, the next run is its own.
-    const next = await deployment.run(port, work('light', 1, 0));
+    const next = await deployment.run(one.port, work('light', 1, 0));
     await untilEvent(deployment, next, 'run.finished', 1);
     expect(await workerOf(deployment, next)).toBe(holder.pid);
     gate.open();
@@ -52,7 +51,7 @@ describe('a worker', SIDE_BY_SIDE, () => {
       });
     };
     await supervised('4');
-    const gate = gateOf(deployment);
+    const gate = gateOf(deployment, 'gate_here');
     const beside = await deployment.run(port, { ...gate.body, priority: 5 });
     await untilEvent(deployment, beside, 'tool.called', 1);
     const poisoned = await deployment.run(port, { env_name: 'poison', scenario_name: 'drink', priority: 0 });
@@ -81,14 +80,13 @@ describe('a clock', SIDE_BY_SIDE, () => {
     async ([change, offsetMs], context) => {
       const fault = `clock ${change} by an hour`;
       const deployment = await createDeployment(context, { fault, variables: { CONCURRENCY: '20' } });
-      const { port } = await deployment.start('server');
-      const dying = await deployment.start('worker');
-      const gate = gateOf(deployment);
-      const first = await deployment.run(port, gate.body);
+      const dying = await deployment.start('both');
+      const gate = gateOf(deployment, 'gate_here');
+      const first = await deployment.run(dying.port, gate.body);
       await untilEvent(deployment, first, 'tool.called', 1);
       await deployment.start('worker');
       const others: string[] = [];
-      for (let run = 0; run < 10; run += 1) others.push(await deployment.run(port, work('light', 5, 300)));
+      for (let run = 0; run < 10; run += 1) others.push(await deployment.run(dying.port, work('light', 5, 300)));
       await deployment.kill(dying);
       writeFileSync(join(deployment.directory, 'clock'), String(offsetMs));
       gate.open();
