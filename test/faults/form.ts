@@ -11,7 +11,7 @@ export const ROUNDS = IS_FULL ? Number(process.env.FAULT_ROUNDS ?? 20) : 1;
 export const SEED = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 /** Short forms wait side by side; in full each has the machine to itself, so that its seconds say something. */
-export const SIDE_BY_SIDE = { concurrent: !IS_FULL, timeout: IS_FULL ? 900_000 : 180_000 } as const;
+export const SIDE_BY_SIDE = { concurrent: !IS_FULL, timeout: IS_FULL ? 2_400_000 : 180_000 } as const;
 
 /** Where rows and queue are: a SQLite file; Postgres; Postgres with the queue of BullMQ; Postgres with BullMQ on Redis. */
 export const STORE_KINDS = ['sqlite', 'postgres', 'bullmq', 'redis'] as const;

@@ -82,11 +82,13 @@ export async function withoutEnd(database: Database, accepted: readonly string[]
   return accepted.filter((id) => !ended.has(id));
 }
 
+/** A few of them: there may be thousands, which are asked for many times. */
 async function unfinished(database: Database): Promise<readonly unknown[]> {
   return await database.kysely
     .selectFrom('traces')
-    .select('trace_id')
+    .select(['trace_id', 'status', 'attempt'])
     .where('status', 'in', ['queued', 'running'])
+    .limit(5)
     .execute();
 }
 
