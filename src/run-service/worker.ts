@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { WarmPool } from '../client/warm-pool.ts';
 import type { Database } from '../database/database.ts';
 import type { Lease } from '../queue/run-queue.ts';
@@ -79,7 +80,11 @@ export function startWorker(options: WorkerOptions): Worker {
     while (!isStopping && active.size < concurrency) {
       const lease = await queue.lease(worker, { filter: admission.filter() });
       if (lease === undefined) return;
-      if (await begin(lease)) continue;
+      const hasBegun = await begin(lease);
+      // SQLite answers within one turn of the event loop: without others the leases of those that have begun would run out
+      // before the last one is taken, where there are many and the machine is busy.
+      await nextTurn();
+      if (hasBegun) continue;
       // A queue that offers the same entry once more has nothing else: what it waits for ends, or the next poll comes.
       if (refused.has(lease.traceId)) return;
       refused.add(lease.traceId);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { createModels } from '../../src/model/create-model.ts';
+import type { RunQueue } from '../../src/queue/run-queue.ts';
 import { startWorker, type Worker } from '../../src/run-service/worker.ts';
 import {
   GATE_HERE,
@@ -53,6 +54,34 @@ test('no more runs than the concurrency are executed at once; of those that wait
   const [afterHigh, afterLow] = [await service.ended(high), await service.ended(low)];
   expect((afterHigh.started_at ?? '') < (afterLow.started_at ?? '')).toBe(true);
   expect(await service.ended(running)).toMatchObject({ status: 'completed', reward: 1 });
+});
+
+test('a worker that takes many runs renews its leases meanwhile: between two of them the event loop has its turn', async () => {
+  const service = await startService({ environments, worker: false });
+  const gate = join(temporaryDirectory(), 'gate');
+  const traceIds: string[] = [];
+  for (let run = 0; run < 20; run += 1) traceIds.push(await gateRun(service, gate));
+  let turns = 0;
+  let counting = setImmediate(function count() {
+    turns += 1;
+    counting = setImmediate(count);
+  });
+  onTestFinished(() => clearImmediate(counting));
+  const leasedIn: number[] = [];
+  const lease: RunQueue['lease'] = async (...asked) => {
+    const leased = await service.queue.lease(...asked);
+    if (leased !== undefined) leasedIn.push(turns);
+    return leased;
+  };
+  const { store, queue } = service;
+  const options = { store, queue: { ...queue, lease }, environments, models: createModels({}), concurrency: 20 };
+  const worker = startWorker({ ...options, logger: pino({ level: 'silent' }) });
+  onTestFinished(() => worker.stop(10_000));
+  for (const traceId of traceIds) await untilToolCalled(service, traceId);
+  expect([leasedIn.length, new Set(leasedIn).size]).toEqual([20, 20]);
+  writeFileSync(gate, '');
+  for (const traceId of traceIds)
+    expect(await service.ended(traceId)).toMatchObject({ status: 'completed', attempt: 1 });
 });
 
 test('a worker that is stopped takes nothing more and leaves nothing leased', async () => {
