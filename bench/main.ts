@@ -5,6 +5,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   mcp: () => import('./mcp/calls.ts'),
   heap: () => import('./mcp/heap.ts'),
   load: () => import('./scenario-server/load.ts'),
+  traces: () => import('./run-service/traces.ts'),
   chat: () => import('./scenario-server/chat.ts'),
 };
 

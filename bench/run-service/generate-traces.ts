@@ -22,7 +22,7 @@ export interface GenerateOptions {
 }
 
 /** Traces that are written in one transaction. */
-const BATCH = 5_000;
+const BATCH = 1_000;
 const TABLES = ['traces', 'trace_metadata', 'outcomes', 'events'] as const;
 
 /**
@@ -35,7 +35,10 @@ export async function generateTraces(database: Database, options: GenerateOption
   let batch: Batch = newBatch();
   let index = 0;
   for (const plan of planTraces({ count, seed, endsAt })) {
-    addTrace(batch, plan, { hasEvents: count - index <= withEvents, appUrl: options.appUrl ?? 'http://127.0.0.1:8320' });
+    addTrace(batch, plan, {
+      hasEvents: count - index <= withEvents,
+      appUrl: options.appUrl ?? 'http://127.0.0.1:8320',
+    });
     index += 1;
     if (index % BATCH !== 0 && index !== count) continue;
     await writeBatch(database, batch);

@@ -188,7 +188,8 @@ function startOf({ queued, queuedMs }: PlannedTrace): Timed[] {
   ];
 }
 
-const SYSTEM = 'You work for the support of a shop. Use the tools, change nothing that was not asked for, and be brief.';
+const SYSTEM =
+  'You work for the support of a shop. Use the tools, change nothing that was not asked for, and be brief.';
 const TOOL_SCHEMA = { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] };
 
 /** The last one answers; the others call the tool of the scenario once. */
@@ -255,7 +256,14 @@ function endingOf({ reward, steps }: PlannedTrace, status: 'completed' | 'failed
     const error = { boundary: 'model' as const, code: 'model_failed' as const, message: 'The gateway answered 500.' };
     return [[2, { type: 'run.finished', status, stop_reason: 'error', reward: null, error }]];
   }
-  const evaluation = { reward: reward ?? 0, done: true as const, content: null, info: {}, subscores: [], is_error: false };
+  const evaluation = {
+    reward: reward ?? 0,
+    done: true as const,
+    content: null,
+    info: {},
+    subscores: [],
+    is_error: false,
+  };
   return [
     [1, { type: 'turn.finished', turn: 1, status: 'answered', tool_ms: 5 * (steps - 1) }],
     [0, { type: 'answer.submitted', answer: 'It is done: the order was changed as asked.' }],

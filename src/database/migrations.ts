@@ -1,5 +1,6 @@
 import { type Kysely, type Migration, Migrator, PostgresAdapter } from 'kysely';
 import { messageOf } from '../contract/errors.ts';
+import { createDailyFigures } from './daily-figures-table.ts';
 import { createServiceTables } from './service-tables.ts';
 
 /**
@@ -61,6 +62,9 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   },
   '0004_run_claims': {
     up: createRunClaims,
+  },
+  '0006_daily_figures': {
+    up: createDailyFigures,
   },
 };
 

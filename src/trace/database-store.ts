@@ -21,6 +21,7 @@ import {
   readTrace,
   toEvents,
 } from './event-rows.ts';
+import type { TraceFilters } from './figure-parts.ts';
 import { GroupCommit } from './group-commit.ts';
 import { toSummary } from './projection.ts';
 import { redactBytes, redactEvent } from './redact-event.ts';
@@ -37,7 +38,7 @@ import {
   type TraceRow,
   type TraceStore,
 } from './trace-store.ts';
-import { summarizeTraces, type TraceFilters } from './trace-summary.ts';
+import { summarizeTraces } from './trace-summary.ts';
 import { readUsage, type UsageQuery } from './usage.ts';
 
 export interface TraceStoreOptions {

@@ -1,12 +1,9 @@
 import type { Trace } from '../contract/trace.ts';
 import type { DatabaseTransaction } from '../database/database.ts';
 import type { OutcomesTable } from '../database/schema.ts';
+import { countedAtFirst, countOutcomes, isTimeToCount } from './daily-figures.ts';
+import { toRewardBin } from './reward-classes.ts';
 import type { UsedFigures } from './usage.ts';
-
-/** Bins of the summary's histogram, over 0 to 1. */
-export const REWARD_BINS = 10;
-/** Of traces without a reward. */
-export const NO_REWARD_BIN = -1;
 
 /** What a trace's figures have from its row. */
 interface OutcomeOwner {
@@ -23,7 +20,11 @@ export async function insertOutcome(
   trace: Trace,
   used: UsedFigures,
 ): Promise<void> {
-  await transaction.insertInto('outcomes').values(toOutcomeRow(owner, trace, used)).execute();
+  await transaction
+    .insertInto('outcomes')
+    .values(toOutcomeRow(owner, trace, used))
+    .execute();
+  if (isTimeToCount(trace.trace_id)) await countOutcomes(transaction);
 }
 
 export function toOutcomeRow(owner: OutcomeOwner, trace: Trace, used: UsedFigures): OutcomesTable {
@@ -37,7 +38,7 @@ export function toOutcomeRow(owner: OutcomeOwner, trace: Trace, used: UsedFigure
     origin: trace.origin,
     status: trace.status,
     reward: trace.reward,
-    reward_bin: trace.reward === null ? NO_REWARD_BIN : toBin(trace.reward),
+    reward_bin: toRewardBin(trace.reward),
     prompt_tokens: usage.prompt_tokens,
     completion_tokens: usage.completion_tokens,
     total_tokens: usage.total_tokens,
@@ -47,10 +48,6 @@ export function toOutcomeRow(owner: OutcomeOwner, trace: Trace, used: UsedFigure
     used_total_tokens: used.totalTokens,
     used_ms: used.ms,
     is_deleted: 0,
+    is_counted: countedAtFirst(trace.reward),
   };
-}
-
-/** What lies outside of 0 to 1 is in the first bin or the last; 1 itself is in the last. */
-function toBin(reward: number): number {
-  return Math.min(REWARD_BINS - 1, Math.max(0, Math.floor(reward * REWARD_BINS)));
 }

@@ -1,0 +1,177 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import { COUNTED, DAY_MS, type Dimension } from './daily-figures.ts';
+import { binOfClass, NO_REWARD, placeOfClass, REWARD_BINS, REWARD_CLASSES } from './reward-classes.ts';
+import type { TraceQuery } from './trace-store.ts';
+
+/** The filters of a list, without its order and its pages. */
+export type TraceFilters = Omit<TraceQuery, 'sort' | 'limit' | 'cursor'>;
+
+export type Condition = RawBuilder<SqlBool>;
+
+/** The rows that make a sum; in each condition the row is called `row`. */
+export interface FigureParts {
+  /** Of `daily_figures`, for whole days; undefined where they cannot tell. */
+  readonly days: Condition | undefined;
+  /** Of `outcomes`, one by one, for all else. No row meets two of them, or is in one of the days too. */
+  readonly outcomes: readonly Condition[];
+}
+
+/**
+ * Splits what is asked for. An outcome that was counted is in the figures of its day; others are looked at, and so are
+ * those of the days that a time cuts and of the classes that a range of rewards cuts. By metadata no figures are kept.
+ */
+export function toFigureParts(filters: TraceFilters, groupBy?: Exclude<Dimension, 'none' | 'all'>): FigureParts {
+  const columns = columnConditions(filters);
+  const rewards = rewardConditions(filters);
+  const days = wholeDays(filters);
+  if (Object.keys(filters.metadata ?? {}).length > 0 || days === undefined) {
+    return {
+      days: undefined,
+      outcomes: [and(...columns, ...rewards, ...createdIn(filters), ...metadataConditions(filters), ...KEY_ORDER)],
+    };
+  }
+  const classes = classesIn(filters);
+  const counted = (...more: Condition[]) => and(isCounted, ...columns, ...rewards, ...more);
+  const cutClasses = classes.partial.length === 0 ? [] : [counted(...inClasses(classes.partial), ...createdOn(days))];
+  return {
+    days: and(
+      ...columns,
+      sql<SqlBool>`${column('dimension')} = ${dimensionOf(filters, groupBy)}`,
+      inList('reward_class', classes.inside),
+      ...between('day', days.first, days.last),
+    ),
+    outcomes: [
+      and(isNotCounted, ...columns, ...rewards, ...createdIn(filters)),
+      ...cutDays(filters, days).map((span) => counted(...KEY_ORDER, ...createdIn(span))),
+      ...cutClasses,
+    ],
+  };
+}
+
+export function and(...conditions: readonly Condition[]): Condition {
+  return conditions.length === 0 ? sql<SqlBool>`1 = 1` : sql.join<SqlBool>(conditions, sql` and `);
+}
+
+/** What the row of a trace, its outcome and the figures of its day have in common. */
+export function columnConditions(filters: TraceFilters): Condition[] {
+  const values = {
+    account: filters.account,
+    env_name: filters.envName,
+    scenario_name: filters.scenarioName,
+    model: filters.model,
+    status: filters.status,
+    origin: filters.origin,
+  };
+  return Object.entries(values).flatMap(([name, value]) =>
+    value === undefined ? [] : [sql<SqlBool>`${column(name)} = ${value}`],
+  );
+}
+
+export function createdIn({ since, until }: Pick<TraceFilters, 'since' | 'until'>): Condition[] {
+  return between('created_at', since, until);
+}
+
+export function metadataConditions({ account, metadata = {} }: TraceFilters): Condition[] {
+  return Object.entries(metadata).map(([key, value]) => {
+    const owner = account === undefined ? sql`` : sql` and tag.account = ${account}`;
+    return sql<SqlBool>`${column('trace_id')} in (
+      select tag.trace_id from trace_metadata as tag where tag.key = ${key} and tag.value = ${value}${owner})`;
+  });
+}
+
+/** The class of the reward of an outcome, as `toRewardClass` has it. */
+export const rewardClass = sql<number>`case when ${column('reward')} is null then -1 when ${column('reward')} < 0 then 0
+  when ${column('reward')} = 0 then 1 when ${column('reward')} > 1 then 13 when ${column('reward')} = 1 then 12
+  else ${column('reward_bin')} + 2 end`;
+
+const isCounted = sql<SqlBool>`${column('is_counted')} = ${sql.lit(COUNTED)}`;
+/** As the index of those says it. */
+const isNotCounted = sql<SqlBool>`${column('is_counted')} <> 1`;
+
+/** All that there are: what the key of the outcomes needs said between the account and the time. */
+const KEY_ORDER: readonly Condition[] = [
+  inList('is_deleted', [0, 1]),
+  sql<SqlBool>`${column('status')} in ('cancelled', 'completed', 'failed')`,
+  inList('reward_bin', [NO_REWARD, ...Array.from({ length: REWARD_BINS }, (_, bin) => bin)]),
+];
+
+function inClasses(classes: readonly number[]): Condition[] {
+  return [
+    inList('is_deleted', [0, 1]),
+    sql<SqlBool>`${column('status')} = 'completed'`, // no other has a reward
+    inList('reward_bin', [...new Set(classes.map(binOfClass))]),
+    sql<SqlBool>`${rewardClass} in (${sql.join(classes.map((each) => sql.lit(each)))})`,
+  ];
+}
+
+function rewardConditions({ minReward, maxReward }: TraceFilters): Condition[] {
+  return between('reward', minReward, maxReward);
+}
+
+function classesIn({ minReward, maxReward }: TraceFilters): { readonly inside: number[]; readonly partial: number[] } {
+  if (minReward === undefined && maxReward === undefined) {
+    return { inside: [NO_REWARD, ...REWARD_CLASSES], partial: [] };
+  }
+  const placed = (place: string) =>
+    REWARD_CLASSES.filter((each) => placeOfClass(each, { minReward, maxReward }) === place);
+  return { inside: placed('inside'), partial: placed('partial') };
+}
+
+/** The smallest that knows all that is asked. */
+function dimensionOf(filters: TraceFilters, groupBy: Dimension | undefined): Dimension {
+  const asked = new Set<Dimension>(groupBy === undefined ? [] : [groupBy]);
+  if (filters.envName !== undefined) asked.add('env_name');
+  if (filters.scenarioName !== undefined) asked.add('scenario_name');
+  if (filters.model !== undefined) asked.add('model');
+  if (filters.origin !== undefined) asked.add('origin');
+  const [first = 'none', ...others] = asked;
+  return others.length === 0 ? first : 'all';
+}
+
+/** Both inclusive; undefined where there is no such end. */
+interface Days {
+  readonly first: number | undefined;
+  readonly last: number | undefined;
+}
+
+function wholeDays({ since, until }: TraceFilters): Days | undefined {
+  const first = since === undefined ? undefined : Math.ceil(since / DAY_MS);
+  const last = until === undefined ? undefined : Math.floor((until + 1) / DAY_MS) - 1;
+  return first !== undefined && last !== undefined && first > last ? undefined : { first, last };
+}
+
+function createdOn({ first, last }: Days): Condition[] {
+  return createdIn({
+    ...(first === undefined ? {} : { since: first * DAY_MS }),
+    ...(last === undefined ? {} : { until: (last + 1) * DAY_MS - 1 }),
+  });
+}
+
+/** What the time leaves of the days at its ends. */
+function cutDays({ since, until }: TraceFilters, { first, last }: Days): Pick<TraceFilters, 'since' | 'until'>[] {
+  const spans = [];
+  if (since !== undefined && first !== undefined && since < first * DAY_MS) {
+    spans.push({ since, until: first * DAY_MS - 1 });
+  }
+  if (until !== undefined && last !== undefined && (last + 1) * DAY_MS <= until) {
+    spans.push({ since: (last + 1) * DAY_MS, until });
+  }
+  return spans;
+}
+
+function between(name: string, from: number | undefined, to: number | undefined): Condition[] {
+  return [
+    ...(from === undefined ? [] : [sql<SqlBool>`${column(name)} >= ${from}`]),
+    ...(to === undefined ? [] : [sql<SqlBool>`${column(name)} <= ${to}`]),
+  ];
+}
+
+function inList(name: string, values: readonly number[]): Condition {
+  return values.length === 0
+    ? sql<SqlBool>`1 = 0`
+    : sql<SqlBool>`${column(name)} in (${sql.join(values.map((value) => sql.lit(value)))})`;
+}
+
+function column(name: string) {
+  return sql.ref(`row.${name}`);
+}
