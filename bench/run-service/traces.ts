@@ -22,8 +22,10 @@ import { MAIN_ACCOUNT } from './traces-plan.ts';
 const COUNT = Number(process.env.BENCH_TRACES ?? 1_000_000);
 /** Databases that were filled before, instead of new ones: the addresses of both. */
 const FILLED = { sqlite: process.env.BENCH_TRACES_SQLITE, postgres: process.env.BENCH_TRACES_POSTGRES };
+/** `sqlite` or `postgres`: that one alone. */
+const ONLY = process.env.BENCH_TRACES_ON;
 const TARGET_MS = { page: 20, summary: 300 } as const;
-const REPETITIONS = 11;
+const REPETITIONS = Number(process.env.BENCH_REPETITIONS ?? 11);
 const WARM_UPS = 2;
 
 /**
@@ -31,8 +33,8 @@ const WARM_UPS = 2;
  * the sums over them, through the store and over HTTP. The floor is a read of 50 rows by their key, in the same run.
  */
 export async function run(): Promise<void> {
-  await onSqlite(async (database) => await report('SQLite', database));
-  await onPostgres(async (database) => await report('Postgres', database));
+  if (ONLY !== 'postgres') await onSqlite(async (database) => await report('SQLite', database));
+  if (ONLY !== 'sqlite') await onPostgres(async (database) => await report('Postgres', database));
 }
 
 async function onSqlite(use: (database: Database) => Promise<void>): Promise<void> {

@@ -16,6 +16,8 @@ export async function createDailyFigures(database: Kysely<unknown>): Promise<voi
     .addColumn('model', 'text', (column) => column.notNull())
     .addColumn('origin', 'text', (column) => column.notNull())
     .addColumn('key_id', 'text', (column) => column.notNull())
+    .addColumn('tag_key', 'text', (column) => column.notNull())
+    .addColumn('tag_value', 'text', (column) => column.notNull())
     .addColumn('day', 'integer', (column) => column.notNull())
     .addColumn('status', 'text', (column) => column.notNull())
     .addColumn('reward_class', 'integer', (column) => column.notNull())
@@ -41,7 +43,7 @@ export async function createDailyFigures(database: Kysely<unknown>): Promise<voi
   await schema
     .createIndex('outcomes_uncounted')
     .on('outcomes')
-    .columns(['account', 'created_at'])
+    .columns(['is_counted', 'account', 'created_at'])
     .where(sql<boolean>`is_counted <> 1`)
     .execute();
 }
@@ -54,6 +56,8 @@ const KEY = [
   'model',
   'origin',
   'key_id',
+  'tag_key',
+  'tag_value',
   'day',
   'status',
   'reward_class',
@@ -78,22 +82,33 @@ async function fill(database: Kysely<unknown>): Promise<void> {
   await sql`
     update outcomes set is_counted =
       case when abs(coalesce(reward, 0)) <= ${sql.lit(MAX_COUNTED_REWARD)} then 1 else 2 end`.execute(database);
-  for (const [dimension, kept] of Object.entries(DIMENSIONS)) {
-    const columns = ['env_name', 'scenario_name', 'model', 'origin', 'key_id'].map((column) =>
-      kept.includes(column) ? sql`coalesce(${sql.ref(column)}, '')` : sql`''`,
-    );
-    await sql`
-      insert into daily_figures (account, dimension, env_name, scenario_name, model, origin, key_id, day, status,
-        reward_class, traces, reward, prompt_tokens, completion_tokens, total_tokens, used_runs, used_model_calls,
-        used_prompt_tokens, used_completion_tokens, used_total_tokens, used_ms)
-      select account, ${sql.lit(dimension)}, ${sql.join(columns)}, created_at / 86400000, status, ${REWARD_CLASS},
-        sum(1 - is_deleted), sum(case when is_deleted = 1 then 0 else coalesce(reward, 0) end),
-        sum((1 - is_deleted) * prompt_tokens), sum((1 - is_deleted) * completion_tokens),
-        sum((1 - is_deleted) * total_tokens), count(*), sum(used_model_calls), sum(used_prompt_tokens),
-        sum(used_completion_tokens), sum(used_total_tokens), sum(used_ms)
-      from outcomes where is_counted = 1
-      group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`.execute(database);
-  }
+  for (const [dimension, kept] of Object.entries(DIMENSIONS)) await fillDimension(database, dimension, kept);
+  await fillDimension(database, 'tag', [], {
+    tag: sql`tags.key, tags.value`,
+    source: sql`outcomes join trace_metadata as tags on tags.trace_id = outcomes.trace_id`,
+  });
+}
+
+async function fillDimension(
+  database: Kysely<unknown>,
+  dimension: string,
+  kept: readonly string[],
+  { tag = sql`'', ''`, source = sql`outcomes` } = {},
+): Promise<void> {
+  const columns = ['env_name', 'scenario_name', 'model', 'origin', 'key_id'].map((column) =>
+    kept.includes(column) ? sql`coalesce(${sql.ref(column)}, '')` : sql`''`,
+  );
+  await sql`
+    insert into daily_figures (account, dimension, env_name, scenario_name, model, origin, key_id, tag_key, tag_value, day, status,
+      reward_class, traces, reward, prompt_tokens, completion_tokens, total_tokens, used_runs, used_model_calls,
+      used_prompt_tokens, used_completion_tokens, used_total_tokens, used_ms)
+    select outcomes.account, ${sql.lit(dimension)}, ${sql.join(columns)}, ${tag}, outcomes.created_at / 86400000, status,
+      ${REWARD_CLASS}, sum(1 - is_deleted), sum(case when is_deleted = 1 then 0 else coalesce(reward, 0) end),
+      sum((1 - is_deleted) * prompt_tokens), sum((1 - is_deleted) * completion_tokens),
+      sum((1 - is_deleted) * total_tokens), count(*), sum(used_model_calls), sum(used_prompt_tokens),
+      sum(used_completion_tokens), sum(used_total_tokens), sum(used_ms)
+    from ${source} where is_counted = 1
+    group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12`.execute(database);
 }
 
 /** -1 without a reward, 0 below 0, 1 of 0, 2 to 11 the tenths between, 12 of 1, 13 above. */

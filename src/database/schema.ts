@@ -178,7 +178,7 @@ export interface OutcomesTable {
 
 /**
  * Outcomes added up, by account, day, status and class of the reward, and by the columns that `dimension` names: one of
- * them, `none`, or `all` but the key. Columns that it does not name are empty, and so is the key of runs without one.
+ * them, `none`, or `all` but key and tag. Columns that it does not name are empty, and so is the key of runs without one.
  */
 export interface DailyFiguresTable {
   account: string;
@@ -188,6 +188,9 @@ export interface DailyFiguresTable {
   model: string;
   origin: string;
   key_id: string;
+  /** One of the metadata. */
+  tag_key: string;
+  tag_value: string;
   /** Days since 1970, UTC, in which the traces were created. */
   day: number;
   status: string;

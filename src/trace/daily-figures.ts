@@ -13,7 +13,8 @@ const DIMENSIONS = {
   key_id: ['key_id'],
   all: ['env_name', 'scenario_name', 'model', 'origin'],
 } as const;
-export type Dimension = keyof typeof DIMENSIONS;
+/** `tag`: one of the metadata. */
+export type Dimension = keyof typeof DIMENSIONS | 'tag';
 
 export const DAY_MS = 86_400_000;
 
@@ -63,19 +64,53 @@ export async function countOutcomes(transaction: DatabaseTransaction): Promise<n
   if (outcomes.length === 0) return 0;
   const ids = outcomes.map(({ trace_id }) => trace_id);
   await transaction.updateTable('outcomes').set({ is_counted: COUNTED }).where('trace_id', 'in', ids).execute();
-  await addFigures(transaction, outcomes.flatMap(toCounted));
+  const tags = await readTags(transaction, ids);
+  await addFigures(
+    transaction,
+    outcomes.flatMap((outcome) => toCounted(outcome, tags.get(outcome.trace_id) ?? [])),
+  );
   return outcomes.length;
 }
 
-/** Takes deleted traces, whose outcomes were counted, out of what the traces say. What they have used stays. */
-export async function uncountOutcomes(
+/**
+ * Takes a deleted trace, if it was counted, out of what the traces say. What it has used stays.
+ *
+ * @param tags what `readTags` gave before it was deleted.
+ */
+export async function uncountOutcome(
   transaction: DatabaseTransaction,
-  outcomes: readonly OutcomesTable[],
+  outcome: OutcomesTable,
+  tags: readonly Tag[],
 ): Promise<void> {
-  await addFigures(transaction, outcomes.filter(({ is_counted }) => is_counted === COUNTED).flatMap(toUncounted));
+  if (outcome.is_counted === COUNTED) await addFigures(transaction, toUncounted(outcome, tags));
 }
 
-function toCounted(outcome: OutcomesTable): DailyFiguresTable[] {
+/** One of the metadata of a trace. */
+interface Tag {
+  readonly tag_key: string;
+  readonly tag_value: string;
+}
+
+/** The metadata of traces, by trace. */
+export async function readTags(
+  transaction: DatabaseTransaction,
+  traceIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly Tag[]>> {
+  const rows = await transaction
+    .selectFrom('trace_metadata')
+    .select(['trace_id', 'key', 'value'])
+    .where('trace_id', 'in', traceIds)
+    .execute();
+  const tags = new Map<string, Tag[]>();
+  for (const { trace_id, key, value } of rows) {
+    const known = tags.get(trace_id) ?? [];
+    known.push({ tag_key: key, tag_value: value });
+    tags.set(trace_id, known);
+  }
+  return tags;
+}
+
+function toCounted(outcome: OutcomesTable, tags: readonly Tag[]): DailyFiguresTable[] {
   const used = {
     used_runs: 1,
     used_model_calls: outcome.used_model_calls,
@@ -84,7 +119,11 @@ function toCounted(outcome: OutcomesTable): DailyFiguresTable[] {
     used_total_tokens: outcome.used_total_tokens,
     used_ms: outcome.used_ms,
   };
-  return toKeys(outcome).map((key) => ({ ...key, ...saidBy(outcome, outcome.is_deleted === 0 ? 1 : 0), ...used }));
+  return toKeys(outcome, tags).map((key) => ({
+    ...key,
+    ...saidBy(outcome, outcome.is_deleted === 0 ? 1 : 0),
+    ...used,
+  }));
 }
 
 const USED_NOTHING = {
@@ -96,8 +135,8 @@ const USED_NOTHING = {
   used_ms: 0,
 };
 
-function toUncounted(outcome: OutcomesTable): DailyFiguresTable[] {
-  return toKeys(outcome).map((key) => ({ ...key, ...saidBy(outcome, -1), ...USED_NOTHING }));
+function toUncounted(outcome: OutcomesTable, tags: readonly Tag[]): DailyFiguresTable[] {
+  return toKeys(outcome, tags).map((key) => ({ ...key, ...saidBy(outcome, -1), ...USED_NOTHING }));
 }
 
 function saidBy(outcome: OutcomesTable, times: number) {
@@ -110,8 +149,8 @@ function saidBy(outcome: OutcomesTable, times: number) {
   };
 }
 
-/** Of the sums that an outcome is a part of, one for each dimension. */
-function toKeys(outcome: OutcomesTable) {
+/** Of the sums that an outcome is a part of: one for each dimension, and one for each of its metadata. */
+function toKeys(outcome: OutcomesTable, tags: readonly Tag[]) {
   const { account, status, created_at, reward, reward_bin } = outcome;
   const values = {
     env_name: outcome.env_name,
@@ -120,13 +159,17 @@ function toKeys(outcome: OutcomesTable) {
     origin: outcome.origin,
     key_id: outcome.key_id ?? '',
   };
-  return Object.entries(DIMENSIONS).map(([dimension, columns]) => {
-    const kept = { env_name: '', scenario_name: '', model: '', origin: '', key_id: '' };
+  const day = Math.floor(created_at / DAY_MS);
+  const rest = { day, status, reward_class: toRewardClass(reward, reward_bin) };
+  const ofColumns = Object.entries(DIMENSIONS).map(([dimension, columns]) => {
+    const kept = { ...KEPT_NOTHING };
     for (const column of columns) kept[column] = values[column];
-    const day = Math.floor(created_at / DAY_MS);
-    return { account, dimension, ...kept, day, status, reward_class: toRewardClass(reward, reward_bin) };
+    return { account, dimension, ...kept, ...rest };
   });
+  return [...ofColumns, ...tags.map((tag) => ({ account, dimension: 'tag', ...KEPT_NOTHING, ...tag, ...rest }))];
 }
+
+const KEPT_NOTHING = { env_name: '', scenario_name: '', model: '', origin: '', key_id: '', tag_key: '', tag_value: '' };
 
 const KEY = [
   'account',
@@ -136,6 +179,8 @@ const KEY = [
   'model',
   'origin',
   'key_id',
+  'tag_key',
+  'tag_value',
   'day',
   'status',
   'reward_class',

@@ -18,30 +18,35 @@ export interface FigureParts {
 
 /**
  * Splits what is asked for. An outcome that was counted is in the figures of its day; others are looked at, and so are
- * those of the days that a time cuts and of the classes that a range of rewards cuts. By metadata no figures are kept.
+ * those of the days that a time cuts and of the classes that a range of rewards cuts.
  */
-export function toFigureParts(filters: TraceFilters, groupBy?: Exclude<Dimension, 'none' | 'all'>): FigureParts {
+export function toFigureParts(
+  filters: TraceFilters,
+  groupBy?: Exclude<Dimension, 'none' | 'all' | 'tag'>,
+): FigureParts {
   const columns = columnConditions(filters);
   const rewards = rewardConditions(filters);
+  const metadata = metadataConditions(filters);
   const days = wholeDays(filters);
-  if (Object.keys(filters.metadata ?? {}).length > 0 || days === undefined) {
-    return {
-      days: undefined,
-      outcomes: [and(...columns, ...rewards, ...createdIn(filters), ...metadataConditions(filters), ...KEY_ORDER)],
-    };
+  const dimension = dimensionOf(filters, groupBy);
+  if (dimension === undefined || days === undefined) {
+    return { days: undefined, outcomes: [and(...columns, ...rewards, ...createdIn(filters), ...metadata)] };
   }
   const classes = classesIn(filters);
-  const counted = (...more: Condition[]) => and(isCounted, ...columns, ...rewards, ...more);
+  const counted = (...more: Condition[]) => and(isCounted, ...columns, ...rewards, ...metadata, ...more);
   const cutClasses = classes.partial.length === 0 ? [] : [counted(...inClasses(classes.partial), ...createdOn(days))];
   return {
     days: and(
       ...columns,
-      sql<SqlBool>`${column('dimension')} = ${dimensionOf(filters, groupBy)}`,
+      sql<SqlBool>`${column('dimension')} = ${dimension}`,
+      ...Object.entries(filters.metadata ?? {}).map(
+        ([key, value]) => sql<SqlBool>`${column('tag_key')} = ${key} and ${column('tag_value')} = ${value}`,
+      ),
       inList('reward_class', classes.inside),
       ...between('day', days.first, days.last),
     ),
     outcomes: [
-      and(isNotCounted, ...columns, ...rewards, ...createdIn(filters)),
+      and(isNotCounted, ...columns, ...rewards, ...createdIn(filters), ...metadata),
       ...cutDays(filters, days).map((span) => counted(...KEY_ORDER, ...createdIn(span))),
       ...cutClasses,
     ],
@@ -85,8 +90,8 @@ export const rewardClass = sql<number>`case when ${column('reward')} is null the
   else ${column('reward_bin')} + 2 end`;
 
 const isCounted = sql<SqlBool>`${column('is_counted')} = ${sql.lit(COUNTED)}`;
-/** As the index of those says it. */
-const isNotCounted = sql<SqlBool>`${column('is_counted')} <> 1`;
+/** As the index of those says it, and so that it is taken. */
+const isNotCounted = sql<SqlBool>`${column('is_counted')} <> 1 and ${column('is_counted')} in (0, 2)`;
 
 /** All that there are: what the key of the outcomes needs said between the account and the time. */
 const KEY_ORDER: readonly Condition[] = [
@@ -117,13 +122,15 @@ function classesIn({ minReward, maxReward }: TraceFilters): { readonly inside: n
   return { inside: placed('inside'), partial: placed('partial') };
 }
 
-/** The smallest that knows all that is asked. */
-function dimensionOf(filters: TraceFilters, groupBy: Dimension | undefined): Dimension {
+/** The smallest that knows all that is asked; undefined where none does. */
+function dimensionOf(filters: TraceFilters, groupBy: Dimension | undefined): Dimension | undefined {
   const asked = new Set<Dimension>(groupBy === undefined ? [] : [groupBy]);
   if (filters.envName !== undefined) asked.add('env_name');
   if (filters.scenarioName !== undefined) asked.add('scenario_name');
   if (filters.model !== undefined) asked.add('model');
   if (filters.origin !== undefined) asked.add('origin');
+  const keys = Object.keys(filters.metadata ?? {});
+  if (keys.length > 0) return keys.length === 1 && asked.size === 0 ? 'tag' : undefined;
   const [first = 'none', ...others] = asked;
   return others.length === 0 ? first : 'all';
 }

@@ -43,7 +43,10 @@ export function isPassed(rewardClass: number): boolean {
  */
 export function placeOfClass(
   rewardClass: number,
-  { minReward = -Infinity, maxReward = Infinity }: { readonly minReward?: number | undefined; readonly maxReward?: number | undefined },
+  {
+    minReward = -Infinity,
+    maxReward = Infinity,
+  }: { readonly minReward?: number | undefined; readonly maxReward?: number | undefined },
 ): 'inside' | 'outside' | 'partial' {
   const [lowest, highest] = boundsOf(rewardClass);
   if (minReward <= lowest && highest <= maxReward) return 'inside';

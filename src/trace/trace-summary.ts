@@ -82,12 +82,13 @@ function finishedParts(filters: TraceFilters): RawBuilder<unknown>[] {
                 sum(row.total_tokens) as total
               from daily_figures as row where ${days} group by row.status, row.reward_class`,
         ];
+  // The sign keeps SQLite from reading all that are not deleted, where those that are not counted have their own index.
   const ofOutcomes = outcomes.map(
     (condition) => sql`
       select row.status as status, ${rewardClass} as "rewardClass", count(*) as count,
         coalesce(sum(row.reward), 0) as reward, sum(row.prompt_tokens) as prompt,
         sum(row.completion_tokens) as completion, sum(row.total_tokens) as total
-      from outcomes as row where row.is_deleted = 0 and ${condition} group by row.status, ${rewardClass}`,
+      from outcomes as row where +row.is_deleted = 0 and ${condition} group by row.status, ${rewardClass}`,
   );
   return [...ofDays, ...ofOutcomes];
 }

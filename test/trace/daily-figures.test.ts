@@ -79,7 +79,7 @@ async function addMany(to: Opened): Promise<string[]> {
       scenario_name: index % 4 === 0 ? 'task' : 'count_to',
       model: index % 5 === 0 ? 'gpt' : 'proctor/oracle',
       origin: index % 7 === 0 ? 'chat' : 'run',
-      metadata: { team: index % 2 === 0 ? 'a' : 'b' },
+      metadata: { team: index % 2 === 0 ? 'a' : 'b', suite: 'all' },
     };
     const account = index % 11 === 0 ? 'acme' : 'local';
     const keyId = index % 2 === 0 ? 'key_1' : null;
@@ -98,6 +98,11 @@ const FILTERS: readonly TraceFilters[] = [
   { status: 'failed' },
   { status: 'queued' },
   { metadata: { team: 'a' } },
+  { metadata: { team: 'a' }, minReward: 0.5, until: START + 2.5 * DAY_MS },
+  { metadata: { team: 'a' }, status: 'completed' },
+  { metadata: { team: 'a', suite: 'all' } },
+  { metadata: { team: 'a' }, model: 'gpt' },
+  { metadata: { team: 'c' } },
   { envName: 'retail', model: 'gpt' },
   { envName: 'counter', scenarioName: 'task', origin: 'run', status: 'completed' },
   ...[0, 0.05, 0.3, 0.29999999999999993, 0.45, 0.5, 1, 1.5, -0.25, 2].flatMap((at) => [
