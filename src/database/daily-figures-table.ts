@@ -39,6 +39,7 @@ export async function createDailyFigures(database: Kysely<unknown>): Promise<voi
     .alterTable('outcomes')
     .addColumn('is_counted', 'integer', (column) => column.notNull().defaultTo(0))
     .execute();
+  await schema.alterTable('outcomes').renameColumn('reward_bin', 'reward_class').execute();
   await fill(database);
   await schema
     .createIndex('outcomes_uncounted')
@@ -80,8 +81,10 @@ const MAX_COUNTED_REWARD = 1_000_000;
 /** Of traces that are there already. */
 async function fill(database: Kysely<unknown>): Promise<void> {
   await sql`
-    update outcomes set is_counted =
-      case when abs(coalesce(reward, 0)) <= ${sql.lit(MAX_COUNTED_REWARD)} then 1 else 2 end`.execute(database);
+    update outcomes set reward_class = ${REWARD_CLASS},
+      is_counted = case when abs(coalesce(reward, 0)) <= ${sql.lit(MAX_COUNTED_REWARD)} then 1 else 2 end`.execute(
+    database,
+  );
   for (const [dimension, kept] of Object.entries(DIMENSIONS)) await fillDimension(database, dimension, kept);
   await fillDimension(database, 'tag', [], {
     tag: sql`tags.key, tags.value`,
@@ -103,7 +106,7 @@ async function fillDimension(
       reward_class, traces, reward, prompt_tokens, completion_tokens, total_tokens, used_runs, used_model_calls,
       used_prompt_tokens, used_completion_tokens, used_total_tokens, used_ms)
     select outcomes.account, ${sql.lit(dimension)}, ${sql.join(columns)}, ${tag}, outcomes.created_at / 86400000, status,
-      ${REWARD_CLASS}, sum(1 - is_deleted), sum(case when is_deleted = 1 then 0 else coalesce(reward, 0) end),
+      reward_class, sum(1 - is_deleted), sum(case when is_deleted = 1 then 0 else coalesce(reward, 0) end),
       sum((1 - is_deleted) * prompt_tokens), sum((1 - is_deleted) * completion_tokens),
       sum((1 - is_deleted) * total_tokens), count(*), sum(used_model_calls), sum(used_prompt_tokens),
       sum(used_completion_tokens), sum(used_total_tokens), sum(used_ms)
@@ -111,6 +114,6 @@ async function fillDimension(
     group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12`.execute(database);
 }
 
-/** -1 without a reward, 0 below 0, 1 of 0, 2 to 11 the tenths between, 12 of 1, 13 above. */
+/** Of a tenth: -1 without a reward, 0 below 0, 1 of 0, 2 to 11 the tenths between, 12 of 1, 13 above. */
 const REWARD_CLASS = sql`case when reward is null then -1 when reward < 0 then 0 when reward = 0 then 1
-  when reward > 1 then 13 when reward = 1 then 12 else reward_bin + 2 end`;
+  when reward > 1 then 13 when reward = 1 then 12 else reward_class + 2 end`;

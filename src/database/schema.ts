@@ -158,8 +158,8 @@ export interface OutcomesTable {
   status: string;
   created_at: number;
   reward: number | null;
-  /** Which tenth of 0 to 1 the reward is in, 0 to 9; what is below or above is in the first or the last. -1: there is none. */
-  reward_bin: number;
+  /** As trace/reward-classes.ts has them; -1: there is none. */
+  reward_class: number;
   /** Of the last attempt, as the trace says. */
   prompt_tokens: number;
   completion_tokens: number;

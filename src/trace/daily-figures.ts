@@ -1,7 +1,6 @@
 import { PostgresAdapter, sql } from 'kysely';
 import type { DatabaseTransaction } from '../database/database.ts';
 import type { DailyFiguresTable, OutcomesTable } from '../database/schema.ts';
-import { toRewardClass } from './reward-classes.ts';
 
 /** Which columns each sum is kept by. A question is answered by the smallest that knows what it asks for. */
 const DIMENSIONS = {
@@ -151,7 +150,7 @@ function saidBy(outcome: OutcomesTable, times: number) {
 
 /** Of the sums that an outcome is a part of: one for each dimension, and one for each of its metadata. */
 function toKeys(outcome: OutcomesTable, tags: readonly Tag[]) {
-  const { account, status, created_at, reward, reward_bin } = outcome;
+  const { account, status, created_at, reward_class } = outcome;
   const values = {
     env_name: outcome.env_name,
     scenario_name: outcome.scenario_name,
@@ -160,7 +159,7 @@ function toKeys(outcome: OutcomesTable, tags: readonly Tag[]) {
     key_id: outcome.key_id ?? '',
   };
   const day = Math.floor(created_at / DAY_MS);
-  const rest = { day, status, reward_class: toRewardClass(reward, reward_bin) };
+  const rest = { day, status, reward_class };
   const ofColumns = Object.entries(DIMENSIONS).map(([dimension, columns]) => {
     const kept = { ...KEPT_NOTHING };
     for (const column of columns) kept[column] = values[column];

@@ -27,7 +27,7 @@ import { toSummary } from './projection.ts';
 import { redactBytes, redactEvent } from './redact-event.ts';
 import { removeTrace } from './remove-trace.ts';
 import { lockTraceAndEvents, readHead, TraceHeads } from './trace-heads.ts';
-import { listTraceRows } from './trace-list.ts';
+import { type ListedRow, listTraceRows } from './trace-list.ts';
 import { readTraceRow, requeueTraceRow, UNFINISHED } from './trace-rows.ts';
 import {
   type Alongside,
@@ -57,6 +57,9 @@ export interface TraceStoreOptions {
 export function createTraceStore(database: Database, options: TraceStoreOptions): TraceStore {
   return new DatabaseTraceStore(database, options);
 }
+
+/** Unfinished traces of a list that are read at once: each is held in memory meanwhile. */
+const MAX_PROJECTED = 8;
 
 type Listener = (events: readonly TraceEvent[]) => void;
 
@@ -187,15 +190,9 @@ class DatabaseTraceStore implements TraceStore {
   async list(query: TraceQuery): Promise<{ data: TraceSummary[]; nextCursor: string | null }> {
     const { rows, nextCursor } = await listTraceRows(this.#database.kysely, query);
     const data: TraceSummary[] = [];
-    for (const { trace_id: traceId, summary } of rows) {
-      const traceUrl = this.#urlOf(traceId);
-      if (summary !== null) {
-        data.push({ ...(JSON.parse(summary) as TraceSummary), trace_url: traceUrl });
-        continue;
-      }
-      // Unfinished ones are projected one after another, so that only one is held in memory.
-      const trace = await readTrace(this.#database.kysely, traceId, traceUrl);
-      if (trace !== undefined) data.push(toSummary(trace));
+    for (let at = 0; at < rows.length; at += MAX_PROJECTED) {
+      const summaries = rows.slice(at, at + MAX_PROJECTED).map((row) => this.#summaryOf(row));
+      for (const summary of await Promise.all(summaries)) if (summary !== undefined) data.push(summary);
     }
     return { data, nextCursor };
   }
@@ -234,6 +231,14 @@ class DatabaseTraceStore implements TraceStore {
     account?: string,
   ): Promise<{ readonly bytes: Uint8Array; readonly mimeType: string } | undefined> {
     return await readBlob(this.#database.kysely, sha256, account);
+  }
+
+  /** Of an unfinished one by its events; undefined where it was deleted meanwhile. */
+  async #summaryOf({ trace_id: traceId, summary }: ListedRow): Promise<TraceSummary | undefined> {
+    const traceUrl = this.#urlOf(traceId);
+    if (summary !== null) return { ...(JSON.parse(summary) as TraceSummary), trace_url: traceUrl };
+    const trace = await readTrace(this.#database.kysely, traceId, traceUrl);
+    return trace && toSummary(trace);
   }
 
   async #commit(requests: readonly AppendRequest[]): Promise<AppendedGroup['results']> {

@@ -1,6 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { COUNTED, DAY_MS, type Dimension } from './daily-figures.ts';
-import { binOfClass, NO_REWARD, placeOfClass, REWARD_BINS, REWARD_CLASSES } from './reward-classes.ts';
+import { NO_REWARD, placeOfClass, REWARD_CLASSES } from './reward-classes.ts';
 import type { TraceQuery } from './trace-store.ts';
 
 /** The filters of a list, without its order and its pages. */
@@ -16,21 +16,28 @@ export interface FigureParts {
   readonly outcomes: readonly Condition[];
 }
 
+interface FigurePartOptions {
+  readonly groupBy?: Exclude<Dimension, 'none' | 'all' | 'tag'> | undefined;
+  /** Few traces have the metadata of the filter. */
+  readonly isRareMetadata?: boolean;
+}
+
 /**
  * Splits what is asked for. An outcome that was counted is in the figures of its day; others are looked at, and so are
  * those of the days that a time cuts and of the classes that a range of rewards cuts.
  */
 export function toFigureParts(
   filters: TraceFilters,
-  groupBy?: Exclude<Dimension, 'none' | 'all' | 'tag'>,
+  { groupBy, isRareMetadata = false }: FigurePartOptions = {},
 ): FigureParts {
   const columns = columnConditions(filters);
   const rewards = rewardConditions(filters);
-  const metadata = metadataConditions(filters);
+  const metadata = metadataConditions(filters, false);
   const days = wholeDays(filters);
   const dimension = dimensionOf(filters, groupBy);
   if (dimension === undefined || days === undefined) {
-    return { days: undefined, outcomes: [and(...columns, ...rewards, ...createdIn(filters), ...metadata)] };
+    const all = [...columns, ...rewards, ...createdIn(filters), ...metadataConditions(filters, isRareMetadata)];
+    return { days: undefined, outcomes: [and(...all)] };
   }
   const classes = classesIn(filters);
   const counted = (...more: Condition[]) => and(isCounted, ...columns, ...rewards, ...metadata, ...more);
@@ -46,7 +53,7 @@ export function toFigureParts(
       ...between('day', days.first, days.last),
     ),
     outcomes: [
-      and(isNotCounted, ...columns, ...rewards, ...createdIn(filters), ...metadata),
+      and(isNotCounted, ...columnConditions(filters, ['account']), ...rewards, ...createdIn(filters), ...metadata),
       ...cutDays(filters, days).map((span) => counted(...KEY_ORDER, ...createdIn(span))),
       ...cutClasses,
     ],
@@ -57,8 +64,12 @@ export function and(...conditions: readonly Condition[]): Condition {
   return conditions.length === 0 ? sql<SqlBool>`1 = 1` : sql.join<SqlBool>(conditions, sql` and `);
 }
 
-/** What the row of a trace, its outcome and the figures of its day have in common. */
-export function columnConditions(filters: TraceFilters): Condition[] {
+/**
+ * What the row of a trace, its outcome and the figures of its day have in common.
+ *
+ * @param unsought columns by whose index the rows are not to be looked for, because others find fewer.
+ */
+export function columnConditions(filters: TraceFilters, unsought: readonly string[] = []): Condition[] {
   const values = {
     account: filters.account,
     env_name: filters.envName,
@@ -67,45 +78,45 @@ export function columnConditions(filters: TraceFilters): Condition[] {
     status: filters.status,
     origin: filters.origin,
   };
-  return Object.entries(values).flatMap(([name, value]) =>
-    value === undefined ? [] : [sql<SqlBool>`${column(name)} = ${value}`],
-  );
+  return Object.entries(values).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    return [sql<SqlBool>`${unsought.includes(name) ? sql`${column(name)} || ''` : column(name)} = ${value}`];
+  });
 }
 
 export function createdIn({ since, until }: Pick<TraceFilters, 'since' | 'until'>): Condition[] {
   return between('created_at', since, until);
 }
 
-export function metadataConditions({ account, metadata = {} }: TraceFilters): Condition[] {
-  return Object.entries(metadata).map(([key, value]) => {
-    const owner = account === undefined ? sql`` : sql` and tag.account = ${account}`;
-    return sql<SqlBool>`${column('trace_id')} in (
-      select tag.trace_id from trace_metadata as tag where tag.key = ${key} and tag.value = ${value}${owner})`;
-  });
+/** @param areSought the rows are looked for by these, which are few; else each row is asked for them. */
+export function metadataConditions({ account, metadata = {} }: TraceFilters, areSought: boolean): Condition[] {
+  const owner = account === undefined ? sql`` : sql` and tag.account = ${account}`;
+  return Object.entries(metadata).map(([key, value]) =>
+    areSought
+      ? sql<SqlBool>`${column('trace_id')} in (
+          select tag.trace_id from trace_metadata as tag where tag.key = ${key} and tag.value = ${value}${owner})`
+      : sql<SqlBool>`exists (
+          select 1 from trace_metadata as tag
+          where tag.trace_id = ${column('trace_id')} and tag.key = ${key} and tag.value || '' = ${value})`,
+  );
 }
 
-/** The class of the reward of an outcome, as `toRewardClass` has it. */
-export const rewardClass = sql<number>`case when ${column('reward')} is null then -1 when ${column('reward')} < 0 then 0
-  when ${column('reward')} = 0 then 1 when ${column('reward')} > 1 then 13 when ${column('reward')} = 1 then 12
-  else ${column('reward_bin')} + 2 end`;
-
 const isCounted = sql<SqlBool>`${column('is_counted')} = ${sql.lit(COUNTED)}`;
-/** As the index of those says it, and so that it is taken. */
+/** As the index of those says it. */
 const isNotCounted = sql<SqlBool>`${column('is_counted')} <> 1 and ${column('is_counted')} in (0, 2)`;
 
 /** All that there are: what the key of the outcomes needs said between the account and the time. */
 const KEY_ORDER: readonly Condition[] = [
   inList('is_deleted', [0, 1]),
   sql<SqlBool>`${column('status')} in ('cancelled', 'completed', 'failed')`,
-  inList('reward_bin', [NO_REWARD, ...Array.from({ length: REWARD_BINS }, (_, bin) => bin)]),
+  inList('reward_class', [NO_REWARD, ...REWARD_CLASSES]),
 ];
 
 function inClasses(classes: readonly number[]): Condition[] {
   return [
     inList('is_deleted', [0, 1]),
     sql<SqlBool>`${column('status')} = 'completed'`, // no other has a reward
-    inList('reward_bin', [...new Set(classes.map(binOfClass))]),
-    sql<SqlBool>`${rewardClass} in (${sql.join(classes.map((each) => sql.lit(each)))})`,
+    inList('reward_class', classes),
   ];
 }
 

@@ -2,7 +2,7 @@ import type { Trace } from '../contract/trace.ts';
 import type { DatabaseTransaction } from '../database/database.ts';
 import type { OutcomesTable } from '../database/schema.ts';
 import { countedAtFirst, countOutcomes, isTimeToCount } from './daily-figures.ts';
-import { toRewardBin } from './reward-classes.ts';
+import { toRewardClass } from './reward-classes.ts';
 import type { UsedFigures } from './usage.ts';
 
 /** What a trace's figures have from its row. */
@@ -38,7 +38,7 @@ export function toOutcomeRow(owner: OutcomeOwner, trace: Trace, used: UsedFigure
     origin: trace.origin,
     status: trace.status,
     reward: trace.reward,
-    reward_bin: toRewardBin(trace.reward),
+    reward_class: toRewardClass(trace.reward),
     prompt_tokens: usage.prompt_tokens,
     completion_tokens: usage.completion_tokens,
     total_tokens: usage.total_tokens,

@@ -13,18 +13,13 @@ export const REWARD_CLASSES: readonly number[] = Array.from({ length: ABOVE_ONE 
 /** Bins of the summary's histogram, over 0 to 1. */
 export const REWARD_BINS = 10;
 
-/** Which tenth of 0 to 1 a reward is in, 0 to 9; what is below or above is in the first or the last; 1 is in the last. */
-export function toRewardBin(reward: number | null): number {
-  if (reward === null) return NO_REWARD;
-  return Math.min(REWARD_BINS - 1, Math.max(0, Math.floor(reward * REWARD_BINS)));
-}
-
-export function toRewardClass(reward: number | null, bin: number): number {
+/** What lies below 0, 0 itself, the tenths between, 1 itself, and what lies above. */
+export function toRewardClass(reward: number | null): number {
   if (reward === null) return NO_REWARD;
   if (reward < 0) return BELOW_ZERO;
   if (reward === 0) return ZERO;
   if (reward > 1) return ABOVE_ONE;
-  return reward === 1 ? ONE : FIRST_TENTH + bin;
+  return reward === 1 ? ONE : Math.min(LAST_TENTH, FIRST_TENTH + Math.floor(reward * REWARD_BINS));
 }
 
 /** The bin of the histogram that a class is a part of. */

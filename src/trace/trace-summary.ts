@@ -7,7 +7,6 @@ import {
   columnConditions,
   createdIn,
   metadataConditions,
-  rewardClass,
   type TraceFilters,
   toFigureParts,
 } from './figure-parts.ts';
@@ -15,6 +14,9 @@ import { binOfClass, isPassed, NO_REWARD, REWARD_BINS } from './reward-classes.t
 import { UNFINISHED } from './trace-rows.ts';
 
 type Queries = Kysely<DatabaseSchema>;
+
+/** Traces that are rather looked up one by one than found among all. */
+const MAX_RARE = 20_000;
 
 /** Traces of one status and one class of the reward, added up. */
 interface Cell {
@@ -57,7 +59,8 @@ export async function summarizeTraces(queries: Queries, filters: TraceFilters): 
 
 /** In one statement, so that a trace that ends meanwhile is counted once. */
 async function readCells(queries: Queries, filters: TraceFilters): Promise<Cell[]> {
-  const parts = [...finishedParts(filters), ...unfinishedParts(filters)];
+  const isRare = await isRareMetadata(queries, filters);
+  const parts = [...finishedParts(filters, isRare), ...unfinishedParts(filters)];
   const { rows } = await sql<Cell>`${sql.join(parts, sql` union all `)}`.execute(queries);
   return rows.map((row) => ({
     status: row.status,
@@ -70,9 +73,9 @@ async function readCells(queries: Queries, filters: TraceFilters): Promise<Cell[
   }));
 }
 
-function finishedParts(filters: TraceFilters): RawBuilder<unknown>[] {
+function finishedParts(filters: TraceFilters, isRareMetadata: boolean): RawBuilder<unknown>[] {
   if (filters.status !== undefined && UNFINISHED.includes(filters.status)) return [];
-  const { days, outcomes } = toFigureParts(filters);
+  const { days, outcomes } = toFigureParts(filters, { isRareMetadata });
   const ofDays =
     days === undefined
       ? []
@@ -85,10 +88,10 @@ function finishedParts(filters: TraceFilters): RawBuilder<unknown>[] {
   // The sign keeps SQLite from reading all that are not deleted, where those that are not counted have their own index.
   const ofOutcomes = outcomes.map(
     (condition) => sql`
-      select row.status as status, ${rewardClass} as "rewardClass", count(*) as count,
+      select row.status as status, row.reward_class as "rewardClass", count(*) as count,
         coalesce(sum(row.reward), 0) as reward, sum(row.prompt_tokens) as prompt,
         sum(row.completion_tokens) as completion, sum(row.total_tokens) as total
-      from outcomes as row where +row.is_deleted = 0 and ${condition} group by row.status, ${rewardClass}`,
+      from outcomes as row where +row.is_deleted = 0 and ${condition} group by row.status, row.reward_class`,
   );
   return [...ofDays, ...ofOutcomes];
 }
@@ -98,12 +101,33 @@ function unfinishedParts(filters: TraceFilters): RawBuilder<unknown>[] {
   const { status, minReward, maxReward } = filters;
   if (minReward !== undefined || maxReward !== undefined) return [];
   if (status !== undefined && !UNFINISHED.includes(status)) return [];
-  const condition = and(...columnConditions(filters), ...createdIn(filters), ...metadataConditions(filters));
+  const condition = and(
+    ...columnConditions(filters, ['env_name', 'scenario_name', 'model', 'origin']),
+    ...createdIn(filters),
+    ...metadataConditions(filters, false),
+  );
   return [
     sql`select row.status as status, ${sql.lit(NO_REWARD)} as "rewardClass", count(*) as count, 0 as reward,
           0 as prompt, 0 as completion, 0 as total
         from traces as row where row.status in (${sql.join(UNFINISHED)}) and ${condition} group by row.status`,
   ];
+}
+
+/** Whether few traces have the first of the metadata. */
+async function isRareMetadata(queries: Queries, { account, metadata = {} }: TraceFilters): Promise<boolean> {
+  const [first] = Object.entries(metadata);
+  if (first === undefined || account === undefined) return false;
+  const [key, value] = first;
+  const beyond = queries
+    .selectFrom('trace_metadata')
+    .select('created_at')
+    .where('account', '=', account)
+    .where('key', '=', key)
+    .where('value', '=', value)
+    .orderBy('created_at')
+    .limit(1)
+    .offset(MAX_RARE);
+  return (await beyond.executeTakeFirst()) === undefined;
 }
 
 function sumOf<T>(items: readonly T[], value: (item: T) => number): number {

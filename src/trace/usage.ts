@@ -45,7 +45,7 @@ export async function readUsage(queries: Kysely<DatabaseSchema>, query: UsageQue
   const { account, since, until, groupBy } = query;
   const { days, outcomes } = toFigureParts(
     { account, ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) },
-    dimensionOf(groupBy),
+    { groupBy: dimensionOf(groupBy) },
   );
   const parts = [
     ...(days === undefined ? [] : [sumOf(DAILY, groupBy, days)]),
@@ -135,7 +135,7 @@ function outcomeGroup(groupBy: UsageGroupBy | undefined): RawBuilder<unknown> {
 
 const NO_GROUP = sql`cast(null as text)`;
 
-function dimensionOf(groupBy: UsageGroupBy | undefined) {
+function dimensionOf(groupBy: UsageGroupBy | undefined): 'model' | 'env_name' | 'key_id' | undefined {
   if (groupBy === 'model') return 'model';
   if (groupBy === 'env') return 'env_name';
   return groupBy === 'key' ? 'key_id' : undefined;
