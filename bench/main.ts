@@ -8,6 +8,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   runs: () => import('./run-service/runs.ts'),
   memory: () => import('./run-service/memory.ts'),
   load: () => import('./scenario-server/load.ts'),
+  traces: () => import('./run-service/traces.ts'),
   chat: () => import('./scenario-server/chat.ts'),
 };
 

@@ -1,5 +1,6 @@
 import { type Kysely, type Migration, Migrator, PostgresAdapter } from 'kysely';
 import { messageOf } from '../contract/errors.ts';
+import { createDailyFigures } from './daily-figures-table.ts';
 import { createQueueLanes } from './queue-lanes-step.ts';
 import { createServiceTables } from './service-tables.ts';
 
@@ -65,6 +66,9 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   },
   '0005_queue_lanes': {
     up: createQueueLanes,
+  },
+  '0006_daily_figures': {
+    up: createDailyFigures,
   },
 };
 

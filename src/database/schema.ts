@@ -14,6 +14,7 @@ export interface DatabaseSchema {
   chat_sessions: ChatSessionsTable;
   idempotency_keys: IdempotencyKeysTable;
   outcomes: OutcomesTable;
+  daily_figures: DailyFiguresTable;
   trace_blobs: TraceBlobsTable;
 }
 
@@ -163,8 +164,8 @@ export interface OutcomesTable {
   status: string;
   created_at: number;
   reward: number | null;
-  /** Which tenth of 0 to 1 the reward is in, 0 to 9; what is below or above is in the first or the last. -1: there is none. */
-  reward_bin: number;
+  /** As trace/reward-classes.ts has them; -1: there is none. */
+  reward_class: number;
   /** Of the last attempt, as the trace says. */
   prompt_tokens: number;
   completion_tokens: number;
@@ -177,6 +178,43 @@ export interface OutcomesTable {
   /** From the start of each attempt to its end, in milliseconds. */
   used_ms: number;
   is_deleted: number;
+  /** 1: it is in `daily_figures`; 0: not yet; 2: it never will be, since its reward is too far from the others. */
+  is_counted: number;
+}
+
+/**
+ * Outcomes added up, by account, day, status and class of the reward, and by the columns that `dimension` names: one of
+ * them, `none`, or `all` but key and tag. Columns that it does not name are empty, and so is the key of runs without one.
+ */
+export interface DailyFiguresTable {
+  account: string;
+  dimension: string;
+  env_name: string;
+  scenario_name: string;
+  model: string;
+  origin: string;
+  key_id: string;
+  /** One of the metadata. */
+  tag_key: string;
+  tag_value: string;
+  /** Days since 1970, UTC, in which the traces were created. */
+  day: number;
+  status: string;
+  /** As trace/reward-classes.ts has them. */
+  reward_class: number;
+  /** Those that are not deleted, and what they say of themselves. */
+  traces: number;
+  reward: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+  /** All that there ever were, and what they have used. */
+  used_runs: number;
+  used_model_calls: number;
+  used_prompt_tokens: number;
+  used_completion_tokens: number;
+  used_total_tokens: number;
+  used_ms: number;
 }
 
 /** Which trace refers to which blob. */

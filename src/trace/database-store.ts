@@ -21,12 +21,13 @@ import {
   readTrace,
   toEvents,
 } from './event-rows.ts';
+import type { TraceFilters } from './figure-parts.ts';
 import { GroupCommit } from './group-commit.ts';
 import { toSummary } from './projection.ts';
 import { redactBytes, redactEvent } from './redact-event.ts';
 import { removeTrace } from './remove-trace.ts';
 import { lockTraceAndEvents, readHead, TraceHeads } from './trace-heads.ts';
-import { listTraceRows } from './trace-list.ts';
+import { type ListedRow, listTraceRows } from './trace-list.ts';
 import { readTraceRow, requeueTraceRow, UNFINISHED } from './trace-rows.ts';
 import {
   type Alongside,
@@ -37,7 +38,7 @@ import {
   type TraceRow,
   type TraceStore,
 } from './trace-store.ts';
-import { summarizeTraces, type TraceFilters } from './trace-summary.ts';
+import { summarizeTraces } from './trace-summary.ts';
 import { readUsage, type UsageQuery } from './usage.ts';
 
 export interface TraceStoreOptions {
@@ -62,6 +63,9 @@ export function createTraceStore(database: Database, options: TraceStoreOptions)
  * several round trips, during which others need not wait.
  */
 const LANES = { sqlite: 1, postgres: 4 } as const;
+
+/** Unfinished traces of a list that are read at once: each is held in memory meanwhile. */
+const MAX_PROJECTED = 8;
 
 type Listener = (events: readonly TraceEvent[]) => void;
 
@@ -198,15 +202,9 @@ class DatabaseTraceStore implements TraceStore {
   async list(query: TraceQuery): Promise<{ data: TraceSummary[]; nextCursor: string | null }> {
     const { rows, nextCursor } = await listTraceRows(this.#database.kysely, query);
     const data: TraceSummary[] = [];
-    for (const { trace_id: traceId, summary } of rows) {
-      const traceUrl = this.#urlOf(traceId);
-      if (summary !== null) {
-        data.push({ ...(JSON.parse(summary) as TraceSummary), trace_url: traceUrl });
-        continue;
-      }
-      // Unfinished ones are projected one after another, so that only one is held in memory.
-      const trace = await readTrace(this.#database.kysely, traceId, traceUrl);
-      if (trace !== undefined) data.push(toSummary(trace));
+    for (let at = 0; at < rows.length; at += MAX_PROJECTED) {
+      const summaries = rows.slice(at, at + MAX_PROJECTED).map((row) => this.#summaryOf(row));
+      for (const summary of await Promise.all(summaries)) if (summary !== undefined) data.push(summary);
     }
     return { data, nextCursor };
   }
@@ -253,6 +251,14 @@ class DatabaseTraceStore implements TraceStore {
     const lane = this.#appends[Number.parseInt(traceId.slice(-4), 16) % this.#appends.length] ?? first;
     if (lane === undefined) throw new TypeError('There is no lane');
     return lane;
+  }
+
+  /** Of an unfinished one by its events; undefined where it was deleted meanwhile. */
+  async #summaryOf({ trace_id: traceId, summary }: ListedRow): Promise<TraceSummary | undefined> {
+    const traceUrl = this.#urlOf(traceId);
+    if (summary !== null) return { ...(JSON.parse(summary) as TraceSummary), trace_url: traceUrl };
+    const trace = await readTrace(this.#database.kysely, traceId, traceUrl);
+    return trace && toSummary(trace);
   }
 
   async #commit(requests: readonly AppendRequest[]): Promise<AppendedGroup['results']> {

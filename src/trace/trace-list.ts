@@ -11,6 +11,9 @@ export interface ListedRow {
   readonly summary: string | null;
 }
 
+/** Traces that are read and sorted for a page. */
+const MAX_SORTED = 2_000;
+
 const LIMIT = { default: 50, minimum: 1, maximum: 100 } as const;
 
 /** Traces without a value of the sorted column are a part of their own: they come last, newest first. */
@@ -33,12 +36,13 @@ export async function listTraceRows(
 ): Promise<{ readonly rows: readonly ListedRow[]; readonly nextCursor: string | null }> {
   const limit = parseLimit(query.limit);
   const after = query.cursor === undefined ? undefined : parseCursor(query.cursor, query);
+  const isRare = await isRareReward(queries, query);
   const rows: SortedRow[] = [];
   for (const part of SORTS[query.sort ?? 'created_at'].parts) {
     if (rows.length > limit) break;
     if (part === 'valued' && after !== undefined && after.value === null) continue;
     const isCursorHere = after !== undefined && (part !== 'missing' || after.value === null);
-    const page = selectPart(queries, query, part, isCursorHere ? after : undefined);
+    const page = selectPart(queries, query, { part, isRare, after: isCursorHere ? after : undefined });
     rows.push(...(await page.limit(limit + 1 - rows.length).execute()));
   }
   const last = rows[limit - 1];
@@ -58,10 +62,20 @@ interface Position {
 
 interface SortedRow extends ListedRow, Position {}
 
-function selectPart(queries: Queries, query: TraceQuery, part: Part, after: Position | undefined) {
+/** How a part of a page is read. */
+interface PartPlan {
+  readonly part: Part;
+  readonly isRare: boolean;
+  readonly after: Position | undefined;
+}
+
+function selectPart(queries: Queries, query: TraceQuery, { part, isRare, after }: PartPlan) {
   const { column } = SORTS[query.sort ?? 'created_at'];
   const [createdAt, traceId] = keyColumns(query);
-  let page = filter(queries, query).select([
+  // What comes after a row in time is older than what the row had to be older than: said twice, SQLite may seek the first.
+  const isWithin = part !== 'valued' && after !== undefined && after.created_at <= (query.until ?? Infinity);
+  const { until: _until, ...others } = query;
+  let page = filter(queries, isWithin ? others : query, isRare).select([
     'traces.trace_id',
     'traces.created_at',
     'traces.summary',
@@ -93,7 +107,11 @@ function keyColumns({ metadata = {}, sort = 'created_at' }: TraceQuery) {
   return [sql.ref<number>(`${table}.created_at`), sql.ref<string>(`${table}.trace_id`)] as const;
 }
 
-function filter(queries: Queries, query: TraceQuery): SelectQueryBuilder<DatabaseSchema, 'traces', object> {
+function filter(
+  queries: Queries,
+  query: TraceQuery,
+  isRare: boolean,
+): SelectQueryBuilder<DatabaseSchema, 'traces', object> {
   let rows: SelectQueryBuilder<DatabaseSchema, 'traces', object> = queries.selectFrom('traces');
   if (query.account !== undefined) rows = rows.where('traces.account', '=', query.account);
   if (query.envName !== undefined) rows = rows.where('traces.env_name', '=', query.envName);
@@ -103,11 +121,29 @@ function filter(queries: Queries, query: TraceQuery): SelectQueryBuilder<Databas
   if (query.origin !== undefined) rows = rows.where('traces.origin', '=', query.origin);
   if (query.since !== undefined) rows = rows.where('traces.created_at', '>=', query.since);
   if (query.until !== undefined) rows = rows.where('traces.created_at', '<=', query.until);
-  // By its index a range of rewards would have to be sorted again, unless it is also what the list is sorted by.
-  const reward = query.sort === 'reward' ? sql.ref<number>('traces.reward') : sql<number>`+${sql.ref('traces.reward')}`;
+  // By its index a range of rewards has to be sorted again, unless the list is sorted by it: only where there are few.
+  const isByIndex = query.sort === 'reward' || isRare;
+  const reward = isByIndex ? sql.ref<number>('traces.reward') : sql<number>`+${sql.ref('traces.reward')}`;
   if (query.minReward !== undefined) rows = rows.where(reward, '>=', query.minReward);
   if (query.maxReward !== undefined) rows = rows.where(reward, '<=', query.maxReward);
   return filterByMetadata(rows, query);
+}
+
+/**
+ * Whether so few rewards are in the range that they are found by them and sorted, where one would else look for them
+ * through all traces in the order of the list. Of more, a page of them is found soon.
+ */
+async function isRareReward(queries: Queries, { account, minReward, maxReward, sort }: TraceQuery): Promise<boolean> {
+  if (account === undefined || sort === 'reward' || (minReward === undefined && maxReward === undefined)) return false;
+  let rows = queries
+    .selectFrom('traces')
+    .select('traces.reward')
+    .where('account', '=', account)
+    .where('reward', 'is not', null);
+  if (minReward !== undefined) rows = rows.where('reward', '>=', minReward);
+  if (maxReward !== undefined) rows = rows.where('reward', '<=', maxReward);
+  const beyond = rows.orderBy('reward').limit(1).offset(MAX_SORTED);
+  return (await beyond.executeTakeFirst()) === undefined;
 }
 
 /** The first of it is joined, since it may be what finds the traces; the others are looked up for each. */

@@ -1,7 +1,7 @@
 import { type ExpressionBuilder, type InsertObject, type Kysely, sql } from 'kysely';
 import type { EventOf } from '../contract/event.ts';
 import type { RunStatus } from '../contract/run.ts';
-import type { Origin } from '../contract/trace.ts';
+import type { Origin, Trace } from '../contract/trace.ts';
 import type { Database, DatabaseTransaction, RowsWrite } from '../database/database.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
 import { insertOutcome } from './outcome-rows.ts';
@@ -35,7 +35,8 @@ export async function insertTraceRows(
   await insertEach(database, transaction, 'trace_metadata', traces.flatMap(toMetadataRows));
 }
 
-function toTracesRow({ traceId, account, keyId, createdAt, request, shown }: NewTraceRow) {
+/** A run that waits. */
+export function toTracesRow({ traceId, account, keyId, createdAt, request, shown }: NewTraceRow) {
   return {
     trace_id: traceId,
     account,
@@ -53,7 +54,7 @@ function toTracesRow({ traceId, account, keyId, createdAt, request, shown }: New
   };
 }
 
-function toMetadataRows({ traceId, account, createdAt, shown }: NewTraceRow) {
+export function toMetadataRows({ traceId, account, createdAt, shown }: NewTraceRow) {
   return Object.entries(shown.metadata).map(([key, value]) => ({
     trace_id: traceId,
     key,
@@ -95,14 +96,7 @@ export async function finishTraceRow(
   const trace = projection.toTrace();
   const row = await transaction
     .updateTable('traces')
-    .set({
-      status: trace.status,
-      reward: trace.reward,
-      finished_at: finishedAt,
-      duration_ms: trace.timing.total_ms,
-      total_tokens: trace.usage.total_tokens,
-      summary: JSON.stringify(toSummary(trace)),
-    })
+    .set(toFinishedColumns(trace, finishedAt))
     .where('trace_id', '=', trace.trace_id)
     .returning(['account', 'key_id', 'created_at'])
     .executeTakeFirst();
@@ -110,6 +104,18 @@ export async function finishTraceRow(
   if (isRedacted([trace.scenario_args, trace.sampling, trace.metadata])) {
     await forgetRequest(transaction, trace.trace_id);
   }
+}
+
+/** What the end of a trace writes into its row. @param finishedAt milliseconds since 1970. */
+export function toFinishedColumns(trace: Trace, finishedAt: number) {
+  return {
+    status: trace.status,
+    reward: trace.reward,
+    finished_at: finishedAt,
+    duration_ms: trace.timing.total_ms,
+    total_tokens: trace.usage.total_tokens,
+    summary: JSON.stringify(toSummary(trace)),
+  };
 }
 
 /** Workers need a request as it was asked for; once it is executed, its row holds what the first event says of it. */

@@ -1,23 +1,29 @@
-import { type Kysely, type SqlBool, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { TraceFigures } from '../contract/figures.ts';
 import { type RunStatus, runStatusSchema } from '../contract/run.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
-import { NO_REWARD_BIN, REWARD_BINS } from './outcome-rows.ts';
+import {
+  and,
+  columnConditions,
+  createdIn,
+  metadataConditions,
+  type TraceFilters,
+  toFigureParts,
+} from './figure-parts.ts';
+import { binOfClass, isPassed, NO_REWARD, REWARD_BINS } from './reward-classes.ts';
 import { UNFINISHED } from './trace-rows.ts';
-import type { TraceQuery } from './trace-store.ts';
-
-/** The filters of a list, without its order and its pages. */
-export type TraceFilters = Omit<TraceQuery, 'sort' | 'limit' | 'cursor'>;
 
 type Queries = Kysely<DatabaseSchema>;
 
-/** Traces of one status and one tenth of the reward, added up. */
+/** Traces that are rather looked up one by one than found among all. */
+const MAX_RARE = 20_000;
+
+/** Traces of one status and one class of the reward, added up. */
 interface Cell {
   readonly status: RunStatus;
-  readonly bin: number;
+  readonly rewardClass: number;
   readonly count: number;
   readonly reward: number;
-  readonly passed: number;
   readonly prompt: number;
   readonly completion: number;
   readonly total: number;
@@ -25,8 +31,8 @@ interface Cell {
 
 /** What the traces that the filters let through come to. Tokens are those of last attempts, as the traces say. */
 export async function summarizeTraces(queries: Queries, filters: TraceFilters): Promise<TraceFigures> {
-  const cells = [...(await finishedCells(queries, filters)), ...(await unfinishedCells(queries, filters))];
-  const rewarded = cells.filter(({ bin }) => bin !== NO_REWARD_BIN);
+  const cells = await readCells(queries, filters);
+  const rewarded = cells.filter(({ rewardClass }) => rewardClass !== NO_REWARD);
   const count = sumOf(rewarded, ({ count }) => count);
   const byStatus = Object.fromEntries(
     runStatusSchema.options.map((status) => [
@@ -39,9 +45,9 @@ export async function summarizeTraces(queries: Queries, filters: TraceFilters): 
     count: sumOf(cells, ({ count }) => count),
     by_status: byStatus as Record<RunStatus, number>, // One entry for each of them.
     mean_reward: count === 0 ? null : sumOf(rewarded, ({ reward }) => reward) / count,
-    pass_rate: count === 0 ? null : sumOf(rewarded, ({ passed }) => passed) / count,
+    pass_rate: count === 0 ? null : sumOf(rewarded, (cell) => (isPassed(cell.rewardClass) ? cell.count : 0)) / count,
     histogram: Array.from({ length: REWARD_BINS }, (_, bin) =>
-      sumOf(rewarded, (cell) => (cell.bin === bin ? cell.count : 0)),
+      sumOf(rewarded, (cell) => (binOfClass(cell.rewardClass) === bin ? cell.count : 0)),
     ),
     tokens: {
       prompt: sumOf(cells, ({ prompt }) => prompt),
@@ -51,74 +57,77 @@ export async function summarizeTraces(queries: Queries, filters: TraceFilters): 
   };
 }
 
-async function finishedCells(queries: Queries, filters: TraceFilters): Promise<Cell[]> {
-  let rows = queries
-    .selectFrom('outcomes as row')
-    .select(['row.status', 'row.reward_bin'])
-    .select(({ fn }) => [
-      fn.countAll<number>().as('count'),
-      fn.sum<number | null>('row.reward').as('reward'),
-      sql<number>`sum(case when ${sql.ref('row.reward')} >= 1 then 1 else 0 end)`.as('passed'),
-      fn.sum<number>('row.prompt_tokens').as('prompt'),
-      fn.sum<number>('row.completion_tokens').as('completion'),
-      fn.sum<number>('row.total_tokens').as('total'),
-    ])
-    .where('row.is_deleted', '=', 0)
-    .groupBy(['row.status', 'row.reward_bin']);
-  if (filters.minReward !== undefined) rows = rows.where('row.reward', '>=', filters.minReward);
-  if (filters.maxReward !== undefined) rows = rows.where('row.reward', '<=', filters.maxReward);
-  const found = await rows.where(matches(filters)).execute();
-  return found.map((row) => ({
-    status: row.status as RunStatus, // Rows hold what this layer wrote.
-    bin: row.reward_bin,
+/** In one statement, so that a trace that ends meanwhile is counted once. */
+async function readCells(queries: Queries, filters: TraceFilters): Promise<Cell[]> {
+  const isRare = await isRareMetadata(queries, filters);
+  const parts = [...finishedParts(filters, isRare), ...unfinishedParts(filters)];
+  const { rows } = await sql<Cell>`${sql.join(parts, sql` union all `)}`.execute(queries);
+  return rows.map((row) => ({
+    status: row.status,
+    rewardClass: row.rewardClass,
     count: Number(row.count),
-    reward: Number(row.reward ?? 0),
-    passed: Number(row.passed),
+    reward: Number(row.reward),
     prompt: Number(row.prompt),
     completion: Number(row.completion),
     total: Number(row.total),
   }));
 }
 
+function finishedParts(filters: TraceFilters, isRareMetadata: boolean): RawBuilder<unknown>[] {
+  if (filters.status !== undefined && UNFINISHED.includes(filters.status)) return [];
+  const { days, outcomes } = toFigureParts(filters, { isRareMetadata });
+  const ofDays =
+    days === undefined
+      ? []
+      : [
+          sql`select row.status as status, row.reward_class as "rewardClass", sum(row.traces) as count,
+                sum(row.reward) as reward, sum(row.prompt_tokens) as prompt, sum(row.completion_tokens) as completion,
+                sum(row.total_tokens) as total
+              from daily_figures as row where ${days} group by row.status, row.reward_class`,
+        ];
+  // The sign keeps SQLite from reading all that are not deleted, where those that are not counted have their own index.
+  const ofOutcomes = outcomes.map(
+    (condition) => sql`
+      select row.status as status, row.reward_class as "rewardClass", count(*) as count,
+        coalesce(sum(row.reward), 0) as reward, sum(row.prompt_tokens) as prompt,
+        sum(row.completion_tokens) as completion, sum(row.total_tokens) as total
+      from outcomes as row where +row.is_deleted = 0 and ${condition} group by row.status, row.reward_class`,
+  );
+  return [...ofDays, ...ofOutcomes];
+}
+
 /** They have no figures yet: they are counted alone. A range of rewards leaves them out. */
-async function unfinishedCells(queries: Queries, filters: TraceFilters): Promise<Cell[]> {
+function unfinishedParts(filters: TraceFilters): RawBuilder<unknown>[] {
   const { status, minReward, maxReward } = filters;
   if (minReward !== undefined || maxReward !== undefined) return [];
   if (status !== undefined && !UNFINISHED.includes(status)) return [];
-  const found = await queries
-    .selectFrom('traces as row')
-    .select('row.status')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('row.status', 'in', UNFINISHED)
-    .where(matches(filters))
-    .groupBy('row.status')
-    .execute();
-  const nothing = { bin: NO_REWARD_BIN, reward: 0, passed: 0, prompt: 0, completion: 0, total: 0 };
-  return found.map((row) => ({ ...nothing, status: row.status as RunStatus, count: Number(row.count) }));
-}
-
-/** What a trace's row and its figures have in common. */
-function matches(filters: TraceFilters) {
-  const conditions = [
-    ...equals('account', filters.account),
-    ...equals('env_name', filters.envName),
-    ...equals('scenario_name', filters.scenarioName),
-    ...equals('model', filters.model),
-    ...equals('status', filters.status),
-    ...equals('origin', filters.origin),
-    ...(filters.since === undefined ? [] : [sql<SqlBool>`${sql.ref('row.created_at')} >= ${filters.since}`]),
-    ...(filters.until === undefined ? [] : [sql<SqlBool>`${sql.ref('row.created_at')} <= ${filters.until}`]),
-    ...Object.entries(filters.metadata ?? {}).map(
-      ([key, value]) => sql<SqlBool>`exists (
-        select 1 from trace_metadata as tag
-        where tag.trace_id = ${sql.ref('row.trace_id')} and tag.key = ${key} and tag.value = ${value})`,
-    ),
+  const condition = and(
+    ...columnConditions(filters, ['env_name', 'scenario_name', 'model', 'origin']),
+    ...createdIn(filters),
+    ...metadataConditions(filters, false),
+  );
+  return [
+    sql`select row.status as status, ${sql.lit(NO_REWARD)} as "rewardClass", count(*) as count, 0 as reward,
+          0 as prompt, 0 as completion, 0 as total
+        from traces as row where row.status in (${sql.join(UNFINISHED)}) and ${condition} group by row.status`,
   ];
-  return conditions.length === 0 ? sql<SqlBool>`1 = 1` : sql.join<SqlBool>(conditions, sql` and `);
 }
 
-function equals(column: string, value: string | undefined) {
-  return value === undefined ? [] : [sql<SqlBool>`${sql.ref(`row.${column}`)} = ${value}`];
+/** Whether few traces have the first of the metadata. */
+async function isRareMetadata(queries: Queries, { account, metadata = {} }: TraceFilters): Promise<boolean> {
+  const [first] = Object.entries(metadata);
+  if (first === undefined || account === undefined) return false;
+  const [key, value] = first;
+  const beyond = queries
+    .selectFrom('trace_metadata')
+    .select('created_at')
+    .where('account', '=', account)
+    .where('key', '=', key)
+    .where('value', '=', value)
+    .orderBy('created_at')
+    .limit(1)
+    .offset(MAX_RARE);
+  return (await beyond.executeTakeFirst()) === undefined;
 }
 
 function sumOf<T>(items: readonly T[], value: (item: T) => number): number {

@@ -2,6 +2,8 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Usage } from '../contract/chat.ts';
 import type { UsageGroup, UsageGroupBy } from '../contract/figures.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
+import { DAY_MS } from './daily-figures.ts';
+import { type Condition, toFigureParts } from './figure-parts.ts';
 
 /** What a run has used, in all of its attempts. */
 export interface UsedFigures {
@@ -38,58 +40,105 @@ export interface UsageQuery {
   readonly groupBy?: UsageGroupBy;
 }
 
-const DAY_MS = 86_400_000;
-
 /** What the traces of an account that have ended have used, deleted ones too. Days come oldest first, other groups by their tokens. */
 export async function readUsage(queries: Kysely<DatabaseSchema>, query: UsageQuery): Promise<UsageGroup[]> {
   const { account, since, until, groupBy } = query;
-  let rows = queries
-    .selectFrom('outcomes')
-    .select(groupColumn(groupBy).as('group'))
-    .select(({ fn }) => [
-      fn.countAll<number>().as('runs'),
-      fn.sum<number | null>('used_model_calls').as('model_calls'),
-      fn.sum<number | null>('used_prompt_tokens').as('prompt_tokens'),
-      fn.sum<number | null>('used_completion_tokens').as('completion_tokens'),
-      fn.sum<number | null>('used_total_tokens').as('total_tokens'),
-      fn.sum<number | null>('used_ms').as('ms'),
-    ])
-    .where('account', '=', account);
-  if (since !== undefined) rows = rows.where('created_at', '>=', since);
-  if (until !== undefined) rows = rows.where('created_at', '<=', until);
+  const { days, outcomes } = toFigureParts(
+    { account, ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) },
+    { groupBy: dimensionOf(groupBy) },
+  );
+  const parts = [
+    ...(days === undefined ? [] : [sumOf(DAILY, groupBy, days)]),
+    ...outcomes.map((condition) => sumOf(OUTCOMES, groupBy, condition)),
+  ];
+  const { rows } = await sql<Sums>`
+    select part.grouped as grouped, sum(part.runs) as runs, sum(part.model_calls) as model_calls,
+      sum(part.prompt_tokens) as prompt_tokens, sum(part.completion_tokens) as completion_tokens,
+      sum(part.total_tokens) as total_tokens, sum(part.ms) as ms
+    from (${sql.join(parts, sql` union all `)}) as part group by part.grouped`.execute(queries);
   // Without a group it is one row, of nothing too.
-  const found = await (groupBy === undefined ? rows : rows.groupBy(groupColumn(groupBy))).execute();
+  const found = rows.length === 0 && groupBy === undefined ? [NOTHING] : rows;
   const names = groupBy === 'key' ? await keyNames(queries, account) : undefined;
-  const groups = found.map(({ group, ms, ...figures }): UsageGroup => {
-    const name = group === null ? null : groupBy === 'day' ? toDay(Number(group)) : String(group);
+  const groups = found.map(({ grouped, ms, ...figures }): UsageGroup => {
+    const name = grouped === null ? null : groupBy === 'day' ? toDay(Number(grouped)) : String(grouped);
     return {
       group: name,
       ...(names === undefined ? {} : { key_name: name === null ? null : (names.get(name) ?? null) }),
       runs: Number(figures.runs),
-      model_calls: Number(figures.model_calls ?? 0),
-      prompt_tokens: Number(figures.prompt_tokens ?? 0),
-      completion_tokens: Number(figures.completion_tokens ?? 0),
-      total_tokens: Number(figures.total_tokens ?? 0),
-      compute_seconds: Number(ms ?? 0) / 1_000,
+      model_calls: Number(figures.model_calls),
+      prompt_tokens: Number(figures.prompt_tokens),
+      completion_tokens: Number(figures.completion_tokens),
+      total_tokens: Number(figures.total_tokens),
+      compute_seconds: Number(ms) / 1_000,
     };
   });
   return groups.sort(groupBy === 'day' ? byGroup : byTokens);
 }
 
-function groupColumn(groupBy: UsageGroupBy | undefined): RawBuilder<string | number | null> {
+interface Sums {
+  readonly grouped: string | number | null;
+  readonly runs: number;
+  readonly model_calls: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+  readonly ms: number;
+}
+
+const NOTHING: Sums = {
+  grouped: null,
+  runs: 0,
+  model_calls: 0,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  total_tokens: 0,
+  ms: 0,
+};
+
+/** Rows of either table, called `row`, added up by group. */
+function sumOf(table: RawBuilder<unknown>, groupBy: UsageGroupBy | undefined, condition: Condition) {
+  const isDaily = table === DAILY;
+  const group = isDaily ? dailyGroup(groupBy) : outcomeGroup(groupBy);
+  const grouping = groupBy === undefined ? sql`having count(*) > 0` : sql`group by ${group}`;
+  return sql`
+    select ${group} as grouped, ${isDaily ? sql`sum(row.used_runs)` : sql`count(*)`} as runs,
+      sum(row.used_model_calls) as model_calls, sum(row.used_prompt_tokens) as prompt_tokens,
+      sum(row.used_completion_tokens) as completion_tokens, sum(row.used_total_tokens) as total_tokens,
+      sum(row.used_ms) as ms
+    from ${table} as row where ${condition} ${grouping}`;
+}
+
+const DAILY = sql`daily_figures`;
+const OUTCOMES = sql`outcomes`;
+
+function dailyGroup(groupBy: UsageGroupBy | undefined): RawBuilder<unknown> {
+  if (groupBy === undefined) return NO_GROUP;
+  if (groupBy === 'key') return sql`nullif(row.key_id, '')`;
+  return groupBy === 'env' ? sql`row.env_name` : sql.ref(`row.${groupBy}`);
+}
+
+function outcomeGroup(groupBy: UsageGroupBy | undefined): RawBuilder<unknown> {
   switch (groupBy) {
     case undefined:
-      return sql<null>`null`;
+      return NO_GROUP;
     case 'day':
       // Of integers: the number of the day since 1970, in UTC.
-      return sql<number>`${sql.ref('created_at')} / ${sql.lit(DAY_MS)}`;
+      return sql`row.created_at / ${sql.lit(DAY_MS)}`;
     case 'model':
-      return sql.ref<string>('model');
+      return sql`row.model`;
     case 'env':
-      return sql.ref<string>('env_name');
+      return sql`row.env_name`;
     case 'key':
-      return sql.ref<string | null>('key_id');
+      return sql`row.key_id`;
   }
+}
+
+const NO_GROUP = sql`cast(null as text)`;
+
+function dimensionOf(groupBy: UsageGroupBy | undefined): 'model' | 'env_name' | 'key_id' | undefined {
+  if (groupBy === 'model') return 'model';
+  if (groupBy === 'env') return 'env_name';
+  return groupBy === 'key' ? 'key_id' : undefined;
 }
 
 function toDay(number: number): string {

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
+import { createDailyFigures } from '../../src/database/daily-figures-table.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { createServiceTables } from '../../src/database/service-tables.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
@@ -20,12 +21,14 @@ it('the figures and the blobs of traces that are there already are taken over', 
 
   // What the database of an older Proctor does not have.
   const { schema } = database.kysely;
+  await schema.dropTable('daily_figures').execute();
   await schema.dropTable('outcomes').execute();
   await schema.dropTable('trace_blobs').execute();
   await schema.dropIndex('traces_key_queued').execute();
   await schema.dropIndex('idempotency_keys_expiry').execute();
   await schema.alterTable('traces').dropColumn('key_id').execute();
   await createServiceTables(database.kysely as Kysely<unknown>);
+  await createDailyFigures(database.kysely as Kysely<unknown>);
 
   expect(await store.summary({})).toEqual(summary);
   expect(await store.usage({ account: 'local', groupBy: 'env' })).toMatchObject([
