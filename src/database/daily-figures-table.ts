@@ -40,7 +40,8 @@ export async function createDailyFigures(database: Kysely<unknown>): Promise<voi
     .addColumn('is_counted', 'integer', (column) => column.notNull().defaultTo(0))
     .execute();
   await schema.alterTable('outcomes').renameColumn('reward_bin', 'reward_class').execute();
-  await fill(database);
+  await classifyOutcomes(database);
+  await fillDailyFigures(database);
   await schema
     .createIndex('outcomes_uncounted')
     .on('outcomes')
@@ -79,12 +80,16 @@ const DIMENSIONS: Readonly<Record<string, readonly string[]>> = {
 const MAX_COUNTED_REWARD = 1_000_000;
 
 /** Of traces that are there already. */
-async function fill(database: Kysely<unknown>): Promise<void> {
+async function classifyOutcomes(database: Kysely<unknown>): Promise<void> {
   await sql`
     update outcomes set reward_class = ${REWARD_CLASS},
       is_counted = case when abs(coalesce(reward, 0)) <= ${sql.lit(MAX_COUNTED_REWARD)} then 1 else 2 end`.execute(
     database,
   );
+}
+
+/** Adds up all outcomes that say that they are counted, into an empty table. */
+export async function fillDailyFigures(database: Kysely<unknown>): Promise<void> {
   for (const [dimension, kept] of Object.entries(DIMENSIONS)) await fillDimension(database, dimension, kept);
   await fillDimension(database, 'tag', [], {
     tag: sql`tags.key, tags.value`,

@@ -11,14 +11,18 @@ import { createServiceTables } from './service-tables.ts';
  * @throws Error when the database holds a step that is not known here: a newer Proctor wrote it.
  */
 export async function migrateToLatest<Schema>(kysely: Kysely<Schema>): Promise<void> {
-  const migrator = new Migrator({ db: kysely, provider: { getMigrations: async () => MIGRATIONS } });
-  const { error } = await migrator.migrateToLatest();
+  const { error } = await createMigrator(kysely).migrateToLatest();
   if (error === undefined) return;
   const unknown = /previously executed migration (\S+) is missing/.exec(messageOf(error))?.[1];
   if (unknown === undefined) throw error;
   throw new Error(`it was written by a newer Proctor (schema ${unknown}): update Proctor, or use another database`, {
     cause: error,
   });
+}
+
+/** The steps of the schema, for whoever wants to stop before the last. */
+export function createMigrator<Schema>(kysely: Kysely<Schema>): Migrator {
+  return new Migrator({ db: kysely, provider: { getMigrations: async () => MIGRATIONS } });
 }
 
 /** Whether this version has a step of the schema. */

@@ -1,4 +1,4 @@
-import { PostgresAdapter, sql } from 'kysely';
+import { CompiledQuery, PostgresAdapter, sql } from 'kysely';
 import type { DatabaseTransaction } from '../database/database.ts';
 import type { DailyFiguresTable, OutcomesTable } from '../database/schema.ts';
 
@@ -25,8 +25,6 @@ const NEVER_COUNTED = 2;
 const MAX_COUNTED_REWARD = 1_000_000;
 /** Outcomes that are counted at once. */
 const MAX_BATCH = 2_000;
-/** Rows of one statement, each with some twenty parameters. */
-const MAX_ROWS = 200;
 /** Of Postgres: only one counts at a time. */
 const LOCK = 4_870_112_006;
 
@@ -45,8 +43,7 @@ export function isTimeToCount(traceId: string): boolean {
 
 /** Adds outcomes that wait to the figures of their days, unless another process is at it. @returns how many. */
 export async function countOutcomes(transaction: DatabaseTransaction): Promise<number> {
-  const isPostgres = transaction.getExecutor().adapter instanceof PostgresAdapter;
-  if (isPostgres) {
+  if (isPostgres(transaction)) {
     const { rows } = await sql<{ mine: boolean }>`select pg_try_advisory_xact_lock(${LOCK}) as mine`.execute(
       transaction,
     );
@@ -58,7 +55,7 @@ export async function countOutcomes(transaction: DatabaseTransaction): Promise<n
     .where(sql<boolean>`is_counted <> 1`) // as the index says it
     .where('is_counted', '=', WAITING)
     .limit(MAX_BATCH);
-  if (isPostgres) waiting = waiting.forUpdate().skipLocked();
+  if (isPostgres(transaction)) waiting = waiting.forUpdate().skipLocked();
   const outcomes = await waiting.execute();
   if (outcomes.length === 0) return 0;
   const ids = outcomes.map(({ trace_id }) => trace_id);
@@ -202,32 +199,48 @@ const SUMS = [
 /** In the order of their keys, so that two transactions do not wait for each other. */
 async function addFigures(transaction: DatabaseTransaction, figures: readonly DailyFiguresTable[]): Promise<void> {
   const rows = [...addUp(figures)].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row);
-  for (let at = 0; at < rows.length; at += MAX_ROWS) {
-    await transaction
-      .insertInto('daily_figures')
-      .values(rows.slice(at, at + MAX_ROWS))
-      .onConflict((conflict) =>
-        conflict.columns(KEY).doUpdateSet(
-          Object.fromEntries(
-            SUMS.map((column) => {
-              const [kept, added] = [sql.ref(`daily_figures.${column}`), sql.ref(`excluded.${column}`)];
-              return [column, column === 'reward' ? rewardSum : sql`${kept} + ${added}`];
-            }),
-          ),
-        ),
-      )
-      .execute();
+  if (rows.length === 0) return;
+  if (isPostgres(transaction)) {
+    const arrays = COLUMNS.map((column) => rows.map((row) => row[column]));
+    await transaction.executeQuery(CompiledQuery.raw(ADD_ON_POSTGRES, arrays));
+    return;
+  }
+  for (const row of rows) {
+    const values = COLUMNS.map((column) => row[column]);
+    await transaction.executeQuery(CompiledQuery.raw(ADD_ON_SQLITE, values));
   }
 }
 
+const COLUMNS = [...KEY, ...SUMS];
+
 /** Of nothing it is 0, whatever adding and taking away has left by rounding. */
-const rewardSum = sql`case when ${sql.ref('daily_figures.traces')} + ${sql.ref('excluded.traces')} = 0 then 0
-  else ${sql.ref('daily_figures.reward')} + ${sql.ref('excluded.reward')} end`;
+const NEW_REWARD = `case when daily_figures.traces + excluded.traces = 0 then 0
+  else daily_figures.reward + excluded.reward end`;
+
+/** Written once as text: to build such a statement of thousands of values takes longer than to execute it. */
+const ADD = (source: string) => `
+  insert into daily_figures (${COLUMNS.join(', ')}) ${source} on conflict (${KEY.join(', ')}) do update set
+  ${SUMS.map((sum) => `${sum} = ${sum === 'reward' ? NEW_REWARD : `daily_figures.${sum} + excluded.${sum}`}`).join(', ')}`;
+
+const ADD_ON_SQLITE = ADD(`values (${COLUMNS.map(() => '?').join(', ')})`);
+const ADD_ON_POSTGRES = ADD(
+  `select * from unnest(${COLUMNS.map((column, index) => `$${index + 1}::${typeOf(column)}[]`).join(', ')})`,
+);
+
+function typeOf(column: (typeof COLUMNS)[number]): string {
+  if (column === 'reward') return 'float8';
+  if (column === 'day' || column === 'reward_class') return 'int4';
+  return KEY.some((each) => each === column) ? 'text' : 'int8';
+}
+
+function isPostgres(transaction: DatabaseTransaction): boolean {
+  return transaction.getExecutor().adapter instanceof PostgresAdapter;
+}
 
 function addUp(figures: readonly DailyFiguresTable[]): Map<string, DailyFiguresTable> {
   const sums = new Map<string, DailyFiguresTable>();
   for (const each of figures) {
-    const key = JSON.stringify(KEY.map((column) => each[column]));
+    const key = KEY.map((column) => each[column]).join('\0');
     const known = sums.get(key);
     if (known === undefined) sums.set(key, { ...each });
     else for (const column of SUMS) known[column] += each[column];
