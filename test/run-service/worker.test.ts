@@ -56,7 +56,7 @@ test('no more runs than the concurrency are executed at once; of those that wait
   expect(await service.ended(running)).toMatchObject({ status: 'completed', reward: 1 });
 });
 
-test('a worker that takes many runs renews its leases meanwhile: between two of them the event loop has its turn', async () => {
+test('a worker that takes many runs renews its leases meanwhile: after ten of them the event loop has its turn', async () => {
   const service = await startService({ environments, worker: false });
   const gate = join(temporaryDirectory(), 'gate');
   const traceIds: string[] = [];
@@ -78,7 +78,9 @@ test('a worker that takes many runs renews its leases meanwhile: between two of 
   const worker = startWorker({ ...options, logger: pino({ level: 'silent' }) });
   onTestFinished(() => worker.stop(10_000));
   for (const traceId of traceIds) await untilToolCalled(service, traceId);
-  expect([leasedIn.length, new Set(leasedIn).size]).toEqual([20, 20]);
+  const inOneTurn = leasedIn.map((turn) => leasedIn.filter((each) => each === turn).length);
+  expect(leasedIn).toHaveLength(20);
+  expect(Math.max(...inOneTurn)).toBeLessThanOrEqual(10);
   writeFileSync(gate, '');
   for (const traceId of traceIds)
     expect(await service.ended(traceId)).toMatchObject({ status: 'completed', attempt: 1 });
