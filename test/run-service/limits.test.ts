@@ -99,4 +99,15 @@ describe('queued runs of a key', () => {
     expect((await service.run({}, headers)).status).toBe(200);
     expect((await service.run({}, headers)).status).toBe(429);
   });
+
+  it('limit.queued-at-once: many requests at once get the places that are left, and no more', {
+    timeout: 60_000,
+  }, async () => {
+    const service = await startService({ worker: false });
+    const { id, headers } = await keyOf(service);
+    await fillQueue(service, id, headers, 9_995);
+    const replies = await Promise.all(Array.from({ length: 40 }, () => service.run({}, headers)));
+    const statuses = replies.map(({ status }) => status).toSorted();
+    expect(statuses).toEqual([...Array.from({ length: 5 }, () => 200), ...Array.from({ length: 35 }, () => 429)]);
+  });
 });
