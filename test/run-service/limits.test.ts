@@ -4,7 +4,8 @@ import { guardedBy } from '../../src/accounts/guard.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { startScenarioServer } from '../../src/scenario-server/start.ts';
 import { send } from '../http/http-server.ts';
-import { COUNTER, startService, type TestService, traceIdOf } from './service.ts';
+import { sharedPostgres } from '../postgres.ts';
+import { COUNTER, openParts, startService, type TestService, traceIdOf } from './service.ts';
 
 /** A key and its header. */
 async function keyOf({ accounts }: TestService, limits: { requestsPerMinute?: number } = {}) {
@@ -101,13 +102,14 @@ describe('queued runs of a key', () => {
   });
 
   it('limit.queued-at-once: many requests at once get the places that are left, and no more', {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async () => {
-    const service = await startService({ worker: false });
+    const url = await (await sharedPostgres()).createDatabase();
+    const service = await startService({ worker: false, parts: await openParts(url) });
     const { id, headers } = await keyOf(service);
     await fillQueue(service, id, headers, 9_995);
     const replies = await Promise.all(Array.from({ length: 40 }, () => service.run({}, headers)));
-    const statuses = replies.map(({ status }) => status).toSorted();
-    expect(statuses).toEqual([...Array.from({ length: 5 }, () => 200), ...Array.from({ length: 35 }, () => 429)]);
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(5);
+    expect(replies.filter(({ status }) => status === 429)).toHaveLength(35);
   });
 });
