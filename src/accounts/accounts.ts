@@ -9,6 +9,8 @@ export interface Accounts {
   revokeKey(nameOrId: string): Promise<ApiKeyEntry | undefined>;
   /** Who a key stands for; undefined for an unknown or revoked one. Answers may be up to 5 s old. */
   verifyKey(key: string): Promise<Caller | undefined>;
+  /** False once the key was revoked: for what goes on longer than a request. */
+  isKeyInForce(id: string): Promise<boolean>;
   /** True while at least one key is in force (names given in `except` do not count). */
   hasKeys(options?: { readonly except?: readonly string[] }): Promise<boolean>;
 

@@ -111,6 +111,16 @@ export function createAccounts(database: Database, options: AccountsOptions = {}
       return caller;
     },
 
+    async isKeyInForce(id) {
+      const row = await kysely
+        .selectFrom('api_keys')
+        .select('id')
+        .where('id', '=', id)
+        .where('revoked_at', 'is', null)
+        .executeTakeFirst();
+      return row !== undefined;
+    },
+
     async hasKeys({ except = [] } = {}) {
       const rows = await kysely.selectFrom('api_keys').select('name').where('revoked_at', 'is', null).execute();
       return rows.some(({ name }) => !except.includes(name));

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type JsonObject, jsonObjectSchema } from './json.ts';
 import { MAX_STEPS } from './names.ts';
+import { modelNameSchema } from './run.ts';
 
 const contentPartSchema = z.looseObject({ type: z.string() });
 
@@ -16,7 +17,7 @@ export type ChatMessage = z.infer<typeof chatMessageSchema>;
  */
 export const chatRequestSchema = z.looseObject({
   messages: z.array(chatMessageSchema).min(1),
-  model: z.string().min(1).optional(),
+  model: modelNameSchema.optional(),
   stream: z.boolean().optional(),
   stream_options: z
     .looseObject({ include_usage: z.boolean().optional(), svc_events: z.boolean().optional() })

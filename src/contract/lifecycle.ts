@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { jsonObjectSchema } from './json.ts';
 import { MAX_STEPS } from './names.ts';
+import { modelNameSchema } from './run.ts';
 import { svcSchema } from './session.ts';
 
 const sessionIdArgs = {
@@ -25,7 +26,7 @@ export const LIFECYCLE_TOOLS = {
         .min(1)
         .optional()
         .describe("Sent after the scenario's prompt. Without it the prompt stands alone."),
-      model: z.string().min(1).optional().describe("Which model plays. Default: the server's."),
+      model: modelNameSchema.optional().describe("Which model plays. Default: the server's."),
       max_steps: z.int().min(1).max(MAX_STEPS.maximum).optional().describe('Model responses that a turn may take.'),
     }),
   },

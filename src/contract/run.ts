@@ -5,16 +5,19 @@ import { MAX_STEPS } from './names.ts';
 /** Of the metadata of a run. Our choice: as much as one searches by. */
 export const METADATA_LIMITS = { keys: 64, keyCharacters: 64, valueCharacters: 512 } as const;
 
+/** Without zero characters, which cannot be stored, and no longer than what an index of a database takes. Our choice. */
+export const modelNameSchema = z
+  .string()
+  .regex(/^[^\0]*$/)
+  .min(1)
+  .max(512);
+
 /** Body of `POST /v1/agent/run` (specification, "Run request"; the optional fields are the contract's). */
 export const runRequestSchema = z.object({
   env_name: z.string().min(1),
   scenario_name: z.string().min(1),
   scenario_args: jsonObjectSchema.default({}),
-  /** Without zero characters, which cannot be stored. */
-  model: z
-    .string()
-    .regex(/^[^\0]*$/)
-    .min(1),
+  model: modelNameSchema,
   max_steps: z.int().min(1).max(MAX_STEPS.maximum).default(MAX_STEPS.default),
   timeout_seconds: z.int().min(1).max(86_400).default(3_600),
   seed: z.int().nullable().default(null),

@@ -1,4 +1,5 @@
-import express, { type Express, type Request, type Response } from 'express';
+import type { RequestListener } from 'node:http';
+import express, { type Request, type Response } from 'express';
 import type { Logger } from 'pino';
 import { ApiError } from '../contract/errors.ts';
 import { type AuthenticationOptions, createAuthentication } from './api-keys.ts';
@@ -41,7 +42,7 @@ export interface AnsweredRequest {
  * What all HTTP servers share (contract section 0): request ids, errors as JSON, and the checks in their order: Host
  * and Origin, key, path, method, body. It adds `GET /openapi.json`.
  */
-export function createHttpApp(options: HttpAppOptions): Express {
+export function createHttpApp(options: HttpAppOptions): RequestListener {
   const routes = [...options.routes, createOpenApiRoute(options)];
   const app = express();
   app.disable('x-powered-by');
@@ -59,7 +60,17 @@ export function createHttpApp(options: HttpAppOptions): Express {
     app.all(path, serve(routes.filter((route) => route.path === path)));
   }
   app.use(unknownPath);
-  return app;
+  return (request, response) => {
+    request.url = toOriginForm(request.url ?? '/');
+    app(request, response);
+  };
+}
+
+/** The target of a request to a proxy (`GET http://host/path`) names the same path; the router fails at what is no address. */
+function toOriginForm(target: string): string {
+  const rest = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*(.*)$/i.exec(target)?.[1];
+  if (rest === undefined) return target;
+  return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 /** Answers the requests of one path, whose routes these are (none: the path is unknown). */

@@ -24,7 +24,7 @@ export function describeSchema(schema: JsonSchema | undefined): string | undefin
       return describeNumber(schema);
     case 'string':
       if (schema.format === 'date-time') return 'a time in ISO 8601, such as "2026-01-31T12:00:00Z"';
-      return schema.minLength === 1 ? 'a string that is not empty' : 'a string';
+      return describeString(schema);
     case 'boolean':
       return 'true or false';
     case 'array':
@@ -36,6 +36,11 @@ export function describeSchema(schema: JsonSchema | undefined): string | undefin
     default:
       return undefined;
   }
+}
+
+function describeString({ minLength, maxLength }: JsonSchema): string {
+  if (maxLength !== undefined) return `a string of ${minLength ?? 0} to ${maxLength} characters`;
+  return minLength === 1 ? 'a string that is not empty' : 'a string';
 }
 
 function describeNumber(schema: JsonSchema): string {

@@ -10,6 +10,8 @@ export interface EventFeedOptions {
   readonly traceId: string;
   /** The number of the last event that the reader has. */
   readonly after: number;
+  /** Asked while it goes on: false ends it. */
+  isPermitted(): Promise<boolean>;
   /** The reader is gone, or the service shuts down: it ends where it is, and its reader can resume. */
   readonly signal: AbortSignal;
   /** Milliseconds between comments, which keep proxies from closing a connection on which nothing happens. */
@@ -23,6 +25,9 @@ const PAGE = 100;
 
 /** The events of another process are not heard of here: the store is asked this often, in milliseconds. */
 const POLL_EVERY_MS = 500;
+
+/** A key that is revoked has to be out of force within 5 s (contract section 3, "Keys"). Milliseconds. */
+const CHECK_PERMISSION_EVERY_MS = 2_000;
 
 /**
  * The events of a trace as they are stored, from after the one that the reader has to the end of the run. They are read
@@ -39,6 +44,8 @@ export function startEventFeed(options: EventFeedOptions): TextStream {
 class EventFeed {
   readonly #options: EventFeedOptions;
   readonly #text: TextStream;
+  readonly #signal: AbortSignal;
+  readonly #refused = new AbortController();
   readonly #pending: LiveDelta[] = [];
   #after: number;
   #wake: () => void = () => {};
@@ -49,10 +56,12 @@ class EventFeed {
     this.#options = options;
     this.#text = text;
     this.#after = options.after;
+    this.#signal = AbortSignal.any([options.signal, this.#refused.signal]);
   }
 
   async run(): Promise<void> {
-    const { store, deltas, traceId, signal, keepAliveMs } = this.#options;
+    const { store, deltas, traceId, keepAliveMs, onError } = this.#options;
+    const signal = this.#signal;
     const wake = () => this.#wakeUp();
     const unsubscribe = store.subscribe(traceId, wake);
     const stopDeltas = deltas.subscribe(traceId, (delta) => this.#take(delta));
@@ -60,6 +69,7 @@ class EventFeed {
       this.#isPolled = true;
       this.#wakeUp();
     }, POLL_EVERY_MS);
+    const permission = setInterval(() => void this.#checkPermission().catch(onError), CHECK_PERMISSION_EVERY_MS);
     const comments = setInterval(() => this.#comment(), keepAliveMs);
     signal.addEventListener('abort', wake, { once: true });
     try {
@@ -71,6 +81,7 @@ class EventFeed {
       unsubscribe();
       stopDeltas();
       clearInterval(poll);
+      clearInterval(permission);
       clearInterval(comments);
       signal.removeEventListener('abort', wake);
       this.#text.end();
@@ -79,7 +90,8 @@ class EventFeed {
 
   /** @returns true when there will be no more: the run has ended, or the trace is gone. */
   async #writeStored(): Promise<boolean> {
-    const { store, traceId, signal } = this.#options;
+    const { store, traceId } = this.#options;
+    const signal = this.#signal;
     let hasNew = false;
     for (;;) {
       const events = await store.events(traceId, { after: this.#after, limit: PAGE });
@@ -104,13 +116,13 @@ class EventFeed {
 
   /** Until the reader takes more. */
   async #taken(): Promise<void> {
-    while (this.#text.isBlocked && !this.#options.signal.aborted) {
+    while (this.#text.isBlocked && !this.#signal.aborted) {
       await Promise.race([this.#text.flowing(), this.#woken()]);
     }
   }
 
   async #woken(): Promise<void> {
-    if (!this.#isWoken && !this.#options.signal.aborted) {
+    if (!this.#isWoken && !this.#signal.aborted) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -134,6 +146,10 @@ class EventFeed {
     for (const delta of this.#pending.splice(0)) {
       this.#text.push(`event: model.delta\ndata: ${JSON.stringify({ type: 'model.delta', ...delta })}\n\n`);
     }
+  }
+
+  async #checkPermission(): Promise<void> {
+    if (!(await this.#options.isPermitted())) this.#refused.abort(new Error('The key was revoked'));
   }
 
   #comment(): void {

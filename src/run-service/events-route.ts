@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Accounts } from '../accounts/accounts.ts';
 import { ApiError } from '../contract/errors.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
@@ -11,6 +12,7 @@ import { isFinal } from './wait-for-end.ts';
 
 export interface EventsRouteOptions {
   readonly store: TraceStore;
+  readonly accounts: Pick<Accounts, 'isKeyInForce'>;
   readonly deltas: LiveDeltas;
   readonly logger: Logger;
   /** Aborted when the service shuts down. */
@@ -29,10 +31,10 @@ const HEADERS = {
 
 /**
  * `GET /v1/traces/{trace_id}/events`: the events of a trace as server-sent events, those that are stored and those that
- * come, until `run.finished`. Who has that one already is told so by 204, so that an `EventSource` stops to reconnect.
+ * come, until `run.finished` or until the key is revoked. Who has that one already is told so by 204, so that an `EventSource` stops to reconnect.
  */
 export function createEventsRoute(options: EventsRouteOptions): Route {
-  const { store, deltas, logger, closing, keepAliveMs = KEEP_ALIVE_MS } = options;
+  const { store, accounts, deltas, logger, closing, keepAliveMs = KEEP_ALIVE_MS } = options;
   return defineRoute({
     method: 'GET',
     path: '/v1/traces/:trace_id/events',
@@ -54,6 +56,7 @@ export function createEventsRoute(options: EventsRouteOptions): Route {
         deltas,
         traceId: row.traceId,
         after,
+        isPermitted: async () => !caller?.keyId || (await accounts.isKeyInForce(caller.keyId)),
         signal: AbortSignal.any([signal, closing]),
         keepAliveMs,
         onError: (error) => logger.error({ requestId, traceId: row.traceId, err: error }, 'A stream of events ended'),

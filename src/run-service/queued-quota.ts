@@ -18,30 +18,62 @@ const MAX_KEYS = 10_000;
  */
 export class QueuedQuota {
   readonly #database: Database;
-  readonly #counts = new Map<string, Count>();
+  readonly #keys = new Map<string, KeyQueue>();
 
   constructor(database: Database) {
     this.#database = database;
   }
 
   /**
-   * Makes sure that one more may be queued. A run without a key is not held to anything.
+   * Has `accept` queue one more run of the key. A run without a key is not held to anything.
    *
-   * @throws ApiError quota_exceeded
+   * @throws ApiError quota_exceeded; what `accept` throws.
    */
-  async take(keyId: string | null): Promise<void> {
-    if (keyId === null) return;
-    let known = this.#counts.get(keyId);
-    if (known === undefined || known.left <= 0 || performance.now() >= known.until) {
-      known = { left: MAX_QUEUED_RUNS - (await this.#count(keyId)), until: performance.now() + COUNTED_FOR_MS };
-      if (this.#counts.size >= MAX_KEYS) this.#counts.clear();
-      this.#counts.set(keyId, known);
+  async within(keyId: string | null, accept: () => Promise<void>): Promise<void> {
+    if (keyId === null) return await accept();
+    const queue = this.#queueOf(keyId);
+    if (queue.left <= 0 || performance.now() >= queue.until) await this.#countOnce(keyId, queue);
+    if (queue.left <= 0) throw quotaExceeded();
+    queue.left -= 1;
+    const accepting = accept();
+    queue.accepting.add(accepting);
+    try {
+      await accepting;
+    } finally {
+      queue.accepting.delete(accepting);
     }
-    if (known.left <= 0) throw quotaExceeded();
-    known.left -= 1;
   }
 
-  async #count(keyId: string): Promise<number> {
+  #queueOf(keyId: string): KeyQueue {
+    const known = this.#keys.get(keyId);
+    if (known !== undefined) return known;
+    if (this.#keys.size >= MAX_KEYS) this.#keys.clear();
+    const queue: KeyQueue = { left: 0, until: 0, accepting: new Set(), counting: undefined };
+    this.#keys.set(keyId, queue);
+    return queue;
+  }
+
+  /** Who comes meanwhile waits for the same count: with one each, all would take the same last place. */
+  async #countOnce(keyId: string, queue: KeyQueue): Promise<void> {
+    queue.counting ??= this.#count(keyId, queue).finally(() => {
+      queue.counting = undefined;
+    });
+    await queue.counting;
+  }
+
+  async #count(keyId: string, queue: KeyQueue): Promise<void> {
+    const accepting = [...queue.accepting];
+    let left = MAX_QUEUED_RUNS - accepting.length - (await this.#countRows(keyId));
+    if (left <= 0 && accepting.length > 0) {
+      // Some of those may have been counted twice, as rows too.
+      await Promise.allSettled(accepting);
+      left = MAX_QUEUED_RUNS - (await this.#countRows(keyId));
+    }
+    queue.left = left;
+    queue.until = performance.now() + COUNTED_FOR_MS;
+  }
+
+  async #countRows(keyId: string): Promise<number> {
     // Written out, as the index of queued runs has it: by it this is the cost of what is queued, not of what there is.
     const { count } = await this.#database.kysely
       .selectFrom('traces')
@@ -53,9 +85,13 @@ export class QueuedQuota {
   }
 }
 
-interface Count {
+interface KeyQueue {
+  /** Runs that may still be accepted before the next count. */
   left: number;
-  readonly until: number;
+  until: number;
+  /** Runs whose rows may not be there yet. */
+  readonly accepting: Set<Promise<void>>;
+  counting: Promise<void> | undefined;
 }
 
 function quotaExceeded(): ApiError {

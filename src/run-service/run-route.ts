@@ -114,16 +114,17 @@ class Runs {
     models.check(body.model);
     checkMetadata(body.metadata);
     const keyId = caller?.keyId ?? null;
-    await this.#quota.take(keyId);
 
     const traceId = randomBytes(16).toString('hex');
     const accepted = { trace_id: traceId, trace_url: toTraceUrl(traceId) };
     const queued = toQueued(body, scenario.short_name);
     const entry = { traceId, priority: queued.priority, envName: queued.env_name, keyId };
-    await store.create({ traceId, account: accountOf(caller), keyId, queued }, async (transaction) => {
-      await keep?.(transaction, accepted);
-      await queue.enqueue(entry, transaction);
-    });
+    const create = () =>
+      store.create({ traceId, account: accountOf(caller), keyId, queued }, async (transaction) => {
+        await keep?.(transaction, accepted);
+        await queue.enqueue(entry, transaction);
+      });
+    await this.#quota.within(keyId, create);
     return accepted;
   }
 }

@@ -162,7 +162,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
       }),
       ...createTracesRoutes({ store, closing }),
       createCancelRoute({ store, queue, logger, cancelHere: (traceId) => parts.worker?.cancel(traceId) }),
-      createEventsRoute({ store, deltas, logger, closing, keepAliveMs }),
+      createEventsRoute({ store, accounts, deltas, logger, closing, keepAliveMs }),
       createBlobRoute(store),
       createUsageRoute(store),
       ...createCatalogueRoutes(catalogue, models),

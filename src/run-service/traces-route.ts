@@ -44,6 +44,8 @@ const listQuerySchema = filterQuerySchema.extend({
 });
 
 const METADATA_PREFIX = 'metadata.';
+/** A database looks each of them up for itself, and plans for seconds where there are many. Our choice. */
+const MAX_METADATA_FILTERS = 10;
 const QUERY_PREFIXES = { [METADATA_PREFIX]: 'Only traces whose metadata have this value for the key after the dot' };
 
 /**
@@ -178,6 +180,14 @@ function toMetadata(query: URLSearchParams): Record<string, string> {
       });
     }
     Object.defineProperty(metadata, key, { value: values[0], enumerable: true });
+  }
+  const count = Object.keys(metadata).length;
+  if (count > MAX_METADATA_FILTERS) {
+    throw new ApiError(
+      'invalid_parameter',
+      `A list is filtered by ${MAX_METADATA_FILTERS} keys of metadata at most, got ${count}.`,
+      { param: 'metadata' },
+    );
   }
   return metadata;
 }

@@ -46,7 +46,7 @@ export function toTracesRow({ traceId, account, keyId, createdAt, request, shown
     cancel_requested: 0,
     env_name: request.env_name,
     scenario_name: request.scenario_name,
-    model: request.model,
+    model: shown.model,
     created_at: createdAt,
     metadata: JSON.stringify(shown.metadata),
     request: JSON.stringify(request),
@@ -101,7 +101,7 @@ export async function finishTraceRow(
     .returning(['account', 'key_id', 'created_at'])
     .executeTakeFirst();
   if (row !== undefined) await insertOutcome(transaction, row, trace, projection.toUsed());
-  if (isRedacted([trace.scenario_args, trace.sampling, trace.metadata])) {
+  if (isRedacted([trace.model, trace.scenario_args, trace.sampling, trace.metadata])) {
     await forgetRequest(transaction, trace.trace_id);
   }
 }

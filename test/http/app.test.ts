@@ -92,6 +92,18 @@ test.each(['/nowhere', '/v1/items/', '//v1/items', '/v1//items', '/V1/items', '/
   },
 );
 
+test.each(['http://localhost/v1/items', 'http://[/v1/items', 'http://x:99999/v1/items?a=1'])(
+  'a target with a host before the path, %s, is the path: checked and answered like it',
+  async (target) => {
+    const { url } = await serve();
+    expect(await send(url, target, { headers: KEY })).toMatchObject({ status: 200 });
+    const refused = await send(url, target);
+    expect(refused).toMatchObject({ status: 401, json: { error: { code: 'invalid_api_key' } } });
+    expect(refused.headers).toHaveProperty('x-request-id');
+    expect((await send(url, target, { headers: { ...KEY, host: 'evil.example' } })).status).toBe(403);
+  },
+);
+
 test('a method that a path does not take is 405 with Allow', async () => {
   const { url } = await serve();
   const reply = await send(url, '/v1/items', { method: 'PUT', headers: KEY });

@@ -125,6 +125,21 @@ describe('the events of a trace', () => {
     expect(stream.frames).toHaveLength(2);
   });
 
+  it('events.revoked: end where the key is revoked while its run goes on', async () => {
+    const service = await startService({ worker: false });
+    const traceId = await addTrace(service, { isFinished: false });
+    const { id, key } = await service.accounts.createKey({ name: 'leaves' });
+    const stream = openEvents({ url: service.url, key }, traceId);
+    const other = openEvents(service, traceId);
+    await Promise.all([stream.heard('run.started'), other.begun]);
+    await service.accounts.revokeKey(id);
+    await stream.ended;
+    // That of a key in force goes on, to the end of the run.
+    await service.store.append(traceId, 1, [finished()]);
+    await other.heard('run.finished');
+    expect(stream.frames.map(({ event }) => event)).not.toContain('run.finished');
+  });
+
   it('events.elsewhere: of a run that another process executes come too', async () => {
     const service = await startService({ worker: false });
     const stream = openEvents(service, traceIdOf(await service.run()));
@@ -198,6 +213,7 @@ describe('the events of a trace', () => {
       deltas: new LiveDeltas(),
       traceId,
       after: 0,
+      isPermitted: async () => true,
       signal: new AbortController().signal,
       keepAliveMs: 60_000,
       onError: (error) => expect.unreachable(String(error)),

@@ -4,7 +4,8 @@ import { guardedBy } from '../../src/accounts/guard.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { startScenarioServer } from '../../src/scenario-server/start.ts';
 import { send } from '../http/http-server.ts';
-import { COUNTER, startService, type TestService, traceIdOf } from './service.ts';
+import { sharedPostgres } from '../postgres.ts';
+import { COUNTER, openParts, startService, type TestService, traceIdOf } from './service.ts';
 
 /** A key and its header. */
 async function keyOf({ accounts }: TestService, limits: { requestsPerMinute?: number } = {}) {
@@ -98,5 +99,17 @@ describe('queued runs of a key', () => {
     await service.request(`/v1/traces/${traceId}/cancel`, { method: 'POST', headers });
     expect((await service.run({}, headers)).status).toBe(200);
     expect((await service.run({}, headers)).status).toBe(429);
+  });
+
+  it('limit.queued-at-once: many requests at once get the places that are left, and no more', {
+    timeout: 120_000,
+  }, async () => {
+    const url = await (await sharedPostgres()).createDatabase();
+    const service = await startService({ worker: false, parts: await openParts(url) });
+    const { id, headers } = await keyOf(service);
+    await fillQueue(service, id, headers, 9_995);
+    const replies = await Promise.all(Array.from({ length: 40 }, () => service.run({}, headers)));
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(5);
+    expect(replies.filter(({ status }) => status === 429)).toHaveLength(35);
   });
 });

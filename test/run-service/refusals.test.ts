@@ -28,9 +28,13 @@ test.each([
   ],
   [
     { model: undefined },
-    invalid('model', 'model is required: a string that is not empty.', 'missing_required_parameter'),
+    invalid('model', 'model is required: a string of 1 to 512 characters.', 'missing_required_parameter'),
   ],
-  [{ model: 'a\0b' }, invalid('model', 'model has to be a string that is not empty, got "a\\u0000b".')],
+  [{ model: 'a\0b' }, invalid('model', 'model has to be a string of 1 to 512 characters, got "a\\u0000b".')],
+  [
+    { model: 'm'.repeat(513) },
+    invalid('model', `model has to be a string of 1 to 512 characters, got "${'m'.repeat(76)}....`),
+  ],
   [{ env_name: 7 }, invalid('env_name', 'env_name has to be a string that is not empty, got 7.')],
   [{ scenario_args: null }, invalid('scenario_args', 'scenario_args has to be an object, got null.')],
   [{ scenario_args: [] }, invalid('scenario_args', 'scenario_args has to be an object, got [].')],
@@ -135,8 +139,9 @@ test('a message names at most 20 arguments, and of a value its beginning', async
     param: 'scenario_args.extra0',
     code: 'invalid_scenario_args',
   });
-  for (const field of ['env_name', 'scenario_name', 'model']) {
-    const reply = await service.run({ [field]: `proctor/${'x'.repeat(100_000)}` });
+  const long = { env_name: 100_000, scenario_name: 100_000, model: 500 };
+  for (const [field, length] of Object.entries(long)) {
+    const reply = await service.run({ [field]: `proctor/${'x'.repeat(length)}` });
     expect(reply.status).toBe(404);
     expect(reply.text.length).toBeLessThan(1_000);
   }

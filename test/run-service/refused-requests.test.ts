@@ -58,6 +58,7 @@ test.each([
   ['metadata.=x', 'metadata.'],
   ['metadata.a=%00', 'metadata.a'],
   ['model=a%00b', 'model'],
+  [Array.from({ length: 11 }, (_, index) => `metadata.k${index}=v`).join('&'), 'metadata'],
 ])('the query %s of a list is 400 with its name', async (query, param) => {
   const service = await startService();
   const reply = await service.request(`/v1/traces?${query}`);

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { traceSchema } from '../../src/contract/trace.ts';
+import { createModels } from '../../src/model/create-model.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import { send } from '../http/http-server.ts';
 import { APP_URL, COUNTER_PROCESS, startService, traceIdOf } from './service.ts';
@@ -75,6 +76,22 @@ test('what the request asked for is in the trace', async () => {
   const asked = { max_steps: 7, seed: 42, metadata: { build: '9' }, sampling: { temperature: 0.5 } };
   const trace = await service.ended(traceIdOf(await service.run({ ...asked, priority: 3, timeout_seconds: 60 })));
   expect(trace).toMatchObject({ ...asked, status: 'completed', reward: 1 });
+});
+
+test('a key that was sent as the name of a model is in no row once the run has ended', async () => {
+  const models = createModels({ gateways: [{ pattern: '*', baseUrl: 'http://127.0.0.1:9/v1' }] });
+  const service = await startService({ worker: false, models });
+  const secret = ['sk', 'proj', 'aB3dE6gH9jK2mN5pQ8sT1vW4'].join('-');
+  const traceId = traceIdOf(await service.run({ model: secret }));
+  // What is to be executed is kept as it was asked for.
+  expect((await service.store.row(traceId))?.request.model).toBe(secret);
+  expect((await service.request(`/v1/traces/${traceId}/cancel`, { method: 'POST' })).status).toBe(200);
+  const { kysely } = service.database;
+  const tables = await Promise.all(
+    (['traces', 'events', 'outcomes'] as const).map((table) => kysely.selectFrom(table).selectAll().execute()),
+  );
+  expect(tables.map((rows) => rows.length > 0)).toEqual([true, true, true]);
+  expect(JSON.stringify(tables)).not.toContain(secret);
 });
 
 test('a run may have metadata of 64 keys of 64 characters, with values of 512', async () => {

@@ -66,6 +66,8 @@ describe('a first turn is refused, and starts no session:', () => {
     ['chat.messages.part-text', user([{ type: 'text', text: 7 }]), invalid('messages.0.content.0'), /7/],
     ['chat.messages.part-url', user([imageAt('https://a.example/b.png')]), invalid('messages.0.content.0'), /data URL/],
     ['chat.model.empty', { ...start, model: '' }, invalid('model'), /got ""/],
+    ['chat.model.long', { ...start, model: 'm'.repeat(513) }, invalid('model'), /1 to 512 characters/],
+    ['chat.model.zero', { ...start, model: 'a\0b' }, invalid('model'), /got "a/],
     ['chat.model.type', { ...start, model: 7 }, invalid('model'), /got 7/],
     ['chat.model.reference', { ...start, model: 'proctor/none' }, [404, 'model_not_found', 'model'], /proctor\/oracle/],
     ['chat.max-steps.zero', { ...start, max_steps: 0 }, invalid('max_steps'), /1 to 500, got 0/],
