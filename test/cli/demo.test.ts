@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createProject, freePort, PATIENCE, proctor, start } from './command.ts';
+import { freePort } from '../free-port.ts';
+import { createProject, PATIENCE, proctor, start } from './command.ts';
 
 describe('proctor demo', PATIENCE, () => {
   it('--once prints the steps, the reward, the address of the trace, and a curl line that is ready to use', async () => {

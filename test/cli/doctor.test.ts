@@ -8,8 +8,9 @@ import { checkGateway } from '../../src/cli/doctor/gateway-checks.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { createDatabaseQueue } from '../../src/queue/database-queue.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
+import { freePort } from '../free-port.ts';
 import { sharedPostgres } from '../postgres.ts';
-import { type CommandOptions, createProject, freePort, PATIENCE, proctor, start, takenPort } from './command.ts';
+import { type CommandOptions, createProject, PATIENCE, proctor, start, takenPort } from './command.ts';
 import { environmentsOf } from './processes.ts';
 
 const reportSchema = z.object({

@@ -4,7 +4,8 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { isRunning, until } from '../client/processes.ts';
-import { COMMAND, createProject, freePort, PATIENCE, proctor, start } from './command.ts';
+import { freePort } from '../free-port.ts';
+import { COMMAND, createProject, PATIENCE, proctor, start } from './command.ts';
 import { environmentsOf } from './processes.ts';
 
 async function connect(transport: Transport): Promise<Client> {

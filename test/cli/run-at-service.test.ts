@@ -2,7 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createProject, freePort, PATIENCE, proctor, start } from './command.ts';
+import { freePort } from '../free-port.ts';
+import { createProject, PATIENCE, proctor, start } from './command.ts';
 
 /** A service with `counter`, and a directory without environments, where its clients are. */
 async function serve() {

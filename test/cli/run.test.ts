@@ -4,8 +4,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { traceSchema } from '../../src/contract/trace.ts';
 import { isRunning, until } from '../client/processes.ts';
+import { freePort } from '../free-port.ts';
 import { openParts } from '../run-service/service.ts';
-import { createProject, freePort, PATIENCE, proctor, start } from './command.ts';
+import { createProject, PATIENCE, proctor, start } from './command.ts';
 import { environmentsOf } from './processes.ts';
 
 const resultSchema = z.object({

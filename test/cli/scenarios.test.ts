@@ -4,11 +4,12 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { svcSchema } from '../../src/contract/session.ts';
 import { isRunning, until } from '../client/processes.ts';
+import { freePort } from '../free-port.ts';
 import { type Reply, send } from '../http/http-server.ts';
 import { serveHttp } from '../mcp/clients.ts';
 import { openParts } from '../run-service/service.ts';
 import createDesk from '../scenario-server/fixtures/desk.ts';
-import { createProject, freePort, PATIENCE, proctor, type Running, start, takenPort } from './command.ts';
+import { createProject, PATIENCE, proctor, type Running, start, takenPort } from './command.ts';
 import { environmentsOf } from './processes.ts';
 
 const startedSchema = z.object({ url: z.string(), address: z.string(), environments: z.array(z.string()) });

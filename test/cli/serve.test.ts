@@ -2,8 +2,9 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { freePort } from '../free-port.ts';
 import { send } from '../http/http-server.ts';
-import { createProject, freePort, PATIENCE, proctor, start, takenPort } from './command.ts';
+import { createProject, PATIENCE, proctor, start, takenPort } from './command.ts';
 
 const startedSchema = z.object({
   url: z.string(),

@@ -9,9 +9,10 @@ import { traceListSchema, traceSchema } from '../../src/contract/trace.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import type { TraceStore } from '../../src/trace/trace-store.ts';
+import { freePort } from '../free-port.ts';
 import { send } from '../http/http-server.ts';
 import { sharedPostgres } from '../postgres.ts';
-import { COMMAND, createProject, freePort, PATIENCE, proctor, start } from './command.ts';
+import { COMMAND, createProject, PATIENCE, proctor, start } from './command.ts';
 
 /** The program that gives a command a terminal; its options are those of Linux. */
 const SCRIPT = '/usr/bin/script';

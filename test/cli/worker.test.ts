@@ -4,9 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Trace, traceSchema } from '../../src/contract/trace.ts';
 import { isRunning } from '../client/processes.ts';
+import { freePort } from '../free-port.ts';
 import { send } from '../http/http-server.ts';
 import { orphanEnvironment } from '../process/orphan.ts';
-import { createProject, freePort, PATIENCE, proctor, start } from './command.ts';
+import { createProject, PATIENCE, proctor, start } from './command.ts';
 import { environmentsOf } from './processes.ts';
 
 const startedSchema = z.object({ url: z.string() });

@@ -15,7 +15,8 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { openQueue } from '../../src/queue/open-queue.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import type { TraceStore } from '../../src/trace/trace-store.ts';
-import { freePort } from '../cli/command.ts';
+import { freePort } from '../free-port.ts';
+
 import { type Reply, send } from '../http/http-server.ts';
 import type { StoreKind } from './form.ts';
 import { markedProcesses } from './marked-processes.ts';

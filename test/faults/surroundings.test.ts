@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { freePort } from '../cli/command.ts';
+import { freePort } from '../free-port.ts';
+
 import { startPostgres } from '../postgres.ts';
 import { startRedis } from '../redis.ts';
 import { createDeployment, type Deployment, temporaryDirectory, traceIdOf } from './deployment.ts';

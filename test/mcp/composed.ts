@@ -8,7 +8,8 @@ import type { McpServer } from '@modelcontextprotocol/server';
 import { type ConnectionOptions, type ConnectionTarget, EnvironmentServer } from 'proctor';
 import { onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { freePort } from '../cli/command.ts';
+import { freePort } from '../free-port.ts';
+
 import { EVERYTHING } from '../upstream/servers.ts';
 import { connectInMemory, type MemoryOptions, textOf, until } from './clients.ts';
 

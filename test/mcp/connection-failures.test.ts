@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { freePort } from '../cli/command.ts';
+import { freePort } from '../free-port.ts';
+
 import { everything, odd } from '../upstream/servers.ts';
 import { connectInMemory, errorOf, textOf, until } from './clients.ts';
 import { call, environment, open, received, startEverything, stopEverything, toolNames } from './composed.ts';

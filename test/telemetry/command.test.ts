@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { createProject, freePort, PATIENCE, proctor, start } from '../cli/command.ts';
+import { createProject, PATIENCE, proctor, start } from '../cli/command.ts';
+import { freePort } from '../free-port.ts';
 import { startCollector } from './collector.ts';
 
 const RUN = ['run', 'counter', 'count_to', '--arg', 'target=2', '--json'] as const;
