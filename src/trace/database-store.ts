@@ -21,11 +21,11 @@ import {
   readTrace,
   toEvents,
 } from './event-rows.ts';
-import type { TraceFilters } from './figure-parts.ts';
 import { GroupCommit } from './group-commit.ts';
 import { toSummary } from './projection.ts';
 import { redactBytes, redactEvent } from './redact-event.ts';
 import { removeTrace } from './remove-trace.ts';
+import type { TraceFilters } from './trace-filters.ts';
 import { lockTraceAndEvents, readHead, TraceHeads } from './trace-heads.ts';
 import { type ListedRow, listTraceRows } from './trace-list.ts';
 import { readTraceRow, requeueTraceRow, UNFINISHED } from './trace-rows.ts';

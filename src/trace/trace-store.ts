@@ -4,6 +4,7 @@ import type { Redactor } from '../contract/redaction.ts';
 import type { RunStatus } from '../contract/run.ts';
 import type { AttemptEnd, Origin, Trace, TraceSummary } from '../contract/trace.ts';
 import type { DatabaseTransaction } from '../database/database.ts';
+import type { TraceFilters } from './trace-filters.ts';
 import type { UsageQuery } from './usage.ts';
 
 /**
@@ -68,7 +69,7 @@ export interface TraceStore {
   observe(listener: AppendListener): () => void;
 
   /** Of all traces that the filters let through. */
-  summary(filters: Omit<TraceQuery, 'sort' | 'limit' | 'cursor'>): Promise<TraceFigures>;
+  summary(filters: TraceFilters): Promise<TraceFigures>;
   /** What traces that have ended have used, deleted ones too. */
   usage(query: UsageQuery): Promise<readonly UsageGroup[]>;
 
@@ -108,20 +109,7 @@ export interface TraceRow {
   readonly request: EventOf<'run.queued'>;
 }
 
-export interface TraceQuery {
-  /** Undefined: every account's (for local tools alone). */
-  readonly account?: string;
-  readonly envName?: string;
-  readonly scenarioName?: string;
-  readonly model?: string;
-  readonly status?: RunStatus;
-  readonly origin?: Origin;
-  readonly minReward?: number;
-  readonly maxReward?: number;
-  /** Milliseconds since 1970, both inclusive. */
-  readonly since?: number;
-  readonly until?: number;
-  readonly metadata?: Readonly<Record<string, string>>;
+export interface TraceQuery extends TraceFilters {
   /** Descending; `created_at` where it says nothing. Traces without the value come last. */
   readonly sort?: 'created_at' | 'reward' | 'duration' | 'tokens';
   /** 1 to 100, default 50. */
