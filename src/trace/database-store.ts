@@ -174,27 +174,22 @@ class DatabaseTraceStore implements TraceStore {
   }
 
   async trace(traceId: string, account?: string): Promise<Trace | undefined> {
-    const row = await this.#database.kysely
-      .selectFrom('traces')
-      .select('account')
-      .where('trace_id', '=', traceId)
-      .executeTakeFirst();
-    if (row === undefined || (account !== undefined && row.account !== account)) return undefined;
-    return await readTrace(this.#database.kysely, traceId, this.#urlOf(traceId));
+    const row = await this.#find(traceId, account);
+    return row === undefined ? undefined : await readTrace(this.#database.kysely, traceId, this.#urlOf(traceId));
+  }
+
+  async traceSummary(traceId: string, account?: string): Promise<TraceSummary | undefined> {
+    const row = await this.#find(traceId, account);
+    return row === undefined ? undefined : await this.#toSummary(traceId, row.summary);
   }
 
   async list(query: TraceQuery): Promise<{ data: TraceSummary[]; nextCursor: string | null }> {
     const { rows, nextCursor } = await listTraceRows(this.#database.kysely, query);
     const data: TraceSummary[] = [];
     for (const { trace_id: traceId, summary } of rows) {
-      const traceUrl = this.#urlOf(traceId);
-      if (summary !== null) {
-        data.push({ ...(JSON.parse(summary) as TraceSummary), trace_url: traceUrl });
-        continue;
-      }
       // Unfinished ones are projected one after another, so that only one is held in memory.
-      const trace = await readTrace(this.#database.kysely, traceId, traceUrl);
-      if (trace !== undefined) data.push(toSummary(trace));
+      const trace = await this.#toSummary(traceId, summary);
+      if (trace !== undefined) data.push(trace);
     }
     return { data, nextCursor };
   }
@@ -275,6 +270,24 @@ class DatabaseTraceStore implements TraceStore {
   /** The one way into the store: everything that is written of an event is written of what this gives. */
   #encode<Body extends EventBody>(body: Body): EncodedEvent<Body> {
     return encodeEvent(redactEvent(body, this.redactor));
+  }
+
+  /** The row of a trace of the account, or of any where none is named. */
+  async #find(traceId: string, account: string | undefined) {
+    const row = await this.#database.kysely
+      .selectFrom('traces')
+      .select(['account', 'summary'])
+      .where('trace_id', '=', traceId)
+      .executeTakeFirst();
+    return row === undefined || (account !== undefined && row.account !== account) ? undefined : row;
+  }
+
+  /** @param summary what is stored of a trace that has ended. */
+  async #toSummary(traceId: string, summary: string | null): Promise<TraceSummary | undefined> {
+    const traceUrl = this.#urlOf(traceId);
+    if (summary !== null) return { ...(JSON.parse(summary) as TraceSummary), trace_url: traceUrl };
+    const trace = await readTrace(this.#database.kysely, traceId, traceUrl);
+    return trace === undefined ? undefined : toSummary(trace);
   }
 
   #urlOf(traceId: string): string {

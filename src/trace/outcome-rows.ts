@@ -1,6 +1,6 @@
 import type { Trace } from '../contract/trace.ts';
 import type { DatabaseTransaction } from '../database/database.ts';
-import type { UsedFigures } from './usage.ts';
+import type { UsedFigures } from './used-figures.ts';
 
 /** Bins of the summary's histogram, over 0 to 1. */
 export const REWARD_BINS = 10;

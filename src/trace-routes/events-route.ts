@@ -5,13 +5,15 @@ import { defineRoute, type Route } from '../http/route.ts';
 import { TextStream } from '../http/text-stream.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { startEventFeed } from './event-feed.ts';
-import type { LiveDeltas } from './live-deltas.ts';
-import { findRow } from './traces-route.ts';
+import { LiveDeltas } from './live-deltas.ts';
+import { findRow, type TraceAccess } from './traces-route.ts';
 import { isFinal } from './wait-for-end.ts';
 
 export interface EventsRouteOptions {
   readonly store: TraceStore;
-  readonly deltas: LiveDeltas;
+  readonly access: TraceAccess;
+  /** Where text of a model comes from while it streams; undefined: events alone. */
+  readonly deltas?: LiveDeltas;
   readonly logger: Logger;
   /** Aborted when the service shuts down. */
   readonly closing: AbortSignal;
@@ -32,12 +34,12 @@ const HEADERS = {
  * come, until `run.finished`. Who has that one already is told so by 204, so that an `EventSource` stops to reconnect.
  */
 export function createEventsRoute(options: EventsRouteOptions): Route {
-  const { store, deltas, logger, closing, keepAliveMs = KEEP_ALIVE_MS } = options;
+  const { store, access, deltas = new LiveDeltas(), logger, closing, keepAliveMs = KEEP_ALIVE_MS } = options;
   return defineRoute({
     method: 'GET',
     path: '/v1/traces/:trace_id/events',
     summary: 'The events of a trace as they come, as server-sent events, until run.finished',
-    access: 'key-or-browser',
+    access,
     about: {
       requestHeaders: { 'Last-Event-ID': 'The `id` of the last event that was received: what follows it is sent' },
       contentType: 'text/event-stream',

@@ -9,8 +9,12 @@ import { defineRoute, type Route } from '../http/route.ts';
 import type { TraceQuery, TraceRow, TraceStore } from '../trace/trace-store.ts';
 import { isFinal, MAX_WAIT_SECONDS, waitForEnd } from './wait-for-end.ts';
 
+/** Who may ask: `browser` where a server shows traces on its pages alone. */
+export type TraceAccess = Extract<Route['access'], 'key-or-browser' | 'browser'>;
+
 export interface TracesRouteOptions {
   readonly store: TraceStore;
+  readonly access: TraceAccess;
   /** Aborted when the service shuts down: nobody waits any longer. */
   readonly closing: AbortSignal;
 }
@@ -50,12 +54,12 @@ const QUERY_PREFIXES = { [METADATA_PREFIX]: 'Only traces whose metadata have thi
  * `GET /v1/traces`, `GET /v1/traces/summary`, and `GET` and `DELETE /v1/traces/{trace_id}`. What belongs to another
  * account is not found.
  */
-export function createTracesRoutes({ store, closing }: TracesRouteOptions): readonly Route[] {
+export function createTracesRoutes({ store, access, closing }: TracesRouteOptions): readonly Route[] {
   const one = defineRoute({
     method: 'GET',
     path: '/v1/traces/:trace_id',
     summary: 'A trace; with ?wait=N once its run has ended, or after N seconds',
-    access: 'key-or-browser',
+    access,
     query: waitQuerySchema,
     response: traceSchema,
     about: { errors: ['trace_not_found'] },
@@ -73,7 +77,7 @@ export function createTracesRoutes({ store, closing }: TracesRouteOptions): read
     method: 'GET',
     path: '/v1/traces',
     summary: 'Traces without their steps and logs, newest first; metadata.<key>=<value> filters by metadata',
-    access: 'key-or-browser',
+    access,
     query: listQuerySchema,
     response: traceListSchema,
     about: { queryPrefixes: QUERY_PREFIXES },
@@ -87,7 +91,7 @@ export function createTracesRoutes({ store, closing }: TracesRouteOptions): read
     method: 'GET',
     path: '/v1/traces/summary',
     summary: 'What the traces of a list come to: counts, rewards and tokens',
-    access: 'key-or-browser',
+    access,
     query: filterQuerySchema,
     response: traceFiguresSchema,
     about: { queryPrefixes: QUERY_PREFIXES },
@@ -100,7 +104,7 @@ export function createTracesRoutes({ store, closing }: TracesRouteOptions): read
     method: 'DELETE',
     path: '/v1/traces/:trace_id',
     summary: 'Delete a trace of a run that has ended, with its events, metadata and blobs',
-    access: 'key',
+    access,
     about: { statuses: { 204: 'It is gone' }, errors: ['trace_not_found', 'run_running'] },
     async handle({ params, caller }) {
       const row = await findRow(store, params.trace_id, accountOf(caller));

@@ -2,14 +2,20 @@ import { ApiError } from '../contract/errors.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
+import type { TraceAccess } from './traces-route.ts';
+
+export interface BlobRouteOptions {
+  readonly store: TraceStore;
+  readonly access: TraceAccess;
+}
 
 /** `GET /v1/blobs/{sha256}`: bytes that a trace of the caller's account refers to. */
-export function createBlobRoute(store: TraceStore): Route {
+export function createBlobRoute({ store, access }: BlobRouteOptions): Route {
   return defineRoute({
     method: 'GET',
     path: '/v1/blobs/:sha256',
     summary: 'Bytes that a trace refers to as svc-blob://sha256/<hex>',
-    access: 'key-or-browser',
+    access,
     about: { contentType: 'application/octet-stream', errors: ['blob_not_found'] },
     async handle({ params, caller }) {
       const sha256 = params.sha256 ?? '';

@@ -1,0 +1,42 @@
+import type { TraceEvent } from '../../contract/event.ts';
+import type { TraceSummary } from '../../contract/trace.ts';
+import { Connection, type Fetch } from '../../service-client/connection.ts';
+import { createServiceClient, type ServiceClient } from '../../service-client/service-client.ts';
+import { pageSettings } from './page-settings.ts';
+
+/** Some of a trace, as `web/trace-data-route` sends it. */
+export interface TraceData {
+  /** With the first reply alone. */
+  readonly trace?: TraceSummary;
+  readonly events: readonly TraceEvent[];
+  /** What to ask for after it; null at the end of what is stored. */
+  readonly next: number | null;
+}
+
+/** The cookie is sent along by itself; what changes something carries the token of the page. */
+const fetchAsPage: Fetch = async (url, init) => {
+  const headers = new Headers(init.headers);
+  if (init.method !== 'GET') headers.set('x-csrf-token', pageSettings.csrfToken);
+  const response = await fetch(url, { ...init, headers, credentials: 'same-origin' });
+  if (response.status === 401) for (const listener of signedOutListeners) listener();
+  return response;
+};
+
+const options = { baseUrl: location.origin, fetch: fetchAsPage };
+const connection = new Connection(options);
+
+/** Every route of the server that the page came from. Methods reject with an `ApiError`. */
+export const service: ServiceClient = createServiceClient(options);
+
+/** Events of a trace after a number. @throws ApiError; the reason of the signal. */
+export function readTraceData(traceId: string, after: number, signal: AbortSignal): Promise<TraceData> {
+  return connection.json({ method: 'GET', path: `/data/traces/${traceId}?after=${after}`, isRepeatable: true, signal });
+}
+
+const signedOutListeners = new Set<() => void>();
+
+/** Calls back when the server does not know this browser any more. Returns the way to stop. */
+export function onSignedOut(listener: () => void): () => void {
+  signedOutListeners.add(listener);
+  return () => signedOutListeners.delete(listener);
+}
