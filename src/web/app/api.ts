@@ -1,7 +1,8 @@
-import type { TraceEvent } from '../../contract/event.ts';
+import type { ModelDeltaEvent, TraceEvent } from '../../contract/event.ts';
 import type { TraceSummary } from '../../contract/trace.ts';
 import { Connection, type Fetch } from '../../service-client/connection.ts';
 import { createServiceClient, type ServiceClient } from '../../service-client/service-client.ts';
+import { readTraceEvents } from '../../service-client/trace-events.ts';
 import { pageSettings } from './page-settings.ts';
 
 /** Some of a trace, as `web/trace-data-route` sends it. */
@@ -31,6 +32,29 @@ export const service: ServiceClient = createServiceClient(options);
 /** Events of a trace after a number. @throws ApiError; the reason of the signal. */
 export function readTraceData(traceId: string, after: number, signal: AbortSignal): Promise<TraceData> {
   return connection.json({ method: 'GET', path: `/data/traces/${traceId}?after=${after}`, isRepeatable: true, signal });
+}
+
+/**
+ * The events of a trace after a number, those that are stored and those that come, until its run has ended. A connection
+ * that is lost is opened again where it was; `onAway` is told when there is none, and when there is one again.
+ *
+ * @throws ApiError when there was none for half a minute; the reason of the signal.
+ */
+export function followTrace(
+  traceId: string,
+  { after, signal, onAway }: { readonly after: number; readonly signal: AbortSignal; onAway(isAway: boolean): void },
+): AsyncGenerator<TraceEvent | ModelDeltaEvent, void> {
+  const fetchAndTell: Fetch = async (url, init) => {
+    try {
+      const response = await fetchAsPage(url, init);
+      onAway(response.status >= 500);
+      return response;
+    } catch (error) {
+      if (!signal.aborted) onAway(true);
+      throw error;
+    }
+  };
+  return readTraceEvents(new Connection({ ...options, fetch: fetchAndTell }), traceId, { after, signal });
 }
 
 const signedOutListeners = new Set<() => void>();

@@ -117,8 +117,8 @@ function Name({ name }: { readonly name: string | undefined }) {
 function Inline({ text }: { readonly text: string }) {
   return (
     <span class="json-inline">
-      {[...text.matchAll(TOKEN)].map(([token], index) => (
-        <span key={index} class={kindOf(token)}>
+      {[...text.matchAll(TOKEN)].map(([token, isName], index) => (
+        <span key={index} class={kindOf(token, isName !== undefined)}>
           <Marked text={token} />
         </span>
       ))}
@@ -126,9 +126,10 @@ function Inline({ text }: { readonly text: string }) {
   );
 }
 
-const TOKEN = /"(?:[^"\\]|\\.)*"(?=\s*:)|"(?:[^"\\]|\\.)*"|[^"]+/g;
+const TOKEN = /("(?:[^"\\]|\\.)*")(?=:)|"(?:[^"\\]|\\.)*"|[^"]+/g;
 
-function kindOf(token: string): string {
+function kindOf(token: string, isName: boolean): string {
+  if (isName) return 'json-name';
   if (token.startsWith('"')) return 'json-string';
   return /^-?\d|^(true|false|null)$/.test(token) ? 'json-value' : 'json-brace';
 }
@@ -140,9 +141,10 @@ function toInline(value: object): string | undefined {
     return members.length === 0 ? JSON.stringify(value) : undefined;
   }
   if (members.some((member) => typeof member === 'string' && member.length > INLINE_LENGTH)) return undefined;
-  const text = JSON.stringify(value)
-    .replace(/(?<=^\{|,)("(?:[^"\\]|\\.)*"):/g, '$1: ')
-    .replace(/,(?=")/g, ', ');
+  const inner = Array.isArray(value)
+    ? members.map((member) => JSON.stringify(member))
+    : Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${JSON.stringify(member)}`);
+  const text = Array.isArray(value) ? `[${inner.join(', ')}]` : `{ ${inner.join(', ')} }`;
   return text.length <= INLINE_LENGTH ? text : undefined;
 }
 
