@@ -41,7 +41,7 @@ interface Import {
   readonly target: string | undefined;
 }
 
-const imports = sourceFiles(source).flatMap(importsOf);
+const imports = sourceFiles(source).flatMap((file) => importsOf(file));
 
 describe('the layers of src', () => {
   it('lists every folder of src', () => {

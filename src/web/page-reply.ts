@@ -47,6 +47,18 @@ export function appReply(html: string): RouteReply {
   return { headers: { ...HTML_HEADERS, 'content-security-policy': APP_POLICY }, body: html };
 }
 
+/** A page that is kept as a file; opened here it would be nothing. */
+export function fileReply(html: string, name: string): RouteReply {
+  return {
+    headers: {
+      ...HTML_HEADERS,
+      'content-security-policy': "default-src 'none'; sandbox",
+      'content-disposition': `attachment; filename="${name}"`,
+    },
+    body: html,
+  };
+}
+
 /** To another page of ours, by GET. */
 export function redirectReply(location: string, cookie?: string): RouteReply {
   return { status: 303, headers: { ...HEADERS, location, ...(cookie === undefined ? {} : { 'set-cookie': cookie }) } };

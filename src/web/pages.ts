@@ -8,9 +8,10 @@ import type { TraceStore } from '../trace/trace-store.ts';
 import { ASSETS_PATH, builtAssets } from './built-assets.ts';
 import type { RunsPath } from './layout.tsx';
 import { renderNotFoundPage } from './not-found-page.tsx';
-import { appReply, pageReply } from './page-reply.ts';
+import { appReply, fileReply, pageReply } from './page-reply.ts';
 import { renderShell } from './shell.tsx';
 import { createSignIn } from './sign-in.ts';
+import { renderStandalone } from './standalone-page.ts';
 import { createTraceDataRoute } from './trace-data-route.ts';
 
 export interface PagesOptions {
@@ -46,6 +47,13 @@ export function createPages({ store, accounts, runsPath = '/' }: PagesOptions): 
     return showApp(account, request);
   }
 
+  async function keepTrace(account: string, request: RouteRequest): Promise<RouteReply> {
+    const traceId = request.params.trace_id ?? '';
+    const html = TRACE_ID_PATTERN.test(traceId) ? await renderStandalone(store, traceId, account) : undefined;
+    if (html === undefined) return pageReply(renderNotFoundPage(traceId, runsPath), 404);
+    return fileReply(html, `trace-${traceId}.html`);
+  }
+
   const page = (path: string, show: typeof showApp | typeof showTrace = showApp): Route => ({
     method: 'GET',
     path,
@@ -56,6 +64,7 @@ export function createPages({ store, accounts, runsPath = '/' }: PagesOptions): 
   return [
     page(runsPath),
     page('/traces/:trace_id', showTrace),
+    page('/traces/:trace_id/export', keepTrace),
     ...(runsPath === '/' ? RUN_SERVICE_PATHS.map((path) => page(path)) : []),
     ...signIn.routes,
     createTraceDataRoute(store),

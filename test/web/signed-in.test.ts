@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { EventBody } from '../../src/contract/event.ts';
 import type { TraceList } from '../../src/contract/trace.ts';
-import type { TraceData } from '../../src/web/app/api.ts';
 import { builtAssets } from '../../src/web/built-assets.ts';
+import type { TraceData } from '../../src/web/trace-data.ts';
 import type { Reply } from '../http/http-server.ts';
 import { newTrace, newTraceId } from '../trace/events.ts';
 import { parseHtml } from './html.ts';

@@ -1,18 +1,9 @@
 import type { ModelDeltaEvent, TraceEvent } from '../../contract/event.ts';
-import type { TraceSummary } from '../../contract/trace.ts';
 import { Connection, type Fetch } from '../../service-client/connection.ts';
 import { createServiceClient, type ServiceClient } from '../../service-client/service-client.ts';
 import { readTraceEvents } from '../../service-client/trace-events.ts';
+import type { TraceData } from '../trace-data.ts';
 import { pageSettings } from './page-settings.ts';
-
-/** Some of a trace, as `web/trace-data-route` sends it. */
-export interface TraceData {
-  /** With the first reply alone. */
-  readonly trace?: TraceSummary;
-  readonly events: readonly TraceEvent[];
-  /** What to ask for after it; null at the end of what is stored. */
-  readonly next: number | null;
-}
 
 /** The cookie is sent along by itself; what changes something carries the token of the page. */
 const fetchAsPage: Fetch = async (url, init) => {

@@ -4,7 +4,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 /** How far from what is seen something is drawn already, in pixels. */
 const MARGIN_PX = 900;
 /** Sections that change in one frame, so that none takes long. */
-const SECTIONS_PER_FRAME = 2;
+const DRAWN_PER_FRAME = 2;
+const REMOVED_PER_FRAME = 4;
 
 /**
  * A part of a long page that is drawn while it is near to what is seen. What is far away is as high as it was, or as it
@@ -43,20 +44,26 @@ export function LazySection({
 
 type OnChange = (isNear: boolean, heightPx: number) => void;
 
-const watched = new Map<Element, OnChange>();
-/** The newest of each section's changes, which wait for their frame. */
-const waiting = new Map<Element, IntersectionObserverEntry>();
+interface Watched {
+  readonly onChange: OnChange;
+  isNear: boolean;
+}
+
+interface Change {
+  readonly isNear: boolean;
+  readonly heightPx: number;
+  /** From what is seen, in pixels. */
+  readonly distancePx: number;
+}
+
+const watched = new Map<Element, Watched>();
+/** The newest change of each section that is to be drawn, or not any more: they wait for their frame. */
+const waiting = new Map<Element, Change>();
 let observer: IntersectionObserver | undefined;
 
 function watch(section: Element, onChange: OnChange): () => void {
-  observer ??= new IntersectionObserver(
-    (entries) => {
-      if (waiting.size === 0) requestAnimationFrame(work);
-      for (const entry of entries) waiting.set(entry.target, entry);
-    },
-    { rootMargin: `${MARGIN_PX}px 0px` },
-  );
-  watched.set(section, onChange);
+  observer ??= new IntersectionObserver(note, { rootMargin: `${MARGIN_PX}px 0px` });
+  watched.set(section, { onChange, isNear: false });
   observer.observe(section);
   return () => {
     observer?.unobserve(section);
@@ -65,17 +72,29 @@ function watch(section: Element, onChange: OnChange): () => void {
   };
 }
 
-/** What is seen comes first, and what is far away goes last. */
-function work(): void {
-  const next = [...waiting.values()].sort((a, b) => urgency(a) - urgency(b)).slice(0, SECTIONS_PER_FRAME);
-  for (const entry of next) {
-    waiting.delete(entry.target);
-    watched.get(entry.target)?.(entry.isIntersecting, entry.boundingClientRect.height);
+function note(entries: readonly IntersectionObserverEntry[]): void {
+  const isIdle = waiting.size === 0;
+  for (const { target, isIntersecting, boundingClientRect: box } of entries) {
+    if (watched.get(target)?.isNear === isIntersecting) waiting.delete(target);
+    else {
+      const distancePx = Math.max(0, box.top - innerHeight, -box.bottom);
+      waiting.set(target, { isNear: isIntersecting, heightPx: box.height, distancePx });
+    }
   }
-  if (waiting.size > 0) requestAnimationFrame(work);
+  if (isIdle && waiting.size > 0) requestAnimationFrame(work);
 }
 
-function urgency({ isIntersecting, boundingClientRect: { top, bottom } }: IntersectionObserverEntry): number {
-  if (!isIntersecting) return Number.MAX_SAFE_INTEGER;
-  return Math.max(0, top - innerHeight, -bottom);
+/** What is seen comes first. What is far away is taken out in the same frames, so that the page does not grow. */
+function work(): void {
+  const changes = [...waiting];
+  const near = changes.filter(([, { isNear }]) => isNear).sort(([, a], [, b]) => a.distancePx - b.distancePx);
+  const far = changes.filter(([, { isNear }]) => !isNear);
+  for (const [section, change] of [...near.slice(0, DRAWN_PER_FRAME), ...far.slice(0, REMOVED_PER_FRAME)]) {
+    waiting.delete(section);
+    const known = watched.get(section);
+    if (known === undefined) continue;
+    known.isNear = change.isNear;
+    known.onChange(change.isNear, change.heightPx);
+  }
+  if (waiting.size > 0) requestAnimationFrame(work);
 }
