@@ -19,7 +19,7 @@ const KEYWORDS = new Set(
 
 /** Comments, strings, numbers and words, as most languages write them. A `#` begins a comment at the start of a word alone. */
 const TOKEN =
-  /(\/\/[^\n]*|\/\*[\s\S]*?\*\/|(?<=^|\s)#(?![[!])[^\n]*|(?<=^|\s)--\s[^\n]*)|("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)|(?<![\w$])(\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?)\b|([A-Za-z_$][\w$]*)/gm;
+  /(\/\/[^\n]*|\/\*[\s\S]*?\*\/|(?<=^|\s)#(?![[!])[^\n]*|^[ \t]*--\s[^\n]*)|("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)|(?<![\w$])(\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?)\b|([A-Za-z_$][\w$]*)/gm;
 
 /** Colours for code of whatever language: near enough to be read, never an interpretation of it. */
 export function highlight(code: string): readonly CodeToken[] {

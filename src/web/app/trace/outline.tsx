@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { preview } from '../../format.ts';
 import { goTo, idInView } from './go-to.ts';
-import type { Entry } from './timeline.ts';
+import { type Entry, hasProblem } from './timeline.ts';
 
 const ROW_PX = 30;
 /** Rows that are drawn above and below those that are seen. */
@@ -13,9 +13,12 @@ const READ_PX = 190;
 export function Outline({
   entries,
   found,
+  isLive,
 }: {
   readonly entries: readonly Entry[];
+  /** What a search has found. */
   readonly found: ReadonlySet<string>;
+  readonly isLive: boolean;
 }) {
   const rows = entries.filter(({ kind }) => kind !== 'logs' && kind !== 'environment');
   const currentId = useIdInView(rows);
@@ -37,7 +40,7 @@ export function Outline({
                 goTo(entry.id);
               }}
             >
-              <Row entry={entry} />
+              <Row entry={entry} isLive={isLive} />
             </a>
           </li>
         ))}
@@ -46,17 +49,16 @@ export function Outline({
   );
 }
 
-function Row({ entry }: { readonly entry: Entry }) {
+function Row({ entry, isLive }: { readonly entry: Entry; readonly isLive: boolean }) {
   if (entry.kind !== 'step') return <span class="outline-name">{NAMES[entry.kind]}</span>;
   const { step, calls, response } = entry;
-  const isBad = calls.some(({ result, rawArguments }) => result?.is_error === true || rawArguments !== null);
   const names = [...new Set(calls.map(({ name }) => name))].join(', ');
   const text = names === '' ? preview(response?.message.content ?? '…', 40) : names;
   return (
     <>
       <span class="outline-number">{step}</span>
       <span class={`outline-text ${names === '' ? 'quiet' : ''}`}>{text}</span>
-      {isBad ? <span class="outline-bad" role="img" aria-label="with an error" /> : null}
+      {hasProblem(entry, isLive) ? <span class="outline-bad" role="img" aria-label="with an error" /> : null}
     </>
   );
 }

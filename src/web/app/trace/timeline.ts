@@ -53,6 +53,14 @@ export interface AttemptView {
   readonly entries: readonly Entry[];
 }
 
+/** True where a call of the step failed, could not be read, or, in a run that is over, has no result. */
+export function hasProblem(step: StepEntry, isLive: boolean): boolean {
+  return step.calls.some(
+    ({ result, rawArguments }) =>
+      result?.is_error === true || rawArguments !== null || (result === undefined && !isLive),
+  );
+}
+
 /** The attempts of a run, oldest first, from its events in their order. What did not change stays the same object. */
 export class Timeline {
   readonly #attempts: Attempt[] = [];

@@ -43,8 +43,10 @@ export function TraceView({ state, actions, blobAddress }: TraceViewProps) {
     }),
     [hidden, pictures, blobAddress],
   );
+  const found = useMemo(() => new Set(search.found), [search.found]);
   useKeys({
     entries,
+    isLive,
     focusSearch: () => searchRef.current?.focus(),
     showHelp: () => setHelpOpen(true),
   });
@@ -72,7 +74,7 @@ export function TraceView({ state, actions, blobAddress }: TraceViewProps) {
             onHelp={() => setHelpOpen(true)}
           />
           <div class="trace-columns">
-            <Outline entries={entries} found={useMemo(() => new Set(search.found), [search.found])} />
+            <Outline entries={entries} found={found} isLive={isLive} />
             {transcript}
           </div>
           {phase === 'reading' ? <p class="quiet line">Reading the rest…</p> : null}

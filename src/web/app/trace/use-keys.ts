@@ -1,12 +1,13 @@
 import { useEffect } from 'preact/hooks';
 import { goTo, idInView } from './go-to.ts';
-import type { Entry } from './timeline.ts';
+import { type Entry, hasProblem } from './timeline.ts';
 
 /** Where a step begins when it was gone to, and a little more. In pixels. */
 const READ_PX = 140;
 
 export interface KeyActions {
   readonly entries: readonly Entry[];
+  readonly isLive: boolean;
   focusSearch(): void;
   showHelp(): void;
 }
@@ -31,8 +32,9 @@ function isTaken(target: EventTarget | null): boolean {
   return isField || document.querySelector('dialog[open]') !== null;
 }
 
-function toAction(key: string, { entries, focusSearch, showHelp }: KeyActions): (() => void) | undefined {
+function toAction(key: string, { entries, isLive, focusSearch, showHelp }: KeyActions): (() => void) | undefined {
   const places = entries.filter(({ kind }) => kind !== 'logs' && kind !== 'environment');
+  const isBad = (entry: Entry) => entry.kind === 'step' && hasProblem(entry, isLive);
   const ids = places.map(({ id }) => id);
   const place = () => {
     const id = idInView(ids, READ_PX);
@@ -47,8 +49,8 @@ function toAction(key: string, { entries, focusSearch, showHelp }: KeyActions): 
     case 'e':
       return () => {
         const at = place();
-        const bad = places.findIndex((entry, index) => index > at && hasError(entry));
-        goTo((bad === -1 ? places.find(hasError) : places[bad])?.id ?? '');
+        const bad = places.findIndex((entry, index) => index > at && isBad(entry));
+        goTo((bad === -1 ? places.find(isBad) : places[bad])?.id ?? '');
       };
     case 'g':
       return () => scrollTo(0, 0);
@@ -61,11 +63,4 @@ function toAction(key: string, { entries, focusSearch, showHelp }: KeyActions): 
     default:
       return undefined;
   }
-}
-
-function hasError(entry: Entry): boolean {
-  return (
-    entry.kind === 'step' &&
-    entry.calls.some(({ result, rawArguments }) => result?.is_error === true || rawArguments !== null)
-  );
 }

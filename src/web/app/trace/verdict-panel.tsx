@@ -22,7 +22,7 @@ export function VerdictPanel({
   const subscores = trace.evaluation?.subscores ?? [];
   const logs = trace.error === null ? [] : lastLogs(attempts);
   return (
-    <section class={`verdict ${tone}`} aria-label="How it ended" role={tone === 'bad' ? 'alert' : undefined}>
+    <section class={`verdict ${tone}`} aria-label="How it ended">
       <h2>
         {tone === 'live' ? <span class="spinner" /> : null}
         {title}
