@@ -1,4 +1,4 @@
-import { options, type VNode } from 'preact';
+import { Fragment, options, type VNode } from 'preact';
 import { revealHidden } from '../format.ts';
 
 /**
@@ -8,7 +8,9 @@ import { revealHidden } from '../format.ts';
 export function revealEveryText(): void {
   const before = options.vnode;
   options.vnode = (vnode: VNode) => {
-    if (typeof vnode.type === 'string') revealProps(vnode.props as Record<string, unknown>); // Of an element.
+    const { type, props } = vnode;
+    // What a component is given is drawn by an element or a fragment in the end.
+    if (typeof type === 'string' || type === Fragment) revealProps(props as Record<string, unknown>);
     before?.(vnode);
   };
 }

@@ -1,5 +1,7 @@
 /** Frames for which a place is held while what is above it is drawn. */
 const SETTLING_FRAMES = 24;
+/** Whoever does something of this kind wants to be elsewhere. */
+const STOP_EVENTS = ['wheel', 'touchstart', 'keydown', 'pointerdown'] as const;
 
 let going = 0;
 
@@ -12,15 +14,15 @@ export function goTo(id: string): boolean {
   const stop = () => {
     if (round === going) going++;
   };
-  const stopEvents = ['wheel', 'touchstart', 'keydown', 'pointerdown'] as const;
-  for (const name of stopEvents) addEventListener(name, stop, { once: true, passive: true });
-  const settle = (frames: number) => {
+  const settle = (frame: number) => {
     if (round !== going) return;
+    // Not in the first frame: the key that led here is still on its way.
+    if (frame === 1) for (const name of STOP_EVENTS) addEventListener(name, stop, { once: true, passive: true });
     element.scrollIntoView({ block: 'start' });
-    if (frames > 0) requestAnimationFrame(() => settle(frames - 1));
-    else for (const name of stopEvents) removeEventListener(name, stop);
+    if (frame < SETTLING_FRAMES) requestAnimationFrame(() => settle(frame + 1));
+    else for (const name of STOP_EVENTS) removeEventListener(name, stop);
   };
-  settle(SETTLING_FRAMES);
+  settle(0);
   element.animate([{ boxShadow: '0 0 0 3px var(--accent)' }, { boxShadow: '0 0 0 3px transparent' }], 900);
   return true;
 }
