@@ -34,6 +34,9 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@opentelemetry/resources': ['cli'],
 };
 
+const IMPORT = /(?:from|import)\s*\(?\s*'([^']+)'/g;
+const VALUE_IMPORT = /^(?:import|export)\s(?!type\b)(?:[^;']*\sfrom\s*)?'([^']+)'/gm;
+
 interface Import {
   readonly file: string;
   readonly layer: string;
@@ -117,9 +120,6 @@ function layerOf(file: string): string {
   const [folder, ...rest] = relative(source, file).split('/');
   return rest.length === 0 ? '' : (folder ?? '');
 }
-
-const IMPORT = /(?:from|import)\s*\(?\s*'([^']+)'/g;
-const VALUE_IMPORT = /^(?:import|export)\s(?!type\b)(?:[^;']*\sfrom\s*)?'([^']+)'/gm;
 
 function importsOf(file: string, pattern = IMPORT): Import[] {
   const text = readFileSync(file, 'utf8');

@@ -71,8 +71,8 @@ export function createPages({ store, accounts, runsPath = '/' }: PagesOptions): 
     {
       method: 'GET',
       path: `${ASSETS_PATH}:file`,
-      summary: 'Script and style of the pages',
-      access: 'public',
+      summary: 'Script and style of the pages, for everybody',
+      access: 'page',
       handle: ({ params, headers }) => {
         const asset = assets.files.get(params.file ?? '');
         if (asset === undefined)
