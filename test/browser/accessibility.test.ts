@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { newTrace } from '../trace/events.ts';
@@ -10,7 +9,6 @@ import { PATIENCE } from './open-playground.ts';
 import { isRefused, signedIn } from './open-trace.ts';
 
 const executablePath = findChromium('test/browser/accessibility.test.ts');
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 interface AxeReport {
   readonly violations: readonly {
@@ -22,7 +20,7 @@ interface AxeReport {
 
 /** What axe takes for serious or worse, with where it is. */
 async function seriousProblems(page: Page): Promise<readonly string[]> {
-  await page.evaluate(AXE);
+  await page.evaluate(axe.source);
   const { violations } = (await page.evaluate('axe.run()')) as AxeReport;
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')

@@ -1,5 +1,5 @@
 /** What somebody would write who wants to get out of a text. */
-export const PLANTED = [
+const PLANTED = [
   '<script>alert(1)</script>',
   '</pre></code></title></textarea></style></noscript><script>alert(1)</script>',
   '"><img src=x onerror=alert(1)>',

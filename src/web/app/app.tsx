@@ -2,6 +2,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { onSignedOut } from './api.ts';
 import { Brand } from './components/icons.tsx';
 import { ThemeSwitch } from './components/theme-switch.tsx';
+import { EnvironmentPage } from './environments/environment-page.tsx';
+import { EnvironmentsPage } from './environments/environments-page.tsx';
 import { isRunService, pageSettings } from './page-settings.ts';
 import { followLinks, type Place, usePlace } from './router.ts';
 import { RunsPage } from './runs/runs-page.tsx';
@@ -34,6 +36,10 @@ function Page({ place }: { readonly place: Place | undefined }) {
       return <RunsPage query={place.query} />;
     case 'trace':
       return <TracePage key={place.traceId} traceId={place.traceId} />;
+    case 'environments':
+      return <EnvironmentsPage />;
+    case 'environment':
+      return <EnvironmentPage key={place.name} name={place.name} />;
     default:
       return <NotHere />;
   }
@@ -56,7 +62,10 @@ interface Destination {
   readonly pages: readonly Place['page'][];
 }
 
-const RUN_SERVICE_PAGES: readonly Destination[] = [{ path: '/', title: 'Runs', pages: ['runs', 'trace', 'compare'] }];
+const RUN_SERVICE_PAGES: readonly Destination[] = [
+  { path: '/', title: 'Runs', pages: ['runs', 'trace', 'compare'] },
+  { path: '/environments', title: 'Environments', pages: ['environments', 'environment'] },
+];
 const SCENARIO_SERVER_PAGES: readonly Destination[] = [
   { path: '/', title: 'Playground', pages: [] },
   { path: '/traces', title: 'Traces', pages: ['runs', 'trace'] },

@@ -11,7 +11,7 @@ export type Place =
   | { readonly page: 'usage'; readonly query: URLSearchParams };
 
 /** Undefined for an address of the server that is no page of the application. */
-export function toPlace({ pathname, searchParams: query }: URL): Place | undefined {
+function toPlace({ pathname, searchParams: query }: URL): Place | undefined {
   if (pathname === pageSettings.runsPath) return { page: 'runs', query };
   const traceId = /^\/traces\/([0-9a-f]{32})$/.exec(pathname)?.[1];
   if (traceId !== undefined) return { page: 'trace', traceId };

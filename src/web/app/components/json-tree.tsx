@@ -153,7 +153,7 @@ function describeSize(value: object): string {
 }
 
 /** Values in a value, itself among them; not counted beyond `limit`. */
-export function countValues(value: unknown, limit: number): number {
+function countValues(value: unknown, limit: number): number {
   if (typeof value !== 'object' || value === null) return typeof value === 'string' ? 1 + value.length / 400 : 1;
   let count = 1;
   for (const member of Object.values(value)) {

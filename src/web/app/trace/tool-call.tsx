@@ -12,7 +12,7 @@ import type { CallView } from './timeline.ts';
 import { TraceContext } from './view-context.ts';
 
 /** A tool call: what was asked on one side, what came back on the other, and what was logged meanwhile. */
-export function ToolCall({ call, isLive }: { readonly call: CallView; readonly isLive: boolean }) {
+function ToolCall({ call, isLive }: { readonly call: CallView; readonly isLive: boolean }) {
   const { result } = call;
   const isFailed = result?.is_error === true;
   const isOpen = result === undefined;
