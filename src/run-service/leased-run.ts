@@ -14,7 +14,7 @@ import { addLostSpan } from '../rollout/run-span.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
-import { isFinal } from './wait-for-end.ts';
+import { isFinal } from '../trace-routes/wait-for-end.ts';
 
 export interface LeasedRunOptions {
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;

@@ -1,7 +1,7 @@
 import type { Database } from '../database/database.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
-import { UNFINISHED_STATUSES } from './wait-for-end.ts';
+import { UNFINISHED_STATUSES } from '../trace-routes/wait-for-end.ts';
 
 /** Rows that are looked at together. */
 const PAGE = 1_000;

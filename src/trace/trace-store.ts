@@ -61,6 +61,8 @@ export interface TraceStore {
   ): Promise<readonly TraceEvent[]>;
   /** Projected from the events; undefined where there is none, or where it is another account's. */
   trace(traceId: string, account?: string): Promise<Trace | undefined>;
+  /** As lists hold it; the events of a trace that has ended need not be read for that. */
+  traceSummary(traceId: string, account?: string): Promise<TraceSummary | undefined>;
   /** @throws ApiError invalid_parameter for a limit or a cursor that is not one of this query. */
   list(query: TraceQuery): Promise<{ readonly data: readonly TraceSummary[]; readonly nextCursor: string | null }>;
   /** Calls back after each commit of this process that touched the trace. For live views; returns the way to stop. */
