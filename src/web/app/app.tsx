@@ -8,6 +8,7 @@ import { isRunService, pageSettings } from './page-settings.ts';
 import { followLinks, type Place, usePlace } from './router.ts';
 import { RunsPage } from './runs/runs-page.tsx';
 import { TracePage } from './trace/trace-page.tsx';
+import { UsagePage } from './usage/usage-page.tsx';
 
 /** The application: the header that all pages share, and the page of the address. */
 export function App() {
@@ -40,6 +41,8 @@ function Page({ place }: { readonly place: Place | undefined }) {
       return <EnvironmentsPage />;
     case 'environment':
       return <EnvironmentPage key={place.name} name={place.name} />;
+    case 'usage':
+      return <UsagePage query={place.query} />;
     default:
       return <NotHere />;
   }
@@ -65,6 +68,7 @@ interface Destination {
 const RUN_SERVICE_PAGES: readonly Destination[] = [
   { path: '/', title: 'Runs', pages: ['runs', 'trace', 'compare'] },
   { path: '/environments', title: 'Environments', pages: ['environments', 'environment'] },
+  { path: '/usage', title: 'Usage', pages: ['usage'] },
 ];
 const SCENARIO_SERVER_PAGES: readonly Destination[] = [
   { path: '/', title: 'Playground', pages: [] },
