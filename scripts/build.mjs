@@ -1,23 +1,24 @@
-// Emits dist/, where it is older than what it is made of: what tsc makes of src/, the style of the pages beside it, and
-// the command made executable.
+// Emits dist/, where it is older than what it is made of: what tsc makes of src/, what Vite makes of the pages, and the
+// command made executable.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildWeb } from './build-web.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const stamp = `${root}dist/.built`;
 
-if (!isUpToDate()) build();
+if (!isUpToDate()) await build();
 
-function build() {
+async function build() {
   const tsc = fileURLToPath(new URL('../node_modules/typescript/bin/tsc', import.meta.url));
   const command = `${root}dist/cli/main.js`;
   // The incremental state lives in dist/: without its output it would claim that there is nothing to do.
   if (!existsSync(command)) rmSync(`${root}dist`, { recursive: true, force: true });
   rmSync(stamp, { force: true });
   execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
-  copyFileSync(`${root}src/web/style.css`, `${root}dist/web/style.css`);
+  await buildWeb();
   chmodSync(command, 0o755);
   writeFileSync(stamp, '');
 }
@@ -32,6 +33,7 @@ function isUpToDate() {
     'tsconfig.json',
     'tsconfig.build.json',
     'scripts/build.mjs',
+    'scripts/build-web.mjs',
   ];
   const sources = readdirSync(`${root}src`, { recursive: true }).map((path) => join('src', path));
   return [...configuration, 'src', ...sources].every((path) => statSync(join(root, path)).mtimeMs < builtAt);

@@ -22,7 +22,16 @@ function play(reportFile) {
   const only = words.length === 0 ? [] : ['--testNamePattern', words.join('|')];
   const { status } = spawnSync(
     process.execPath,
-    [vitest, 'run', '--typecheck.enabled=false', '--maxWorkers=1', '--reporter=verbose', '--hideSkippedTests', ...only, 'test/faults'],
+    [
+      vitest,
+      'run',
+      '--typecheck.enabled=false',
+      '--maxWorkers=1',
+      '--reporter=verbose',
+      '--hideSkippedTests',
+      ...only,
+      'test/faults',
+    ],
     { cwd: root, stdio: 'inherit', env: { ...process.env, FAULT_FORM: 'full', FAULT_REPORT: reportFile } },
   );
   const lines = existsSync(reportFile) ? readFileSync(reportFile, 'utf8').trimEnd().split('\n') : [];

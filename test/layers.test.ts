@@ -9,7 +9,7 @@ const source = fileURLToPath(new URL('../src', import.meta.url));
 const LAYERS: readonly (readonly string[])[] = [
   ['cli', 'testing'],
   ['run-service', 'scenario-server'],
-  ['rollout', 'queue', 'web', 'config', 'dev'],
+  ['rollout', 'queue', 'web', 'trace-routes', 'config', 'dev'],
   ['client', 'service-client', 'model', 'trace', 'accounts'],
   ['mcp'],
   ['upstream'],
@@ -34,6 +34,9 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@opentelemetry/resources': ['cli'],
 };
 
+const IMPORT = /(?:from|import)\s*\(?\s*'([^']+)'/g;
+const VALUE_IMPORT = /^(?:import|export)\s(?!type\b)(?:[^;']*\sfrom\s*)?'([^']+)'/gm;
+
 interface Import {
   readonly file: string;
   readonly layer: string;
@@ -41,7 +44,7 @@ interface Import {
   readonly target: string | undefined;
 }
 
-const imports = sourceFiles(source).flatMap(importsOf);
+const imports = sourceFiles(source).flatMap((file) => importsOf(file));
 
 describe('the layers of src', () => {
   it('lists every folder of src', () => {
@@ -68,6 +71,25 @@ describe('the layers of src', () => {
       );
       return owner !== undefined && !owner[1].includes(layer);
     });
+    expect(wrong.map(describeImport)).toEqual([]);
+  });
+
+  it('what runs in browsers reaches nothing but Preact, the shapes of the wire, and code without packages', () => {
+    const app = join(source, 'web/app/');
+    const reached = reachedFrom(sourceFiles(app).filter((file) => !file.endsWith('.d.ts')));
+    const packages = reached.values.filter(
+      ({ target, specifier }) => target === undefined && !/^preact(\/|$)/.test(specifier),
+    );
+    expect(packages.map(describeImport)).toEqual([]);
+    const folders = new Set(reached.files.filter((file) => !file.startsWith(app)).map(layerOf));
+    expect([...folders].filter((layer) => !['contract', 'service-client', 'trace', 'web'].includes(layer))).toEqual([]);
+  });
+
+  it('the rest of src takes nothing of what runs in browsers', () => {
+    const app = join(source, 'web/app/');
+    const wrong = imports.filter(
+      ({ file, specifier }) => !file.startsWith(app) && resolve(dirname(file), specifier).startsWith(app),
+    );
     expect(wrong.map(describeImport)).toEqual([]);
   });
 
@@ -99,15 +121,31 @@ function layerOf(file: string): string {
   return rest.length === 0 ? '' : (folder ?? '');
 }
 
-function importsOf(file: string): Import[] {
+function importsOf(file: string, pattern = IMPORT): Import[] {
   const text = readFileSync(file, 'utf8');
-  const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+  const specifiers = [...text.matchAll(pattern)].map((match) => match[1] ?? '');
   return specifiers.map((specifier) => ({
     file,
     layer: layerOf(file),
     specifier,
     target: specifier.startsWith('.') ? layerOf(resolve(dirname(file), specifier)) : undefined,
   }));
+}
+
+/** What files import that is there when they run: types are not. */
+function reachedFrom(files: readonly string[]): {
+  readonly files: readonly string[];
+  readonly values: readonly Import[];
+} {
+  const seen = new Set(files);
+  const values: Import[] = [];
+  for (const file of seen) {
+    for (const each of importsOf(file, VALUE_IMPORT)) {
+      values.push(each);
+      if (each.target !== undefined && /\.tsx?$/.test(each.specifier)) seen.add(resolve(dirname(file), each.specifier));
+    }
+  }
+  return { files: [...seen], values };
 }
 
 function describeImport({ file, specifier }: Import): string {

@@ -1,4 +1,4 @@
-import type { TraceFilters } from '../../src/trace/figure-parts.ts';
+import type { TraceFilters } from '../../src/trace/trace-filters.ts';
 import type { TraceQuery } from '../../src/trace/trace-store.ts';
 import type { UsageQuery } from '../../src/trace/usage.ts';
 

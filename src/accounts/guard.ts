@@ -2,6 +2,7 @@ import { ApiError } from '../contract/errors.ts';
 import type { AuthenticationOptions } from '../http/api-keys.ts';
 import type { Caller } from '../http/route.ts';
 import type { Accounts } from './accounts.ts';
+import { isCsrfToken } from './csrf.ts';
 import { RequestLimits } from './request-limits.ts';
 import { readSessionCookie } from './session-cookie.ts';
 
@@ -20,7 +21,9 @@ export function guardedBy(accounts: Accounts): Required<Pick<AuthenticationOptio
     },
     verifyBrowser: async (cookie) => {
       const session = readSessionCookie(cookie);
-      return session === undefined ? undefined : accounts.verifyBrowserSession(session);
+      const browser = session === undefined ? undefined : await accounts.verifyBrowserSession(session);
+      if (session === undefined || browser === undefined) return undefined;
+      return { account: browser.account, isPageToken: (token) => isCsrfToken(session, token) };
     },
   };
 }

@@ -11,11 +11,17 @@ export interface AuthenticationOptions {
   /** What somebody does who has no key that is known: ends the message that refuses them. Default: how a new key is made. */
   readonly keyHint?: string | undefined;
   /** Who is signed in, by the `Cookie` header of a browser. */
-  readonly verifyBrowser?: ((cookie: string) => Promise<{ readonly account: string } | undefined>) | undefined;
+  readonly verifyBrowser?: ((cookie: string) => Promise<SignedInBrowser | undefined>) | undefined;
+}
+
+export interface SignedInBrowser {
+  readonly account: string;
+  /** True for the token that pages of this very browser know: what they change carries it as `x-csrf-token`. */
+  isPageToken(token: string): boolean;
 }
 
 export interface Authentication {
-  /** @throws ApiError invalid_api_key */
+  /** @throws ApiError invalid_api_key; forbidden for a change whose token is not that of the browser. */
   authenticate(
     access: Route['access'],
     request: { readonly method: string; readonly headers: IncomingHttpHeaders },
@@ -37,10 +43,26 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     new ApiError('invalid_api_key', `${problem} ${options.keyHint ?? NEW_KEY_HINT}`, {
       headers: { 'www-authenticate': 'Bearer' },
     });
+  /** A cookie alone is good for reads: a form of another site could send it along with a change. */
+  async function findBrowser(method: string, headers: IncomingHttpHeaders): Promise<Caller | undefined> {
+    const token = headers[CSRF_HEADER];
+    const isRead = method === 'GET' || method === 'HEAD';
+    if (headers.cookie === undefined || (!isRead && token === undefined)) return undefined;
+    const browser = await options.verifyBrowser?.(headers.cookie);
+    if (browser === undefined) return undefined;
+    if (!isRead && !browser.isPageToken(String(token))) throw wrongPageToken();
+    return { ...LOCAL_CALLER, account: browser.account };
+  }
+
   return {
     async authenticate(access, { method, headers }) {
       if (access === 'public' || access === 'page') return undefined;
       if (access === 'loopback' && isLoopbackHost(options.host)) return undefined;
+      if (access === 'browser') {
+        const browser = await findBrowser(method, headers);
+        if (browser !== undefined) return browser;
+        throw unauthorized('This is for pages of this server in a browser that is signed in.');
+      }
       if (options.verifyKey === undefined) return LOCAL_CALLER;
       if (headers.authorization !== undefined) {
         const key = /^bearer +([\x21-\x7e]+) *$/i.exec(headers.authorization)?.[1];
@@ -51,12 +73,15 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
         if (caller === undefined) throw unauthorized('The API key is unknown or was revoked.');
         return caller;
       }
-      // A cookie is good for reads alone: a form of another site could send it along with a change.
-      if (access === 'key-or-browser' && (method === 'GET' || method === 'HEAD') && headers.cookie !== undefined) {
-        const browser = await options.verifyBrowser?.(headers.cookie);
-        if (browser !== undefined) return { ...LOCAL_CALLER, account: browser.account };
-      }
+      const browser = access === 'key-or-browser' ? await findBrowser(method, headers) : undefined;
+      if (browser !== undefined) return browser;
       throw unauthorized('This needs an API key: send the header "Authorization: Bearer <API_KEY>".');
     },
   };
+}
+
+const CSRF_HEADER = 'x-csrf-token';
+
+function wrongPageToken(): ApiError {
+  return new ApiError('forbidden', 'The request does not carry the token of the page: load the page again.');
 }

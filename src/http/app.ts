@@ -258,7 +258,7 @@ function createOpenApiRoute(options: HttpAppOptions): Route {
 /** What a load balancer asks, under whatever name. */
 const UNGUARDED_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
-const ACCESS_BY_STRICTNESS = ['key', 'key-or-browser', 'loopback', 'page', 'public'] as const;
+const ACCESS_BY_STRICTNESS = ['key', 'browser', 'key-or-browser', 'loopback', 'page', 'public'] as const;
 
 /** The key comes before path and method, so that a stranger cannot find out what exists. */
 function strictestAccess(routes: readonly Route[]): Route['access'] {

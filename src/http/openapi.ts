@@ -12,12 +12,12 @@ export interface OpenApiOptions {
   readonly hasBrowsers?: boolean;
 }
 
-/** The OpenAPI 3.1 document of a server, made of the schemas that validate its requests. Pages are not part of it. */
+/** The OpenAPI 3.1 document of a server, made of the schemas that validate its requests. Pages and what is for them alone are not part of it. */
 export function createOpenApiDocument(routes: readonly Route[], options: OpenApiOptions): JsonSchema {
   const schemas: Record<string, JsonSchema> = {};
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
-    if (route.access === 'page') continue;
+    if (route.access === 'page' || route.access === 'browser') continue;
     const path = route.path.replace(/:(\w+)/g, '{$1}');
     const operations = paths[path] ?? {};
     paths[path] = operations;
@@ -59,7 +59,7 @@ function toSecuritySchemes({ hasKeys, hasBrowsers = false }: OpenApiOptions): Js
     type: 'apiKey',
     in: 'cookie',
     name: 'proctor_session',
-    description: 'A browser that has signed in; for reads alone',
+    description: 'A browser that has signed in; what changes something also carries the token of its pages',
   };
   return { securitySchemes: { key, ...(hasBrowsers ? { browser } : {}) } };
 }

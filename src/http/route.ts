@@ -14,9 +14,10 @@ export interface Route {
   readonly summary: string;
   /**
    * Who may ask: `public` nobody is asked for anything; `loopback` no key on a loopback bind; `key` an API key;
-   * `key-or-browser` an API key or the cookie of a signed-in browser; `page` the route does its own sign-in.
+   * `key-or-browser` an API key or a signed-in browser; `browser` a signed-in browser alone, on servers without keys too: the
+   * data of pages; `page` the route does its own sign-in. What changes something carries the browser's CSRF token.
    */
-  readonly access: 'public' | 'loopback' | 'key' | 'key-or-browser' | 'page';
+  readonly access: 'public' | 'loopback' | 'key' | 'key-or-browser' | 'browser' | 'page';
   /** A schema that accepts undefined makes the body optional. Forms are accepted where the access is `page`. */
   readonly request?: z.ZodType;
   /** Query values by name; those of a number's or boolean's type are read from their text first. */

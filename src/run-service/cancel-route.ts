@@ -6,8 +6,8 @@ import { defineRoute, type Route } from '../http/route.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import { CANCELLED } from '../rollout/run-endings.ts';
 import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
-import { findRow, findTrace } from './traces-route.ts';
-import { isFinal } from './wait-for-end.ts';
+import { findRow, findTrace } from '../trace-routes/traces-route.ts';
+import { isFinal } from '../trace-routes/wait-for-end.ts';
 
 export interface CancelRouteOptions {
   readonly store: TraceStore;
@@ -26,7 +26,7 @@ export function createCancelRoute({ store, queue, logger, cancelHere }: CancelRo
     method: 'POST',
     path: '/v1/traces/:trace_id/cancel',
     summary: 'Cancel a run that is queued or running',
-    access: 'key',
+    access: 'key-or-browser',
     response: traceSchema,
     about: { errors: ['trace_not_found', 'run_finished'] },
     async handle({ params, caller }) {

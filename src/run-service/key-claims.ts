@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts';
-import { UNFINISHED_STATUSES } from './wait-for-end.ts';
+import { UNFINISHED_STATUSES } from '../trace-routes/wait-for-end.ts';
 
 /**
  * The places of runs whose key may have only so many at once (contract section 3, "Keys"). A place is held from before a

@@ -1,4 +1,4 @@
-import { MAX_WAIT_SECONDS } from './wait-for-end.ts';
+import { MAX_WAIT_SECONDS } from '../trace-routes/wait-for-end.ts';
 
 /**
  * The `wait` of a `Prefer` header (RFC 7240), in seconds; more than 240 is taken as 240. What is no preference of ours is

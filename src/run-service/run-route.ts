@@ -10,11 +10,11 @@ import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../
 import type { Models } from '../model/create-model.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
+import { traceNotFound } from '../trace-routes/traces-route.ts';
+import { waitForEnd } from '../trace-routes/wait-for-end.ts';
 import { checkMetadata } from './check-metadata.ts';
 import { parsePreferredWait } from './prefer.ts';
 import { QueuedQuota } from './queued-quota.ts';
-import { traceNotFound } from './traces-route.ts';
-import { waitForEnd } from './wait-for-end.ts';
 
 export interface RunRouteOptions {
   readonly catalogue: Catalogue;
@@ -41,7 +41,7 @@ export function createRunRoute(options: RunRouteOptions): Route {
     method: 'POST',
     path: '/v1/agent/run',
     summary: 'Run a scenario of an environment with a model',
-    access: 'key',
+    access: 'key-or-browser',
     request: runRequestSchema,
     response: runAcceptedSchema,
     about: {

@@ -15,15 +15,15 @@ import type { Route } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
 import { queueCheck, type RunQueue } from '../queue/run-queue.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
-import { createBlobRoute } from './blob-route.ts';
+import { createBlobRoute } from '../trace-routes/blob-route.ts';
+import { createEventsRoute } from '../trace-routes/events-route.ts';
+import { LiveDeltas } from '../trace-routes/live-deltas.ts';
+import { createTracesRoutes } from '../trace-routes/traces-route.ts';
 import { createCancelRoute } from './cancel-route.ts';
 import { createCatalogueRoutes } from './catalogue-routes.ts';
-import { createEventsRoute } from './events-route.ts';
-import { LiveDeltas } from './live-deltas.ts';
 import { addRunMetrics } from './metrics.ts';
 import { createRunRoute } from './run-route.ts';
 import { enqueueForgottenRuns } from './sweep.ts';
-import { createTracesRoutes } from './traces-route.ts';
 import { createUsageRoute } from './usage-route.ts';
 import { startWorker, type Worker, type WorkerOptions, type WorkerSettings } from './worker.ts';
 
@@ -160,10 +160,10 @@ function createApp(options: RunServiceOptions, parts: Parts) {
         now,
         toTraceUrl: (id) => `${appUrl}/traces/${id}`,
       }),
-      ...createTracesRoutes({ store, closing }),
+      ...createTracesRoutes({ store, access: 'key-or-browser', closing }),
       createCancelRoute({ store, queue, logger, cancelHere: (traceId) => parts.worker?.cancel(traceId) }),
-      createEventsRoute({ store, accounts, deltas, logger, closing, keepAliveMs }),
-      createBlobRoute(store),
+      createEventsRoute({ store, accounts, access: 'key-or-browser', deltas, logger, closing, keepAliveMs }),
+      createBlobRoute({ store, access: 'key-or-browser' }),
       createUsageRoute(store),
       ...createCatalogueRoutes(catalogue, models),
       ...createHealthRoutes({

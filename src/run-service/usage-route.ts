@@ -4,7 +4,7 @@ import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import type { UsageQuery } from '../trace/usage.ts';
-import { timeQuerySchema } from './traces-route.ts';
+import { timeQuerySchema } from '../trace-routes/traces-route.ts';
 
 const usageQuerySchema = z.object({
   since: timeQuerySchema,

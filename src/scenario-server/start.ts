@@ -1,4 +1,5 @@
 import type { Accounts } from '../accounts/accounts.ts';
+import { guardedBy } from '../accounts/guard.ts';
 import { Idempotency } from '../accounts/idempotency.ts';
 import { catalogueCheck } from '../client/catalogue.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
@@ -13,6 +14,9 @@ import { createHttpMetrics } from '../http/metrics.ts';
 import { assertBindAllowed } from '../http/origin-guard.ts';
 import type { Route } from '../http/route.ts';
 import { mountEndpoint } from '../mcp/http/mounted-endpoint.ts';
+import { createBlobRoute } from '../trace-routes/blob-route.ts';
+import { createEventsRoute } from '../trace-routes/events-route.ts';
+import { createTracesRoutes } from '../trace-routes/traces-route.ts';
 import { createPages } from '../web/pages.ts';
 import { AccountEndpoints } from './account-endpoints.ts';
 import { createCatalogueRoutes } from './catalogue-routes.ts';
@@ -28,7 +32,7 @@ import { createSessionRoutes } from './session-routes.ts';
 
 export interface ScenarioServerOptions
   extends SessionEngineOptions,
-    Pick<AuthenticationOptions, 'verifyKey' | 'verifyBrowser' | 'keyHint'> {
+    Pick<AuthenticationOptions, 'verifyKey' | 'keyHint'> {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -104,7 +108,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
   );
   const idempotency = new Idempotency<ChatCompletion>(database, 'chat', now, options.store.redactor);
   const metrics = createHttpMetrics();
-  const pages = createServerPages(options, { scenarios, registry, starter, toTraceUrl });
+  const pages = createServerPages(options, { scenarios, registry, starter, toTraceUrl }, closing.signal);
   const app = createHttpApp({
     title: 'Proctor scenario server',
     version: PROCTOR_VERSION,
@@ -113,7 +117,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
     logger,
     verifyKey: options.verifyKey,
     keyHint: options.keyHint,
-    verifyBrowser: options.verifyBrowser,
+    verifyBrowser: options.accounts === undefined ? undefined : guardedBy(options.accounts).verifyBrowser,
     isShuttingDown,
     observe: metrics.observe,
     mounts: [
@@ -166,6 +170,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
 function createServerPages(
   { accounts, verifyKey, store, models, model, logger }: ScenarioServerOptions,
   parts: Pick<PlaygroundOptions, 'scenarios' | 'registry' | 'starter' | 'toTraceUrl'>,
+  closing: AbortSignal,
 ): readonly Route[] {
   if (accounts === undefined) return [];
   // The sign-in form takes the key of this very server, too.
@@ -174,5 +179,9 @@ function createServerPages(
   return [
     ...createPlayground({ ...parts, accounts: visitors, models, model, store, logger }),
     ...createPages({ store, accounts: visitors, runsPath: '/traces' }),
+    // What they show: the run service has the same for everybody who has a key.
+    ...createTracesRoutes({ store, access: 'browser', closing }),
+    createEventsRoute({ store, accounts, access: 'browser', logger, closing }),
+    createBlobRoute({ store, access: 'browser' }),
   ];
 }

@@ -21,13 +21,13 @@ import {
   readTrace,
   toEvents,
 } from './event-rows.ts';
-import type { TraceFilters } from './figure-parts.ts';
 import { GroupCommit } from './group-commit.ts';
 import { toSummary } from './projection.ts';
 import { redactBytes, redactEvent } from './redact-event.ts';
 import { removeTrace } from './remove-trace.ts';
+import type { TraceFilters } from './trace-filters.ts';
 import { lockTraceAndEvents, readHead, TraceHeads } from './trace-heads.ts';
-import { type ListedRow, listTraceRows } from './trace-list.ts';
+import { listTraceRows } from './trace-list.ts';
 import { readTraceRow, requeueTraceRow, UNFINISHED } from './trace-rows.ts';
 import {
   type Alongside,
@@ -190,20 +190,20 @@ class DatabaseTraceStore implements TraceStore {
   }
 
   async trace(traceId: string, account?: string): Promise<Trace | undefined> {
-    const row = await this.#database.kysely
-      .selectFrom('traces')
-      .select('account')
-      .where('trace_id', '=', traceId)
-      .executeTakeFirst();
-    if (row === undefined || (account !== undefined && row.account !== account)) return undefined;
-    return await readTrace(this.#database.kysely, traceId, this.#urlOf(traceId));
+    const row = await this.#find(traceId, account);
+    return row === undefined ? undefined : await readTrace(this.#database.kysely, traceId, this.#urlOf(traceId));
+  }
+
+  async traceSummary(traceId: string, account?: string): Promise<TraceSummary | undefined> {
+    const row = await this.#find(traceId, account);
+    return row === undefined ? undefined : await this.#toSummary(traceId, row.summary);
   }
 
   async list(query: TraceQuery): Promise<{ data: TraceSummary[]; nextCursor: string | null }> {
     const { rows, nextCursor } = await listTraceRows(this.#database.kysely, query);
     const data: TraceSummary[] = [];
     for (let at = 0; at < rows.length; at += MAX_PROJECTED) {
-      const summaries = rows.slice(at, at + MAX_PROJECTED).map((row) => this.#summaryOf(row));
+      const summaries = rows.slice(at, at + MAX_PROJECTED).map((row) => this.#toSummary(row.trace_id, row.summary));
       for (const summary of await Promise.all(summaries)) if (summary !== undefined) data.push(summary);
     }
     return { data, nextCursor };
@@ -253,14 +253,6 @@ class DatabaseTraceStore implements TraceStore {
     return lane;
   }
 
-  /** Of an unfinished one by its events; undefined where it was deleted meanwhile. */
-  async #summaryOf({ trace_id: traceId, summary }: ListedRow): Promise<TraceSummary | undefined> {
-    const traceUrl = this.#urlOf(traceId);
-    if (summary !== null) return { ...(JSON.parse(summary) as TraceSummary), trace_url: traceUrl };
-    const trace = await readTrace(this.#database.kysely, traceId, traceUrl);
-    return trace && toSummary(trace);
-  }
-
   async #commit(requests: readonly AppendRequest[]): Promise<AppendedGroup['results']> {
     const { results, heads } = await this.#appendGroup(requests);
     for (const [traceId, head] of heads) this.#heads.remember(traceId, head);
@@ -301,6 +293,24 @@ class DatabaseTraceStore implements TraceStore {
   /** The one way into the store: everything that is written of an event is written of what this gives. */
   #encode<Body extends EventBody>(body: Body): EncodedEvent<Body> {
     return encodeEvent(redactEvent(body, this.redactor));
+  }
+
+  /** The row of a trace of the account, or of any where none is named. */
+  async #find(traceId: string, account: string | undefined) {
+    const row = await this.#database.kysely
+      .selectFrom('traces')
+      .select(['account', 'summary'])
+      .where('trace_id', '=', traceId)
+      .executeTakeFirst();
+    return row === undefined || (account !== undefined && row.account !== account) ? undefined : row;
+  }
+
+  /** @param summary what is stored of a trace that has ended. */
+  async #toSummary(traceId: string, summary: string | null): Promise<TraceSummary | undefined> {
+    const traceUrl = this.#urlOf(traceId);
+    if (summary !== null) return { ...(JSON.parse(summary) as TraceSummary), trace_url: traceUrl };
+    const trace = await readTrace(this.#database.kysely, traceId, traceUrl);
+    return trace === undefined ? undefined : toSummary(trace);
   }
 
   #urlOf(traceId: string): string {

@@ -1,10 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { COUNTED, DAY_MS, type Dimension } from './daily-figures.ts';
 import { NO_REWARD, placeOfClass, REWARD_CLASSES } from './reward-classes.ts';
-import type { TraceQuery } from './trace-store.ts';
-
-/** The filters of a list, without its order and its pages. */
-export type TraceFilters = Omit<TraceQuery, 'sort' | 'limit' | 'cursor'>;
+import type { TraceFilters } from './trace-filters.ts';
 
 export type Condition = RawBuilder<SqlBool>;
 

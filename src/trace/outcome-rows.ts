@@ -3,7 +3,7 @@ import type { DatabaseTransaction } from '../database/database.ts';
 import type { OutcomesTable } from '../database/schema.ts';
 import { countedAtFirst, countOutcomes, isTimeToCount } from './daily-figures.ts';
 import { toRewardClass } from './reward-classes.ts';
-import type { UsedFigures } from './usage.ts';
+import type { UsedFigures } from './used-figures.ts';
 
 /** What a trace's figures have from its row. */
 interface OutcomeOwner {

@@ -1,7 +1,7 @@
 import type { EventOf, TraceEvent } from '../contract/event.ts';
 import type { Trace, TraceSummary } from '../contract/trace.ts';
 import { AttemptProjection, millisecondsBetween } from './attempt-projection.ts';
-import { addUsage, NO_USAGE, type UsedFigures } from './usage.ts';
+import { addUsage, NO_USAGE, type UsedFigures } from './used-figures.ts';
 
 /** What a trace has from outside its events: its name and its address. */
 export interface TraceIdentity {

@@ -47,7 +47,8 @@ export async function listTraceRows(
   }
   const last = rows[limit - 1];
   const nextCursor = rows.length > limit && last !== undefined ? toCursor(last, query) : null;
-  return { rows: rows.slice(0, limit), nextCursor };
+  const listed = rows.slice(0, limit);
+  return { rows: isRare ? await withSummaries(queries, listed) : listed, nextCursor };
 }
 
 type Part = 'all' | 'valued' | 'missing';
@@ -78,7 +79,8 @@ function selectPart(queries: Queries, query: TraceQuery, { part, isRare, after }
   let page = filter(queries, isWithin ? others : query, isRare).select([
     'traces.trace_id',
     'traces.created_at',
-    'traces.summary',
+    // Sorted without it, since it is large: it is read for those of the page.
+    isRare ? sql<null>`null`.as('summary') : 'traces.summary',
     `traces.${column} as value`,
   ]);
   if (part === 'valued') {
@@ -99,6 +101,18 @@ function selectPart(queries: Queries, query: TraceQuery, { part, isRare, after }
     }
   }
   return page.orderBy(createdAt, 'desc').orderBy(traceId, 'desc');
+}
+
+async function withSummaries(queries: Queries, rows: readonly ListedRow[]): Promise<ListedRow[]> {
+  if (rows.length === 0) return [];
+  const ids = rows.map(({ trace_id }) => trace_id);
+  const found = await queries
+    .selectFrom('traces')
+    .select(['trace_id', 'summary'])
+    .where('trace_id', 'in', ids)
+    .execute();
+  const summaries = new Map(found.map(({ trace_id, summary }) => [trace_id, summary]));
+  return ids.map((trace_id) => ({ trace_id, summary: summaries.get(trace_id) ?? null }));
 }
 
 /** The newest of those with some metadata are read in the order of its index; every other list in that of the traces. */

@@ -4,6 +4,7 @@ import type { Redactor } from '../contract/redaction.ts';
 import type { RunStatus } from '../contract/run.ts';
 import type { AttemptEnd, Origin, Trace, TraceSummary } from '../contract/trace.ts';
 import type { DatabaseTransaction } from '../database/database.ts';
+import type { TraceFilters } from './trace-filters.ts';
 import type { UsageQuery } from './usage.ts';
 
 /**
@@ -60,6 +61,8 @@ export interface TraceStore {
   ): Promise<readonly TraceEvent[]>;
   /** Projected from the events; undefined where there is none, or where it is another account's. */
   trace(traceId: string, account?: string): Promise<Trace | undefined>;
+  /** As lists hold it; the events of a trace that has ended need not be read for that. */
+  traceSummary(traceId: string, account?: string): Promise<TraceSummary | undefined>;
   /** @throws ApiError invalid_parameter for a limit or a cursor that is not one of this query. */
   list(query: TraceQuery): Promise<{ readonly data: readonly TraceSummary[]; readonly nextCursor: string | null }>;
   /** Calls back after each commit of this process that touched the trace. For live views; returns the way to stop. */
@@ -68,7 +71,7 @@ export interface TraceStore {
   observe(listener: AppendListener): () => void;
 
   /** Of all traces that the filters let through. */
-  summary(filters: Omit<TraceQuery, 'sort' | 'limit' | 'cursor'>): Promise<TraceFigures>;
+  summary(filters: TraceFilters): Promise<TraceFigures>;
   /** What traces that have ended have used, deleted ones too. */
   usage(query: UsageQuery): Promise<readonly UsageGroup[]>;
 
@@ -108,20 +111,7 @@ export interface TraceRow {
   readonly request: EventOf<'run.queued'>;
 }
 
-export interface TraceQuery {
-  /** Undefined: every account's (for local tools alone). */
-  readonly account?: string;
-  readonly envName?: string;
-  readonly scenarioName?: string;
-  readonly model?: string;
-  readonly status?: RunStatus;
-  readonly origin?: Origin;
-  readonly minReward?: number;
-  readonly maxReward?: number;
-  /** Milliseconds since 1970, both inclusive. */
-  readonly since?: number;
-  readonly until?: number;
-  readonly metadata?: Readonly<Record<string, string>>;
+export interface TraceQuery extends TraceFilters {
   /** Descending; `created_at` where it says nothing. Traces without the value come last. */
   readonly sort?: 'created_at' | 'reward' | 'duration' | 'tokens';
   /** 1 to 100, default 50. */

@@ -2,15 +2,9 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { TraceFigures } from '../contract/figures.ts';
 import { type RunStatus, runStatusSchema } from '../contract/run.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
-import {
-  and,
-  columnConditions,
-  createdIn,
-  metadataConditions,
-  type TraceFilters,
-  toFigureParts,
-} from './figure-parts.ts';
+import { and, columnConditions, createdIn, metadataConditions, toFigureParts } from './figure-parts.ts';
 import { binOfClass, isPassed, NO_REWARD, REWARD_BINS } from './reward-classes.ts';
+import type { TraceFilters } from './trace-filters.ts';
 import { UNFINISHED } from './trace-rows.ts';
 
 type Queries = Kysely<DatabaseSchema>;

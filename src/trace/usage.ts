@@ -1,36 +1,8 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Usage } from '../contract/chat.ts';
 import type { UsageGroup, UsageGroupBy } from '../contract/figures.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
 import { DAY_MS } from './daily-figures.ts';
 import { type Condition, toFigureParts } from './figure-parts.ts';
-
-/** What a run has used, in all of its attempts. */
-export interface UsedFigures {
-  readonly modelCalls: number;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  readonly totalTokens: number;
-  /** From the start of each attempt to its end. */
-  readonly ms: number;
-}
-
-export const NO_USAGE: Omit<UsedFigures, 'ms'> = {
-  modelCalls: 0,
-  promptTokens: 0,
-  completionTokens: 0,
-  totalTokens: 0,
-};
-
-/** With one more model call. */
-export function addUsage(used: Omit<UsedFigures, 'ms'>, usage: Usage): Omit<UsedFigures, 'ms'> {
-  return {
-    modelCalls: used.modelCalls + 1,
-    promptTokens: used.promptTokens + usage.prompt_tokens,
-    completionTokens: used.completionTokens + usage.completion_tokens,
-    totalTokens: used.totalTokens + usage.total_tokens,
-  };
-}
 
 export interface UsageQuery {
   readonly account: string;

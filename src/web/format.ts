@@ -1,5 +1,3 @@
-import type { LogRecord } from '../contract/trace.ts';
-
 /** `1.25` → `1.25`, `1` → `1`, null → `–`: at most three decimals, none that say nothing. */
 export function formatReward(reward: number | null): string {
   return reward === null ? '–' : String(Number(reward.toFixed(3)));
@@ -26,15 +24,6 @@ export function formatCountOf(count: number, one: string, many = `${one}s`): str
 /** `2026-01-31 10:20:30` (UTC) of an ISO time. */
 export function formatTime(iso: string | null): string {
   return iso === null ? '–' : iso.slice(0, 19).replace('T', ' ');
-}
-
-/** `10:20:30.123 warning environment: The disk is full` (UTC). */
-export function formatLog({ at, level, logger, message }: LogRecord): string {
-  return `${at.slice(11, 23)} ${level} ${logger}: ${message}`;
-}
-
-export function formatJson(value: unknown): string {
-  return JSON.stringify(value, null, 2) ?? 'undefined';
 }
 
 /** A text, or the JSON of anything else, on one line and cut. */

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { renderToString } from 'preact-render-to-string';
+import { builtAssets } from './built-assets.ts';
 import { revealHidden } from './format.ts';
 
 /** Where the list of traces is: at `/` of a run service; beside the playground, which is at `/` there, at `/traces`. */
@@ -28,7 +29,7 @@ function Page({ title, refresh, runsPath, children }: PageProps) {
         <meta name="color-scheme" content="light dark" />
         {refresh === undefined ? null : <meta http-equiv="refresh" content={toContent(refresh)} />}
         <title>{`${title} · Proctor`}</title>
-        <link rel="stylesheet" href="/assets/style.css" />
+        <link rel="stylesheet" href={builtAssets().stylesheet} />
       </head>
       <body>
         <header class="bar">

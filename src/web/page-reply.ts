@@ -1,16 +1,25 @@
 import type { RouteReply } from '../http/route.ts';
 
-/**
- * No script at all, and nothing from anywhere else: whatever a model or a tool wrote is text on these pages. Styles are
- * one file of our own; inline styles are refused too.
- */
-const CONTENT_SECURITY_POLICY = [
+/** Whatever a model or a tool wrote is text on our pages. Styles are files of our own; inline styles are refused too. */
+const BASE_POLICY = [
   "default-src 'none'",
   "style-src 'self'",
-  "img-src 'self' data:",
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
+];
+
+/** No script at all: the sign-in form, and what is not found. */
+const FORM_POLICY = [...BASE_POLICY, "img-src 'self' data:"].join('; ');
+
+/** Our own script, which may talk to this server alone, and which cannot turn a text into markup (trusted types). */
+const APP_POLICY = [
+  ...BASE_POLICY,
+  "script-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data: blob:",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
 ].join('; ');
 
 const HEADERS = {
@@ -19,14 +28,32 @@ const HEADERS = {
   'referrer-policy': 'same-origin',
 } as const;
 
+const HTML_HEADERS = {
+  ...HEADERS,
+  'content-type': 'text/html; charset=utf-8',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+} as const;
+
+/** A page without script. */
 export function pageReply(html: string, status = 200): RouteReply {
+  return { status, headers: { ...HTML_HEADERS, 'content-security-policy': FORM_POLICY }, body: html };
+}
+
+/** The page that starts the application. */
+export function appReply(html: string): RouteReply {
+  return { headers: { ...HTML_HEADERS, 'content-security-policy': APP_POLICY }, body: html };
+}
+
+/** A page that is kept as a file; opened here it would be nothing. */
+export function fileReply(html: string, name: string): RouteReply {
   return {
-    status,
     headers: {
-      ...HEADERS,
-      'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': CONTENT_SECURITY_POLICY,
-      'x-content-type-options': 'nosniff',
+      ...HTML_HEADERS,
+      'content-security-policy': "default-src 'none'; sandbox",
+      'content-disposition': `attachment; filename="${name}"`,
     },
     body: html,
   };

@@ -7,8 +7,10 @@ import { pageReply, redirectReply } from './page-reply.ts';
 import { renderSignInPage, type SignInProps } from './sign-in-page.tsx';
 
 export interface SignIn {
-  /** Shows a page to signed-in browsers alone, and with the address of theirs; others get the form (401). */
-  /** `path` is where a browser comes back to; default `/`, or the trace that the request names. */
+  /**
+   * Shows a page to signed-in browsers alone; others get the form (401), which leads back to where they wanted to go:
+   * `path` is that of the route, default `/`.
+   */
   guard(show: (account: string, request: RouteRequest) => Promise<RouteReply>, path?: string): Route['handle'];
   readonly routes: readonly Route[];
 }
@@ -17,18 +19,20 @@ const formSchema = z.object({ key: z.string(), next: z.string().optional() });
 
 /** The sign-in of contract section 4: by the one-time `?token=` of a printed address, or by an API key in a form. */
 export function createSignIn(accounts: Accounts): SignIn {
-  const guard: SignIn['guard'] = (show, path) => async (request) => {
-    const here = path ?? pathOf(request);
-    const token = request.query.get('token');
-    const redeemed = token === null ? undefined : await accounts.redeemSignInToken(token);
-    if (redeemed !== undefined) return redirectReply(here, sessionCookie(redeemed.session));
-    const cookie = readSessionCookie(request.headers.cookie);
-    const session = cookie === undefined ? undefined : await accounts.verifyBrowserSession(cookie);
-    if (session === undefined)
-      return askToSignIn(request, here, token === null ? undefined : spentToken(request, here));
-    // An old address in a browser that is signed in already: there is nothing to complain about.
-    return token === null ? show(session.account, request) : redirectReply(here);
-  };
+  const guard: SignIn['guard'] =
+    (show, path = '/') =>
+    async (request) => {
+      const here = addressOf(path, request);
+      const token = request.query.get('token');
+      const redeemed = token === null ? undefined : await accounts.redeemSignInToken(token);
+      if (redeemed !== undefined) return redirectReply(here, sessionCookie(redeemed.session));
+      const cookie = readSessionCookie(request.headers.cookie);
+      const session = cookie === undefined ? undefined : await accounts.verifyBrowserSession(cookie);
+      if (session === undefined)
+        return askToSignIn(request, here, token === null ? undefined : spentToken(request, here));
+      // An old address in a browser that is signed in already: there is nothing to complain about.
+      return token === null ? show(session.account, request) : redirectReply(here);
+    };
 
   async function signIn(request: RouteRequest): Promise<RouteReply> {
     const { key, next } = formSchema.parse(request.body);
@@ -96,18 +100,21 @@ function openCommand({ headers }: RouteRequest, next: string): string {
   return isDefault ? command : `${command} --port ${port}`;
 }
 
-const TRACE_PAGE = /^\/traces\/([0-9a-f]{32})$/;
+const TRACE_PAGE = /^\/traces\/([0-9a-f]{32})(?:\?|$)/;
+const PAGE_OF_OURS = /^\/(traces(\/[0-9a-f]{32})?|compare|environments(\/[\w.~%-]+)?|usage)?(\?[\w.~%&=+*-]*)?$/;
 /** The names of keys that a command makes by itself, and keeps in `.proctor/key`. */
 const KEPT_KEY = /^local(-|$)/;
 const UNKNOWN_KEY = 'This key is not known, or it was revoked.';
 
-/** The address of a page without the token. */
-function pathOf(request: RouteRequest): string {
-  const traceId = request.params.trace_id;
-  return traceId === undefined ? '/' : `/traces/${encodeURIComponent(traceId)}`;
+/** The address that was asked for, without the token. */
+function addressOf(path: string, { params, query }: RouteRequest): string {
+  const values = new URLSearchParams(query);
+  values.delete('token');
+  const filled = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+  return values.size === 0 ? filled : `${filled}?${values}`;
 }
 
 /** A form field decides where the browser goes next: only to a page of ours. */
 function localPath(next: string | undefined): string {
-  return next !== undefined && /^\/(traces(\/[0-9a-f]{32})?)?$/.test(next) ? next : '/';
+  return next !== undefined && PAGE_OF_OURS.test(next) ? next : '/';
 }

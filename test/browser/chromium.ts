@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { type Browser, type ConsoleMessage, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, type ConsoleMessage, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
 
 const PATHS = [
@@ -32,8 +32,8 @@ export function useChromium(executablePath: string | undefined, isProblem: (mess
   });
   afterAll(() => browser?.close());
 
-  return async (address: string): Promise<OpenPage> => {
-    const page = await browser.newPage();
+  return async (address: string, options: BrowserContextOptions = {}): Promise<OpenPage> => {
+    const page = await browser.newPage(options);
     const problems: string[] = [];
     const hosts = new Set<string>();
     page.on('pageerror', (error) => problems.push(error.message));

@@ -54,7 +54,7 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
     const trace = await page.locator('.reward a').getAttribute('href');
     expect(trace).toBe(await page.locator('#trace').getAttribute('href'));
     await page.goto(String(trace));
-    expect(await page.locator('main').textContent()).toContain('Are you sure?');
+    await page.locator('#turn-2', { hasText: 'Are you sure?' }).waitFor();
     expect([problems, [...hosts]]).toEqual([[], [new URL(playground.url).host]]);
     await page.close();
   });
@@ -284,7 +284,8 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
     const { page } = await openPage(url);
     expect(await page.locator('h1').textContent()).toBe('Sign in');
     await page.goto(`${url}/traces?token=${await accounts.createSignInToken('local')}`);
-    expect([page.url(), await page.locator('h1').textContent()]).toEqual([`${url}/traces`, 'Traces']);
+    await page.getByRole('heading', { name: 'Traces', exact: true }).waitFor();
+    expect(page.url()).toBe(`${url}/traces`);
     await page.getByRole('link', { name: 'Playground' }).click();
     await page.locator('#choices').waitFor();
     await page.getByRole('link', { name: 'Traces' }).click();

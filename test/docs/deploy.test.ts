@@ -10,8 +10,8 @@ import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { SHUTDOWN_GRACE_MS } from '../../src/contract/names.ts';
-import { freePort } from '../free-port.ts';
 import { createProject, PATIENCE, proctor, start } from '../cli/command.ts';
+import { freePort } from '../free-port.ts';
 import { createFolder, ROOT, read, typeErrors } from './documents.ts';
 
 const FILES = ['Dockerfile', 'compose.yaml', 'kubernetes.yaml', 'proctor.service', 'proctor.env.example'] as const;

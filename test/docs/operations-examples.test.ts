@@ -9,8 +9,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { createWebhook } from '../../docs/examples/webhook.ts';
-import { freePort } from '../free-port.ts';
 import { createProject, PATIENCE, start } from '../cli/command.ts';
+import { freePort } from '../free-port.ts';
 import { send } from '../http/http-server.ts';
 import { ROOT, read } from './documents.ts';
 

@@ -5,7 +5,8 @@ import { type Reply, serveRoutes } from './http-server.ts';
 
 export const CALLER = { account: 'acme', keyId: 'key_1', requestsPerMinute: null };
 export const verifyKey = async (key: string) => (key === 'good' ? CALLER : undefined);
-const verifyBrowser = async (cookie: string) => (cookie === 'session=ok' ? { account: 'acme' } : undefined);
+const verifyBrowser = async (cookie: string) =>
+  cookie === 'session=ok' ? { account: 'acme', isPageToken: (token: string) => token === 'page' } : undefined;
 export const KEY = { authorization: 'Bearer good' };
 export const JSON_KEY = { ...KEY, 'content-type': 'application/json' };
 

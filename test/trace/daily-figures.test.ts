@@ -4,7 +4,7 @@ import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { countOutcomes } from '../../src/trace/daily-figures.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
-import type { TraceFilters } from '../../src/trace/figure-parts.ts';
+import type { TraceFilters } from '../../src/trace/trace-filters.ts';
 import type { NewTrace, TraceStore } from '../../src/trace/trace-store.ts';
 import { emptyTables, sharedPostgres } from '../postgres.ts';
 import { finished, newTrace, newTraceId, responded, started } from './events.ts';

@@ -107,8 +107,10 @@ export function describeTraceList(name: string, open: () => Promise<StoreUnderTe
         await add({}, { reward: 1 }),
       ];
       await add();
-      for (const sort of SORTS) {
-        const found = async (query: TraceQuery) => (await ids({ ...query, sort })).sort();
+      // Of one account the few in a range are looked for by their reward.
+      const lists = SORTS.flatMap((sort): TraceQuery[] => [{ sort }, { sort, account: 'local' }]);
+      for (const list of lists) {
+        const found = async (query: TraceQuery) => (await ids({ ...list, ...query })).sort();
         expect(await found({ minReward: 0 })).toEqual([zero, half, one].sort());
         expect(await found({ minReward: 0.5 })).toEqual([half, one].sort());
         expect(await found({ maxReward: 0.5 })).toEqual([zero, half].sort());
@@ -145,6 +147,12 @@ export function describeTraceList(name: string, open: () => Promise<StoreUnderTe
         expect(await allPages({ sort, metadata: { even: 'true' }, limit: 5 })).toEqual(even);
         const rewarded = await ids({ sort, minReward: 1 });
         expect(await allPages({ sort, minReward: 1, limit: 2 })).toEqual(rewarded);
+        expect(await allPages({ sort, account: 'local', minReward: 1, limit: 2 })).toEqual(rewarded);
+        const until = opened.clock.now - 50;
+        const early = await ids({ sort, until, limit: 100 });
+        expect(early.length).toBeGreaterThan(10);
+        expect(all.filter((id) => early.includes(id))).toEqual(early);
+        expect(await allPages({ sort, until, limit: 3 })).toEqual(early);
       }
     });
 

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import type { EventBody } from '../../src/contract/event.ts';
+import type { TraceList } from '../../src/contract/trace.ts';
+import { builtAssets } from '../../src/web/built-assets.ts';
+import type { TraceData } from '../../src/web/trace-data.ts';
+import type { Reply } from '../http/http-server.ts';
 import { newTrace, newTraceId } from '../trace/events.ts';
-import { attributesOf, parseHtml } from './html.ts';
+import { parseHtml } from './html.ts';
 import { openSite, type Site } from './site.ts';
 import { begun, ending, QUEUED, setUp, steps } from './traces.ts';
 
@@ -25,14 +30,9 @@ describe('a signed-in browser', () => {
   it('sees the runs of its own account alone', async () => {
     const site = await openSite();
     const ours = await addRun(site, 'team');
-    const theirs = await addRun(site, 'local');
-    const links = attributesOf(
-      parseHtml((await site.browse('/', { cookie: await site.signIn('team') })).text),
-      'a',
-      'href',
-    );
-    expect(links).toContain(`/traces/${ours}`);
-    expect(links).not.toContain(`/traces/${theirs}`);
+    await addRun(site, 'local');
+    const reply = await site.browse('/v1/traces', { cookie: await site.signIn('team') });
+    expect((reply.json as TraceList).data.map(({ trace_id }) => trace_id)).toEqual([ours]);
   });
 
   it('reads the data of its account with the cookie', async () => {
@@ -46,19 +46,62 @@ describe('a signed-in browser', () => {
     expect((await site.browse(`/v1/traces/${ours}`)).status).toBe(401);
   });
 
-  it('changes nothing with the cookie alone', async () => {
+  it('reads a trace with its events, in replies of some size', async () => {
     const site = await openSite();
     const cookie = await site.signIn();
+    const big = 'x'.repeat(100_000);
+    const logs = Array.from(
+      { length: 40 },
+      (): EventBody => ({ type: 'log', level: 'info', logger: 'test', message: big }),
+    );
+    const ours = await site.addTrace(logs);
+    const seqs: number[] = [];
+    let replies = 0;
+    for (let after: number | null = 0; after !== null; replies++) {
+      const { json }: Reply = await site.browse(`/data/traces/${ours}?after=${after}`, { cookie });
+      const data = json as TraceData;
+      expect(data.trace?.trace_id).toBe(after === 0 ? ours : undefined);
+      seqs.push(...data.events.map(({ seq }) => seq));
+      after = data.next;
+    }
+    expect(seqs).toEqual(Array.from({ length: 41 }, (_, index) => index + 1));
+    expect(replies).toBe(3);
+    const theirs = await addRun(site, 'team');
+    expect((await site.browse(`/data/traces/${theirs}`, { cookie })).status).toBe(404);
+    expect((await site.browse(`/data/traces/${ours}`)).status).toBe(401);
+    const withKey = await site.request(`/data/traces/${ours}`);
+    expect([withKey.status, withKey.json]).toMatchObject([401, { error: { code: 'invalid_api_key' } }]);
+  });
+
+  it('changes nothing with the cookie alone, or with the token of another page', async () => {
+    const site = await openSite();
+    const cookie = await site.signIn();
+    const other = tokenOf((await site.browse('/', { cookie: await site.signIn() })).text);
     const ours = await addRun(site);
     const body = JSON.stringify({ env_name: 'counter', scenario_name: 'count_to', model: 'proctor/oracle' });
-    const headers = { 'content-type': 'application/json', origin: site.url };
-    const changes = [
-      await site.browse('/v1/agent/run', { method: 'POST', cookie, headers, body }),
-      await site.browse(`/v1/traces/${ours}/cancel`, { method: 'POST', cookie, headers }),
-      await site.browse(`/v1/traces/${ours}`, { method: 'DELETE', cookie, headers }),
-    ];
-    expect(changes.map(({ status }) => status)).toEqual([401, 401, 401]);
+    const statuses = async (more: Readonly<Record<string, string>>) => {
+      const headers = { 'content-type': 'application/json', origin: site.url, ...more };
+      const changes = [
+        await site.browse('/v1/agent/run', { method: 'POST', cookie, headers, body }),
+        await site.browse(`/v1/traces/${ours}/cancel`, { method: 'POST', cookie, headers }),
+        await site.browse(`/v1/traces/${ours}`, { method: 'DELETE', cookie, headers }),
+      ];
+      return changes.map(({ status }) => status);
+    };
+    expect(await statuses({})).toEqual([401, 401, 401]);
+    expect(await statuses({ 'x-csrf-token': 'made-up' })).toEqual([403, 403, 403]);
+    expect(await statuses({ 'x-csrf-token': other })).toEqual([403, 403, 403]);
     expect(await site.countRuns()).toBe(1);
+  });
+
+  it('changes what is of its account with the token of its page', async () => {
+    const site = await openSite();
+    const cookie = await site.signIn('team');
+    const headers = { origin: site.url, 'x-csrf-token': tokenOf((await site.browse('/', { cookie })).text) };
+    const [ours, theirs] = [await addRun(site, 'team'), await addRun(site, 'local')];
+    const remove = async (traceId: string) =>
+      (await site.browse(`/v1/traces/${traceId}`, { method: 'DELETE', cookie, headers })).status;
+    expect([await remove(theirs), await remove(ours), await remove(ours)]).toEqual([404, 204, 404]);
   });
 
   it('is led on from the sign-in form', async () => {
@@ -72,7 +115,8 @@ it('HEAD answers as GET does, without a body', async () => {
   const site = await openSite();
   const cookie = await site.signIn();
   const traceId = await addRun(site);
-  for (const path of ['/', `/traces/${traceId}`, `/traces/${newTraceId()}`, '/assets/style.css', '/sign-in']) {
+  const { script, stylesheet } = builtAssets();
+  for (const path of ['/', `/traces/${traceId}`, `/traces/${newTraceId()}`, '/usage', script, stylesheet, '/sign-in']) {
     for (const who of [{}, { cookie }]) {
       const get = await site.browse(path, who);
       const head = await site.browse(path, { ...who, method: 'HEAD' });
@@ -86,12 +130,44 @@ it('HEAD answers as GET does, without a body', async () => {
   }
 });
 
-it('the style sheet is for everybody, and other methods and paths get the JSON error', async () => {
+it('script and style are for everybody, for ever, and packed where the browser takes that', async () => {
   const site = await openSite();
-  const style = await site.browse('/assets/style.css');
-  expect([style.status, style.headers['content-type']]).toEqual([200, 'text/css; charset=utf-8']);
+  for (const path of [builtAssets().script, builtAssets().stylesheet]) {
+    const plain = await site.browse(path);
+    const packed = await site.browse(path, { headers: { 'accept-encoding': 'gzip, br' } });
+    expect([plain.status, plain.headers['content-encoding']]).toEqual([200, undefined]);
+    expect(plain.headers['cache-control']).toBe('public, max-age=31536000, immutable');
+    expect([packed.status, packed.headers['content-encoding']]).toEqual([200, 'gzip']);
+    expect(Number(packed.headers['content-length'])).toBeLessThan(Number(plain.headers['content-length']) / 2);
+    expect(path).toMatch(/^\/assets\/app-[\w-]{8}\.(js|css)$/);
+  }
+});
+
+it('the script of the first load is 60 KB at most, packed', () => {
+  const scripts = [...builtAssets().files].filter(([name]) => name.endsWith('.js'));
+  expect(scripts.reduce((bytes, [, { gzip }]) => bytes + gzip.length, 0)).toBeLessThan(60 * 1024);
+});
+
+it('other methods and paths get the JSON error', async () => {
+  const site = await openSite();
   const post = await site.browse('/', { method: 'POST', headers: { origin: site.url } });
   expect([post.status, post.json]).toMatchObject([405, { error: { code: 'method_not_allowed' } }]);
-  const unknown = await site.request('/assets/other.css');
-  expect([unknown.status, unknown.json]).toMatchObject([404, { error: { code: 'unknown_url' } }]);
+  for (const path of ['/assets/other.css', '/assets/..%2f..%2fpackage.json', '/assets/app.js.gz']) {
+    const unknown = await site.request(path);
+    expect([path, unknown.status, unknown.json]).toMatchObject([path, 404, { error: { code: 'unknown_url' } }]);
+  }
 });
+
+it('the document holds nothing of a run, only who is signed in', async () => {
+  const site = await openSite();
+  const cookie = await site.signIn('team');
+  const traceId = await addRun(site, 'team');
+  const { text } = await site.browse(`/traces/${traceId}`, { cookie });
+  expect(parseHtml(text).text).toContain('These pages need JavaScript');
+  expect(text).toContain('data-account="team" data-runs-path="/"');
+  expect(text).not.toContain('desk');
+});
+
+function tokenOf(html: string): string {
+  return /data-csrf="([^"]+)"/.exec(html)?.[1] ?? '';
+}

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createAccounts } from '../../src/accounts/database-accounts.ts';
 import type { EventBody } from '../../src/contract/event.ts';
+import type { RunServiceOptions } from '../../src/run-service/start.ts';
 import { createPages } from '../../src/web/pages.ts';
 import { type Reply, type Send, send } from '../http/http-server.ts';
 import { openParts, startService, type TestService, temporaryDirectory } from '../run-service/service.ts';
@@ -23,14 +24,14 @@ export interface Site extends TestService {
 
 /** The run service with its pages on a free port, a real database behind it, and no worker. */
 export async function openSite(
-  { now }: { readonly now?: () => number } = {},
+  { now, service: options = {} }: { readonly now?: () => number; readonly service?: Partial<RunServiceOptions> } = {},
   onEnd: OnEnd = onTestFinished,
 ): Promise<Site> {
   const databaseUrl = `sqlite:${join(temporaryDirectory(onEnd), 'proctor.db')}`;
   const parts = await openParts(databaseUrl, onEnd);
   const accounts = now === undefined ? parts.accounts : createAccounts(parts.database, { now });
   const pages = createPages({ store: parts.store, accounts });
-  const service = await startService({ parts: { ...parts, accounts }, pages, worker: false }, onEnd);
+  const service = await startService({ parts: { ...parts, accounts }, pages, worker: false, ...options }, onEnd);
 
   const browse: Site['browse'] = (path, { cookie, headers, ...other } = {}) =>
     send(service.url, path, { ...other, headers: { ...(cookie === undefined ? {} : { cookie }), ...headers } });

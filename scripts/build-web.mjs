@@ -1,0 +1,56 @@
+// Builds the pages: src/web/app becomes hashed files in dist/web/app/, each with its gzip beside it, and one script with
+// one style for traces that are kept as a single file.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { build } from 'vite';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const app = `${root}src/web/app/`;
+
+const common = {
+  root: app,
+  configFile: false,
+  publicDir: false,
+  logLevel: 'warn',
+  esbuild: { jsx: 'automatic', jsxImportSource: 'preact', legalComments: 'none' },
+};
+const output = { target: 'es2022', assetsInlineLimit: 0, modulePreload: false, reportCompressedSize: false };
+
+export async function buildWeb() {
+  await build({
+    ...common,
+    build: {
+      ...output,
+      outDir: `${root}dist/web/app`,
+      emptyOutDir: true,
+      manifest: 'manifest.json',
+      cssCodeSplit: false,
+      rollupOptions: {
+        input: { app: `${app}main.tsx` },
+        output: {
+          entryFileNames: 'assets/[name]-[hash].js',
+          chunkFileNames: 'assets/[name]-[hash].js',
+          assetFileNames: 'assets/app-[hash][extname]',
+        },
+      },
+    },
+  });
+  await build({
+    ...common,
+    build: {
+      ...output,
+      outDir: `${root}dist/web/standalone`,
+      emptyOutDir: true,
+      cssCodeSplit: false,
+      rollupOptions: {
+        input: { standalone: `${app}standalone.tsx` },
+        output: { format: 'iife', entryFileNames: '[name].js', assetFileNames: '[name][extname]' },
+      },
+    },
+  });
+  const assets = `${root}dist/web/app/assets/`;
+  for (const file of readdirSync(assets)) {
+    writeFileSync(`${assets}${file}.gz`, gzipSync(readFileSync(`${assets}${file}`), { level: 9 }));
+  }
+}

@@ -1,0 +1,86 @@
+import type { Logger } from 'pino';
+import type { Accounts } from '../accounts/accounts.ts';
+import { ApiError } from '../contract/errors.ts';
+import { accountOf } from '../http/api-keys.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import { TextStream } from '../http/text-stream.ts';
+import type { TraceStore } from '../trace/trace-store.ts';
+import { startEventFeed } from './event-feed.ts';
+import { LiveDeltas } from './live-deltas.ts';
+import { findRow, type TraceAccess } from './traces-route.ts';
+import { isFinal } from './wait-for-end.ts';
+
+export interface EventsRouteOptions {
+  readonly store: TraceStore;
+  readonly accounts: Pick<Accounts, 'isKeyInForce'>;
+  readonly access: TraceAccess;
+  /** Where text of a model comes from while it streams; undefined: events alone. */
+  readonly deltas?: LiveDeltas;
+  readonly logger: Logger;
+  /** Aborted when the service shuts down. */
+  readonly closing: AbortSignal;
+  /** For tests. */
+  readonly keepAliveMs?: number | undefined;
+}
+
+const KEEP_ALIVE_MS = 10_000;
+
+const HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+  'x-accel-buffering': 'no',
+} as const;
+
+/**
+ * `GET /v1/traces/{trace_id}/events`: the events of a trace as server-sent events, those that are stored and those that
+ * come, until `run.finished` or until the key is revoked. Who has that one already is told so by 204, so that an `EventSource` stops to reconnect.
+ */
+export function createEventsRoute(options: EventsRouteOptions): Route {
+  const { store, accounts, access, deltas = new LiveDeltas(), logger, closing, keepAliveMs = KEEP_ALIVE_MS } = options;
+  return defineRoute({
+    method: 'GET',
+    path: '/v1/traces/:trace_id/events',
+    summary: 'The events of a trace as they come, as server-sent events, until run.finished',
+    access,
+    about: {
+      requestHeaders: { 'Last-Event-ID': 'The `id` of the last event that was received: what follows it is sent' },
+      contentType: 'text/event-stream',
+      statuses: { 200: 'The events', 204: 'The run has ended, and Last-Event-ID is its last event' },
+      errors: ['trace_not_found'],
+    },
+    async handle({ requestId, method, params, headers, caller, signal }) {
+      const row = await findRow(store, params.trace_id, accountOf(caller));
+      const after = parseLastEventId(headers['last-event-id']);
+      if (after >= row.lastSeq && isFinal(row.status)) return { status: 204 };
+      if (method === 'HEAD') return { headers: HEADERS, stream: endedStream() };
+      const stream = startEventFeed({
+        store,
+        deltas,
+        traceId: row.traceId,
+        after,
+        isPermitted: async () => !caller?.keyId || (await accounts.isKeyInForce(caller.keyId)),
+        signal: AbortSignal.any([signal, closing]),
+        keepAliveMs,
+        onError: (error) => logger.error({ requestId, traceId: row.traceId, err: error }, 'A stream of events ended'),
+      });
+      return { headers: HEADERS, stream };
+    },
+  });
+}
+
+function parseLastEventId(header: string | readonly string[] | undefined): number {
+  const text = String(header ?? '').trim();
+  if (text === '') return 0;
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new ApiError(
+    'invalid_parameter',
+    `Last-Event-ID has to be the id of an event, a number, got ${JSON.stringify(text.slice(0, 100))}.`,
+    { param: 'Last-Event-ID' },
+  );
+}
+
+function endedStream(): TextStream {
+  const text = new TextStream();
+  text.end();
+  return text;
+}

@@ -1,0 +1,197 @@
+import { z } from 'zod';
+import { ApiError } from '../contract/errors.ts';
+import { traceFiguresSchema } from '../contract/figures.ts';
+import { TRACE_ID_PATTERN } from '../contract/names.ts';
+import { runStatusSchema } from '../contract/run.ts';
+import { originSchema, type Trace, type TraceList, traceListSchema, traceSchema } from '../contract/trace.ts';
+import { accountOf } from '../http/api-keys.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import type { TraceQuery, TraceRow, TraceStore } from '../trace/trace-store.ts';
+import { isFinal, MAX_WAIT_SECONDS, waitForEnd } from './wait-for-end.ts';
+
+/** Who may ask: `browser` where a server shows traces on its pages alone. */
+export type TraceAccess = Extract<Route['access'], 'key-or-browser' | 'browser'>;
+
+export interface TracesRouteOptions {
+  readonly store: TraceStore;
+  readonly access: TraceAccess;
+  /** Aborted when the service shuts down: nobody waits any longer. */
+  readonly closing: AbortSignal;
+}
+
+const waitQuerySchema = z.object({ wait: z.int().min(0).max(MAX_WAIT_SECONDS).default(0) });
+
+export const timeQuerySchema = z.iso.datetime({ offset: true }).optional();
+/** A zero character cannot be stored, so that nothing has it. */
+const textQuerySchema = z
+  .string()
+  .regex(/^[^\0]+$/)
+  .min(1)
+  .optional();
+
+const filterQuerySchema = z.object({
+  env_name: textQuerySchema,
+  scenario_name: textQuerySchema,
+  model: textQuerySchema,
+  status: runStatusSchema.optional(),
+  origin: originSchema.optional(),
+  min_reward: z.number().optional(),
+  max_reward: z.number().optional(),
+  since: timeQuerySchema,
+  until: timeQuerySchema,
+});
+
+const listQuerySchema = filterQuerySchema.extend({
+  sort: z.enum(['created_at', 'reward', 'duration', 'tokens']).optional(),
+  limit: z.int().min(1).max(100).optional(),
+  cursor: textQuerySchema,
+});
+
+const METADATA_PREFIX = 'metadata.';
+/** A database looks each of them up for itself, and plans for seconds where there are many. Our choice. */
+const MAX_METADATA_FILTERS = 10;
+const QUERY_PREFIXES = { [METADATA_PREFIX]: 'Only traces whose metadata have this value for the key after the dot' };
+
+/**
+ * `GET /v1/traces`, `GET /v1/traces/summary`, and `GET` and `DELETE /v1/traces/{trace_id}`. What belongs to another
+ * account is not found.
+ */
+export function createTracesRoutes({ store, access, closing }: TracesRouteOptions): readonly Route[] {
+  const one = defineRoute({
+    method: 'GET',
+    path: '/v1/traces/:trace_id',
+    summary: 'A trace; with ?wait=N once its run has ended, or after N seconds',
+    access,
+    query: waitQuerySchema,
+    response: traceSchema,
+    about: { errors: ['trace_not_found'] },
+    async handle({ params, queryValues, caller, signal }) {
+      const trace = await findTrace(store, params.trace_id, accountOf(caller));
+      if (queryValues.wait === 0) return { body: trace };
+      await waitForEnd(store, trace.trace_id, {
+        seconds: queryValues.wait,
+        signal: AbortSignal.any([signal, closing]),
+      });
+      return { body: await findTrace(store, trace.trace_id, accountOf(caller)) };
+    },
+  });
+  const list = defineRoute({
+    method: 'GET',
+    path: '/v1/traces',
+    summary: 'Traces without their steps and logs, newest first; metadata.<key>=<value> filters by metadata',
+    access,
+    query: listQuerySchema,
+    response: traceListSchema,
+    about: { queryPrefixes: QUERY_PREFIXES },
+    async handle({ query, queryValues, caller }) {
+      const filters = toTraceQuery(queryValues, toMetadata(query));
+      const { data, nextCursor } = await store.list({ ...filters, account: accountOf(caller) });
+      return { body: { object: 'list', data: [...data], next_cursor: nextCursor } satisfies TraceList };
+    },
+  });
+  const summary = defineRoute({
+    method: 'GET',
+    path: '/v1/traces/summary',
+    summary: 'What the traces of a list come to: counts, rewards and tokens',
+    access,
+    query: filterQuerySchema,
+    response: traceFiguresSchema,
+    about: { queryPrefixes: QUERY_PREFIXES },
+    async handle({ query, queryValues, caller }) {
+      const filters = toTraceQuery(queryValues, toMetadata(query));
+      return { body: await store.summary({ ...filters, account: accountOf(caller) }) };
+    },
+  });
+  const remove = defineRoute({
+    method: 'DELETE',
+    path: '/v1/traces/:trace_id',
+    summary: 'Delete a trace of a run that has ended, with its events, metadata and blobs',
+    access,
+    about: { statuses: { 204: 'It is gone' }, errors: ['trace_not_found', 'run_running'] },
+    async handle({ params, caller }) {
+      const row = await findRow(store, params.trace_id, accountOf(caller));
+      if (!isFinal(row.status)) throw runRunning(row);
+      if (!(await store.remove(row.traceId))) throw traceNotFound(row.traceId); // Someone was faster.
+      return { status: 204 };
+    },
+  });
+  // A trace is not called "summary": that path has to come before the one that takes any.
+  return [list, summary, one, remove];
+}
+
+/** @throws ApiError trace_not_found, for a trace of another account too. */
+export async function findRow(store: TraceStore, traceId: string | undefined, account: string): Promise<TraceRow> {
+  const row = traceId !== undefined && TRACE_ID_PATTERN.test(traceId) ? await store.row(traceId) : undefined;
+  if (row === undefined || row.account !== account) throw traceNotFound(traceId);
+  return row;
+}
+
+function runRunning({ traceId, status }: TraceRow): ApiError {
+  return new ApiError(
+    'run_running',
+    `The run of trace ${traceId} is ${status}: cancel it first (POST /v1/traces/${traceId}/cancel), or wait for its end.`,
+  );
+}
+
+/** @throws ApiError trace_not_found, for a trace of another account too. */
+export async function findTrace(store: TraceStore, traceId: string | undefined, account: string): Promise<Trace> {
+  const isId = traceId !== undefined && TRACE_ID_PATTERN.test(traceId);
+  const trace = isId ? await store.trace(traceId, account) : undefined;
+  if (trace === undefined) throw traceNotFound(traceId);
+  return trace;
+}
+
+export function traceNotFound(traceId: string | undefined): ApiError {
+  return new ApiError(
+    'trace_not_found',
+    `There is no trace ${JSON.stringify(traceId?.slice(0, 100) ?? '')}. GET /v1/traces lists those of this account.`,
+  );
+}
+
+function toTraceQuery(values: Partial<z.output<typeof listQuerySchema>>, metadata: Record<string, string>): TraceQuery {
+  return withoutUndefined({
+    envName: values.env_name,
+    scenarioName: values.scenario_name,
+    model: values.model,
+    status: values.status,
+    origin: values.origin,
+    minReward: values.min_reward,
+    maxReward: values.max_reward,
+    since: values.since === undefined ? undefined : Date.parse(values.since),
+    until: values.until === undefined ? undefined : Date.parse(values.until),
+    sort: values.sort,
+    limit: values.limit,
+    cursor: values.cursor,
+    metadata,
+  });
+}
+
+type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
+
+function withoutUndefined<T extends object>(values: T): Defined<T> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>; // By the filter.
+}
+
+function toMetadata(query: URLSearchParams): Record<string, string> {
+  const metadata: Record<string, string> = {};
+  for (const name of new Set(query.keys())) {
+    if (!name.startsWith(METADATA_PREFIX)) continue;
+    const key = name.slice(METADATA_PREFIX.length);
+    const values = query.getAll(name);
+    if (key === '' || values.length > 1 || `${key}${values[0]}`.includes('\0')) {
+      throw new ApiError('invalid_parameter', `${name} has to be metadata.<key>=<value>, given once for each key.`, {
+        param: name,
+      });
+    }
+    Object.defineProperty(metadata, key, { value: values[0], enumerable: true });
+  }
+  const count = Object.keys(metadata).length;
+  if (count > MAX_METADATA_FILTERS) {
+    throw new ApiError(
+      'invalid_parameter',
+      `A list is filtered by ${MAX_METADATA_FILTERS} keys of metadata at most, got ${count}.`,
+      { param: 'metadata' },
+    );
+  }
+  return metadata;
+}

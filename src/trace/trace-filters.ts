@@ -1,0 +1,19 @@
+import type { RunStatus } from '../contract/run.ts';
+import type { Origin } from '../contract/trace.ts';
+
+/** Which traces a list or a sum is of; what is not given lets all through. */
+export interface TraceFilters {
+  /** Undefined: every account's (for local tools alone). */
+  readonly account?: string;
+  readonly envName?: string;
+  readonly scenarioName?: string;
+  readonly model?: string;
+  readonly status?: RunStatus;
+  readonly origin?: Origin;
+  readonly minReward?: number;
+  readonly maxReward?: number;
+  /** Milliseconds since 1970, both inclusive. */
+  readonly since?: number;
+  readonly until?: number;
+  readonly metadata?: Readonly<Record<string, string>>;
+}

@@ -1,0 +1,117 @@
+import { useEffect, useState } from 'preact/hooks';
+import { onSignedOut } from './api.ts';
+import { Brand } from './components/icons.tsx';
+import { ThemeSwitch } from './components/theme-switch.tsx';
+import { EnvironmentPage } from './environments/environment-page.tsx';
+import { EnvironmentsPage } from './environments/environments-page.tsx';
+import { isRunService, pageSettings } from './page-settings.ts';
+import { followLinks, type Place, usePlace } from './router.ts';
+import { RunsPage } from './runs/runs-page.tsx';
+import { TracePage } from './trace/trace-page.tsx';
+import { UsagePage } from './usage/usage-page.tsx';
+
+/** The application: the header that all pages share, and the page of the address. */
+export function App() {
+  const place = usePlace();
+  useEffect(() => {
+    document.addEventListener('click', followLinks);
+    return () => document.removeEventListener('click', followLinks);
+  }, []);
+  return (
+    <>
+      <a class="skip-link" href="#main">
+        Skip to the content
+      </a>
+      <Header place={place} />
+      <SignedOutNotice />
+      <main id="main" tabIndex={-1}>
+        <Page place={place} />
+      </main>
+    </>
+  );
+}
+
+function Page({ place }: { readonly place: Place | undefined }) {
+  switch (place?.page) {
+    case 'runs':
+      return <RunsPage query={place.query} />;
+    case 'trace':
+      return <TracePage key={place.traceId} traceId={place.traceId} />;
+    case 'environments':
+      return <EnvironmentsPage />;
+    case 'environment':
+      return <EnvironmentPage key={place.name} name={place.name} />;
+    case 'usage':
+      return <UsagePage query={place.query} />;
+    default:
+      return <NotHere />;
+  }
+}
+
+function NotHere() {
+  return (
+    <section class="state">
+      <h1>There is no such page</h1>
+      <p>
+        <a href={pageSettings.runsPath}>Back to the runs</a>
+      </p>
+    </section>
+  );
+}
+
+interface Destination {
+  readonly path: string;
+  readonly title: string;
+  readonly pages: readonly Place['page'][];
+}
+
+const RUN_SERVICE_PAGES: readonly Destination[] = [
+  { path: '/', title: 'Runs', pages: ['runs', 'trace', 'compare'] },
+  { path: '/environments', title: 'Environments', pages: ['environments', 'environment'] },
+  { path: '/usage', title: 'Usage', pages: ['usage'] },
+];
+const SCENARIO_SERVER_PAGES: readonly Destination[] = [
+  { path: '/', title: 'Playground', pages: [] },
+  { path: '/traces', title: 'Traces', pages: ['runs', 'trace'] },
+];
+
+function Header({ place }: { readonly place: Place | undefined }) {
+  const pages = isRunService ? RUN_SERVICE_PAGES : SCENARIO_SERVER_PAGES;
+  return (
+    <header class="app-header">
+      <a class="brand" href="/">
+        <Brand /> Proctor
+      </a>
+      <nav aria-label="Pages">
+        {pages.map(({ path, title, pages: covered }) => (
+          <a
+            key={path}
+            href={path}
+            aria-current={place !== undefined && covered.includes(place.page) ? 'page' : undefined}
+          >
+            {title}
+          </a>
+        ))}
+      </nav>
+      <span class="app-header-end">
+        {pageSettings.account === 'local' ? null : <span class="quiet">{pageSettings.account}</span>}
+        <ThemeSwitch />
+      </span>
+    </header>
+  );
+}
+
+function SignedOutNotice() {
+  const [isSignedOut, setSignedOut] = useState(false);
+  useEffect(() => onSignedOut(() => setSignedOut(true)), []);
+  if (!isSignedOut) return null;
+  return (
+    <div class="notice bad" role="alert">
+      This browser is not signed in any more.{' '}
+      <button type="button" class="link" onClick={() => location.reload()}>
+        Load the page again
+      </button>{' '}
+      to sign in.
+    </div>
+  );
+}

@@ -1,0 +1,21 @@
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import { splitByText } from './split-text.ts';
+
+/** What is searched for on the page, in lower case; empty: nothing. */
+export const SearchText = createContext('');
+
+/** A text in which what is searched for is marked. */
+export function Marked({ text }: { readonly text: string }) {
+  const searched = useContext(SearchText);
+  if (searched === '' || !text.toLowerCase().includes(searched)) return <>{text}</>;
+  return (
+    <>{splitByText(text, searched).map((part, index) => (index % 2 === 0 ? part : <mark key={index}>{part}</mark>))}</>
+  );
+}
+
+/** True where folded content has to be shown, because what is searched for is in it. */
+export function useIsFound(text: () => string): boolean {
+  const searched = useContext(SearchText);
+  return searched !== '' && text().toLowerCase().includes(searched);
+}

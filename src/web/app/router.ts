@@ -1,0 +1,65 @@
+import { useEffect, useState } from 'preact/hooks';
+import { pageSettings } from './page-settings.ts';
+
+/** Where the browser is. A path that is none of ours is never handled here: the server answers it. */
+export type Place =
+  | { readonly page: 'runs'; readonly query: URLSearchParams }
+  | { readonly page: 'trace'; readonly traceId: string }
+  | { readonly page: 'compare'; readonly traceIds: readonly string[] }
+  | { readonly page: 'environments' }
+  | { readonly page: 'environment'; readonly name: string }
+  | { readonly page: 'usage'; readonly query: URLSearchParams };
+
+/** Undefined for an address of the server that is no page of the application. */
+function toPlace({ pathname, searchParams: query }: URL): Place | undefined {
+  if (pathname === pageSettings.runsPath) return { page: 'runs', query };
+  const traceId = /^\/traces\/([0-9a-f]{32})$/.exec(pathname)?.[1];
+  if (traceId !== undefined) return { page: 'trace', traceId };
+  if (pathname === '/compare')
+    return { page: 'compare', traceIds: (query.get('ids') ?? '').split(',').filter(Boolean) };
+  if (pathname === '/environments') return { page: 'environments' };
+  const name = /^\/environments\/([^/]+)$/.exec(pathname)?.[1];
+  if (name !== undefined) return { page: 'environment', name: decodeURIComponent(name) };
+  if (pathname === '/usage') return { page: 'usage', query };
+  return undefined;
+}
+
+/** Goes to a page of the application without loading the document anew. `replace` leaves no entry to go back to. */
+export function navigate(path: string, { replace = false }: { readonly replace?: boolean } = {}): void {
+  if (replace) history.replaceState(null, '', path);
+  else {
+    history.pushState(null, '', path);
+    scrollTo(0, 0);
+  }
+  for (const listener of listeners) listener();
+}
+
+/** The place, kept up to date. */
+export function usePlace(): Place | undefined {
+  const [href, setHref] = useState(location.href);
+  useEffect(() => {
+    const update = () => setHref(location.href);
+    listeners.add(update);
+    addEventListener('popstate', update);
+    return () => {
+      listeners.delete(update);
+      removeEventListener('popstate', update);
+    };
+  }, []);
+  return toPlace(new URL(href));
+}
+
+/** Links between pages of ours are ordinary links: a plain click on one does not load the document anew. */
+export function followLinks(event: MouseEvent): void {
+  const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+  const link = event.target instanceof Element ? event.target.closest('a') : null;
+  if (!isPlain || event.defaultPrevented || link === null || link.target !== '' || link.hasAttribute('download'))
+    return;
+  const url = new URL(link.href, location.href);
+  const isSamePage = url.pathname === location.pathname && url.search === location.search;
+  if (url.origin !== location.origin || isSamePage || toPlace(url) === undefined) return;
+  event.preventDefault();
+  navigate(`${url.pathname}${url.search}${url.hash}`);
+}
+
+const listeners = new Set<() => void>();

@@ -1,0 +1,62 @@
+import type { TraceFigures } from '../../../contract/figures.ts';
+import { formatCount, formatReward } from '../../format.ts';
+
+const BAR = { width: 18, height: 48, gap: 4 } as const;
+
+/** What all runs that the filters let through come to. */
+export function FiguresPanel({ figures }: { readonly figures: TraceFigures }) {
+  const { count, by_status, mean_reward, pass_rate, tokens, histogram } = figures;
+  const statuses = Object.entries(by_status).filter(([, number]) => number > 0);
+  return (
+    <dl class="figures">
+      <div>
+        <dt>Runs</dt>
+        <dd class="figures-count">{formatCount(count)}</dd>
+        <dd class="quiet">{statuses.map(([status, number]) => `${formatCount(number)} ${status}`).join(' · ')}</dd>
+      </div>
+      <div>
+        <dt>Pass rate</dt>
+        <dd class="figures-count">{pass_rate === null ? '–' : `${(pass_rate * 100).toFixed(1)} %`}</dd>
+        <dd class="quiet">a reward of 1 or more</dd>
+      </div>
+      <div>
+        <dt>Mean reward</dt>
+        <dd class="figures-count">{formatReward(mean_reward)}</dd>
+      </div>
+      <div>
+        <dt>Tokens</dt>
+        <dd class="figures-count">{formatCount(tokens.total)}</dd>
+        <dd class="quiet">{`${formatCount(tokens.prompt)} in · ${formatCount(tokens.completion)} out`}</dd>
+      </div>
+      <div>
+        <dt>Rewards, 0 to 1</dt>
+        <dd>
+          <Histogram counts={histogram} />
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+function Histogram({ counts }: { readonly counts: readonly number[] }) {
+  const most = Math.max(1, ...counts);
+  const width = counts.length * (BAR.width + BAR.gap);
+  const told = counts.map((count, tenth) => `${tenth / 10} to ${(tenth + 1) / 10}: ${count}`).join(', ');
+  return (
+    <svg class="histogram" viewBox={`0 0 ${width} ${BAR.height}`} width={width} height={BAR.height} role="img">
+      <title>{`Runs by reward. ${told}`}</title>
+      {counts.map((count, tenth) => {
+        const height = count === 0 ? 1 : Math.max(2, (count / most) * BAR.height);
+        return (
+          <rect
+            key={tenth}
+            x={tenth * (BAR.width + BAR.gap)}
+            y={BAR.height - height}
+            width={BAR.width}
+            height={height}
+          />
+        );
+      })}
+    </svg>
+  );
+}

@@ -1,0 +1,118 @@
+import type { ComponentChildren, TargetedEvent } from 'preact';
+import { navigate } from '../router.ts';
+import {
+  CHOICES,
+  isFiltered,
+  METADATA_PREFIX,
+  REWARD_FILTERS,
+  TEXT_FILTERS,
+  TIME_FILTERS,
+  withValue,
+} from './run-filters.ts';
+
+const TITLES: Readonly<Record<string, string>> = {
+  env_name: 'Environment',
+  scenario_name: 'Scenario',
+  model: 'Model',
+  status: 'Status',
+  origin: 'Origin',
+  min_reward: 'Reward from',
+  max_reward: 'Reward to',
+  since: 'Since (UTC)',
+  until: 'Until (UTC)',
+};
+
+/** The filters of the list. What they say is in the address, which can be kept and sent to others. */
+export function FilterBar({ query }: { readonly query: URLSearchParams }) {
+  const change = (name: string, value: string) => navigate(withValue(query, name, value.trim()));
+  const toProps = (name: string) => ({
+    id: `filter-${name}`,
+    defaultValue: query.get(name) ?? '',
+    onChange: (event: TargetedEvent<HTMLInputElement>) => change(name, event.currentTarget.value),
+  });
+  // A new key for a new value: what the address says replaces what was typed.
+  const toKey = (name: string) => `${name}=${query.get(name) ?? ''}`;
+  return (
+    <section class="filters" aria-label="Filters">
+      {TEXT_FILTERS.map((name) => (
+        <Field key={toKey(name)} name={name}>
+          <input type="text" {...toProps(name)} />
+        </Field>
+      ))}
+      {(['status', 'origin'] as const).map((name) => (
+        <Field key={name} name={name}>
+          <select
+            id={`filter-${name}`}
+            value={query.get(name) ?? ''}
+            onChange={(event) => change(name, event.currentTarget.value)}
+          >
+            <option value="">any</option>
+            {CHOICES[name].map((choice) => (
+              <option key={choice} value={choice}>
+                {choice}
+              </option>
+            ))}
+          </select>
+        </Field>
+      ))}
+      {REWARD_FILTERS.map((name) => (
+        <Field key={toKey(name)} name={name}>
+          <input type="number" step="any" {...toProps(name)} />
+        </Field>
+      ))}
+      {TIME_FILTERS.map((name) => (
+        <Field key={toKey(name)} name={name}>
+          <input type="datetime-local" {...toProps(name)} />
+        </Field>
+      ))}
+      <MetadataFilter query={query} />
+    </section>
+  );
+}
+
+function Field({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+  return (
+    <div class="field">
+      <label for={`filter-${name}`}>{TITLES[name]}</label>
+      {children}
+    </div>
+  );
+}
+
+/** One entry `key=value` at a time; those that are asked for stand beside it, each with the way to drop it. */
+function MetadataFilter({ query }: { readonly query: URLSearchParams }) {
+  const given = [...query].filter(([name]) => name.startsWith(METADATA_PREFIX));
+  const add = (text: string) => {
+    const at = text.indexOf('=');
+    if (at > 0) navigate(withValue(query, `${METADATA_PREFIX}${text.slice(0, at).trim()}`, text.slice(at + 1).trim()));
+  };
+  return (
+    <>
+      <div class="field">
+        <label for="filter-metadata">Metadata</label>
+        <input
+          key={given.join()}
+          id="filter-metadata"
+          type="text"
+          placeholder="key=value"
+          onChange={(event) => add(event.currentTarget.value)}
+        />
+      </div>
+      {given.length === 0 && !isFiltered(query) ? null : (
+        <p class="filter-chips">
+          {given.map(([name, value]) => (
+            <a
+              key={name}
+              class="button"
+              href={withValue(query, name, '')}
+              aria-label={`Without ${name.slice(METADATA_PREFIX.length)}=${value}`}
+            >
+              {`${name.slice(METADATA_PREFIX.length)}=${value} ×`}
+            </a>
+          ))}
+          <a href={location.pathname}>Clear all filters</a>
+        </p>
+      )}
+    </>
+  );
+}

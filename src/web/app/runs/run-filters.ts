@@ -1,0 +1,78 @@
+import type { TraceFilters, TraceListQuery } from '../../../service-client/service-client.ts';
+
+/** The texts of the filter form and of the address, by the names of the API. */
+export const TEXT_FILTERS = ['env_name', 'scenario_name', 'model'] as const;
+export const CHOICES = {
+  status: ['queued', 'running', 'completed', 'failed', 'cancelled'],
+  origin: ['run', 'chat', 'eval'],
+} as const;
+export const REWARD_FILTERS = ['min_reward', 'max_reward'] as const;
+export const TIME_FILTERS = ['since', 'until'] as const;
+export const SORTS = ['created_at', 'reward', 'duration', 'tokens'] as const;
+export type Sort = (typeof SORTS)[number];
+
+export const METADATA_PREFIX = 'metadata.';
+
+/** What the address asks of a list; what it says wrongly is left out. */
+export function toListQuery(query: URLSearchParams): TraceListQuery {
+  const sort = SORTS.find((each) => each === query.get('sort'));
+  const cursor = query.get('cursor');
+  return { ...toFilters(query), ...(sort === undefined ? {} : { sort }), ...(cursor === null ? {} : { cursor }) };
+}
+
+export function toFilters(query: URLSearchParams): TraceFilters {
+  const status = CHOICES.status.find((each) => each === query.get('status'));
+  const origin = CHOICES.origin.find((each) => each === query.get('origin'));
+  const metadata = Object.fromEntries(
+    [...query].flatMap(([name, value]) =>
+      name.startsWith(METADATA_PREFIX) ? [[name.slice(METADATA_PREFIX.length), value]] : [],
+    ),
+  );
+  return {
+    ...pickText(query, TEXT_FILTERS, (text) => text),
+    ...pickText(query, REWARD_FILTERS, toNumber),
+    ...pickText(query, TIME_FILTERS, toTime),
+    ...(status === undefined ? {} : { status }),
+    ...(origin === undefined ? {} : { origin }),
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+  };
+}
+
+/** The same address with one value changed, or without it, on the first page. */
+export function withValue(query: URLSearchParams, name: string, value: string): string {
+  const changed = new URLSearchParams(query);
+  if (value === '') changed.delete(name);
+  else changed.set(name, value);
+  changed.delete('cursor');
+  return `?${changed}`;
+}
+
+/** Whether the address says anything of which runs are shown. */
+export function isFiltered(query: URLSearchParams): boolean {
+  return [...query.keys()].some((name) => name !== 'sort' && name !== 'cursor');
+}
+
+function pickText<Name extends string, Value>(
+  query: URLSearchParams,
+  names: readonly Name[],
+  parse: (text: string) => Value | undefined,
+): { readonly [Each in Name]?: Value } {
+  const picked: { [Each in Name]?: Value } = {};
+  for (const name of names) {
+    const text = query.get(name)?.trim() ?? '';
+    const value = text === '' ? undefined : parse(text);
+    if (value !== undefined) picked[name] = value;
+  }
+  return picked;
+}
+
+function toNumber(text: string): number | undefined {
+  const number = Number(text);
+  return Number.isFinite(number) ? number : undefined;
+}
+
+/** What a time field gives is without a zone, and means UTC, as all times of the pages do. */
+function toTime(text: string): string | undefined {
+  const time = Date.parse(/[zZ]|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`);
+  return Number.isNaN(time) ? undefined : new Date(time).toISOString();
+}

@@ -1,0 +1,95 @@
+import { useContext } from 'preact/hooks';
+import { formatCount, formatCountOf, formatDuration } from '../../format.ts';
+import { CopyButton } from '../components/copy-button.tsx';
+import { LongText } from '../components/long-text.tsx';
+import { LogLines } from './log-lines.tsx';
+import type { StepEntry } from './timeline.ts';
+import { ToolCalls } from './tool-call.tsx';
+import type { TraceState } from './trace-feed.ts';
+import { TraceContext } from './view-context.ts';
+
+/** One response of the model with all its tool calls. */
+export function StepCard({
+  step,
+  isLive,
+  pending,
+}: {
+  readonly step: StepEntry;
+  readonly isLive: boolean;
+  readonly pending?: TraceState['pending'];
+}) {
+  const { response } = step;
+  return (
+    <article class="card-block step" aria-label={`Step ${step.step}`}>
+      <header class="entry-head">
+        <h3>
+          <a href={`#${step.id}`}>{`Step ${step.step}`}</a>
+        </h3>
+        <span class="quiet entry-facts">{response === undefined ? null : factsOf(response)}</span>
+        <span class="entry-tools">
+          {response === undefined ? null : (
+            <CopyButton text={() => response.message.content ?? ''} label="Copy the text of the step" />
+          )}
+        </span>
+      </header>
+      {response === undefined ? (
+        <PendingResponse isLive={isLive} pending={pending} />
+      ) : (
+        <Message message={response.message} />
+      )}
+      <ToolCalls calls={step.calls} isLive={isLive} />
+      <LogLines logs={step.logs} />
+    </article>
+  );
+}
+
+type Response = NonNullable<StepEntry['response']>;
+
+function factsOf({ duration_ms, usage, finish_reason, retries }: Response): string {
+  const facts = [formatDuration(duration_ms), `${formatCount(usage.total_tokens)} tokens`];
+  // What is as it should be need not be said.
+  if (finish_reason !== 'tool_calls' && finish_reason !== 'stop') facts.push(finish_reason.replace('_', ' '));
+  if (retries > 0) facts.push(formatCountOf(retries, 'retry', 'retries'));
+  return facts.join(' · ');
+}
+
+function Message({ message }: { readonly message: Response['message'] }) {
+  const { hidden } = useContext(TraceContext);
+  const { reasoning, content, refusal } = message;
+  return (
+    <>
+      {hidden.has('reasoning') || !reasoning ? null : <Reasoning text={reasoning} />}
+      {hidden.has('text') || !content ? null : <LongText text={content} />}
+      {refusal ? (
+        <div class="refusal">
+          <h4>Refused</h4>
+          <LongText text={refusal} />
+        </div>
+      ) : null}
+    </>
+  );
+}
+
+function Reasoning({ text }: { readonly text: string }) {
+  return (
+    <div class="reasoning">
+      <h4>Reasoning</h4>
+      <LongText text={text} />
+    </div>
+  );
+}
+
+/** Token by token, where the model streams and runs in the process of the server. */
+function PendingResponse({ isLive, pending }: { readonly isLive: boolean; readonly pending: TraceState['pending'] }) {
+  if (!isLive) return <p class="bad-text">The model never answered.</p>;
+  return (
+    <div class="pending">
+      {pending === undefined || pending.reasoning === '' ? null : <Reasoning text={pending.reasoning} />}
+      {pending === undefined || pending.content === '' ? null : <pre class="text prose">{pending.content}</pre>}
+      <p class="quiet">
+        <span class="spinner" />
+        {pending === undefined ? 'The model is thinking' : 'The model is answering'}
+      </p>
+    </div>
+  );
+}

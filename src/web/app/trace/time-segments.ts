@@ -1,0 +1,121 @@
+import type { AttemptView, Entry } from './timeline.ts';
+
+export type Phase = 'queued' | 'environment' | 'setup' | 'model' | 'tools' | 'evaluation';
+
+/** Where time went, as a share of the bar: `start` and `width` are from 0 to 1. */
+export interface Segment {
+  readonly phase: Phase;
+  readonly start: number;
+  readonly width: number;
+  /** Of the entry that it leads to. */
+  readonly entryId: string | undefined;
+  readonly label: string;
+  readonly ms: number;
+}
+
+interface Span {
+  readonly phase: Phase;
+  readonly from: number;
+  readonly to: number;
+  readonly entryId: string | undefined;
+  readonly label: string;
+}
+
+/** A pause in which nothing ran, such as that of a person in a chat, is drawn as this share of the whole at most. */
+const LONGEST_PAUSE = 0.02;
+/** Narrower than this nothing can be seen or hit: neighbours of one phase are drawn as one. */
+const NARROWEST = 1 / 1_200;
+
+/** The time bar of a run. Parallel calls share their time: the bar is as long as something ran. */
+export function toSegments(attempts: readonly AttemptView[]): readonly Segment[] {
+  const spans = attempts.flatMap(toSpans).sort((a, b) => a.from - b.from);
+  const busyMs = sumOfUnion(spans);
+  if (busyMs <= 0) return [];
+  const pauseMs = busyMs * LONGEST_PAUSE;
+  const placed: (Span & { readonly start: number; readonly ms: number })[] = [];
+  let place = 0;
+  let end = spans[0]?.from ?? 0;
+  for (const span of spans) {
+    place += Math.min(Math.max(0, span.from - end), pauseMs);
+    const ms = Math.max(0, span.to - Math.max(span.from, end));
+    if (ms > 0) placed.push({ ...span, start: place, ms });
+    place += ms;
+    end = Math.max(end, span.to);
+  }
+  return merge(placed.map((span) => ({ ...span, start: span.start / place, width: span.ms / place })));
+}
+
+function merge(segments: readonly Segment[]): readonly Segment[] {
+  const merged: Segment[] = [];
+  for (const segment of segments) {
+    const last = merged.at(-1);
+    const isNarrow = last !== undefined && (last.width < NARROWEST || segment.width < NARROWEST);
+    if (last === undefined || !isNarrow || segment.start - last.start > 4 * NARROWEST) {
+      merged.push(segment);
+      continue;
+    }
+    // Where many are too narrow, the longest of them gives the colour and the way.
+    const longer = segment.width > last.width ? segment : last;
+    merged[merged.length - 1] = {
+      ...longer,
+      start: last.start,
+      width: segment.start + segment.width - last.start,
+      ms: last.ms + segment.ms,
+    };
+  }
+  return merged;
+}
+
+function toSpans({ queuedAt, startedAt, entries }: AttemptView): readonly Span[] {
+  const queued: readonly Span[] =
+    startedAt === undefined
+      ? []
+      : [{ phase: 'queued', ...between(queuedAt, startedAt), entryId: undefined, label: 'queued' }];
+  return [...queued, ...entries.flatMap(spansOf)];
+}
+
+function spansOf(entry: Entry): readonly Span[] {
+  switch (entry.kind) {
+    case 'environment':
+      return [{ phase: 'environment', ...before(entry.event), entryId: entry.id, label: 'environment' }];
+    case 'setup':
+      return [{ phase: 'setup', ...before(entry.event), entryId: entry.id, label: 'setup' }];
+    case 'evaluation':
+      return [{ phase: 'evaluation', ...before(entry.event), entryId: entry.id, label: 'evaluation' }];
+    case 'step': {
+      const { response, step, calls, id } = entry;
+      const model: readonly Span[] =
+        response === undefined
+          ? []
+          : [{ phase: 'model', ...before(response), entryId: id, label: `step ${step}: model` }];
+      const tools = calls.flatMap(({ name, result }): readonly Span[] =>
+        result === undefined
+          ? []
+          : [{ phase: 'tools', ...before(result), entryId: id, label: `step ${step}: ${name}` }],
+      );
+      return [...model, ...tools];
+    }
+    default:
+      return [];
+  }
+}
+
+function between(from: string, to: string) {
+  return { from: Date.parse(from), to: Date.parse(to) };
+}
+
+function before({ at, duration_ms }: { readonly at: string; readonly duration_ms: number }) {
+  const to = Date.parse(at);
+  return { from: to - duration_ms, to };
+}
+
+/** Of spans by their start. */
+function sumOfUnion(spans: readonly Span[]): number {
+  let sum = 0;
+  let end = Number.NEGATIVE_INFINITY;
+  for (const { from, to } of spans) {
+    sum += Math.max(0, to - Math.max(from, end));
+    end = Math.max(end, to);
+  }
+  return sum;
+}

@@ -1,0 +1,103 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { TraceSummary } from '../../../contract/trace.ts';
+import { formatCount, formatDuration, formatReward, formatTime, preview } from '../../format.ts';
+import { rewardKind, Status } from '../components/reward.tsx';
+import type { TraceState } from './trace-feed.ts';
+
+/** What a run is and what came of it, in figures. */
+export function TraceHeader({
+  trace,
+  phase,
+  actions,
+}: {
+  readonly trace: TraceSummary;
+  readonly phase: TraceState['phase'];
+  readonly actions: ComponentChildren;
+}) {
+  const { usage } = trace;
+  return (
+    <header class="trace-header">
+      <div class={`big-reward ${rewardKind(trace.reward)}`}>
+        <span class="big-reward-value">{formatReward(trace.reward)}</span>
+        <span class="big-reward-name">reward</span>
+      </div>
+      <div class="trace-title">
+        <h1>
+          <span class="quiet">{`${trace.env_name} / `}</span>
+          {trace.scenario_name}
+        </h1>
+        <p class="trace-what">
+          <Status status={trace.status} stopReason={trace.stop_reason} />
+          {phase === 'away' ? <span class="badge failed">connection lost, trying again</span> : null}
+          <span>{trace.model}</span>
+          <span class="quiet">{`${formatTime(trace.created_at)} UTC`}</span>
+          {trace.origin === 'run' ? null : <span class="quiet">{trace.origin}</span>}
+        </p>
+        {Object.keys(trace.scenario_args).length === 0 ? null : (
+          <p class="trace-arguments">
+            <code>{preview(trace.scenario_args, 240)}</code>
+          </p>
+        )}
+      </div>
+      <div class="trace-actions">{actions}</div>
+      <dl class="figures">
+        <Figure name="Steps" value={formatCount(usage.model_calls)} more={`of ${formatCount(trace.max_steps)}`} />
+        <Figure name="Tool calls" value={formatCount(usage.tool_calls)} />
+        <Figure
+          name="Tokens in"
+          value={formatCount(usage.prompt_tokens)}
+          more={usage.cached_tokens === 0 ? '' : `${formatCount(usage.cached_tokens)} cached`}
+        />
+        <Figure
+          name="Tokens out"
+          value={formatCount(usage.completion_tokens)}
+          more={usage.reasoning_tokens === 0 ? '' : `${formatCount(usage.reasoning_tokens)} reasoning`}
+        />
+        {usage.cost_usd === null ? null : <Figure name="Cost" value={formatCost(usage.cost_usd)} />}
+        <Figure name="Duration" value={<Duration trace={trace} />} />
+        {trace.attempt === 1 ? null : <Figure name="Attempt" value={formatCount(trace.attempt)} />}
+      </dl>
+    </header>
+  );
+}
+
+function Figure({
+  name,
+  value,
+  more = '',
+}: {
+  readonly name: string;
+  readonly value: ComponentChildren;
+  readonly more?: string;
+}) {
+  return (
+    <div class="figure">
+      <dt>{name}</dt>
+      <dd>
+        {value}
+        {more === '' ? null : <span class="figure-more">{` ${more}`}</span>}
+      </dd>
+    </div>
+  );
+}
+
+/** A run that goes on is as old as the clock of this browser says. */
+function Duration({ trace }: { readonly trace: TraceSummary }) {
+  const [now, setNow] = useState(Date.now());
+  const isLive = trace.finished_at === null;
+  useEffect(() => {
+    if (!isLive) return;
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, [isLive]);
+  const ms = isLive
+    ? Math.max(0, Math.floor((now - Date.parse(trace.created_at)) / 1_000) * 1_000)
+    : trace.timing.total_ms;
+  return <>{formatDuration(ms)}</>;
+}
+
+/** Fractions of a cent count where runs are many. */
+function formatCost(usd: number): string {
+  return `$${usd < 0.01 ? Number(usd.toPrecision(2)) : usd.toFixed(usd < 1 ? 3 : 2)}`;
+}

@@ -1,0 +1,81 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { TraceSummary } from '../../../contract/trace.ts';
+import { service } from '../api.ts';
+import { CopyButton } from '../components/copy-button.tsx';
+import { Failure, Loading } from '../components/states.tsx';
+import { isRunService } from '../page-settings.ts';
+import { usePageTitle } from '../use-page-title.ts';
+import { feedTrace, type TraceState } from './trace-feed.ts';
+import { TraceView } from './trace-view.tsx';
+
+/** The page of a trace; of a run that goes on it follows what happens. */
+export function TracePage({ traceId }: { readonly traceId: string }) {
+  const [state, setState] = useState<TraceState | undefined>(undefined);
+  const [error, setError] = useState<unknown>(undefined);
+  const [round, setRound] = useState(0);
+  usePageTitle(state === undefined ? 'Trace' : `${state.trace.env_name} ${state.trace.scenario_name}`);
+  useEffect(() => {
+    const gone = new AbortController();
+    setError(undefined);
+    feedTrace(traceId, gone.signal, setState).catch((failure: unknown) => {
+      if (!gone.signal.aborted) setError(failure);
+    });
+    return () => gone.abort();
+  }, [traceId, round]);
+  if (error !== undefined && state === undefined) return <Failure error={error} retry={() => setRound(round + 1)} />;
+  if (state === undefined) return <Loading what="Reading the trace" />;
+  return (
+    <>
+      {error === undefined ? null : <Failure error={error} retry={() => setRound(round + 1)} />}
+      <TraceView state={state} blobAddress={blobAddress} actions={<Actions trace={state.trace} />} />
+    </>
+  );
+}
+
+const blobAddress = (sha256: string) => `/v1/blobs/${sha256}`;
+
+function Actions({ trace }: { readonly trace: TraceSummary }) {
+  const json = `/v1/traces/${trace.trace_id}`;
+  return (
+    <>
+      {trace.finished_at === null && trace.origin === 'run' && isRunService ? (
+        <CancelButton traceId={trace.trace_id} />
+      ) : null}
+      <CopyButton text={() => trace.trace_url} label="Copy the address of this trace" />
+      <a class="button" href={json} target="_blank" rel="noopener">
+        JSON
+      </a>
+      <a class="button" href={json} download={`trace-${trace.trace_id}.json`}>
+        Download
+      </a>
+      <a class="button" href={`/traces/${trace.trace_id}/export`} download title="One file that opens without a server">
+        HTML
+      </a>
+    </>
+  );
+}
+
+/** The run is cancelled when its worker says so: the button only asks. */
+function CancelButton({ traceId }: { readonly traceId: string }) {
+  const [progress, setProgress] = useState<'none' | 'asked' | { readonly problem: string }>('none');
+  const cancel = async () => {
+    setProgress('asked');
+    try {
+      await service.traces.cancel(traceId);
+    } catch (error) {
+      setProgress({ problem: error instanceof Error ? error.message : String(error) });
+    }
+  };
+  return (
+    <>
+      {typeof progress === 'string' ? null : (
+        <span class="bad-text" role="alert">
+          {progress.problem}
+        </span>
+      )}
+      <button type="button" class="button danger" disabled={progress === 'asked'} onClick={() => void cancel()}>
+        {progress === 'asked' ? 'Cancelling…' : 'Cancel the run'}
+      </button>
+    </>
+  );
+}

@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { finished, newTrace, responded, started } from '../trace/events.ts';
+import { openSite, type Site } from '../web/site.ts';
+import { findChromium, useChromium } from './chromium.ts';
+import { PATIENCE } from './open-playground.ts';
+import { isRefused, signedIn } from './open-trace.ts';
+
+const executablePath = findChromium('test/browser/runs.test.ts');
+
+const MARKUP = '<img src=x onerror="document.title=1">';
+
+async function openSiteOfRuns(): Promise<Site> {
+  const site = await openSite();
+  const add = (reward: number | null, queued: Parameters<typeof newTrace>[0]) => {
+    const end = reward === null ? [] : [responded(1), finished(reward)];
+    return site.addTrace([started, ...end], newTrace(queued));
+  };
+  for (let index = 0; index < 55; index++) {
+    await add(index % 2, { env_name: 'retail', model: index % 5 === 0 ? 'gpt' : 'qwen', metadata: { team: 'a' } });
+  }
+  await add(0.5, { env_name: 'counter', model: MARKUP, metadata: { team: 'b' } });
+  await add(null, { env_name: 'counter' });
+  return site;
+}
+
+describe.skipIf(executablePath === undefined)('the pages of runs and of usage, in Chromium', PATIENCE, () => {
+  const openPage = useChromium(executablePath, isRefused);
+
+  it('filter, sort and page the runs by the address, with what they come to above', async () => {
+    const site = await openSiteOfRuns();
+    const { page, problems } = await openPage(await signedIn(site, '/'));
+    const figure = (title: string) => page.locator('.figures div', { hasText: title }).locator('dd').first();
+    const rows = page.locator('.table tbody tr');
+    await figure('Runs').filter({ hasText: '57' }).waitFor();
+    expect(await rows.count()).toBe(50);
+    expect(await page.locator('.histogram title').textContent()).toContain('0.5 to 0.6: 1');
+
+    await page.getByLabel('Environment').fill('retail');
+    await page.getByLabel('Environment').press('Enter');
+    await figure('Runs').filter({ hasText: '55' }).waitFor();
+    expect(new URL(page.url()).search).toBe('?env_name=retail');
+    await page.getByLabel('Reward from').fill('1');
+    await page.getByLabel('Reward from').press('Enter');
+    await figure('Runs').filter({ hasText: '27' }).waitFor();
+    expect(await figure('Pass rate').textContent()).toBe('100.0 %');
+    await expect.poll(() => rows.count()).toBe(27);
+
+    await page.reload();
+    await figure('Runs').filter({ hasText: '27' }).waitFor();
+    expect(await page.getByLabel('Environment').inputValue()).toBe('retail');
+    await page.goBack();
+    await figure('Runs').filter({ hasText: '55' }).waitFor();
+    expect(await page.getByLabel('Reward from').inputValue()).toBe('');
+
+    await page.getByRole('link', { name: 'Reward', exact: true }).click();
+    await page.waitForURL(/sort=reward/);
+    await rows.first().locator('.reward', { hasText: '1' }).waitFor();
+    await page.getByRole('link', { name: 'Older runs' }).click();
+    await expect.poll(() => rows.count()).toBe(5);
+    expect(new URL(page.url()).searchParams.get('env_name')).toBe('retail');
+
+    await page.getByRole('link', { name: 'Clear all filters' }).click();
+    await page.getByLabel('Metadata').fill('team=b');
+    await page.getByLabel('Metadata').press('Enter');
+    await expect.poll(() => rows.count()).toBe(1);
+    expect(await rows.first().textContent()).toContain(MARKUP);
+    await page.getByRole('link', { name: 'Without team=b' }).click();
+    await page.getByLabel('Status').selectOption('failed');
+    await page.getByRole('heading', { name: 'Nothing matches the filters' }).waitFor();
+    expect(problems).toEqual([]);
+    await page.close();
+  });
+
+  it('show a new run by themselves', async () => {
+    const site = await openSite();
+    const { page, problems } = await openPage(await signedIn(site, '/'));
+    await page.getByRole('heading', { name: 'No runs yet' }).waitFor();
+    await site.addTrace([started, responded(1), finished(1)], newTrace());
+    await page.locator('.table tbody tr').waitFor();
+    await page.locator('.figures-count', { hasText: '100.0 %' }).waitFor();
+    expect(problems).toEqual([]);
+    await page.close();
+  });
+
+  it('tell usage by day, model, environment and key', async () => {
+    const site = await openSiteOfRuns();
+    const { page, problems } = await openPage(await signedIn(site, '/usage'));
+    const rows = page.locator('.table tbody tr');
+    await rows.filter({ hasText: new Date().toISOString().slice(0, 7) }).waitFor();
+    await page.getByRole('link', { name: 'Model', exact: true }).click();
+    await rows.filter({ hasText: 'qwen' }).filter({ hasText: '44' }).waitFor();
+    await rows.filter({ hasText: MARKUP }).waitFor();
+    await page.getByRole('link', { name: 'Environment', exact: true }).click();
+    await rows.filter({ hasText: 'retail' }).filter({ hasText: '55' }).waitFor();
+    await page.getByRole('link', { name: 'API key', exact: true }).click();
+    await rows.filter({ hasText: 'without a key' }).waitFor();
+    expect(problems).toEqual([]);
+    await page.close();
+  });
+});
