@@ -6,6 +6,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   heap: () => import('./mcp/heap.ts'),
   load: () => import('./scenario-server/load.ts'),
   chat: () => import('./scenario-server/chat.ts'),
+  pages: () => import('./pages/long-trace.ts'),
 };
 
 const named = process.argv.slice(2);
