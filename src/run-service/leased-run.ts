@@ -13,8 +13,8 @@ import { CANCELLED, failedByWorker } from '../rollout/run-endings.ts';
 import { addLostSpan } from '../rollout/run-span.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
-import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 import { isFinal } from '../trace-routes/wait-for-end.ts';
+import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 
 export interface LeasedRunOptions {
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;

@@ -10,11 +10,11 @@ import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../
 import type { Models } from '../model/create-model.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
+import { traceNotFound } from '../trace-routes/traces-route.ts';
+import { waitForEnd } from '../trace-routes/wait-for-end.ts';
 import { checkMetadata } from './check-metadata.ts';
 import { parsePreferredWait } from './prefer.ts';
 import { QueuedQuota } from './queued-quota.ts';
-import { traceNotFound } from '../trace-routes/traces-route.ts';
-import { waitForEnd } from '../trace-routes/wait-for-end.ts';
 
 export interface RunRouteOptions {
   readonly catalogue: Catalogue;

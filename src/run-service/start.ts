@@ -16,14 +16,14 @@ import type { Models } from '../model/create-model.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { createBlobRoute } from '../trace-routes/blob-route.ts';
-import { createCancelRoute } from './cancel-route.ts';
-import { createCatalogueRoutes } from './catalogue-routes.ts';
 import { createEventsRoute } from '../trace-routes/events-route.ts';
 import { LiveDeltas } from '../trace-routes/live-deltas.ts';
+import { createTracesRoutes } from '../trace-routes/traces-route.ts';
+import { createCancelRoute } from './cancel-route.ts';
+import { createCatalogueRoutes } from './catalogue-routes.ts';
 import { addRunMetrics } from './metrics.ts';
 import { createRunRoute } from './run-route.ts';
 import { enqueueForgottenRuns } from './sweep.ts';
-import { createTracesRoutes } from '../trace-routes/traces-route.ts';
 import { createUsageRoute } from './usage-route.ts';
 import { startWorker, type Worker, type WorkerOptions, type WorkerSettings } from './worker.ts';
 
