@@ -10,6 +10,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   load: () => import('./scenario-server/load.ts'),
   traces: () => import('./run-service/traces.ts'),
   chat: () => import('./scenario-server/chat.ts'),
+  pages: () => import('./pages/long-trace.ts'),
 };
 
 const named = process.argv.slice(2);

@@ -13,7 +13,9 @@ const common = {
   configFile: false,
   publicDir: false,
   logLevel: 'warn',
-  esbuild: { jsx: 'automatic', jsxImportSource: 'preact', legalComments: 'none' },
+  mode: 'production',
+  // Not by NODE_ENV, which tests set: elements of a development build carry the paths of their files.
+  esbuild: { jsx: 'automatic', jsxDev: false, jsxImportSource: 'preact', legalComments: 'none' },
 };
 const output = { target: 'es2022', assetsInlineLimit: 0, modulePreload: false, reportCompressedSize: false };
 

@@ -82,6 +82,7 @@ describe.skipIf(executablePath === undefined)('a run that goes on, in Chromium',
     await store.append(traceId, 1, ending);
     await page.locator('.verdict h2', { hasText: 'Not passed' }).waitFor();
     expect(await page.locator('.step').count()).toBe(4);
+    expect(await page.locator('.attempt').count()).toBe(0);
     expect(await page.locator('#step-1 .call').count()).toBe(2);
     await page.close();
   });

@@ -56,7 +56,7 @@ async function inspect(page: Page) {
 }
 
 const ADDRESS =
-  /^(\/|\/\?.*|#[\w-]+|\?cursor=.*|\/assets\/app-[\w-]+\.(js|css)|\/traces\/[0-9a-f]{32}(\/export)?|\/v1\/traces\/[0-9a-f]{32}|\/v1\/blobs\/[0-9a-f]{64}|data:image\/(png;base64,[A-Za-z0-9+/=]+|svg\+xml,[^<>"' ]+))$/;
+  /^(\/|\/\?.*|#[\w-]+|\?cursor=.*|\/assets\/app-[\w-]+\.(js|css)|\/traces\/[0-9a-f]{32}(\/export)?|\/environments|\/usage|\/v1\/traces\/[0-9a-f]{32}|\/v1\/blobs\/[0-9a-f]{64}|data:image\/(png;base64,[A-Za-z0-9+/=]+|svg\+xml,[^<>"' ]+))$/;
 
 async function expectText(page: Page, scripts: number): Promise<void> {
   for (const summary of await page.locator('summary').all()) await summary.click();
