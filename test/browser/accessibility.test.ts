@@ -47,10 +47,15 @@ describe.skipIf(executablePath === undefined)('for everybody, in Chromium', PATI
     for (const look of LOOKS) {
       // What is the same narrow and wide in its colours is looked at once.
       const shown = look.viewport.width < 1_000 ? traces.slice(0, 1) : traces;
-      for (const path of ['/', ...shown.map((id) => `/traces/${id}`)]) {
+      for (const path of ['/', '/usage', ...shown.map((id) => `/traces/${id}`)]) {
         const { page } = await openPage(await signedIn(site, path), look);
-        await page.locator(path === '/' ? '.table' : '.verdict').waitFor();
-        if (path !== '/') for (const summary of await page.locator('summary').all()) await summary.click();
+        const isTrace = path.startsWith('/traces/');
+        await page
+          .locator(isTrace ? '.verdict' : '.table')
+          .first()
+          .waitFor();
+        if (path === '/') await page.locator('.histogram').waitFor();
+        if (isTrace) for (const summary of await page.locator('summary').all()) await summary.click();
         expect([path, look, await seriousProblems(page)]).toEqual([path, look, []]);
         const width: number = await page.evaluate('document.documentElement.scrollWidth');
         expect([path, width]).toEqual([path, look.viewport.width]);
