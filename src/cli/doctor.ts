@@ -12,8 +12,10 @@ import { checkGateway, gatewaysOf, NO_GATEWAY } from './doctor/gateway-checks.ts
 import { checkPort } from './doctor/port-check.ts';
 import { checkPrograms } from './doctor/program-checks.ts';
 import { type CheckedStore, checkDisk, checkKeys, checkQueue, checkStore } from './doctor/store-checks.ts';
+import { checkTelemetry } from './doctor/telemetry-check.ts';
 import { SilentFailure } from './failure.ts';
 import { parsePort, wholeNumber } from './options.ts';
+import { collectorOf } from './telemetry.ts';
 import { colors, print, printable, printableLines, printJson } from './terminal.ts';
 
 const OLDEST_NODE = '20.19.0';
@@ -34,8 +36,9 @@ export function addDoctorCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-Looks at the version of Node.js, the configuration, the store and its disk, the queue, the keys, the gateways, every
-environment (it is started as a run would start it, and ended), the programs that they name, and the ports. Nothing is
+Looks at the version of Node.js, the configuration, the store and its disk, the queue, the keys, the gateways, the
+collector of spans, every environment (it is started as a run would start it, and ended), the programs that they name, and
+the ports. Nothing is
 changed and no secret is printed. It works beside a server that runs, and where nothing was ever started.
 
 Each line begins with ok, warn or fail. Exit code: 0 when nothing fails; 1 when something does.
@@ -93,6 +96,10 @@ async function checkProject(project: Project, options: DoctorOptions, tell: (fin
   if (store.finding.status !== 'fail') tell(checkKeys(store.report, options.host, project.directory));
   if (gateways.length === 0) tell(NO_GATEWAY);
   for (const gateway of gateways) tell(await gateway);
+  const collector = collectorOf(process.env);
+  if (collector !== undefined) {
+    tell(await findWithin('telemetry', CHECK_LIMIT_MS, (signal) => checkTelemetry(collector, signal)));
+  }
   if (environments.size === 0) {
     const message = 'none: "proctor init <name>" makes a project with one, or name some in proctor.config.ts';
     tell({ name: 'environments', status: 'warn', message });

@@ -1,5 +1,5 @@
-import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, lstatSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, relative, resolve, sep } from 'node:path';
 import { isCancel, select } from '@clack/prompts';
 import { type Command, Option } from 'commander';
 import { PROCTOR_VERSION } from '../contract/version.ts';
@@ -64,13 +64,15 @@ async function init(name: string, options: InitOptions): Promise<void> {
   checkName(name);
   const directory = resolve(name);
   checkFolder(name, directory);
-  const proctor = toDependency(options.proctor);
+  const proctor = toDependency(options.proctor, directory);
   const template = options.template ?? (await chooseTemplate(options));
   checkDependencies(name, template);
   const files = copyTemplate(template, directory, { name, proctor });
   const next = [`cd ${name}`, 'npm install', 'npm test', `npx proctor run ${name} ${TEMPLATES[template].run}`];
   if (options.json) printJson({ name, template, directory, files, next });
   else report({ name, template, files, next });
+  if (proctor.startsWith('file:'))
+    note(`npm installs proctor from ${proctor}: that has to go along wherever ${name} goes.`);
 }
 
 function checkName(name: string): void {
@@ -99,11 +101,20 @@ function checkDependencies(name: string, template: TemplateName): void {
 }
 
 /** A path is looked for here, and written as one that holds in the new folder; the rest is npm's to understand. */
-function toDependency(spec: string): string {
+function toDependency(spec: string, directory: string): string {
   const path = /^file:(.*)$/.exec(spec)?.[1] ?? (/^[./]|\.tgz$/.test(spec) ? spec : undefined);
   if (path === undefined || /^https?:/.test(spec)) return spec;
-  if (existsSync(path)) return `file:${resolve(path)}`;
-  throw new UsageError(`--proctor: there is nothing at ${JSON.stringify(path)}.`);
+  if (!existsSync(path)) throw new UsageError(`--proctor: there is nothing at ${JSON.stringify(path)}.`);
+  return `file:${toLastingPath(realpathSync(path), directory)}`;
+}
+
+/** Relative where both can be moved together: on one disk, below a folder that is not the root of everything. */
+function toLastingPath(path: string, directory: string): string {
+  const above = realpathSync(dirname(directory));
+  const isOneDisk = statSync(path).dev === statSync(above).dev;
+  if (!isOneDisk || path.split(sep)[1] !== above.split(sep)[1]) return path;
+  const project = existsSync(directory) ? realpathSync(directory) : resolve(above, basename(directory));
+  return relative(project, path).replaceAll(sep, '/');
 }
 
 async function chooseTemplate({ json = false }: InitOptions): Promise<TemplateName> {

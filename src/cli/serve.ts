@@ -8,6 +8,7 @@ import { ensureLocalKey } from './local-key.ts';
 import { createLogger } from './logger.ts';
 import { parsePort } from './options.ts';
 import { naming, startScenarios, startService } from './service.ts';
+import { shownAddress } from './shown-address.ts';
 import { listenForStop, untilStopped } from './signals.ts';
 import { signedInAddress } from './signed-in-address.ts';
 import { startTelemetry } from './telemetry.ts';
@@ -90,7 +91,7 @@ async function startServers(installation: Installation, options: ServeOptions, l
 async function announce(
   installation: Installation,
   { service, scenarios }: Servers,
-  { json }: ServeOptions,
+  { json, worker }: ServeOptions,
 ): Promise<void> {
   const address = await signedInAddress(installation);
   const environments = [...installation.environments.keys()];
@@ -103,4 +104,7 @@ async function announce(
   print(`${colors.bold('Pages')}         ${address}`);
   print(`${colors.bold('Playground')}    ${await signedInAddress(installation, { at: scenarios.url })}`);
   print(`${colors.bold('Environments')}  ${environments.join(', ') || 'none found under environments/'}`);
+  print(`${colors.bold('Database')}      ${shownAddress(installation.settings.databaseUrl)}`);
+  if (!worker)
+    print(`${colors.bold('Worker')}        none here: runs wait until a "proctor worker" of this database takes them`);
 }

@@ -19,6 +19,8 @@ const SHORTEST_FLUSH_MS = 300;
 const CLOSING_MS = 1_000;
 
 const PACKAGES = ['exporter-trace-otlp-http@0.223', 'resources@2.12', 'sdk-trace-base@2.12'];
+const INSTALL_PACKAGES = `npm install ${PACKAGES.map((name) => `@opentelemetry/${name}`).join(' ')}`;
+export const PACKAGES_MISSING = `An OTLP endpoint is set, but the packages that export spans are missing: ${INSTALL_PACKAGES}`;
 
 /**
  * Exports the spans of this process where the standard variables of OpenTelemetry name a collector
@@ -42,6 +44,17 @@ export async function startTelemetry(options: TelemetryOptions): Promise<AsyncDi
   };
 }
 
+/** The collector that the standard variables name; undefined where spans are not wanted. */
+export function collectorOf(variables: NodeJS.ProcessEnv): string | undefined {
+  if (!wantsSpans(variables)) return undefined;
+  return variables.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?.trim() || variables.OTEL_EXPORTER_OTLP_ENDPOINT?.trim();
+}
+
+/** True for the error of an import of a package that is not installed. */
+export function isPackageMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
+}
+
 function wantsSpans(variables: NodeJS.ProcessEnv): boolean {
   const read = (name: string) => variables[name]?.trim() ?? '';
   if (read('OTEL_SDK_DISABLED').toLowerCase() === 'true' || read('OTEL_TRACES_EXPORTER') === 'none') return false;
@@ -55,9 +68,8 @@ async function loadSdk(variables: NodeJS.ProcessEnv, warn: (message: string) => 
     const { registerTracingSdk } = await import('./telemetry-sdk.ts');
     return registerTracingSdk(variables, warn);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
-    const names = PACKAGES.map((name) => `@opentelemetry/${name}`).join(' ');
-    warn(`An OTLP endpoint is set, but the packages that export spans are missing: npm install ${names}`);
+    if (!isPackageMissing(error)) throw error;
+    warn(PACKAGES_MISSING);
     return undefined;
   }
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { z } from 'zod';
 import { messageOf } from '../contract/errors.ts';
 import { configSchema, type ParsedConfig } from './define-config.ts';
 
@@ -17,8 +18,15 @@ export async function loadConfig(directory: string): Promise<ParsedConfig> {
   const exported = await importDefault(join(directory, name), name);
   const parsed = configSchema.safeParse(exported);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map(({ path, message }) => `${path.map(String).join('.') || 'it'}: ${message}`);
-  throw new Error(`${name} is not a configuration. ${issues.join('; ')}`);
+  throw new Error(`${name} is not a configuration. ${parsed.error.issues.map(toSentence).join(' ')}`);
+}
+
+function toSentence(issue: z.core.$ZodIssue): string {
+  const place = issue.path.map(String).join('.');
+  if (issue.code !== 'unrecognized_keys') return `${place || 'Its default export'}: ${issue.message}.`;
+  const names = issue.keys.map((key) => JSON.stringify(key)).join(', ');
+  if (place !== '') return `${place} has no ${names}.`;
+  return `It has no setting ${names}; there are ${Object.keys(configSchema.shape).join(', ')}.`;
 }
 
 async function importDefault(file: string, name: string): Promise<unknown> {

@@ -12,7 +12,7 @@ export type JsonSchema = { [key: string]: unknown };
 /** One check for the whole of it: a schema of every value inside takes seconds for a body of megabytes. */
 export const jsonObjectSchema: z.ZodType<JsonObject> = z
   .custom<JsonObject>((value) => isJsonObject(value) && isJson(value), 'Invalid input: expected a JSON object')
-  .meta({ type: 'object' });
+  .meta({ type: 'object', additionalProperties: true });
 
 export const jsonSchemaSchema: z.ZodType<JsonSchema> = z.record(z.string(), z.unknown());
 

@@ -19,7 +19,8 @@ export interface DatabaseReport {
   readonly runs: { readonly queued: number; readonly running: number; readonly oldestQueuedAt: number | null };
   /** Entries of the queue in the database that a worker holds. */
   readonly leased: number;
-  readonly keys: { readonly inForce: number; readonly named: readonly string[] };
+  /** Those in force, the oldest first, at most a thousand: what each is named, and the SHA-256 of each in hex. */
+  readonly keys: { readonly inForce: number; readonly named: readonly string[]; readonly hashes: readonly string[] };
 }
 
 /** Milliseconds that a lock, or a server, may keep this waiting. */
@@ -105,7 +106,7 @@ async function inspectTables(
   );
   const keys = await askWhereThere(
     'api_keys',
-    `select name from api_keys where revoked_at is null order by created_at limit ${MAX_KEYS}`,
+    `select name, key_hash from api_keys where revoked_at is null order by created_at limit ${MAX_KEYS}`,
   );
   const schema = typeof step?.name === 'string' ? step.name : null;
   const countOf = (status: string) => Number(runs.find((row) => row.status === status)?.runs ?? 0);
@@ -119,6 +120,10 @@ async function inspectTables(
       oldestQueuedAt: oldest === undefined || oldest === null ? null : Number(oldest),
     },
     leased: Number(held?.entries ?? 0),
-    keys: { inForce: keys.length, named: keys.map(({ name }) => String(name)) },
+    keys: {
+      inForce: keys.length,
+      named: keys.map(({ name }) => String(name)),
+      hashes: keys.map((key) => String(key.key_hash)),
+    },
   };
 }

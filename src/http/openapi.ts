@@ -209,22 +209,30 @@ function toComponent(
   io: 'input' | 'output',
   schemas: Record<string, JsonSchema>,
 ): JsonSchema {
-  const { $schema: _, $defs, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
-  for (const [key, definition] of Object.entries($defs ?? {})) {
-    schemas[`${name}${key}`] = withReferences(definition, name) as JsonSchema; // An object stays an object.
+  const { $schema: _, $defs = {}, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+  const targets = new Map<string, JsonSchema>();
+  for (const [key, definition] of Object.entries($defs)) {
+    const target = `#/$defs/${key}`;
+    // What refers to itself is any JSON value: spelled out, generators of types make a circle of it.
+    const isAnyJson = JSON.stringify(definition).includes(`"$ref":"${target}"`);
+    targets.set(target, isAnyJson ? ANY_JSON : { $ref: `#/components/schemas/${name}${key}` });
+    if (!isAnyJson) schemas[`${name}${key}`] = definition;
   }
-  return withReferences(rest, name) as JsonSchema;
+  for (const key of Object.keys($defs)) {
+    const moved = schemas[`${name}${key}`];
+    if (moved !== undefined) schemas[`${name}${key}`] = withTargets(moved, targets) as JsonSchema; // An object stays an object.
+  }
+  return withTargets(rest, targets) as JsonSchema;
 }
 
-function withReferences(value: unknown, name: string): unknown {
-  if (Array.isArray(value)) return value.map((item) => withReferences(item, name));
+const ANY_JSON: JsonSchema = { description: 'Any JSON value' };
+
+/** A reference may have a description of its own beside it, which stays. */
+function withTargets(value: unknown, targets: ReadonlyMap<string, JsonSchema>): unknown {
+  if (Array.isArray(value)) return value.map((item) => withTargets(item, targets));
   if (!isJsonObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [
-      key,
-      key === '$ref' && typeof item === 'string'
-        ? item.replace('#/$defs/', `#/components/schemas/${name}`)
-        : withReferences(item, name),
-    ]),
-  );
+  const { $ref, ...others } = value;
+  const target = typeof $ref === 'string' ? targets.get($ref) : undefined;
+  const entries = Object.entries(target === undefined ? value : others);
+  return { ...target, ...Object.fromEntries(entries.map(([key, item]) => [key, withTargets(item, targets)])) };
 }

@@ -203,6 +203,33 @@ describe('proctor doctor', PATIENCE, () => {
     expect(by('queue')?.message).toMatch(/2 runs waiting, the oldest for 60 min, 0 running .*nobody executes them/);
   });
 
+  it('warns of a kept key that is not in force in this database', async () => {
+    const cwd = createProject();
+    await proctor(['keys', 'create', '--name', 'mine'], { cwd });
+    writeFileSync(join(cwd, '.proctor', 'key'), 'pk_of_another_database\n', { mode: 0o600 });
+    const { code, by, stdout } = await examine(cwd);
+    expect([code, by('keys')]).toMatchObject([
+      0,
+      { status: 'warn', message: expect.stringMatching(/not in force in this database: .*proctor keys create/) },
+    ]);
+    expect(stdout).not.toContain('pk_of_another_database');
+  });
+
+  it('warns of a collector where nothing listens', async () => {
+    const cwd = createProject();
+    const collector = await serveHttp((_, response) => response.end('{}'));
+    const away = `http://127.0.0.1:${await freePort()}`;
+    const [up, down] = await Promise.all([
+      examine(cwd, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector } }),
+      examine(cwd, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: away } }),
+    ]);
+    expect([up.code, up.by('telemetry')?.status]).toEqual([0, 'ok']);
+    expect([down.code, down.by('telemetry')]).toMatchObject([
+      0,
+      { status: 'warn', message: expect.stringContaining(`nothing listens at ${away}`) },
+    ]);
+  });
+
   it('tells a store that a newer version wrote', async () => {
     const cwd = createProject();
     const database = await openDatabase(`sqlite:${join(cwd, '.proctor', 'proctor.db')}`);

@@ -56,22 +56,22 @@ describe('proctor run --service', PATIENCE, () => {
   it('says what is wrong before a run exists: 2 for the command, 1 for the service', async () => {
     const { directory, url, at } = await serve();
     const run = (...args: string[]) => proctor(['run', ...args], at);
-    expect(await run('nothing', 'count_to', '--service', url)).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('nothing'),
-    });
-    const unknown = await run('counter', 'nothing', '--service', url);
-    expect(unknown).toMatchObject({ code: 2 });
-    expect(unknown.stderr).toContain('Scenarios: count_to, slow_count.');
-    expect((await run('counter', 'count_to', '--arg', 'target=many', '--service', url)).code).toBe(2);
-    expect((await run('counter', 'count_to', '--service', 'somewhere')).code).toBe(2);
-    const keyless = await proctor(['run', 'counter', 'count_to', '--service', url], { cwd: at.cwd });
-    expect([keyless.code, keyless.stderr]).toEqual([2, expect.stringContaining('PROCTOR_API_KEY')]);
-    const wrong = { cwd: at.cwd, env: { PROCTOR_API_KEY: 'wrong' } };
-    const refused = await proctor(['run', 'counter', 'count_to', '--service', url], wrong);
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('API key')]);
+    const play = ['run', 'counter', 'count_to', '--service', url];
     const away = `http://127.0.0.1:${await freePort()}`;
-    const unreachable = await run('counter', 'count_to', '--service', away);
+    const [environment, scenario, argument, address, keyless, refused, unreachable] = await Promise.all([
+      run('nothing', 'count_to', '--service', url),
+      run('counter', 'nothing', '--service', url),
+      run('counter', 'count_to', '--arg', 'target=many', '--service', url),
+      run('counter', 'count_to', '--service', 'somewhere'),
+      proctor(play, { cwd: at.cwd }),
+      proctor(play, { cwd: at.cwd, env: { PROCTOR_API_KEY: 'wrong' } }),
+      run('counter', 'count_to', '--service', away),
+    ]);
+    expect([environment.code, environment.stderr]).toEqual([2, expect.stringContaining('nothing')]);
+    expect([scenario.code, scenario.stderr]).toEqual([2, expect.stringContaining('Scenarios: count_to, slow_count.')]);
+    expect([argument.code, address.code]).toEqual([2, 2]);
+    expect([keyless.code, keyless.stderr]).toEqual([2, expect.stringContaining('PROCTOR_API_KEY')]);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('API key')]);
     expect([unreachable.code, unreachable.stderr]).toEqual([1, expect.stringContaining(away)]);
     expect(await tracesOf(directory)).toEqual([]);
   });

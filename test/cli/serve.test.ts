@@ -13,10 +13,10 @@ const startedSchema = z.object({
   environments: z.array(z.string()),
 });
 
-async function serve(cwd: string) {
+async function serve(cwd: string, env: Readonly<Record<string, string>> = {}) {
   const [port, scenarioPort] = [await freePort(), await freePort()];
   const ports = ['--port', String(port), '--scenario-port', String(scenarioPort)];
-  const service = start(['serve', ...ports, '--json'], { cwd });
+  const service = start(['serve', ...ports, '--json'], { cwd, env });
   const [line] = await service.prints(/^\{.*\}$/m);
   return { service, ...startedSchema.parse(JSON.parse(line)), port };
 }
@@ -103,6 +103,30 @@ describe('proctor serve', PATIENCE, () => {
     service.process.kill('SIGINT');
     expect((await service.ended).code).toBe(0);
     expect(() => statSync(join(cwd, '.proctor', 'key'))).toThrow('ENOENT');
+  });
+
+  it('keeps the key of another database beside that of a new one, and tells when the kept one is not in force', async () => {
+    const cwd = createProject();
+    const start = async (database: string) => {
+      const { service } = await serve(cwd, { PROCTOR_DATABASE_URL: `sqlite:${database}` });
+      service.process.kill('SIGTERM');
+      return (await service.ended).stderr;
+    };
+    const read = (file: string) => readFileSync(join(cwd, '.proctor', file), 'utf8');
+    expect(await start('first.db')).not.toContain('.proctor/key');
+    const first = read('key');
+    const said = await start('second.db');
+    const [, aside = ''] = /the one before in \.proctor\/(key\.\w+\.\w+)\.$/m.exec(said) ?? [];
+    expect([read(aside), statSync(join(cwd, '.proctor', aside)).mode & 0o777]).toEqual([first, 0o600]);
+    expect(read('key')).not.toBe(first);
+    expect(await start('first.db')).toContain('The key in .proctor/key is not in force in this database');
+  });
+
+  it('says that it executes nothing, and names its database without the password', async () => {
+    const ports = ['--port', String(await freePort()), '--scenario-port', String(await freePort())];
+    const service = start(['serve', '--no-worker', ...ports], { cwd: createProject() });
+    await service.prints(/^Database +sqlite:\.proctor\/proctor\.db$/m);
+    await service.prints(/^Worker +none here: runs wait until a "proctor worker"/m);
   });
 
   it('ends with 1 and a clear error when one of its ports is in use', async () => {

@@ -251,7 +251,7 @@ describe('proctor traces prune', PATIENCE, () => {
     );
     const env = { PROCTOR_DATABASE_URL: url };
     const pruned = await proctor(['traces', 'prune', '--older-than', '30d', '--yes'], { cwd, env });
-    expect([pruned.code, pruned.stdout]).toEqual([0, 'Deleted 1 trace. Postgres uses their space again.\n']);
+    expect([pruned.code, pruned.stdout]).toEqual([0, 'Deleted 1 trace. Postgres keeps their space for new traces.\n']);
     expect(await remaining(cwd, url)).toEqual([ids[1], ids[2]].sort());
     const backup = await proctor(['traces', 'backup', 'copy.db'], { cwd, env });
     expect([backup.code, backup.stdout]).toEqual([2, '']);

@@ -156,9 +156,9 @@ test.each([
   ['export default { ports: { runService: "x" } }', 'proctor.config.js is not a configuration. ports.runService: '],
   [
     'export default { environment: {} }',
-    'proctor.config.js is not a configuration. it: Unrecognized key: "environment"',
+    'proctor.config.js is not a configuration. It has no setting "environment"; there are ',
   ],
-  ['export default 3', 'proctor.config.js is not a configuration. it: '],
+  ['export default 3', 'proctor.config.js is not a configuration. Its default export: '],
   ['export const config = {}', 'proctor.config.js could not be loaded: it has no default export'],
   ['throw new Error("the author failed")', 'proctor.config.js could not be loaded: the author failed'],
   ['export default {', 'proctor.config.js could not be loaded: '],

@@ -1,7 +1,7 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createServiceClient } from 'proctor/client';
@@ -60,14 +60,9 @@ describe('the examples of docs/ci.md', PATIENCE, () => {
 
   it('webhook.ts runs what was announced, once for each announcement, and refuses what nobody signed', async () => {
     const { url, key } = await serve('counter');
-    const app = createWebhook(createServiceClient({ baseUrl: url, apiKey: key }), 'webhook-secret');
-    const server = createServer(app);
-    const port = await freePort();
-    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-    onTestFinished(() => server.closeAllConnections());
-    onTestFinished(() => void server.close());
+    const base = await listen(createWebhook(createServiceClient({ baseUrl: url, apiKey: key }), 'webhook-secret'));
     const announce = (body: string, secret: string, delivery = 'one') =>
-      send(`http://127.0.0.1:${port}`, '/deployed', {
+      send(base, '/deployed', {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
@@ -85,7 +80,61 @@ describe('the examples of docs/ci.md', PATIENCE, () => {
     expect(again.json).toMatchObject({ trace_id });
     const unknown = await announce(JSON.stringify({ model: 'gpt-5', version: 'v3' }), 'webhook-secret', 'two');
     expect([unknown.status, unknown.text]).toEqual([422, expect.stringContaining('PROCTOR_GATEWAY_URL')]);
-    const looked = await send(`http://127.0.0.1:${port}`, `/runs/${trace_id}`);
-    expect(looked.json).toMatchObject({ status: 'completed', reward: 1, trace_url: expect.stringContaining(trace_id) });
+  });
+
+  it('webhook.ts answers what it cannot read with JSON, without a stack and a path of the machine', async () => {
+    const secret = 'webhook-secret';
+    const away = createServiceClient({ baseUrl: `http://127.0.0.1:${await freePort()}`, apiKey: 'key' });
+    const base = await listen(createWebhook(away, secret));
+    const post = async (body: string | undefined, headers: Record<string, string> = {}) => {
+      const signature = `sha256=${createHmac('sha256', secret)
+        .update(body ?? '')
+        .digest('hex')}`;
+      const signed = { 'x-hub-signature-256': signature, ...headers };
+      const { status, text, json } = await send(base, '/deployed', {
+        method: 'POST',
+        headers: signed,
+        ...(body === undefined ? {} : { body }),
+      });
+      expect(json).toEqual({ error: expect.any(String) });
+      expect(text).not.toMatch(/node_modules|\.ts|at \//);
+      return status;
+    };
+    expect(await post(undefined, { 'x-hub-signature-256': '' })).toBe(401);
+    expect(await post('no json')).toBe(400);
+    expect(await post('null')).toBe(400);
+    expect(await post('{"model":1,"version":"v2"}')).toBe(400);
+    expect(await post('x'.repeat(300_000))).toBe(413);
+    expect(await post('{"model":"proctor/oracle","version":"v2"}')).toBe(503);
+    const read = await send(base, '/runs/xx');
+    expect([read.status, read.json]).toEqual([404, { error: expect.any(String) }]);
+  });
+
+  it('serve-webhook.ts listens on loopback, and not without a secret', async () => {
+    const example = join(ROOT, 'docs/examples/serve-webhook.ts');
+    const { WEBHOOK_SECRET: _, ...env } = process.env;
+    const run = (more: NodeJS.ProcessEnv) =>
+      spawn(process.execPath, ['--import', 'tsx', example], { cwd: ROOT, env: { ...env, ...more } });
+    const refused = run({});
+    expect(await new Promise((resolve) => refused.once('exit', resolve))).toBe(1);
+    const server = run({ WEBHOOK_SECRET: 'webhook-secret', PORT: '0' });
+    onTestFinished(() => void server.kill());
+    let said = '';
+    for await (const bytes of server.stdout) {
+      said += bytes;
+      if (said.includes('}')) break;
+    }
+    const port = /port: (\d+)/.exec(said)?.[1];
+    expect((await send(`http://127.0.0.1:${port}`, '/deployed', { method: 'POST' })).status).toBe(401);
   });
 });
+
+/** A server of the application, until the test ends. */
+async function listen(app: RequestListener): Promise<string> {
+  const server = createServer(app);
+  const port = await freePort();
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  onTestFinished(() => server.closeAllConnections());
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${port}`;
+}

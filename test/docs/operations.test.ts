@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -14,19 +14,23 @@ describe(PAGE, PATIENCE, () => {
   it('its four commands lead to two workers on Postgres, which execute what the server accepts', async () => {
     const [block = ''] = blocksOf(PAGE, '');
     const [database, variable, ...commands] = block.trim().split('\n');
-    expect(database).toMatch(/^docker run .* postgres:\d+$/);
-    expect(variable).toMatch(/^export PROCTOR_DATABASE_URL=postgres:\/\/\S+$/);
+    expect(database).toMatch(/^docker run .*--name proctor-postgres .*--volume proctor-postgres:\S+ .* postgres:\d+$/);
+    expect(variable).toMatch(/^echo PROCTOR_DATABASE_URL=postgres:\/\/\S+ >> \.env$/);
     expect(commands).toEqual(['npx proctor serve --no-worker', 'npx proctor worker']);
     const [serve = [], worker = []] = commands.map((line) => line.split(' ').slice(2));
 
     const cwd = createProject('counter');
-    const env = { PROCTOR_DATABASE_URL: await (await sharedPostgres()).createDatabase() };
+    const address = await (await sharedPostgres()).createDatabase();
+    writeFileSync(join(cwd, '.env'), `PROCTOR_DATABASE_URL=${address}\n`);
     const ports = ['--port', String(await freePort()), '--scenario-port', String(await freePort())];
-    const server = start([...serve, ...ports, '--json'], { cwd, env });
+    const server = start([...serve, ...ports, '--json'], { cwd });
     const [line] = await server.prints(/^\{.*\}$/m);
     const { url } = z.object({ url: z.string() }).parse(JSON.parse(line));
-    const created = await proctor(['keys', 'create', '--name', 'team'], { cwd, env });
-    const workers = [1, 2].map(() => start([...worker, '--concurrency', '2'], { cwd, env }));
+    const created = await proctor(['keys', 'create', '--name', 'team'], { cwd });
+    const healthPorts = [await freePort(), await freePort()];
+    const workers = healthPorts.map((port) =>
+      start([...worker, '--concurrency', '2', '--health-port', String(port)], { cwd }),
+    );
     await Promise.all(workers.map(({ prints }) => prints(/Worker +\S+/)));
 
     const run = () =>
@@ -46,6 +50,15 @@ describe(PAGE, PATIENCE, () => {
       });
     const replies = await Promise.all(Array.from({ length: 6 }, run));
     expect(replies.map(({ json }) => json)).toMatchObject(replies.map(() => ({ status: 'completed', reward: 1 })));
+    const counted = async (base: string) => {
+      const { text } = await send(base, '/metrics');
+      return Number(/^proctor_runs_finished_total\{status="completed"\} (\d+)$/m.exec(text)?.[1]);
+    };
+    // Each process counts what it does: the server nothing, the workers all of it.
+    const [byServer, ...byWorkers] = await Promise.all(
+      [url, ...healthPorts.map((port) => `http://127.0.0.1:${port}`)].map(counted),
+    );
+    expect([byServer, byWorkers.reduce((sum, runs) => sum + runs, 0)]).toEqual([0, 6]);
     for (const each of [...workers, server]) each.process.kill('SIGTERM');
     const codes = await Promise.all([...workers, server].map(({ ended }) => ended));
     expect(codes.map(({ code }) => code)).toEqual([0, 0, 0]);

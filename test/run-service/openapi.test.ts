@@ -39,6 +39,23 @@ async function faultsOf(document: object): Promise<unknown> {
   return valid ? undefined : errors;
 }
 
+/** Names of the schemas that refer to themselves, and every object that says nothing of what it holds. */
+function toTypeFaults(document: object): readonly string[] {
+  const { components } = document as { components: { schemas: Readonly<Record<string, unknown>> } };
+  const circles = Object.entries(components.schemas)
+    .filter(([name, schema]) => JSON.stringify(schema).includes(`"#/components/schemas/${name}"`))
+    .map(([name]) => `${name} refers to itself`);
+  return [...circles, ...toClosedObjects(document, '')];
+}
+
+function toClosedObjects(value: unknown, path: string): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const isSilent =
+    'type' in value && value.type === 'object' && !('properties' in value || 'additionalProperties' in value);
+  const below = Object.entries(value).flatMap(([key, item]) => toClosedObjects(item, `${path}/${key}`));
+  return [...(isSilent ? [`${path} holds nothing`] : []), ...below];
+}
+
 describe('/openapi.json', () => {
   it('openapi.valid: is an OpenAPI 3.1 document by the published schema', async () => {
     const document = await readDocument();
@@ -109,6 +126,16 @@ describe('/openapi.json', () => {
     expect(remove.responses[409]).toMatchObject({ description: '`run_running`', headers: { 'X-Should-Retry': {} } });
   });
 
+  it('openapi.types: types can be generated from it: no schema is a circle, and an object of JSON holds anything', async () => {
+    const document = await readDocument();
+    expect(toTypeFaults(document)).toEqual([]);
+    const request = document.paths['/v1/agent/run']?.post?.requestBody;
+    expect(request).toHaveProperty(
+      ['content', 'application/json', 'schema', 'properties', 'scenario_args', 'additionalProperties'],
+      true,
+    );
+  });
+
   it('openapi.true: the replies of the service are as it says', async () => {
     const service = await startService();
     const document = (await service.request('/openapi.json')).json as Document;
@@ -153,5 +180,6 @@ describe('/openapi.json', () => {
     onTestFinished(() => server.close());
     const { json } = await send(server.url, '/openapi.json');
     expect(await faultsOf(json as object)).toBeUndefined();
+    expect(toTypeFaults(json as object)).toEqual([]);
   });
 });

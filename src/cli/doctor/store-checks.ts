@@ -1,4 +1,5 @@
-import { existsSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { access, constants, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Settings } from '../../config/settings.ts';
@@ -6,6 +7,7 @@ import { messageOf } from '../../contract/errors.ts';
 import { type DatabaseReport, inspectDatabase } from '../../database/inspect-database.ts';
 import { isLoopbackHost } from '../../http/origin-guard.ts';
 import { ageText, bytesText, countText } from '../amounts.ts';
+import { FOREIGN_KEY } from '../local-key.ts';
 import { shownAddress } from '../shown-address.ts';
 import type { Finding } from './finding.ts';
 import { pingRedis } from './redis-ping.ts';
@@ -13,6 +15,8 @@ import { pingRedis } from './redis-ping.ts';
 const FREE_BYTES = { warn: 2_000_000_000, fail: 200_000_000 } as const;
 /** A run that waits longer than this, while nobody executes any, waits for a worker that is not there. */
 const LONG_WAIT_MS = 60_000;
+/** The same where the leases are known: a worker that has none takes a run within a second or two. */
+const UNLEASED_WAIT_MS = 10_000;
 
 /** The store as it was found; undefined where there is none yet, or where it does not open. */
 export interface CheckedStore {
@@ -82,7 +86,8 @@ export async function checkQueue(settings: Settings, store: CheckedStore): Promi
   const held = leased === null ? '' : ` (${leased} held by a worker)`;
   const message = `${where}: ${countText(queued, 'run')} waiting${oldest}, ${running} running${held}`;
   const isWorkedOn = (leased ?? running) > 0;
-  const isWaited = (waitedMs !== null && waitedMs > LONG_WAIT_MS) || (leased === 0 && running > 0);
+  const longWaitMs = leased === null ? LONG_WAIT_MS : UNLEASED_WAIT_MS;
+  const isWaited = (waitedMs !== null && waitedMs > longWaitMs) || (leased === 0 && running > 0);
   if (isWorkedOn || !isWaited) return { name: 'queue', status: 'ok', message, facts };
   return {
     name: 'queue',
@@ -111,8 +116,16 @@ export function checkKeys(report: DatabaseReport | undefined, host: string, dire
       facts,
     };
   }
+  if (report !== undefined && named.length > 0 && existsSync(file) && !isInForce(file, report)) {
+    return { name: 'keys', status: 'warn', message: `${known}. ${FOREIGN_KEY}`, facts };
+  }
   const first = named.length === 0 ? ': the first "proctor serve" makes one' : '';
   return { name: 'keys', status: 'ok', message: `${known}${first}`, facts };
+}
+
+function isInForce(file: string, { keys }: DatabaseReport): boolean {
+  const hash = createHash('sha256').update(readFileSync(file, 'utf8').trim()).digest('hex');
+  return keys.hashes.includes(hash);
 }
 
 function toOpened(report: DatabaseReport, url: string): Pick<Finding, 'status' | 'message'> {

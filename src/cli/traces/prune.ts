@@ -112,7 +112,7 @@ async function giveBack(
 
 function describe(deleted: number, space: ReclaimedSpace | undefined): string {
   const done = `Deleted ${countText(deleted, 'trace')}`;
-  if (space === undefined) return `${done}. Postgres uses their space again.`;
+  if (space === undefined) return `${done}. Postgres keeps their space for new traces.`;
   if (space.keptBytes === 0) return `${done}; the file is ${bytesText(space.bytes)} smaller.`;
   const way = 'the file was made by an older version, and --compact shortens it';
   return `${done}; ${bytesText(space.keptBytes)} in the file are free and will be used again (${way}).`;
