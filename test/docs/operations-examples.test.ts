@@ -2,7 +2,9 @@ import { execFile, spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { createServiceClient } from 'proctor/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -91,16 +93,21 @@ describe('the examples of docs/ci.md', PATIENCE, () => {
         .update(body ?? '')
         .digest('hex')}`;
       const signed = { 'x-hub-signature-256': signature, ...headers };
-      const { status, text, json } = await send(base, '/deployed', {
+      const {
+        status,
+        text: reply,
+        json,
+      } = await send(base, '/deployed', {
         method: 'POST',
         headers: signed,
         ...(body === undefined ? {} : { body }),
       });
       expect(json).toEqual({ error: expect.any(String) });
-      expect(text).not.toMatch(/node_modules|\.ts|at \//);
+      expect(reply).not.toMatch(/node_modules|\.ts|at \//);
       return status;
     };
     expect(await post(undefined, { 'x-hub-signature-256': '' })).toBe(401);
+    expect(await postNothing(base)).toMatch(/^HTTP\/1\.1 401 [^]*\{"error":"[^"]+"\}$/);
     expect(await post('no json')).toBe(400);
     expect(await post('null')).toBe(400);
     expect(await post('{"model":1,"version":"v2"}')).toBe(400);
@@ -128,6 +135,14 @@ describe('the examples of docs/ci.md', PATIENCE, () => {
     expect((await send(`http://127.0.0.1:${port}`, '/deployed', { method: 'POST' })).status).toBe(401);
   });
 });
+
+/** What curl sends for `-X POST` alone: neither a body nor a word about its length. The whole reply. */
+async function postNothing(base: string): Promise<string> {
+  const { hostname, port } = new URL(base);
+  const socket = connect(Number(port), hostname);
+  socket.write(`POST /deployed HTTP/1.1\r\nHost: ${hostname}\r\nConnection: close\r\n\r\n`);
+  return await text(socket);
+}
 
 /** A server of the application, until the test ends. */
 async function listen(app: RequestListener): Promise<string> {
