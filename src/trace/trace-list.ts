@@ -209,7 +209,8 @@ function toCursor({ value, created_at, trace_id }: Position, query: TraceQuery):
 
 function parseCursor(cursor: string, query: TraceQuery): Position {
   const [made, value, created_at, trace_id] = decodeCursor(cursor) ?? [];
-  if (made !== fingerprint(query) || value === undefined || created_at === undefined || trace_id === undefined) {
+  const isOfThisList = made === fingerprint(query) && value !== undefined && isOfColumn(value, query);
+  if (!isOfThisList || created_at === undefined || trace_id === undefined) {
     throw new ApiError(
       'invalid_parameter',
       'cursor is not one of this list: use the next_cursor of a page with the same filters and sort, or leave it out',
@@ -217,6 +218,11 @@ function parseCursor(cursor: string, query: TraceQuery): Position {
     );
   }
   return { value, created_at, trace_id };
+}
+
+/** Rewards alone have a fraction; Postgres refuses one for the others. */
+function isOfColumn(value: number | null, { sort }: TraceQuery): boolean {
+  return value === null || sort === 'reward' || Number.isSafeInteger(value);
 }
 
 function decodeCursor(cursor: string): z.infer<typeof cursorSchema> | undefined {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { traceListSchema } from '../../src/contract/trace.ts';
 import type { NewTrace, TraceQuery, TraceStore } from '../../src/trace/trace-store.ts';
 import { finished, newTrace, responded, started } from './events.ts';
@@ -200,6 +201,20 @@ export function describeTraceList(name: string, open: () => Promise<StoreUnderTe
         });
       }
       expect((await store.list({ ...query, limit: 2, cursor: nextCursor })).data).toHaveLength(2);
+    });
+
+    it.each(['duration', 'tokens'] as const)('refuses a cursor whose %s is no whole number', async (sort) => {
+      for (let index = 0; index < 2; index++) await add({}, { reward: 1 });
+      const { nextCursor } = await store.list({ account: 'local', sort, limit: 1 });
+      const [made, , ...place] = z
+        .array(z.unknown())
+        .parse(JSON.parse(Buffer.from(nextCursor ?? '', 'base64url').toString()));
+      for (const value of [1.5, 1e300]) {
+        const cursor = Buffer.from(JSON.stringify([made, value, ...place])).toString('base64url');
+        await expect(store.list({ account: 'local', sort, limit: 1, cursor })).rejects.toMatchObject({
+          param: 'cursor',
+        });
+      }
     });
 
     it('refuses a limit that is not 1 to 100, and gives 50 where none is asked for', async () => {
