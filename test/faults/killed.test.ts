@@ -7,8 +7,10 @@ import { work } from './progress.ts';
 import { seededRandom } from './seeded-random.ts';
 
 const RUNS = IS_FULL ? { heavy: 40, light: 200 } : { heavy: 6, light: 40 };
+/** What a run does at most, so that all of them are in flight while the faults happen. */
+const WORK = IS_FULL ? { steps: 15, stepMs: 800 } : { steps: 5, stepMs: 400 };
 /** Faults of one round, and over how long they are spread, in milliseconds. */
-const FAULTS = IS_FULL ? { count: 10, withinMs: 12_000 } : { count: 5, withinMs: 3_000 };
+const FAULTS = IS_FULL ? { count: 10, withinMs: 8_000 } : { count: 5, withinMs: 3_000 };
 const SETTLED_WITHIN_MS = IS_FULL ? 300_000 : 110_000;
 
 type Pick = <T>(items: readonly T[]) => T | undefined;
@@ -48,7 +50,8 @@ test.for(rounds)(
     const submit = async (envName: 'heavy' | 'light', count: number): Promise<string[]> => {
       const ids: string[] = [];
       for (let run = 0; run < count; run += 1) {
-        ids.push(await deployment.run(port, work(envName, 1 + Math.floor(random() * 5), Math.floor(random() * 400))));
+        const [steps, stepMs] = [1 + Math.floor(random() * WORK.steps), Math.floor(random() * WORK.stepMs)];
+        ids.push(await deployment.run(port, work(envName, steps, stepMs)));
       }
       return ids;
     };
@@ -57,8 +60,9 @@ test.for(rounds)(
     const begun = deployment.database.kysely.selectFrom('traces').select('trace_id').where('status', '!=', 'queued');
     await eventually(60_000, async () => expect(await begun.limit(5).execute()).toHaveLength(5));
     const kinds = Object.keys(FAULT_KINDS);
-    const faults = Array.from({ length: FAULTS.count }, async () => {
+    const faults = Array.from({ length: FAULTS.count }, async (_, index) => {
       const [kind = '', atMs] = [pick(kinds), random() * FAULTS.withinMs];
+      if (index === 0) return await replace(deployment, pick(nodesOf(deployment, 'worker'))); // while all of it is going on
       await sleep(atMs);
       await FAULT_KINDS[kind]?.(deployment, pick);
     });
