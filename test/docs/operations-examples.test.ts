@@ -122,6 +122,7 @@ describe('the examples of docs/ci.md', PATIENCE, () => {
     const run = (more: NodeJS.ProcessEnv) =>
       spawn(process.execPath, ['--import', 'tsx', example], { cwd: ROOT, env: { ...env, ...more } });
     const refused = run({});
+    onTestFinished(() => void refused.kill());
     expect(await new Promise((resolve) => refused.once('exit', resolve))).toBe(1);
     const server = run({ WEBHOOK_SECRET: 'webhook-secret', PORT: '0' });
     onTestFinished(() => void server.kill());
