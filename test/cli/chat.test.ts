@@ -26,7 +26,7 @@ describe('proctor chat', PATIENCE, () => {
     expect(stderr).toMatch(/increment {"by":3}\n {2}→ 3\nproctor\/oracle The counter shows 3\./);
     expect(stderr).toContain('you And again.');
     expect(stderr).toMatch(
-      /http:\/\/127\.0\.0\.1:8320\/traces\/([0-9a-f]{32})\nTo see what happened: npx proctor serve, .* npx proctor open \1\n$/,
+      /http:\/\/127\.0\.0\.1:8320\/traces\/([0-9a-f]{32})\nTo see what happened: npx proctor open \1, while npx proctor serve is up .*\n$/,
     );
     expect(stderr).not.toContain('\u001b');
   });

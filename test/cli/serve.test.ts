@@ -122,7 +122,7 @@ describe('proctor serve', PATIENCE, () => {
     expect(await start('first.db')).toContain('The key in .proctor/key is not in force in this database');
   });
 
-  it('says that it executes nothing, and names its database without the password', async () => {
+  it('says that it executes nothing, and names its database', async () => {
     const ports = ['--port', String(await freePort()), '--scenario-port', String(await freePort())];
     const service = start(['serve', '--no-worker', ...ports], { cwd: createProject() });
     await service.prints(/^Database +sqlite:\.proctor\/proctor\.db$/m);

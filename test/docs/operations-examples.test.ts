@@ -107,7 +107,7 @@ describe('the examples of docs/ci.md', PATIENCE, () => {
       return status;
     };
     expect(await post(undefined, { 'x-hub-signature-256': '' })).toBe(401);
-    expect(await postNothing(base)).toMatch(/^HTTP\/1\.1 401 [^]*\{"error":"[^"]+"\}$/);
+    expect(await postNothing(base)).toMatch(/^HTTP\/1\.1 401 .*\{"error":"[^"]+"\}$/s);
     expect(await post('no json')).toBe(400);
     expect(await post('null')).toBe(400);
     expect(await post('{"model":1,"version":"v2"}')).toBe(400);
@@ -123,6 +123,7 @@ describe('the examples of docs/ci.md', PATIENCE, () => {
     const run = (more: NodeJS.ProcessEnv) =>
       spawn(process.execPath, ['--import', 'tsx', example], { cwd: ROOT, env: { ...env, ...more } });
     const refused = run({});
+    onTestFinished(() => void refused.kill());
     expect(await new Promise((resolve) => refused.once('exit', resolve))).toBe(1);
     const server = run({ WEBHOOK_SECRET: 'webhook-secret', PORT: '0' });
     onTestFinished(() => void server.kill());
