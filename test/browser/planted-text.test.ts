@@ -21,8 +21,8 @@ const WHOLE: readonly EventBody[] = [...begun, setUp, ...steps('none'), ...endin
 const ELEMENTS = new Set(
   (
     'a article body button caption circle code dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 head header ' +
-    'html img input kbd legend li link main mark meta nav noscript ol p path pre rect script section span strong summary svg ' +
-    'style table tbody td th thead title tr ul'
+    'html img input kbd label legend li link main mark meta nav noscript ol option p path pre rect script section select span strong ' +
+    'style summary svg table tbody td th thead title tr ul'
   ).split(' '),
 );
 
@@ -56,7 +56,7 @@ async function inspect(page: Page) {
 }
 
 const ADDRESS =
-  /^(\/|\/\?.*|#[\w-]+|\?cursor=.*|\/assets\/app-[\w-]+\.(js|css)|\/traces\/[0-9a-f]{32}(\/export)?|\/environments|\/usage|\/v1\/traces\/[0-9a-f]{32}|\/v1\/blobs\/[0-9a-f]{64}|data:image\/(png;base64,[A-Za-z0-9+/=]+|svg\+xml,[^<>"' ]+))$/;
+  /^(\/|\/\?.*|#[\w-]+|\?(cursor=.*|sort=(reward|tokens|duration))?|\/assets\/app-[\w-]+\.(js|css)|\/traces\/[0-9a-f]{32}(\/export)?|\/environments|\/usage|\/v1\/traces\/[0-9a-f]{32}|\/v1\/blobs\/[0-9a-f]{64}|data:image\/(png;base64,[A-Za-z0-9+/=]+|svg\+xml,[^<>"' ]+))$/;
 
 async function expectText(page: Page, scripts: number): Promise<void> {
   for (const summary of await page.locator('summary').all()) await summary.click();

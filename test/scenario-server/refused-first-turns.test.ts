@@ -79,7 +79,7 @@ describe('a first turn is refused, and starts no session:', () => {
     ['chat.n.text', { ...start, n: '1' }, invalid('n'), /got "1"/],
     ['chat.temperature.text', { ...start, temperature: 'hot' }, invalid('temperature'), /"hot"/],
     ['chat.max_tokens.text', { ...start, max_tokens: '9' }, invalid('max_tokens'), /"9"/],
-    ['chat.response_format.number', { ...start, response_format: 5 }, invalid('response_format'), /JSON object/],
+    ['chat.response_format.number', { ...start, response_format: 5 }, invalid('response_format'), /an object, got 5/],
     ['chat.stop.number', { ...start, stop: 5 }, invalid('stop'), /stop/],
     [
       'chat.tools.given',
