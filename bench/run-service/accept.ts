@@ -10,7 +10,12 @@ const ROUNDS = Number(process.env.BENCH_REPETITIONS ?? 5);
 const ROUND_MS = 3_000;
 const IN_FLIGHT = 32;
 const P99_LIMIT_MS = 50;
-const TARGETS: Partial<Record<StoreName, number>> = { SQLite: 1_000, Postgres: 500 };
+const TARGETS: Readonly<Record<StoreName, number>> = {
+  SQLite: 1_000,
+  Postgres: 500,
+  'Postgres + BullMQ': 500,
+  'Postgres + BullMQ on Redis': 500,
+};
 
 /** What one round of requests gave. */
 interface Round {
@@ -23,8 +28,8 @@ interface Round {
 
 /**
  * Runs accepted each second over HTTP, each of them durable with its row, first event and queue entry, by a server that
- * executes none; beside express that parses the same request and answers. Then half of the rate that was reached, sent
- * by a clock whether answers have come or not, for its latency. A key for each round, as one may have 10,000 queued.
+ * executes none; beside express that parses the same request and answers. Then half of the target, sent by a clock
+ * whether answers have come or not, for its latency. A key for each round, as one may have 10,000 queued.
  */
 export async function run(): Promise<void> {
   const stores = await openStores();
@@ -32,7 +37,7 @@ export async function run(): Promise<void> {
   try {
     console.log(`POST /v1/agent/run, ${IN_FLIGHT} in flight, medians of ${ROUNDS} rounds of ${ROUND_MS / 1_000} s`);
     console.log(
-      '| | accepted/s | beside express | p99, ms | processor ms each | at half that rate: p50, ms | p99, ms | target | |',
+      '| | accepted/s | beside express | p99, ms | processor ms each | at half of the target: p50, ms | p99, ms | target | |',
     );
     console.log('|---|--:|--:|--:|--:|--:|--:|--:|---|');
     const floors = [await full(floor, 'none'), await full(floor, 'none'), await full(floor, 'none')];
@@ -57,6 +62,7 @@ async function measure(
   const database = await openDatabase(databaseUrl);
   try {
     const accounts = createAccounts(database);
+    const target = TARGETS[name];
     let keys = 0;
     const newKey = async () => (await accounts.createKey({ name: `round-${++keys}` })).key;
     await full(server, await newKey()); // the catalogue is read, the code is warm
@@ -64,9 +70,8 @@ async function measure(
     for (let round = 0; round < ROUNDS; round += 1) fulls.push(await full(server, await newKey()));
     const rate = toMedian(fulls, 'perSecond');
     const halves: Round[] = [];
-    for (let round = 0; round < ROUNDS; round += 1) halves.push(await paced(server, await newKey(), rate / 2));
-    const target = TARGETS[name];
-    const isMet = target === undefined || (rate >= target && toMedian(halves, 'p99Ms') < P99_LIMIT_MS);
+    for (let round = 0; round < ROUNDS; round += 1) halves.push(await paced(server, await newKey(), target / 2));
+    const isMet = rate >= target && toMedian(halves, 'p99Ms') < P99_LIMIT_MS;
     const cells = [
       rate.toFixed(0),
       `× ${(rate / floorRate).toFixed(2)}`,
@@ -74,8 +79,8 @@ async function measure(
       toMedian(fulls, 'cpuMs').toFixed(2),
       toMedian(halves, 'p50Ms').toFixed(1),
       toMedian(halves, 'p99Ms').toFixed(1),
-      target === undefined ? '' : `${target}/s, ${P99_LIMIT_MS} ms`,
-      target === undefined ? '' : isMet ? 'met' : 'NOT met',
+      `${target}/s, ${P99_LIMIT_MS} ms`,
+      isMet ? 'met' : 'NOT met',
     ];
     console.log(`| ${name} | ${cells.join(' | ')} |`);
   } finally {

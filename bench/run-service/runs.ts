@@ -15,7 +15,7 @@ const ROUNDS = Number(process.env.BENCH_REPETITIONS ?? 3);
 const WORKERS = [1, 2];
 /** Runs of a round, and how many of them one worker has at once. */
 const ISOLATIONS = {
-  'in memory': { runs: 1_500, concurrency: 8, env: {} },
+  'in memory': { runs: 3_000, concurrency: 8, env: {} },
   'in processes': { runs: 40, concurrency: 2, env: { BENCH_IN_PROCESSES: '1' } },
 } as const;
 type Isolation = keyof typeof ISOLATIONS;
