@@ -50,6 +50,7 @@ export async function createDailyFigures(database: Kysely<unknown>): Promise<voi
     .execute();
 }
 
+// Written out, though trace/daily-figures.ts has them too: what a step made does not change when that does.
 const KEY = [
   'account',
   'dimension',

@@ -1,5 +1,5 @@
 import type { TraceEvent } from '../contract/event.ts';
-import type { Database, DatabaseTransaction } from '../database/database.ts';
+import type { Database, DatabaseTransaction, RowsWrite } from '../database/database.ts';
 import { untilWritten } from '../database/until-written.ts';
 import {
   type AppendRequest,
@@ -66,8 +66,7 @@ async function appendOnce(
   if (requests.every((request) => isPlain(request, remembered))) {
     const planned = plan(requests, (traceId) => remembered.get(traceId));
     onPlanned(planned);
-    const started = toStarted(planned.accepted);
-    await writer.insert(planned.accepted, started.length === 0 ? {} : { before: [startTraceRows(database, started)] });
+    await writer.insert(planned.accepted, { before: toStarts(database, planned.accepted) });
     return planned;
   }
   return await database.transaction(async (transaction) => {
@@ -76,8 +75,7 @@ async function appendOnce(
     const known = await readUnknownHeads(transaction, requests, remembered);
     const planned = plan(requests, (traceId) => known.get(traceId) ?? remembered.get(traceId));
     onPlanned(planned);
-    const started = toStarted(planned.accepted);
-    await writer.insert(planned.accepted, { before: [startTraceRows(database, started)], transaction });
+    await writer.insert(planned.accepted, { before: toStarts(database, planned.accepted), transaction });
     for (const { request } of planned.accepted) await finishTrace(transaction, request, context);
     return planned;
   });
@@ -91,10 +89,11 @@ function isPlain(request: AppendRequest, remembered: TraceHeads): boolean {
   return isCurrent(remembered.get(request.traceId), request) && !hasEnd(request);
 }
 
-/** In one order for all processes, as their events. */
-function toStarted(accepted: readonly NumberedRequest[]): readonly string[] {
+/** What says in the rows of traces that an attempt of theirs begins: in one order for all processes, as their events. */
+function toStarts(database: Database, accepted: readonly NumberedRequest[]): readonly RowsWrite[] {
   const started = accepted.filter(({ request }) => statusAfter(request.events) === 'running');
-  return started.map(({ request }) => request.traceId).toSorted();
+  if (started.length === 0) return [];
+  return [startTraceRows(database, started.map(({ request }) => request.traceId).toSorted())];
 }
 
 /** Numbers are checked by their key, a refusal is not: it is made by what the database says, not by memory. */

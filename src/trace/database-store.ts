@@ -8,6 +8,7 @@ import { untilWritten } from '../database/until-written.ts';
 import { type AppendContext, type AppendedGroup, appendEvents } from './append-events.ts';
 import { BLOB_PREFIX } from './blob-references.ts';
 import { putBlob, readBlob } from './blob-rows.ts';
+import { CommitLanes } from './commit-lanes.ts';
 import { TraceCreator } from './create-traces.ts';
 import {
   type AppendRequest,
@@ -21,7 +22,6 @@ import {
   readTrace,
   toEvents,
 } from './event-rows.ts';
-import { GroupCommit } from './group-commit.ts';
 import { toSummary } from './projection.ts';
 import { redactBytes, redactEvent } from './redact-event.ts';
 import { removeTrace } from './remove-trace.ts';
@@ -58,12 +58,6 @@ export function createTraceStore(database: Database, options: TraceStoreOptions)
   return new DatabaseTraceStore(database, options);
 }
 
-/**
- * Commits of appends at once. SQLite has one writer, and a commit of it blocks this process; a commit on Postgres is
- * several round trips, during which others need not wait.
- */
-const LANES = { sqlite: 1, postgres: 4 } as const;
-
 /** Unfinished traces of a list that are read at once: each is held in memory meanwhile. */
 const MAX_PROJECTED = 8;
 
@@ -78,7 +72,7 @@ class DatabaseTraceStore implements TraceStore {
   readonly #creator: TraceCreator;
   readonly #heads = new TraceHeads();
   readonly #appendContext: AppendContext;
-  readonly #appends: readonly GroupCommit<AppendRequest, readonly TraceEvent[]>[];
+  readonly #appends: CommitLanes<AppendRequest, readonly TraceEvent[]>;
   readonly #listeners = new Map<string, Set<Listener>>();
   readonly #observers = new Set<AppendListener>();
 
@@ -95,10 +89,8 @@ class DatabaseTraceStore implements TraceStore {
       writer: this.#writer,
       project: (transaction, traceId) => readProjection(transaction, traceId, this.#urlOf(traceId)),
     };
-    this.#appends = Array.from(
-      { length: LANES[database.kind] },
-      () => new GroupCommit<AppendRequest, readonly TraceEvent[]>((requests) => this.#commit(requests)),
-    );
+    const commit = (requests: readonly AppendRequest[]) => this.#commit(requests);
+    this.#appends = new CommitLanes<AppendRequest, readonly TraceEvent[]>(database.kind, commit);
   }
 
   async create({ traceId, account, keyId = null, queued }: NewTrace, alongside?: Alongside): Promise<void> {
@@ -116,7 +108,7 @@ class DatabaseTraceStore implements TraceStore {
     refuseOutOfPlace(bodies);
     if (bodies.length === 0) return [];
     const startedAt = performance.now();
-    const events = await this.#laneOf(traceId).submit({
+    const events = await this.#appends.submit({
       traceId,
       attempt,
       at: this.#now(),
@@ -243,14 +235,6 @@ class DatabaseTraceStore implements TraceStore {
     account?: string,
   ): Promise<{ readonly bytes: Uint8Array; readonly mimeType: string } | undefined> {
     return await readBlob(this.#database.kysely, sha256, account);
-  }
-
-  /** Always the same for one trace, whose events stay in their order. */
-  #laneOf(traceId: string): GroupCommit<AppendRequest, readonly TraceEvent[]> {
-    const [first] = this.#appends;
-    const lane = this.#appends[Number.parseInt(traceId.slice(-4), 16) % this.#appends.length] ?? first;
-    if (lane === undefined) throw new TypeError('There is no lane');
-    return lane;
   }
 
   async #commit(requests: readonly AppendRequest[]): Promise<AppendedGroup['results']> {
