@@ -72,7 +72,7 @@ interface PartPlan {
 
 function selectPart(queries: Queries, query: TraceQuery, { part, isRare, after }: PartPlan) {
   const { column } = SORTS[query.sort ?? 'created_at'];
-  const [createdAt, traceId] = keyColumns(query);
+  const [createdAt, traceId] = keyColumns(query, isRare);
   // What comes after a row in time is older than what the row had to be older than: said twice, SQLite may seek the first.
   const isWithin = part !== 'valued' && after !== undefined && after.created_at <= (query.until ?? Infinity);
   const { until: _until, ...others } = query;
@@ -115,8 +115,12 @@ async function withSummaries(queries: Queries, rows: readonly ListedRow[]): Prom
   return ids.map((trace_id) => ({ trace_id, summary: summaries.get(trace_id) ?? null }));
 }
 
-/** The newest of those with some metadata are read in the order of its index; every other list in that of the traces. */
-function keyColumns({ metadata = {}, sort = 'created_at' }: TraceQuery) {
+/**
+ * The newest of those with some metadata are read in the order of its index; every other list in that of the traces.
+ * The few that are found by their reward are sorted: SQLite would go through all in their order, were there an index of it.
+ */
+function keyColumns({ metadata = {}, sort = 'created_at' }: TraceQuery, isRare: boolean) {
+  if (isRare) return [sql<number>`+${sql.ref('traces.created_at')}`, sql.ref<string>('traces.trace_id')] as const;
   const table = sort === 'created_at' && Object.keys(metadata).length > 0 ? 'tagged' : 'traces';
   return [sql.ref<number>(`${table}.created_at`), sql.ref<string>(`${table}.trace_id`)] as const;
 }
