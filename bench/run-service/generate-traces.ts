@@ -100,7 +100,7 @@ async function writeBatch(database: Database, batch: Batch): Promise<void> {
       const columns = Object.keys(first);
       const insert = database.kysely.insertInto(table).values(first as never); // The columns are those of its rows.
       const rows = batch[table].map((row) => columns.map((column) => row[column]));
-      await database.runEach([{ statement: insert.compile(), rows }], transaction);
+      await database.runEach([{ statement: insert.compile(), rows }], { transaction });
     }
   });
 }

@@ -22,10 +22,15 @@ export interface Database {
   ): Promise<T>;
   /**
    * Runs each write once for each of its rows, in order and all or none: for many rows, where dispatching each query
-   * costs. Without a transaction they are one of their own, which survives `kill -9` when it resolves, and a power cut
-   * from the next `transaction` on.
+   * costs. No row is changed twice, and no write reads what another one has written: on Postgres all are one statement.
+   *
+   * Without a transaction they are one of their own. When it resolves, it survives `kill -9`; a power cut too where it
+   * is to be durable, and else from the next `transaction` on.
    */
-  runEach(writes: readonly RowsWrite[], transaction?: DatabaseTransaction): Promise<void>;
+  runEach(
+    writes: readonly RowsWrite[],
+    options?: { readonly transaction?: DatabaseTransaction | undefined; readonly isDurable?: boolean | undefined },
+  ): Promise<void>;
   /** Where its server passes them on. */
   readonly hints?: Hints;
   close(): Promise<void>;

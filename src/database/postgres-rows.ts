@@ -1,4 +1,19 @@
-import { CompiledQuery, InsertQueryNode, type Kysely, sql } from 'kysely';
+import {
+  AndNode,
+  BinaryOperationNode,
+  ColumnNode,
+  CompiledQuery,
+  InsertQueryNode,
+  type Kysely,
+  OperatorNode,
+  type QueryNode,
+  ReferenceNode,
+  sql,
+  TableNode,
+  UpdateQueryNode,
+  ValueNode,
+} from 'kysely';
+import type { RowsWrite } from './database.ts';
 import type { DatabaseSchema } from './schema.ts';
 
 /** Type names by table and column. */
@@ -17,27 +32,79 @@ export async function readColumnTypes(kysely: Kysely<DatabaseSchema>): Promise<C
 }
 
 /**
- * One statement for all rows, with an array for each column, so that its text is the same for any number of them.
- * Undefined where `write` is not an insert of one row of plain values.
+ * One statement for all rows of all writes, one after the other, with an array for each column, so that its text is the
+ * same for any number of rows: a commit is one round trip. Undefined where a write is neither an insert of one row of
+ * plain values, nor an update that sets plain values in rows whose columns equal plain values.
  */
-export function toRowsInsert(
-  write: CompiledQuery,
-  rows: readonly (readonly unknown[])[],
-  types: ColumnTypes,
-): CompiledQuery | undefined {
-  const node = write.query;
-  if (!InsertQueryNode.is(node) || node.into === undefined || node.columns === undefined) return undefined;
-  if (node.onConflict !== undefined || node.returning !== undefined) return undefined;
-  const table = node.into.table.identifier.name;
-  const columns = node.columns.map(({ column }) => column.name);
-  const known = columns.map((column) => types.get(table)?.get(column));
-  if (known.includes(undefined) || rows.some((row) => row.length !== columns.length)) return undefined;
-  const arrays = known.map((type, index) => `$${index + 1}::${quote(type ?? '')}[]`);
-  const text = `insert into ${quote(table)} (${columns.map(quote).join(', ')}) select * from unnest(${arrays.join(', ')})`;
-  return CompiledQuery.raw(
-    text,
-    columns.map((_, index) => rows.map((row) => row[index])),
-  );
+export function toOneStatement(writes: readonly RowsWrite[], types: ColumnTypes): CompiledQuery | undefined {
+  const parameters: unknown[][] = [];
+  const parts: string[] = [];
+  for (const { statement, rows } of writes) {
+    const shape = shapeOf(statement.query as QueryNode);
+    const typeNames = shape?.columns.map((column) => types.get(shape.table)?.get(column));
+    if (shape === undefined || typeNames === undefined || typeNames.includes(undefined)) return undefined;
+    if (rows.some((row) => row.length !== typeNames.length)) return undefined;
+    const arrays = typeNames.map((type, index) => `$${parameters.length + index + 1}::${quote(type ?? '')}[]`);
+    parameters.push(...typeNames.map((_, index) => rows.map((row) => row[index])));
+    const isAfterOthers = parts.length === 0 ? 'true' : `(select count(*) from w${parts.length}) >= 0`;
+    parts.push(toText(shape, arrays, isAfterOthers));
+  }
+  const [only] = parts;
+  if (only === undefined || parts.length === 1)
+    return only === undefined ? undefined : CompiledQuery.raw(only, parameters);
+  const all = parts.map((part, index) => `w${index + 1} as (${part} returning 1)`);
+  return CompiledQuery.raw(`with ${all.join(', ')} select count(*) from w${parts.length}`, parameters);
+}
+
+interface Shape {
+  readonly table: string;
+  /** In the order of the parameters. */
+  readonly columns: readonly string[];
+  /** Of an update: how many of the columns are set. Those after them say which rows are meant. */
+  readonly set?: number;
+}
+
+function toText({ table, columns, set }: Shape, arrays: readonly string[], condition: string): string {
+  if (set === undefined) {
+    return `insert into ${quote(table)} (${columns.map(quote).join(', ')}) select * from unnest(${arrays.join(', ')}) where ${condition}`;
+  }
+  const names = columns.map((_, index) => `c${index + 1}`);
+  const setters = columns.slice(0, set).map((column, index) => `${quote(column)} = given.c${index + 1}`);
+  const meant = columns.slice(set).map((column, index) => `written.${quote(column)} = given.c${set + index + 1}`);
+  return `update ${quote(table)} as written set ${setters.join(', ')} from unnest(${arrays.join(', ')}) as given(${names.join(', ')}) where ${[...meant, condition].join(' and ')}`;
+}
+
+function shapeOf(node: QueryNode): Shape | undefined {
+  if (InsertQueryNode.is(node)) {
+    if (node.into === undefined || node.columns === undefined) return undefined;
+    if (node.onConflict !== undefined || node.returning !== undefined) return undefined;
+    return { table: node.into.table.identifier.name, columns: node.columns.map(({ column }) => column.name) };
+  }
+  if (!UpdateQueryNode.is(node) || node.returning !== undefined || node.from !== undefined) return undefined;
+  const { table, updates = [], where } = node;
+  if (table === undefined || !TableNode.is(table) || where === undefined) return undefined;
+  const set = updates.map(({ column, value }) => (ValueNode.is(value) ? nameOf(column) : undefined));
+  const columns = [...set, ...equalColumns(where.where)];
+  const named = columns.filter((column) => column !== undefined);
+  return named.length < columns.length
+    ? undefined
+    : { table: table.table.identifier.name, columns: named, set: set.length };
+}
+
+/** Of `a = 1 and b = 2` the columns; undefined for what is no such comparison. */
+function equalColumns(condition: object): readonly (string | undefined)[] {
+  const node = condition as AndNode;
+  if (AndNode.is(node)) return [...equalColumns(node.left), ...equalColumns(node.right)];
+  const comparison = condition as BinaryOperationNode;
+  if (!BinaryOperationNode.is(comparison) || !ValueNode.is(comparison.rightOperand)) return [undefined];
+  const { leftOperand, operator } = comparison;
+  const isEqual = OperatorNode.is(operator) && operator.operator === '=';
+  return [isEqual ? nameOf(leftOperand) : undefined];
+}
+
+function nameOf(node: object): string | undefined {
+  const column = ReferenceNode.is(node as ReferenceNode) ? (node as ReferenceNode).column : (node as ColumnNode);
+  return ColumnNode.is(column) ? column.column.name : undefined;
 }
 
 function quote(name: string): string {

@@ -1,12 +1,12 @@
 import { CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely';
 import type { Pool, PoolConfig } from 'pg';
-import { committing, type Database, type DatabaseTransaction, type RowsWrite } from './database.ts';
+import { committing, type Database, type DatabaseTransaction } from './database.ts';
 import { migrateToLatest } from './migrations.ts';
 import { parsePostgresAddress, withoutPassword } from './postgres-address.ts';
 import { PostgresConnections } from './postgres-connections.ts';
 import { isContention, toOpenError } from './postgres-errors.ts';
 import { PostgresHints } from './postgres-hints.ts';
-import { type ColumnTypes, readColumnTypes, toRowsInsert } from './postgres-rows.ts';
+import { type ColumnTypes, readColumnTypes, toOneStatement } from './postgres-rows.ts';
 import type { DatabaseSchema } from './schema.ts';
 
 /** Connections of one process. A server takes 100 by default, which is enough for eight such processes. */
@@ -77,25 +77,24 @@ function toDatabase(kysely: Kysely<DatabaseSchema>, types: ColumnTypes, hints: P
         }
         return await write(transaction);
       };
-      for (let tries = 1; ; tries++) {
-        try {
-          return await committing((each) => kysely.transaction().execute(each), locked);
-        } catch (error) {
-          if (!isContention(error) || tries === MAX_TRIES) throw error;
-        }
-      }
+      return await untilUncontended(() => committing((each) => kysely.transaction().execute(each), locked));
     },
-    async runEach(writes, transaction) {
-      const statements = writes.flatMap((write) => toStatements(write, types));
-      const [only] = statements;
-      if (only !== undefined && statements.length === 1) {
-        await (transaction ?? kysely).executeQuery(only);
+    async runEach(writes, { transaction } = {}) {
+      const some = writes.filter(({ rows }) => rows.length > 0);
+      if (some.length === 0) return;
+      const one = toOneStatement(some, types);
+      if (one !== undefined) {
+        await (transaction === undefined
+          ? untilUncontended(() => kysely.executeQuery(one))
+          : transaction.executeQuery(one));
         return;
       }
       const runAll = async (within: DatabaseTransaction) => {
-        for (const statement of statements) await within.executeQuery(statement);
+        for (const { statement, rows } of some) {
+          for (const parameters of rows) await within.executeQuery({ ...statement, parameters });
+        }
       };
-      if (statements.length > 0) await (transaction === undefined ? database.transaction(runAll) : runAll(transaction));
+      await (transaction === undefined ? database.transaction(runAll) : runAll(transaction));
     },
     async close() {
       hints.close();
@@ -105,11 +104,15 @@ function toDatabase(kysely: Kysely<DatabaseSchema>, types: ColumnTypes, hints: P
   return database;
 }
 
-/** One for all rows where that can be. */
-function toStatements({ statement, rows }: RowsWrite, types: ColumnTypes): readonly CompiledQuery[] {
-  if (rows.length === 0) return [];
-  const insert = toRowsInsert(statement, rows, types);
-  return insert === undefined ? rows.map((parameters) => ({ ...statement, parameters })) : [insert];
+/** Again where others locked it out. */
+async function untilUncontended<T>(write: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await write();
+    } catch (error) {
+      if (!isContention(error) || tries === MAX_TRIES) throw error;
+    }
+  }
 }
 
 /** By one connection without limits: another process may be at it, and a step over many rows takes its time. */

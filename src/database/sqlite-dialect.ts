@@ -16,6 +16,10 @@ import { storeIsBusy, storeIsFull } from './store-errors.ts';
 /** Statements kept prepared for each connection; the least recently used goes first. */
 const MAX_PREPARED = 200;
 
+/** Of commits. SQLite refuses to change it within a transaction. */
+const WAIT_FOR_DISK = 'pragma synchronous = full';
+const WAIT_FOR_NOTHING = 'pragma synchronous = normal';
+
 /** Kysely on one connection of the `node:sqlite` API. Its transactions take the write lock when they begin. */
 export class ImmediateSqliteDialect extends SqliteDialect {
   /** For what has to happen before the first query. */
@@ -39,18 +43,21 @@ export class ImmediateSqliteDialect extends SqliteDialect {
   }
 
   /**
-   * A transaction from begin to commit without a turn of the event loop, so that nobody else's query comes between. It
-   * does not wait for the disk: the death of a process loses nothing of it, a power cut may, up to the next
-   * transaction of the driver, which brings everything before it to the disk too.
+   * A transaction from begin to commit without a turn of the event loop, so that nobody else's query comes between. Only
+   * a durable one waits for the disk: the death of a process loses nothing of another, a power cut may, up to the next
+   * one that waits, which brings everything before it to the disk too.
    */
-  commitEach(writes: readonly RowsWrite[]): void {
-    this.#database.prepare('begin immediate').run([]);
+  commitEach(writes: readonly RowsWrite[], isDurable: boolean): void {
+    if (isDurable) this.connection.exec(WAIT_FOR_DISK);
     try {
+      this.#database.prepare('begin immediate').run([]);
       this.runEach(writes);
       this.#database.prepare('commit').run([]);
     } catch (error) {
       if (this.connection.isTransaction) this.#database.prepare('rollback').run([]);
       throw error;
+    } finally {
+      if (isDurable) this.connection.exec(WAIT_FOR_NOTHING);
     }
   }
 
@@ -73,7 +80,7 @@ class ImmediateSqliteDriver extends SqliteDriver {
 
   /** A plain `begin` would take the lock at the first write, and fail there if another process wrote since its first read. */
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    this.#connection.exec('pragma synchronous = full');
+    this.#connection.exec(WAIT_FOR_DISK);
     try {
       await connection.executeQuery(CompiledQuery.raw('begin immediate'));
     } catch (error) {
@@ -93,9 +100,9 @@ class ImmediateSqliteDriver extends SqliteDriver {
     this.#relax();
   }
 
-  /** What stands alone does not wait for the disk. SQLite refuses to change this within a transaction. */
+  /** What stands alone does not wait for the disk. */
   #relax(): void {
-    this.#connection.exec('pragma synchronous = normal');
+    this.#connection.exec(WAIT_FOR_NOTHING);
   }
 }
 

@@ -76,9 +76,9 @@ async function openFile(path: string): Promise<Database> {
     kysely,
     kind: 'sqlite',
     transaction: (write) => committing((each) => kysely.transaction().execute(each), write),
-    async runEach(writes, transaction) {
+    async runEach(writes, { transaction, isDurable = false } = {}) {
       if (transaction !== undefined) return dialect.runEach(writes);
-      if (!dialect.connection.isTransaction) return dialect.commitEach(writes);
+      if (!dialect.connection.isTransaction) return dialect.commitEach(writes, isDurable);
       // Someone else's transaction is open on the connection: Kysely waits for its end.
       return await kysely.transaction().execute(async () => dialect.runEach(writes));
     },

@@ -1,25 +1,26 @@
 import type { TraceEvent } from '../contract/event.ts';
-import type { Database, DatabaseTransaction, RowsWrite } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { untilWritten } from '../database/until-written.ts';
+import type { EndedTrace, EndRows } from './end-rows.ts';
 import {
   type AppendRequest,
+  byTraceId,
   type EncodedEvent,
   type EventWriter,
   isWritten,
   type NumberedRequest,
   toEvents,
 } from './event-rows.ts';
-import type { TraceProjection } from './projection.ts';
-import { isFinal, lockTraces, readHead, type TraceHead, type TraceHeads } from './trace-heads.ts';
-import { finishTraceRow, startTraceRows } from './trace-rows.ts';
+import { isFinal, readHead, type TraceHead, type TraceHeads } from './trace-heads.ts';
 import { AttemptSupersededError } from './trace-store.ts';
 
 export interface AppendContext {
   readonly database: Database;
   readonly heads: TraceHeads;
   readonly writer: EventWriter;
-  /** Projects the events of a trace, with those of this transaction. */
-  project(transaction: DatabaseTransaction, traceId: string): Promise<TraceProjection | undefined>;
+  readonly endRows: EndRows;
+  /** A trace with its events up to that number; undefined where there is none. What it gives may be changed. */
+  readUntil(traceId: string, lastSeq: number): Promise<Pick<EndedTrace, 'owner' | 'first' | 'projection'> | undefined>;
 }
 
 export interface AppendedGroup {
@@ -62,51 +63,50 @@ async function appendOnce(
   context: AppendContext,
   onPlanned: (planned: PlannedGroup) => void,
 ): Promise<AppendedGroup> {
-  const { database, heads: remembered, writer } = context;
-  if (requests.every((request) => isPlain(request, remembered))) {
-    const planned = plan(requests, (traceId) => remembered.get(traceId));
-    onPlanned(planned);
-    await writer.insert(planned.accepted, { before: toStarts(database, planned.accepted) });
-    return planned;
-  }
-  return await database.transaction(async (transaction) => {
-    const changed = requests.filter(({ events }) => statusAfter(events) !== undefined).map(({ traceId }) => traceId);
-    if (database.kind === 'postgres' && changed.length > 0) await lockTraces(transaction, changed);
-    const known = await readUnknownHeads(transaction, requests, remembered);
-    const planned = plan(requests, (traceId) => known.get(traceId) ?? remembered.get(traceId));
-    onPlanned(planned);
-    await writer.insert(planned.accepted, { before: toStarts(database, planned.accepted), transaction });
-    for (const { request } of planned.accepted) await finishTrace(transaction, request, context);
-    return planned;
-  });
+  const { heads: remembered, endRows, writer } = context;
+  const known = await readUnknownHeads(requests, context);
+  const planned = plan(requests, (traceId) => known.get(traceId) ?? remembered.get(traceId));
+  onPlanned(planned);
+  if (planned.accepted.length === 0) return planned;
+  const ended = await readEnded(planned, context);
+  const rows = [...endRows.starts(startedIn(planned)), ...endRows.ends(ended)];
+  await writer.insert(planned.accepted, { before: rows, isDurable: ended.length > 0 });
+  return planned;
 }
 
-/**
- * Nothing has to be read for it, and its trace does not end by it: the common case, and the fast one. That it begins is
- * kept from an outdated writer by the number of the event, as everything else.
- */
-function isPlain(request: AppendRequest, remembered: TraceHeads): boolean {
-  return isCurrent(remembered.get(request.traceId), request) && !hasEnd(request);
-}
-
-/** What says in the rows of traces that an attempt of theirs begins: in one order for all processes, as their events. */
-function toStarts(database: Database, accepted: readonly NumberedRequest[]): readonly RowsWrite[] {
+/** Traces of which an attempt begins and does not end: in one order for all processes, as their events. */
+function startedIn({ accepted, heads }: PlannedGroup): readonly string[] {
   const started = accepted.filter(({ request }) => statusAfter(request.events) === 'running');
-  if (started.length === 0) return [];
-  return [startTraceRows(database, started.map(({ request }) => request.traceId).toSorted())];
+  const ids = new Set(started.map(({ request }) => request.traceId));
+  return [...ids].filter((traceId) => heads.get(traceId)?.status === 'running').toSorted();
+}
+
+/** Traces that end, with all of their events: those of before that are not known here are read. */
+async function readEnded(planned: PlannedGroup, context: AppendContext): Promise<readonly EndedTrace[]> {
+  const ended: EndedTrace[] = [];
+  for (const { request } of planned.accepted.filter(({ request }) => hasEnd(request)).toSorted(byTraceId)) {
+    const { traceId, at: finishedAt } = request;
+    const own = planned.accepted.filter((each) => each.request.traceId === traceId);
+    const trace = await context.readUntil(traceId, own[0]?.lastSeq ?? 0);
+    if (trace === undefined) continue; // It was deleted, and its events are refused for it.
+    for (const { request: each, lastSeq } of own) {
+      for (const event of toEvents(each, lastSeq)) trace.projection.add(event);
+    }
+    ended.push({ traceId, ...trace, finishedAt });
+  }
+  return ended;
 }
 
 /** Numbers are checked by their key, a refusal is not: it is made by what the database says, not by memory. */
 async function readUnknownHeads(
-  transaction: DatabaseTransaction,
   requests: readonly AppendRequest[],
-  remembered: TraceHeads,
+  { database, heads: remembered }: AppendContext,
 ): Promise<Map<string, TraceHead>> {
   const heads = new Map<string, TraceHead>();
   for (const request of requests) {
     const { traceId } = request;
     if (heads.has(traceId) || isCurrent(remembered.get(traceId), request)) continue;
-    const head = await readHead(transaction, traceId);
+    const head = await readHead(database.kysely, traceId);
     if (head !== undefined) heads.set(traceId, head);
   }
   return heads;
@@ -144,14 +144,4 @@ function statusAfter(events: readonly EncodedEvent[]): string | undefined {
 
 function hasEnd({ events }: AppendRequest): boolean {
   return events.at(-1)?.body.type === 'run.finished';
-}
-
-async function finishTrace(
-  transaction: DatabaseTransaction,
-  request: AppendRequest,
-  { project }: AppendContext,
-): Promise<void> {
-  if (!hasEnd(request)) return;
-  const projection = await project(transaction, request.traceId);
-  if (projection !== undefined) await finishTraceRow(transaction, projection, request.at);
 }

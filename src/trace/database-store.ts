@@ -5,11 +5,10 @@ import { secretsOfVariables } from '../contract/secrets.ts';
 import type { Trace, TraceSummary } from '../contract/trace.ts';
 import type { Database } from '../database/database.ts';
 import { untilWritten } from '../database/until-written.ts';
-import { type AppendContext, type AppendedGroup, appendEvents } from './append-events.ts';
 import { BLOB_PREFIX } from './blob-references.ts';
 import { putBlob, readBlob } from './blob-rows.ts';
-import { CommitLanes } from './commit-lanes.ts';
 import { TraceCreator } from './create-traces.ts';
+import { EventAppender } from './event-appender.ts';
 import {
   type AppendRequest,
   type EncodedEvent,
@@ -18,7 +17,6 @@ import {
   isWritten,
   type NumberedRequest,
   readEvents,
-  readProjection,
   readTrace,
   toEvents,
 } from './event-rows.ts';
@@ -26,7 +24,7 @@ import { toSummary } from './projection.ts';
 import { redactBytes, redactEvent } from './redact-event.ts';
 import { removeTrace } from './remove-trace.ts';
 import type { TraceFilters } from './trace-filters.ts';
-import { lockTraceAndEvents, readHead, TraceHeads } from './trace-heads.ts';
+import { lockTraceAndEvents, readHead } from './trace-heads.ts';
 import { listTraceRows } from './trace-list.ts';
 import { readTraceRow, requeueTraceRow, UNFINISHED } from './trace-rows.ts';
 import {
@@ -70,9 +68,7 @@ class DatabaseTraceStore implements TraceStore {
   readonly #now: () => number;
   readonly #writer: EventWriter;
   readonly #creator: TraceCreator;
-  readonly #heads = new TraceHeads();
-  readonly #appendContext: AppendContext;
-  readonly #appends: CommitLanes<AppendRequest, readonly TraceEvent[]>;
+  readonly #appender: EventAppender;
   readonly #listeners = new Map<string, Set<Listener>>();
   readonly #observers = new Set<AppendListener>();
 
@@ -83,14 +79,10 @@ class DatabaseTraceStore implements TraceStore {
     this.#now = now;
     this.#writer = new EventWriter(database);
     this.#creator = new TraceCreator(database, this.#writer);
-    this.#appendContext = {
-      database,
-      heads: this.#heads,
-      writer: this.#writer,
-      project: (transaction, traceId) => readProjection(transaction, traceId, this.#urlOf(traceId)),
-    };
-    const commit = (requests: readonly AppendRequest[]) => this.#commit(requests);
-    this.#appends = new CommitLanes<AppendRequest, readonly TraceEvent[]>(database.kind, commit);
+    this.#appender = new EventAppender(database, this.#writer, {
+      urlOf: (traceId) => this.#urlOf(traceId),
+      onWritten: (traceId, events) => this.#tell(traceId, events),
+    });
   }
 
   async create({ traceId, account, keyId = null, queued }: NewTrace, alongside?: Alongside): Promise<void> {
@@ -100,7 +92,7 @@ class DatabaseTraceStore implements TraceStore {
     const request: AppendRequest = { traceId, attempt: 1, at, events: [event] };
     const row = { traceId, account, keyId, createdAt: at, request: body, shown: event.body };
     await this.#creator.create(row, request, alongside);
-    this.#heads.remember(traceId, { attempt: 1, status: 'queued', lastSeq: 1 });
+    this.#appender.stands(traceId, { attempt: 1, status: 'queued', lastSeq: 1 });
     this.#tell(traceId, toEvents(request, 0));
   }
 
@@ -108,7 +100,7 @@ class DatabaseTraceStore implements TraceStore {
     refuseOutOfPlace(bodies);
     if (bodies.length === 0) return [];
     const startedAt = performance.now();
-    const events = await this.#appends.submit({
+    const events = await this.#appender.append({
       traceId,
       attempt,
       at: this.#now(),
@@ -147,7 +139,7 @@ class DatabaseTraceStore implements TraceStore {
       },
       onTaken: () => {}, // by the attempt that ends: its event comes before the new attempt
     });
-    this.#heads.remember(traceId, { attempt: next, status: 'queued', lastSeq: lastSeq + 1 });
+    this.#appender.stands(traceId, { attempt: next, status: 'queued', lastSeq: lastSeq + 1 });
     this.#tell(traceId, toEvents(request, lastSeq));
     return next;
   }
@@ -168,10 +160,10 @@ class DatabaseTraceStore implements TraceStore {
   }
 
   async row(traceId: string): Promise<TraceRow | undefined> {
-    const row = await readTraceRow(this.#database.kysely, traceId);
-    // Whoever reads it may be about to write. What is remembered already may be newer than what was read.
-    if (row !== undefined && this.#heads.get(traceId) === undefined) this.#heads.remember(traceId, row);
-    return row;
+    const opened = await readTraceRow(this.#database.kysely, traceId);
+    if (opened === undefined) return undefined;
+    this.#appender.opened(opened);
+    return opened.row;
   }
 
   async events(
@@ -183,7 +175,9 @@ class DatabaseTraceStore implements TraceStore {
 
   async trace(traceId: string, account?: string): Promise<Trace | undefined> {
     const row = await this.#find(traceId, account);
-    return row === undefined ? undefined : await readTrace(this.#database.kysely, traceId, this.#urlOf(traceId));
+    return row === undefined
+      ? undefined
+      : await readTrace(this.#database.kysely, { traceId, traceUrl: this.#urlOf(traceId) });
   }
 
   async traceSummary(traceId: string, account?: string): Promise<TraceSummary | undefined> {
@@ -237,26 +231,6 @@ class DatabaseTraceStore implements TraceStore {
     return await readBlob(this.#database.kysely, sha256, account);
   }
 
-  async #commit(requests: readonly AppendRequest[]): Promise<AppendedGroup['results']> {
-    const { results, heads } = await this.#appendGroup(requests);
-    for (const [traceId, head] of heads) this.#heads.remember(traceId, head);
-    for (const [index, result] of results.entries()) {
-      const traceId = requests[index]?.traceId;
-      if (traceId !== undefined && Array.isArray(result)) this.#tell(traceId, result);
-    }
-    return results;
-  }
-
-  async #appendGroup(requests: readonly AppendRequest[]): Promise<AppendedGroup> {
-    try {
-      return await appendEvents(requests, this.#appendContext);
-    } catch (error) {
-      // Another process may have written since: the second try, of each alone, reads where its trace stands.
-      for (const { traceId } of requests) this.#heads.forget(traceId);
-      throw error;
-    }
-  }
-
   async #isWritten(numbered: NumberedRequest): Promise<boolean> {
     return await isWritten(this.#database.kysely, numbered);
   }
@@ -293,7 +267,7 @@ class DatabaseTraceStore implements TraceStore {
   async #toSummary(traceId: string, summary: string | null): Promise<TraceSummary | undefined> {
     const traceUrl = this.#urlOf(traceId);
     if (summary !== null) return { ...(JSON.parse(summary) as TraceSummary), trace_url: traceUrl };
-    const trace = await readTrace(this.#database.kysely, traceId, traceUrl);
+    const trace = await readTrace(this.#database.kysely, { traceId, traceUrl });
     return trace === undefined ? undefined : toSummary(trace);
   }
 

@@ -3,7 +3,7 @@ import type { EventBody, TraceEvent } from '../contract/event.ts';
 import type { Trace } from '../contract/trace.ts';
 import type { Database, DatabaseTransaction, RowsWrite } from '../database/database.ts';
 import type { DatabaseSchema, EventsTable } from '../database/schema.ts';
-import { TraceProjection } from './projection.ts';
+import { type TraceIdentity, TraceProjection } from './projection.ts';
 
 /** Events of one trace, as they will be written but for their numbers. */
 export interface AppendRequest {
@@ -51,15 +51,20 @@ export class EventWriter {
   }
 
   /**
-   * @param before what is written with them, all or none, and before them. Without a transaction it is one of its own.
+   * @param before what is written with them, all or none, and before them. Without a transaction it is one of its own,
+   *   which reaches the disk where it has to be durable.
    * @throws where a number is taken, or where there is no such trace.
    */
   async insert(
     requests: readonly NumberedRequest[],
     {
       before = [],
-      transaction,
-    }: { readonly before?: readonly RowsWrite[]; readonly transaction?: DatabaseTransaction } = {},
+      ...options
+    }: {
+      readonly before?: readonly RowsWrite[];
+      readonly transaction?: DatabaseTransaction;
+      readonly isDurable?: boolean;
+    } = {},
   ): Promise<void> {
     const rows: unknown[][] = [];
     // In one order for all processes: two that write to the same traces then wait for each other, and not in a circle.
@@ -69,7 +74,7 @@ export class EventWriter {
         rows.push([request.traceId, ++seq, request.attempt, request.at, body.type, json]); // as in the row above
       }
     }
-    await this.#database.runEach([...before, { statement: this.#insert, rows }], transaction);
+    await this.#database.runEach([...before, { statement: this.#insert, rows }], options);
   }
 }
 
@@ -101,30 +106,26 @@ export async function readEvents(
 }
 
 /** The trace as its events say; undefined where it has none. */
-export async function readTrace(
-  queries: Kysely<DatabaseSchema>,
-  traceId: string,
-  traceUrl: string,
-): Promise<Trace | undefined> {
-  return (await readProjection(queries, traceId, traceUrl))?.toTrace();
+export async function readTrace(queries: Kysely<DatabaseSchema>, identity: TraceIdentity): Promise<Trace | undefined> {
+  return (await readProjection(queries, identity))?.toTrace();
 }
 
 /** All events of a trace, projected; undefined where it has none. */
 export async function readProjection(
   queries: Kysely<DatabaseSchema>,
-  traceId: string,
-  traceUrl: string,
+  identity: TraceIdentity,
 ): Promise<TraceProjection | undefined> {
-  const projection = new TraceProjection({ traceId, traceUrl });
+  const projection = new TraceProjection(identity);
   for (let after = 0; ; ) {
-    const page = await readEvents(queries, traceId, { after, limit: PAGE });
+    const page = await readEvents(queries, identity.traceId, { after, limit: PAGE });
     for (const event of page) projection.add(event);
     after += page.length;
     if (page.length < PAGE) return after === 0 ? undefined : projection;
   }
 }
 
-function byTraceId(a: NumberedRequest, b: NumberedRequest): number {
+/** The order in which every process writes to traces. */
+export function byTraceId(a: NumberedRequest, b: NumberedRequest): number {
   if (a.request.traceId === b.request.traceId) return 0;
   return a.request.traceId < b.request.traceId ? -1 : 1;
 }

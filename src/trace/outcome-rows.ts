@@ -1,36 +1,24 @@
 import type { Trace } from '../contract/trace.ts';
-import type { DatabaseTransaction } from '../database/database.ts';
 import type { OutcomesTable } from '../database/schema.ts';
-import { countedAtFirst, countOutcomes, isTimeToCount } from './daily-figures.ts';
+import { countedAtFirst } from './daily-figures.ts';
 import { toRewardClass } from './reward-classes.ts';
 import type { UsedFigures } from './used-figures.ts';
 
 /** What a trace's figures have from its row. */
-interface OutcomeOwner {
+export interface OutcomeOwner {
   readonly account: string;
   readonly key_id: string | null;
   /** Milliseconds since 1970. */
   readonly created_at: number;
 }
 
-/** Writes the figures of a trace that has ended, for summaries and usage. */
-export async function insertOutcome(
-  transaction: DatabaseTransaction,
-  owner: OutcomeOwner,
-  trace: Trace,
-  used: UsedFigures,
-): Promise<void> {
-  await transaction
-    .insertInto('outcomes')
-    .values(toOutcomeRow(owner, trace, used))
-    .execute();
-  if (isTimeToCount(trace.trace_id)) await countOutcomes(transaction);
-}
-
+/** The figures of a trace that has ended, for summaries and usage. */
 export function toOutcomeRow(owner: OutcomeOwner, trace: Trace, used: UsedFigures): OutcomesTable {
   const { usage } = trace;
   return {
-    ...owner,
+    account: owner.account,
+    key_id: owner.key_id,
+    created_at: owner.created_at,
     trace_id: trace.trace_id,
     env_name: trace.env_name,
     scenario_name: trace.scenario_name,

@@ -39,21 +39,7 @@ export class TraceHeads {
 }
 
 /**
- * Has whoever else changes the rows of these traces wait, in one order for all, so that nobody waits for another in a
- * circle. Events that leave their trace's row alone are written meanwhile: those are kept apart by their numbers.
- */
-export async function lockTraces(transaction: DatabaseTransaction, traceIds: readonly string[]): Promise<void> {
-  await transaction
-    .selectFrom('traces')
-    .select('trace_id')
-    .where('trace_id', 'in', [...new Set(traceIds)])
-    .orderBy('trace_id')
-    .forNoKeyUpdate()
-    .execute();
-}
-
-/**
- * Has whoever writes events of this trace wait too: an event refers to its trace's row, which nobody can do to a row that
+ * Has whoever changes this trace's row or writes events of it wait: an event refers to its trace's row, which nobody can do to a row that
  * is locked for an update. Without it a writer that is fast enough takes every number first.
  */
 export async function lockTraceAndEvents(transaction: DatabaseTransaction, traceId: string): Promise<void> {

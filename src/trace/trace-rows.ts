@@ -2,11 +2,10 @@ import { type ExpressionBuilder, type InsertObject, type Kysely, sql } from 'kys
 import type { EventOf } from '../contract/event.ts';
 import type { RunStatus } from '../contract/run.ts';
 import type { Origin, Trace } from '../contract/trace.ts';
-import type { Database, DatabaseTransaction, RowsWrite } from '../database/database.ts';
+import type { Database, DatabaseTransaction } from '../database/database.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
-import { insertOutcome } from './outcome-rows.ts';
-import { type TraceProjection, toSummary } from './projection.ts';
-import { isRedacted } from './redact-event.ts';
+import type { OutcomeOwner } from './outcome-rows.ts';
+import { toSummary } from './projection.ts';
 import type { TraceRow } from './trace-store.ts';
 
 type Queries = Kysely<DatabaseSchema>;
@@ -74,36 +73,7 @@ async function insertEach<Table extends 'traces' | 'trace_metadata'>(
   const [first] = rows;
   if (first === undefined) return;
   const statement = database.kysely.insertInto(table).values(first).compile();
-  await database.runEach([{ statement, rows: rows.map((row) => Object.values(row)) }], transaction);
-}
-
-/** Says of traces that an attempt of theirs is running. It is part of what writes the event that says so. */
-export function startTraceRows(database: Database, traceIds: readonly string[]): RowsWrite {
-  const statement = database.kysely
-    .updateTable('traces')
-    .set({ status: 'running' })
-    .where('trace_id', '=', '')
-    .compile();
-  return { statement, rows: traceIds.map((traceId) => ['running', traceId]) };
-}
-
-/** @param finishedAt milliseconds since 1970. */
-export async function finishTraceRow(
-  transaction: DatabaseTransaction,
-  projection: TraceProjection,
-  finishedAt: number,
-): Promise<void> {
-  const trace = projection.toTrace();
-  const row = await transaction
-    .updateTable('traces')
-    .set(toFinishedColumns(trace, finishedAt))
-    .where('trace_id', '=', trace.trace_id)
-    .returning(['account', 'key_id', 'created_at'])
-    .executeTakeFirst();
-  if (row !== undefined) await insertOutcome(transaction, row, trace, projection.toUsed());
-  if (isRedacted([trace.model, trace.scenario_args, trace.sampling, trace.metadata])) {
-    await forgetRequest(transaction, trace.trace_id);
-  }
+  await database.runEach([{ statement, rows: rows.map((row) => Object.values(row)) }], { transaction });
 }
 
 /** What the end of a trace writes into its row. @param finishedAt milliseconds since 1970. */
@@ -116,22 +86,6 @@ export function toFinishedColumns(trace: Trace, finishedAt: number) {
     total_tokens: trace.usage.total_tokens,
     summary: JSON.stringify(toSummary(trace)),
   };
-}
-
-/** Workers need a request as it was asked for; once it is executed, its row holds what the first event says of it. */
-async function forgetRequest(transaction: DatabaseTransaction, traceId: string): Promise<void> {
-  await transaction
-    .updateTable('traces')
-    .set(({ selectFrom }) => ({
-      request: selectFrom('events')
-        .select('body')
-        .where('events.trace_id', '=', traceId)
-        .where('events.seq', '=', 1)
-        .$asScalar()
-        .$notNull(),
-    }))
-    .where('trace_id', '=', traceId)
-    .execute();
 }
 
 /** Makes `attempt + 1` the current one. @returns what was asked for; undefined where `attempt` is not the current one. */
@@ -151,24 +105,37 @@ export async function requeueTraceRow(
   return row && parseRequest(row.request);
 }
 
-export async function readTraceRow(queries: Queries, traceId: string): Promise<TraceRow | undefined> {
+export interface OpenedTrace {
+  readonly row: TraceRow;
+  /** What its figures have from its row. */
+  readonly owner: OutcomeOwner;
+  /** The body of its first event, JSON. */
+  readonly first: string;
+}
+
+export async function readTraceRow(queries: Queries, traceId: string): Promise<OpenedTrace | undefined> {
   const row = await queries
     .selectFrom('traces')
-    .select(['trace_id', 'account', 'key_id', 'origin', 'status', 'attempt', 'cancel_requested', 'request'])
-    .select((traces) => lastSeq(traces).as('last_seq'))
+    .select(['trace_id', 'account', 'key_id', 'created_at'])
+    .select(['origin', 'status', 'attempt', 'cancel_requested', 'request'])
+    .select((traces) => [lastSeq(traces).as('last_seq'), firstBody(traces).as('first')])
     .where('trace_id', '=', traceId)
     .executeTakeFirst();
   return (
     row && {
-      traceId: row.trace_id,
-      account: row.account,
-      keyId: row.key_id,
-      origin: row.origin as Origin,
-      status: row.status as RunStatus,
-      attempt: row.attempt,
-      lastSeq: row.last_seq,
-      cancelRequested: row.cancel_requested !== 0,
-      request: parseRequest(row.request),
+      owner: row,
+      first: row.first,
+      row: {
+        traceId: row.trace_id,
+        account: row.account,
+        keyId: row.key_id,
+        origin: row.origin as Origin,
+        status: row.status as RunStatus,
+        attempt: row.attempt,
+        lastSeq: row.last_seq,
+        cancelRequested: row.cancel_requested !== 0,
+        request: parseRequest(row.request),
+      },
     }
   );
 }
@@ -179,6 +146,16 @@ export function lastSeq(traces: ExpressionBuilder<DatabaseSchema, 'traces'>) {
     .selectFrom('events')
     .select(({ fn }) => fn.coalesce(fn.max('events.seq'), sql<number>`0`).as('last_seq'))
     .whereRef('events.trace_id', '=', 'traces.trace_id')
+    .$asScalar()
+    .$notNull();
+}
+
+function firstBody(traces: ExpressionBuilder<DatabaseSchema, 'traces'>) {
+  return traces
+    .selectFrom('events')
+    .select('events.body')
+    .whereRef('events.trace_id', '=', 'traces.trace_id')
+    .where('events.seq', '=', 1)
     .$asScalar()
     .$notNull();
 }

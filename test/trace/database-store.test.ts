@@ -7,6 +7,7 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import { emptyTables, sharedPostgres } from '../postgres.ts';
 import { describeTraceEvents } from './append-contract.ts';
+import { describeTraceEnds } from './end-contract.ts';
 import { describeTraceFigures } from './figures-contract.ts';
 import { describeTraceList } from './list-contract.ts';
 import { APP_URL, describeTraceStore, type StoreUnderTest } from './store-contract.ts';
@@ -54,6 +55,7 @@ const DATABASES = { 'a SQLite file': openOnFile, 'SQLite in memory': openInMemor
 for (const [name, open] of Object.entries(DATABASES)) {
   describeTraceStore(name, open);
   describeTraceEvents(name, open);
+  describeTraceEnds(name, open);
   describeTraceList(name, open);
   describeTraceFigures(name, open);
 }

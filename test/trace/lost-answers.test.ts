@@ -58,8 +58,8 @@ describe('a commit of which the answer is lost is not done twice:', () => {
 
   it('of the end of a run', async () => {
     const traceId = await running();
-    relay.loseAnswerTo('commit');
-    expect(seqs(await store.append(traceId, 1, [log('last'), finished()]))).toEqual([3, 4]);
+    relay.loseAnswerTo('the last one');
+    expect(seqs(await store.append(traceId, 1, [log('the last one'), finished()]))).toEqual([3, 4]);
     expect(seqs(await store.events(traceId))).toEqual(upTo(4));
     expect(await store.row(traceId)).toMatchObject({ status: 'completed' });
     expect(relay.lost).toBe(1);

@@ -1,0 +1,76 @@
+import type { CompiledQuery } from 'kysely';
+import type { Database, RowsWrite } from '../database/database.ts';
+import type { OutcomesTable } from '../database/schema.ts';
+import { type OutcomeOwner, toOutcomeRow } from './outcome-rows.ts';
+import type { TraceProjection } from './projection.ts';
+import { isRedacted } from './redact-event.ts';
+import { toFinishedColumns } from './trace-rows.ts';
+
+/** A trace with all of its events, `run.finished` among them. */
+export interface EndedTrace {
+  readonly traceId: string;
+  readonly projection: TraceProjection;
+  readonly owner: OutcomeOwner;
+  /** The body of its first event, JSON. */
+  readonly first: string;
+  /** Milliseconds since 1970. */
+  readonly finishedAt: number;
+}
+
+/** What the beginning and the end of attempts write beside their events, by statements that are compiled once. */
+export class EndRows {
+  readonly #database: Database;
+  readonly #start: CompiledQuery;
+  readonly #end: CompiledQuery;
+  readonly #endAndForget: CompiledQuery;
+  #outcome: CompiledQuery | undefined;
+
+  constructor(database: Database) {
+    this.#database = database;
+    const update = (columns: object) =>
+      database.kysely.updateTable('traces').set(columns).where('trace_id', '=', '').compile();
+    const ended = { status: '', reward: 0, finished_at: 0, duration_ms: 0, total_tokens: 0, summary: '' };
+    this.#start = update({ status: '' });
+    this.#end = update(ended);
+    this.#endAndForget = update({ ...ended, request: '' });
+  }
+
+  /** An attempt of these traces is running. */
+  starts(traceIds: readonly string[]): readonly RowsWrite[] {
+    return some(
+      this.#start,
+      traceIds.map((traceId) => ['running', traceId]),
+    );
+  }
+
+  /** These traces have ended: their rows, and their figures for summaries and usage. */
+  ends(ended: readonly EndedTrace[]): readonly RowsWrite[] {
+    const kept: unknown[][] = [];
+    const forgotten: unknown[][] = [];
+    const outcomes: OutcomesTable[] = [];
+    for (const { traceId, projection, owner, first, finishedAt } of ended) {
+      const trace = projection.toTrace();
+      const columns = Object.values(toFinishedColumns(trace, finishedAt));
+      // Workers need a request as it was asked for; once it is executed, its row holds what the first event says of it.
+      const isForgotten = isRedacted([trace.model, trace.scenario_args, trace.sampling, trace.metadata]);
+      if (isForgotten) forgotten.push([...columns, first, traceId]);
+      else kept.push([...columns, traceId]);
+      outcomes.push(toOutcomeRow(owner, trace, projection.toUsed()));
+    }
+    return [...some(this.#end, kept), ...some(this.#endAndForget, forgotten), ...this.#outcomes(outcomes)];
+  }
+
+  #outcomes(rows: readonly OutcomesTable[]): readonly RowsWrite[] {
+    const [first] = rows;
+    if (first === undefined) return [];
+    this.#outcome ??= this.#database.kysely.insertInto('outcomes').values(first).compile();
+    return some(
+      this.#outcome,
+      rows.map((row) => Object.values(row)),
+    );
+  }
+}
+
+function some(statement: CompiledQuery, rows: readonly (readonly unknown[])[]): readonly RowsWrite[] {
+  return rows.length === 0 ? [] : [{ statement, rows }];
+}

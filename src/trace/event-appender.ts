@@ -1,0 +1,106 @@
+import { messageOf } from '../contract/errors.ts';
+import type { TraceEvent } from '../contract/event.ts';
+import type { Database } from '../database/database.ts';
+import { type AppendContext, type AppendedGroup, appendEvents } from './append-events.ts';
+import { CommitLanes } from './commit-lanes.ts';
+import { countOutcomes, isTimeToCount } from './daily-figures.ts';
+import { EndRows } from './end-rows.ts';
+import { type AppendRequest, type EventWriter, readProjection } from './event-rows.ts';
+import { RunningTraces } from './running-traces.ts';
+import { isFinal, type TraceHead, TraceHeads } from './trace-heads.ts';
+import { type OpenedTrace, readTraceRow } from './trace-rows.ts';
+
+export interface EventAppenderOptions {
+  readonly urlOf: (traceId: string) => string;
+  /** Told of what is durable, in order. It never throws. */
+  readonly onWritten: (traceId: string, events: readonly TraceEvent[]) => void;
+}
+
+/** Appends events to traces in groups, and remembers of these traces what the next append would else have to read. */
+export class EventAppender {
+  readonly #database: Database;
+  readonly #options: EventAppenderOptions;
+  readonly #heads = new TraceHeads();
+  readonly #running = new RunningTraces();
+  readonly #context: AppendContext;
+  readonly #lanes: CommitLanes<AppendRequest, readonly TraceEvent[]>;
+
+  constructor(database: Database, writer: EventWriter, options: EventAppenderOptions) {
+    this.#database = database;
+    this.#options = options;
+    this.#context = {
+      database,
+      heads: this.#heads,
+      writer,
+      endRows: new EndRows(database),
+      readUntil: (traceId, lastSeq) => this.#readUntil(traceId, lastSeq),
+    };
+    const commit = (requests: readonly AppendRequest[]) => this.#commit(requests);
+    this.#lanes = new CommitLanes<AppendRequest, readonly TraceEvent[]>(database.kind, commit);
+  }
+
+  /** Resolves once it is durable. @throws AttemptSupersededError where the attempt is not the current one any more. */
+  async append(request: AppendRequest): Promise<readonly TraceEvent[]> {
+    return await this.#lanes.submit(request);
+  }
+
+  /** Where a trace stands after a commit of others. */
+  stands(traceId: string, head: TraceHead): void {
+    this.#heads.remember(traceId, head);
+  }
+
+  /** Whoever reads a trace's row may be about to write. What is remembered already may be newer than what was read. */
+  opened(opened: OpenedTrace): void {
+    const { traceId, origin, lastSeq } = opened.row;
+    if (this.#heads.get(traceId) === undefined) this.#heads.remember(traceId, opened.row);
+    if (origin === 'run' && lastSeq === 1) this.#running.begin(this.#identityOf(traceId), opened);
+  }
+
+  async #commit(requests: readonly AppendRequest[]): Promise<AppendedGroup['results']> {
+    const { results, heads } = await this.#appendGroup(requests);
+    for (const [traceId, head] of heads) this.#heads.remember(traceId, head);
+    for (const [index, result] of results.entries()) {
+      const request = requests[index];
+      if (request === undefined || !Array.isArray(result)) continue;
+      this.#running.add(request, result);
+      this.#options.onWritten(request.traceId, result);
+    }
+    if ([...heads].some(([traceId, head]) => isFinal(head) && isTimeToCount(traceId))) await this.#count();
+    return results;
+  }
+
+  async #appendGroup(requests: readonly AppendRequest[]): Promise<AppendedGroup> {
+    try {
+      return await appendEvents(requests, this.#context);
+    } catch (error) {
+      // Another process may have written since: the second try, of each alone, reads where its trace stands.
+      for (const { traceId } of requests) {
+        this.#heads.forget(traceId);
+        this.#running.forget(traceId);
+      }
+      throw error;
+    }
+  }
+
+  /** What waits is counted by the next one, so that a failure takes nothing from those whose events are written. */
+  async #count(): Promise<void> {
+    try {
+      await this.#database.transaction(countOutcomes);
+    } catch (error) {
+      process.emitWarning(`What ended could not be counted into the figures of its day yet: ${messageOf(error)}`);
+    }
+  }
+
+  async #readUntil(traceId: string, lastSeq: number): ReturnType<AppendContext['readUntil']> {
+    const running = this.#running.take(traceId, lastSeq);
+    if (running !== undefined) return running;
+    const queries = this.#database.kysely;
+    const opened = await readTraceRow(queries, traceId);
+    const projection = await readProjection(queries, this.#identityOf(traceId));
+    return opened && projection && { ...opened, projection };
+  }
+
+  #identityOf(traceId: string) {
+    return { traceId, traceUrl: this.#options.urlOf(traceId) };
+  }
+}
