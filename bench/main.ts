@@ -11,6 +11,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   traces: () => import('./run-service/traces.ts'),
   chat: () => import('./scenario-server/chat.ts'),
   pages: () => import('./pages/long-trace.ts'),
+  list: () => import('./pages/many-runs.ts'),
 };
 
 const named = process.argv.slice(2);

@@ -1,17 +1,12 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { createAccounts } from '../../src/accounts/database-accounts.ts';
+import type { Browser, Page } from 'playwright-core';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { createModels } from '../../src/model/create-model.ts';
-import { createDatabaseQueue } from '../../src/queue/database-queue.ts';
-import { startRunService } from '../../src/run-service/start.ts';
-import { createTraceStore } from '../../src/trace/database-store.ts';
-import { createPages } from '../../src/web/pages.ts';
 import { newTrace } from '../../test/trace/events.ts';
 import { longTrace } from '../../test/web/long-trace.ts';
+import { median } from '../mcp/load.ts';
+import { launchChromium, openSite } from './site.ts';
 
 const STEPS = 2_000;
 const ROUNDS = 7;
@@ -34,8 +29,8 @@ const WAYS = [
  */
 export async function run(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'proctor-bench-'));
-  const site = await openSite(join(folder, 'proctor.db'));
-  const browser = await chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox'] });
+  const site = await openLongTrace(join(folder, 'proctor.db'));
+  const browser = await launchChromium();
   try {
     const page = await browser.newPage({ viewport: { width: 1_440, height: 900 } });
     await page.goto(`${site.url}/?token=${site.token}`);
@@ -49,40 +44,16 @@ export async function run(): Promise<void> {
   }
 }
 
-async function openSite(file: string) {
+async function openLongTrace(file: string) {
   const database = await openDatabase(`sqlite:${file}`);
-  const store = createTraceStore(database, { appUrl: 'http://127.0.0.1' });
-  const accounts = createAccounts(database);
-  const service = await startRunService({
-    database,
-    store,
-    accounts,
-    queue: createDatabaseQueue(database),
-    environments: new Map(),
-    models: createModels({}),
-    host: '127.0.0.1',
-    port: 0,
-    appUrl: 'http://127.0.0.1',
-    logger: pino({ level: 'silent' }),
-    pages: createPages({ store, accounts }),
-    worker: false,
-  });
+  const site = await openSite(database);
   const trace = newTrace();
-  await store.create(trace);
+  await site.store.create(trace);
   const bodies = longTrace(STEPS);
   for (let from = 0; from < bodies.length; from += APPENDED_AT_ONCE) {
-    await store.append(trace.traceId, 1, bodies.slice(from, from + APPENDED_AT_ONCE));
+    await site.store.append(trace.traceId, 1, bodies.slice(from, from + APPENDED_AT_ONCE));
   }
-  return {
-    url: service.url,
-    traceId: trace.traceId,
-    token: await accounts.createSignInToken('local'),
-    megabytes: JSON.stringify(bodies).length / 1e6,
-    async close() {
-      await service.close();
-      await database.close();
-    },
-  };
+  return { ...site, traceId: trace.traceId, megabytes: JSON.stringify(bodies).length / 1e6 };
 }
 
 async function measureOpening(page: Page, site: { readonly url: string; readonly traceId: string }): Promise<void> {
@@ -141,12 +112,4 @@ function longestTaskMs(text: string): number {
   const mains = new Set(named.map(threadOf));
   const tasks = traceEvents.filter((event) => event.name.endsWith('RunTask') && mains.has(threadOf(event)));
   return Math.max(0, ...tasks.map(({ tdur = 0 }) => tdur / 1_000));
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
-}
-
-function chromiumPath(): string {
-  return process.env.PROCTOR_CHROMIUM ?? '/usr/bin/chromium';
 }

@@ -20,6 +20,7 @@ import { type RunService, type RunServiceOptions, startRunService } from '../../
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import type { TraceStore } from '../../src/trace/trace-store.ts';
 import { type Reply, type Send, send } from '../http/http-server.ts';
+import { sharedPostgres } from '../postgres.ts';
 import createGate from './fixtures/gate/environment.ts';
 import createTrouble from './fixtures/trouble/environment.ts';
 
@@ -57,10 +58,10 @@ export function temporaryDirectory(onEnd: OnEnd = onTestFinished): string {
 }
 
 export async function openParts(
-  databaseUrl = `sqlite:${join(temporaryDirectory(), 'proctor.db')}`,
+  databaseUrl?: string,
   onEnd: OnEnd = onTestFinished,
 ): Promise<Parts> {
-  const database = await openDatabase(databaseUrl);
+  const database = await openDatabase(databaseUrl ?? (await newDatabase()));
   onEnd(() => database.close());
   return {
     database,
@@ -68,6 +69,12 @@ export async function openParts(
     queue: createDatabaseQueue(database),
     accounts: createAccounts(database),
   };
+}
+
+/** On SQLite, or with `TEST_STORE=postgres` on Postgres: then all that these tests say is asked of the other store too. */
+async function newDatabase(): Promise<string> {
+  if (process.env.TEST_STORE === 'postgres') return await (await sharedPostgres()).createDatabase();
+  return `sqlite:${join(temporaryDirectory(), 'proctor.db')}`;
 }
 
 export interface TestService extends Parts, RunService {

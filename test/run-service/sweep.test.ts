@@ -61,7 +61,7 @@ test('a sweep that goes on looks at so many runs in each round, and begins anew 
 });
 
 test('a sweep reads the runs that have no end and none of the others, on SQLite', async () => {
-  const parts = await openParts();
+  const parts = await openParts('sqlite::memory:');
   const { recorded, asked } = recording(parts.database);
   await accept(parts, 5, 'queued');
   await enqueueForgottenRuns(recorded, createDatabaseQueue(recorded));
