@@ -29,7 +29,7 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
   it('filter, sort and page the runs by the address, with what they come to above', async () => {
     const site = await openSiteOfRuns();
     const { page, problems } = await openPage(await signedIn(site, '/'));
-    const figure = (title: string) => page.locator('.figures div', { hasText: title }).locator('dd').first();
+    const figure = (title: string) => page.locator('.run-figures div', { hasText: title }).locator('dd').first();
     const rows = page.locator('.table tbody tr');
     await figure('Runs').filter({ hasText: '57' }).waitFor();
     expect(await rows.count()).toBe(50);
