@@ -8,7 +8,7 @@ import { findFirstDifference } from './first-difference.ts';
 import { foldRows } from './fold-rows.ts';
 import type { ReadRuns } from './read-traces.ts';
 import { describeScenarios } from './run-facts.ts';
-import { RunTable } from './run-table.tsx';
+import { RunCards, RunTable } from './run-table.tsx';
 
 /** Runs side by side: what came of them, where they part, and all that they did. */
 export function CompareView({ read, reload }: { readonly read: ReadRuns; reload(): void }) {
@@ -40,8 +40,9 @@ export function CompareView({ read, reload }: { readonly read: ReadRuns; reload(
           </button>
         </p>
       )}
-      <RunTable traces={traces} />
+      <RunCards traces={traces} />
       <FirstDifferencePanel rows={rows} isWhole={isWhole} />
+      <RunTable traces={traces} />
       <DifferenceBar
         traces={traces}
         counted={counted}
@@ -77,7 +78,7 @@ function FirstDifferencePanel({
           <h2>
             {'They part at '}
             <a href={`#${first.row.id}`} onClick={(event) => goTo(first.row.id) && event.preventDefault()}>
-              {first.place.toLowerCase()}
+              {first.place}
             </a>
           </h2>
           <p>{first.text}</p>

@@ -51,7 +51,12 @@ function Arguments({ call, partner, side }: PartProps) {
     return (
       <>
         <p class="bad-text small">Not a JSON object. As the model wrote them:</p>
-        <ComparedValue title="" text={call.rawArguments} against={partner?.rawArguments ?? undefined} side={side} />
+        <ComparedValue
+          title="arguments"
+          text={call.rawArguments}
+          against={partner?.rawArguments ?? undefined}
+          side={side}
+        />
       </>
     );
   }
@@ -116,7 +121,11 @@ function Result({ call, partner, side, isLive }: PartProps & { readonly isLive: 
   const against = partner?.result === undefined ? undefined : toResultText(partner.result);
   return (
     <>
-      {text === '' ? <p class="quiet">Empty</p> : <ComparedValue title="" text={text} against={against} side={side} />}
+      {text === '' ? (
+        <p class="quiet">Empty</p>
+      ) : (
+        <ComparedValue title="result" text={text} against={against} side={side} />
+      )}
       {isSame && side === 'other' ? null : <Images result={result} />}
     </>
   );

@@ -97,7 +97,12 @@ function Setup({ entry, against, side }: BodyProps<'setup'>) {
       <h4>Prompt</h4>
       <ComparedProse text={toMessages(event.prompt)} against={other && toMessages(other.prompt)} side={side} />
       <h4>Tools on offer</h4>
-      <ComparedValue title="" text={toToolLines(event.tools)} against={other && toToolLines(other.tools)} side={side} />
+      <ComparedValue
+        title="tools"
+        text={toToolLines(event.tools)}
+        against={other && toToolLines(other.tools)}
+        side={side}
+      />
     </>
   );
 }
@@ -166,7 +171,7 @@ function Answer({ entry, against, side }: BodyProps<'answer'>) {
   if (typeof answer === 'string')
     return <ComparedProse text={answer} against={typeof other === 'string' ? other : undefined} side={side} />;
   const known = against === undefined ? undefined : toComparedText(other);
-  return <ComparedValue title="" text={toComparedText(answer)} against={known} side={side} />;
+  return <ComparedValue title="answer" text={toComparedText(answer)} against={known} side={side} />;
 }
 
 function Evaluation({ entry, against, side }: BodyProps<'evaluation'>) {
@@ -185,7 +190,7 @@ function Evaluation({ entry, against, side }: BodyProps<'evaluation'>) {
         <>
           <h4>What it found</h4>
           <ComparedValue
-            title=""
+            title="info"
             text={toComparedText(evaluation.info)}
             against={other && toComparedText(other.info)}
             side={side}

@@ -72,7 +72,7 @@ function ComparedRow({ row, runs, counted }: RowProps) {
   const known = cells[reference];
   if (known === undefined) return null;
   // The first one is marked where there is one other: of several each says what it has otherwise.
-  const onlyOther = cells.length === 2 ? cells[1 - reference] : undefined;
+  const isMarked = cells.length === 2 && differences.some(({ size }) => size > 0);
   return (
     <article class="compared" aria-label={titleOf(known)}>
       {cells.map((cell, index) => (
@@ -81,7 +81,7 @@ function ComparedRow({ row, runs, counted }: RowProps) {
           index={index}
           traceId={runs[index]?.trace.trace_id ?? ''}
           entry={cell}
-          against={index === reference ? onlyOther : known}
+          against={index !== reference ? known : isMarked ? cells[1 - index] : undefined}
           side={index === reference ? 'known' : 'other'}
           differences={ASPECTS.filter((aspect) => counted.has(aspect) && differences[index]?.has(aspect))}
           isLive={runs[index]?.trace.finished_at === null}

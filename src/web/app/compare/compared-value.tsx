@@ -11,22 +11,22 @@ export interface ComparedTextProps {
   readonly side: Side;
 }
 
-/** What is as long is folded where it is the same as on the other side. In characters. */
-const SHORT_LENGTH = 160;
+/** What is longer is folded where it is the same as on the other side. In characters. */
+const FOLDED_LENGTH: Readonly<Record<Side, number>> = { known: 400, other: 160 };
 
 /** What somebody said, with the words marked that the other side does not have. */
 export function ComparedProse({ text, against, side }: ComparedTextProps) {
   return <Words text={text} against={against} side={side} kind="prose" />;
 }
 
-/** A value: by lines where it has several, else by words. The same long value is not shown twice. */
+/** A value: by lines where it has several, else by words. What is long and the same on both sides is folded. */
 export function ComparedValue({ title, text, against, side }: ComparedTextProps & { readonly title: string }) {
   const isLines = against !== undefined && (text.includes('\n') || against.includes('\n'));
   const lines = useMemo(
     () => (isLines && text !== against ? diffSide(text, against ?? '', side, 'lines') : undefined),
     [text, against, side, isLines],
   );
-  if (text === against && side === 'other' && text.length > SHORT_LENGTH) return <SameValue text={text} />;
+  if (text === against && text.length > FOLDED_LENGTH[side]) return <SameValue text={text} />;
   if (lines !== undefined) return <DiffView title={title} lines={lines} />;
   if (isLines) return <LongText text={text} kind="mono" />;
   return <Words text={text} against={against} side={side} kind="mono" />;

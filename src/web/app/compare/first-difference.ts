@@ -5,7 +5,7 @@ import { type Difference, hasSameArguments, hasSameResult, type JudgedRow, pairC
 
 export interface FirstDifference {
   readonly row: JudgedRow;
-  /** `Step 3`. */
+  /** As in a sentence: `step 3`, `the prompt`. */
   readonly place: string;
   readonly text: string;
 }
@@ -18,7 +18,9 @@ export function findFirstDifference(rows: readonly JudgedRow[]): FirstDifference
   const row = rows.find(isActed) ?? rows.find(({ differences }) => differences.some(({ size }) => size > 0));
   const known = row?.cells[row.reference];
   if (row === undefined || known === undefined) return undefined;
-  return { row, place: titleOf(known), text: describe(row, known) };
+  const title = titleOf(known).toLowerCase();
+  const hasNumber = known.kind === 'step' || known.kind === 'turn';
+  return { row, place: hasNumber ? title : `the ${title}`, text: describe(row, known) };
 }
 
 /** `Step 3`, `Prompt`, `Answer`. */
@@ -62,12 +64,12 @@ function describe(row: JudgedRow, known: ComparedEntry): string {
   }
   if (known.kind === 'step' && other.kind === 'step') {
     return (
-      describeCalls(pairCalls(known.calls, other.calls), `${one}`, `${two}`) ?? `${one} and ${two} say something else.`
+      describeCalls(pairCalls(known.calls, other.calls), `${one}`, `${two}`) ?? `${one} and ${two} do not say the same.`
     );
   }
-  if (known.kind === 'evaluation') return `${one} and ${two} were evaluated otherwise.`;
-  if (known.kind === 'answer') return `${one} and ${two} did the same, but gave other answers.`;
-  return `${one} and ${two} were told something else.`;
+  if (known.kind === 'evaluation') return `${one} and ${two} were not evaluated alike.`;
+  if (known.kind === 'answer') return `${one} and ${two} did the same, but gave different answers.`;
+  return `${one} and ${two} were not told the same.`;
 }
 
 function callsOf(entry: ComparedEntry): string {

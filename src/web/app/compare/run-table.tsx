@@ -5,18 +5,31 @@ import { comparePath } from './compare-path.ts';
 import { LETTERS } from './compared-rows.ts';
 import { describeDelta, type Fact, factsOf, type Score, scoresOf } from './run-facts.ts';
 
-/** What came of each run, of what its reward is made, and what it took, each beside those of the others. */
+/** What each run is, and what came of it. */
+export function RunCards({ traces }: { readonly traces: readonly TraceSummary[] }) {
+  return (
+    <ol class="run-cards" aria-label="The runs">
+      {traces.map((trace, index) => (
+        <li key={trace.trace_id}>
+          <RunCard traces={traces} trace={trace} index={index} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** Of what each reward is made, what each run took, and what not all of them were given. */
 export function RunTable({ traces }: { readonly traces: readonly TraceSummary[] }) {
   const scores = scoresOf(traces);
   return (
     <table class="run-table">
-      <caption class="visually-hidden">The runs</caption>
+      <caption class="visually-hidden">Subscores and figures</caption>
       <thead>
         <tr>
-          <td class="run-table-corner" />
-          {traces.map((trace, index) => (
-            <th key={trace.trace_id} scope="col">
-              <RunCard traces={traces} trace={trace} index={index} />
+          <td />
+          {traces.map(({ trace_id }, index) => (
+            <th key={trace_id} scope="col">
+              <span class="letter">{LETTERS[index]}</span>
             </th>
           ))}
         </tr>
@@ -60,8 +73,9 @@ function RunCard({ traces, trace, index }: RunCardProps) {
         </span>
         <Delta delta={delta} isJudged />
       </p>
-      <p>
+      <p class="run-card-what">
         <Status status={status} stopReason={stop_reason} />
+        <span>{trace.model}</span>
       </p>
       {error === null ? null : <p class="bad-text">{`${error.boundary}: ${preview(error.message, 200)}`}</p>}
       <p class="run-card-links">
