@@ -187,12 +187,17 @@ describe('where runs part', () => {
     expect(told({ ...HASTY, answer: 'x' }, HASTY)).toBe(
       'the answer: A and B did the same, but gave different answers.',
     );
+    expect(told({ ...HASTY, answer: 'x', reward: 1 }, HASTY)).toMatch(/^the answer: /);
     expect(told({ ...HASTY, reward: 1 }, HASTY)).toBe('the evaluation: A and B were not evaluated alike.');
   });
 
   it('is what they did, even where they said something else before', () => {
     const worded = (text: string, value: number) => steps({ text, calls: [] }, calling('a', value));
     expect(told(worded('I go.', 1), worded('I come.', 2))).toMatch(/^step 2: .* value\.$/);
+    const saying = (text: string, value: number) => steps({ ...calling('a', value), text });
+    expect(told(saying('I go.', 1), saying('I come.', 1), saying('I go.', 2))).toBe(
+      'step 1: A and C both call a, but not with the same value.',
+    );
     expect(told(worded('I go.', 1), worded('I come.', 1))).toBe('step 1: A and B do not say the same.');
   });
 });

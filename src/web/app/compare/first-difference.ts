@@ -15,7 +15,9 @@ export interface FirstDifference {
  * no such place, the first thing that was said differently. Undefined where nothing differs.
  */
 export function findFirstDifference(rows: readonly JudgedRow[]): FirstDifference | undefined {
-  const row = rows.find(isActed) ?? rows.find(({ differences }) => differences.some(({ size }) => size > 0));
+  const row =
+    rows.find((each) => findActing(each) !== -1) ??
+    rows.find(({ differences }) => differences.some(({ size }) => size > 0));
   const known = row?.cells[row.reference];
   if (row === undefined || known === undefined) return undefined;
   const title = titleOf(known).toLowerCase();
@@ -40,22 +42,22 @@ export function titleOf(entry: ComparedEntry): string {
 }
 
 /** Names of arguments that one of two calls has otherwise, or not at all. */
-export function differingArguments(one: CallView, other: CallView): readonly string[] {
+function differingArguments(one: CallView, other: CallView): readonly string[] {
   const names = new Set([...Object.keys(one.arguments), ...Object.keys(other.arguments)]);
   return [...names].filter((name) => !isSameJson(one.arguments[name], other.arguments[name]));
 }
 
 const ACTS: readonly Difference[] = ['missing', 'calls', 'results'];
 
-/** Whether what was given or done differs, and not just what was said. */
-function isActed({ cells, reference, differences }: JudgedRow): boolean {
-  const kind = cells[reference]?.kind;
-  if (kind === 'setup' || kind === 'turn') return differences.some(({ size }) => size > 0);
-  return differences.some((each) => ACTS.some((act) => each.has(act)));
+/** The first run in whose cell what was given or done differs, and not just what was said on the way. */
+function findActing({ cells, reference, differences }: JudgedRow): number {
+  const isWordsAlone = cells[reference]?.kind === 'step';
+  return differences.findIndex((each) => (isWordsAlone ? ACTS.some((act) => each.has(act)) : each.size > 0));
 }
 
 function describe(row: JudgedRow, known: ComparedEntry): string {
-  const at = row.differences.findIndex(({ size }) => size > 0);
+  const acting = findActing(row);
+  const at = acting === -1 ? row.differences.findIndex(({ size }) => size > 0) : acting;
   const other = row.cells[at];
   const [one, two] = [LETTERS[row.reference], LETTERS[at]];
   if (other === undefined) {
