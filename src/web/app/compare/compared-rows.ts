@@ -24,20 +24,28 @@ export function toCompared(entries: readonly Entry[]): readonly ComparedEntry[] 
  * called the same tools, then what is left in its order. What only some have gets rows of its own, aligned in the same way.
  */
 export function toRows(runs: readonly (readonly ComparedEntry[])[]): readonly Row[] {
-  return alignRuns(runs.map((entries) => entries.map(toMarked))).map((marked) => {
-    const cells = marked.map((each) => each?.entry);
+  // Numbers, since each is compared with thousands of others.
+  const numbers = new Map<string, number>();
+  const toNumber = (text: string) => {
+    const number = numbers.get(text) ?? numbers.size;
+    numbers.set(text, number);
+    return number;
+  };
+  const marked = runs.map((entries) => entries.map((entry) => toMarked(entry, toNumber)));
+  return alignRuns(marked).map((row) => {
+    const cells = row.map((each) => each?.entry);
     const first = cells.findIndex((cell) => cell !== undefined);
     return { id: `${LETTERS[first]?.toLowerCase()}-${cells[first]?.id}`, cells };
   });
 }
 
-/** An entry with what it is recognised by. */
+/** An entry with what it is recognised by; the same number stands for the same text. */
 interface Marked {
   readonly entry: ComparedEntry;
   /** The names of its calls. */
-  readonly names: string;
+  readonly names: number;
   /** Its calls with their arguments; of what has none, what it says. */
-  readonly signature: string;
+  readonly signature: number;
 }
 
 function alignRuns(runs: readonly (readonly Marked[])[]): readonly (readonly (Marked | undefined)[])[] {
@@ -82,13 +90,15 @@ function likenessOf(left: Marked | undefined, right: Marked | undefined): number
   return left.names === right.names ? SAME_TOOLS : SAME_KIND;
 }
 
-function toMarked(entry: ComparedEntry): Marked {
+function toMarked(entry: ComparedEntry, toNumber: (text: string) => number): Marked {
   if (entry.kind === 'step') {
     const signature = entry.calls.length > 0 ? signatureOf(entry) : (entry.response?.message.content ?? '');
-    return { entry, names: entry.calls.map(({ name }) => name).join('\n'), signature };
+    const names = entry.calls.map(({ name }) => name).join('\n');
+    return { entry, names: toNumber(names), signature: toNumber(signature) };
   }
   // There is one of each, but of turns.
-  return { entry, names: '', signature: entry.kind === 'turn' ? canonicalJson(entry.event.messages) : '' };
+  const signature = entry.kind === 'turn' ? canonicalJson(entry.event.messages) : '';
+  return { entry, names: toNumber(''), signature: toNumber(signature) };
 }
 
 /** Of the calls of a step. */
