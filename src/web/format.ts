@@ -11,6 +11,11 @@ export function formatDuration(milliseconds: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
+/** Dollars; fractions of a cent are kept where runs are that cheap. */
+export function formatCost(usd: number): string {
+  return `$${usd < 0.01 ? Number(usd.toPrecision(2)) : usd.toFixed(usd < 1 ? 3 : 2)}`;
+}
+
 /** `12345` → `12,345`. */
 export function formatCount(count: number): string {
   return count.toLocaleString('en-US');

@@ -22,7 +22,7 @@ export interface PagesOptions {
 }
 
 /** Pages of a run service alone: they need its routes. */
-const RUN_SERVICE_PATHS = ['/compare', '/environments', '/environments/:name', '/usage'] as const;
+const RUN_SERVICE_PATHS = ['/environments', '/environments/:name', '/usage'] as const;
 
 /**
  * The pages (contract section 4): the runs at `/` (or where `runsPath` says), a trace at `/traces/{trace_id}`. All of them
@@ -63,6 +63,7 @@ export function createPages({ store, accounts, runsPath = '/' }: PagesOptions): 
   });
   return [
     page(runsPath),
+    page('/compare'),
     page('/traces/:trace_id', showTrace),
     page('/traces/:trace_id/export', keepTrace),
     ...(runsPath === '/' ? RUN_SERVICE_PATHS.map((path) => page(path)) : []),

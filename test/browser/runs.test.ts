@@ -29,7 +29,7 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
   it('filter, sort and page the runs by the address, with what they come to above', async () => {
     const site = await openSiteOfRuns();
     const { page, problems } = await openPage(await signedIn(site, '/'));
-    const figure = (title: string) => page.locator('.figures div', { hasText: title }).locator('dd').first();
+    const figure = (title: string) => page.locator('.run-figures div', { hasText: title }).locator('dd').first();
     const rows = page.locator('.table tbody tr');
     await figure('Runs').filter({ hasText: '57' }).waitFor();
     expect(await rows.count()).toBe(50);
@@ -78,6 +78,50 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
     await site.addTrace([started, responded(1), finished(1)], newTrace());
     await page.locator('.table tbody tr').waitFor();
     await page.locator('.figures-count', { hasText: '100.0 %' }).waitFor();
+    expect(problems).toEqual([]);
+    await page.close();
+  });
+
+  it('tell costs where they are known, of how many runs, and have no column for none', async () => {
+    const site = await openSite();
+    await site.addTrace([started, responded(1), finished(1)], newTrace());
+    const { page, problems } = await openPage(await signedIn(site, '/'));
+    await page.locator('.table tbody tr').waitFor();
+    expect(await page.locator('thead').textContent()).not.toContain('Cost');
+    for (const cost of [0.25, 0.0042]) await site.addTrace([started, responded(1, { cost }), finished(1)], newTrace());
+    const figure = page.locator('.run-figures div', { hasText: 'Cost on this page' });
+    await figure.filter({ hasText: '$0.254' }).filter({ hasText: 'known of 2 of 3 runs' }).waitFor();
+    await expect
+      .poll(() => page.locator('td[data-column="cost"]').allTextContents())
+      .toEqual(['$0.0042', '$0.250', '–']);
+    expect(problems).toEqual([]);
+    await page.close();
+  });
+
+  it('are selected up to four, which is said; on a narrow screen each is a card that needs no scrolling aside', async () => {
+    const site = await openSiteOfRuns();
+    const { page, problems } = await openPage(await signedIn(site, '/'), { viewport: { width: 390, height: 844 } });
+    const boxes = page.getByRole('checkbox');
+    await boxes.first().waitFor();
+    for (let index = 0; index < 4; index++) await boxes.nth(index).check();
+    await page.getByText('no more than 4 are compared').waitFor();
+    expect(await boxes.nth(4).isDisabled()).toBe(true);
+    await boxes.nth(0).uncheck();
+    await expect.poll(() => boxes.nth(4).isEnabled()).toBe(true);
+    const scroller = page.locator('.table-scroll');
+    const [inner, outer] = await scroller.evaluate(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth]);
+    expect(inner).toBe(outer);
+    const row = page.locator('.table tbody tr').last();
+    expect(await row.locator('td[data-column="took"]').textContent()).toMatch(/^1 step · 110 tokens/);
+    expect(await row.locator('td[data-column="took"]').isVisible()).toBe(true);
+    expect(await row.locator('td[data-column="steps"]').isVisible()).toBe(false);
+    await page.getByRole('button', { name: 'Filters' }).click();
+    await page.getByLabel('Model').fill('gpt');
+    await page.getByLabel('Model').press('Enter');
+    await page.getByText('3 not on this page').waitFor();
+    expect(await page.getByRole('button', { name: 'Filters (some are set)' }).getAttribute('aria-expanded')).toBe(
+      'true',
+    );
     expect(problems).toEqual([]);
     await page.close();
   });

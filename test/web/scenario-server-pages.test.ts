@@ -36,6 +36,7 @@ it('what is for its pages alone is no part of what it describes, and the pages o
   const headers = { cookie: `proctor_session=${session}` };
   const list = await send(server.url, '/traces', { headers });
   expect([list.status, /data-runs-path="([^"]+)"/.exec(list.text)?.[1]]).toEqual([200, '/traces']);
+  expect((await send(server.url, '/compare', { headers })).status).toBe(200);
   const usage = await send(server.url, '/usage', { headers });
   expect([usage.status, usage.json]).toMatchObject([404, { error: { code: 'unknown_url' } }]);
 });

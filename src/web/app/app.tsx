@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { onSignedOut } from './api.ts';
 import { Brand } from './components/icons.tsx';
+import { Loaded } from './components/states.tsx';
 import { ThemeSwitch } from './components/theme-switch.tsx';
 import { EnvironmentPage } from './environments/environment-page.tsx';
 import { EnvironmentsPage } from './environments/environments-page.tsx';
@@ -9,6 +10,7 @@ import { followLinks, type Place, usePlace } from './router.ts';
 import { RunsPage } from './runs/runs-page.tsx';
 import { TracePage } from './trace/trace-page.tsx';
 import { UsagePage } from './usage/usage-page.tsx';
+import { useResource } from './use-resource.ts';
 
 /** The application: the header that all pages share, and the page of the address. */
 export function App() {
@@ -37,6 +39,8 @@ function Page({ place }: { readonly place: Place | undefined }) {
       return <RunsPage query={place.query} />;
     case 'trace':
       return <TracePage key={place.traceId} traceId={place.traceId} />;
+    case 'compare':
+      return <Comparison traceIds={place.traceIds} />;
     case 'environments':
       return <EnvironmentsPage />;
     case 'environment':
@@ -46,6 +50,16 @@ function Page({ place }: { readonly place: Place | undefined }) {
     default:
       return <NotHere />;
   }
+}
+
+/** Its script is loaded when it is needed. One that is not there any more is that of an older server. */
+function Comparison({ traceIds }: { readonly traceIds: readonly string[] }) {
+  const { resource } = useResource(() => import('./compare/compare-page.tsx'), []);
+  return (
+    <Loaded resource={resource} retry={() => location.reload()}>
+      {({ ComparePage }) => <ComparePage traceIds={traceIds} />}
+    </Loaded>
+  );
 }
 
 function NotHere() {
@@ -72,7 +86,7 @@ const RUN_SERVICE_PAGES: readonly Destination[] = [
 ];
 const SCENARIO_SERVER_PAGES: readonly Destination[] = [
   { path: '/', title: 'Playground', pages: [] },
-  { path: '/traces', title: 'Traces', pages: ['runs', 'trace'] },
+  { path: '/traces', title: 'Traces', pages: ['runs', 'trace', 'compare'] },
 ];
 
 function Header({ place }: { readonly place: Place | undefined }) {

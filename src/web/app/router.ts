@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { toTraceIds } from './compare/compare-path.ts';
 import { pageSettings } from './page-settings.ts';
 
 /** Where the browser is. A path that is none of ours is never handled here: the server answers it. */
@@ -15,8 +16,7 @@ function toPlace({ pathname, searchParams: query }: URL): Place | undefined {
   if (pathname === pageSettings.runsPath) return { page: 'runs', query };
   const traceId = /^\/traces\/([0-9a-f]{32})$/.exec(pathname)?.[1];
   if (traceId !== undefined) return { page: 'trace', traceId };
-  if (pathname === '/compare')
-    return { page: 'compare', traceIds: (query.get('ids') ?? '').split(',').filter(Boolean) };
+  if (pathname === '/compare') return { page: 'compare', traceIds: toTraceIds(query.get('traces')) };
   if (pathname === '/environments') return { page: 'environments' };
   const name = /^\/environments\/([^/]+)$/.exec(pathname)?.[1];
   if (name !== undefined) return { page: 'environment', name: decodeURIComponent(name) };

@@ -1,14 +1,21 @@
 import type { TraceFigures } from '../../../contract/figures.ts';
-import { formatCount, formatReward } from '../../format.ts';
+import type { TraceSummary } from '../../../contract/trace.ts';
+import { formatCost, formatCount, formatReward } from '../../format.ts';
 
 const BAR = { width: 18, height: 48, gap: 4 } as const;
 
+export interface FiguresPanelProps {
+  readonly figures: TraceFigures;
+  /** The runs of this page of the list, whose costs are added up: the server does not. */
+  readonly listed: readonly TraceSummary[];
+}
+
 /** What all runs that the filters let through come to. */
-export function FiguresPanel({ figures }: { readonly figures: TraceFigures }) {
+export function FiguresPanel({ figures, listed }: FiguresPanelProps) {
   const { count, by_status, mean_reward, pass_rate, tokens, histogram } = figures;
   const statuses = Object.entries(by_status).filter(([, number]) => number > 0);
   return (
-    <dl class="figures">
+    <dl class="run-figures">
       <div>
         <dt>Runs</dt>
         <dd class="figures-count">{formatCount(count)}</dd>
@@ -28,6 +35,7 @@ export function FiguresPanel({ figures }: { readonly figures: TraceFigures }) {
         <dd class="figures-count">{formatCount(tokens.total)}</dd>
         <dd class="quiet">{`${formatCount(tokens.prompt)} in · ${formatCount(tokens.completion)} out`}</dd>
       </div>
+      <Cost listed={listed} />
       <div>
         <dt>Rewards, 0 to 1</dt>
         <dd>
@@ -35,6 +43,19 @@ export function FiguresPanel({ figures }: { readonly figures: TraceFigures }) {
         </dd>
       </div>
     </dl>
+  );
+}
+
+/** Nothing where no run has a cost. What is not known is not taken for nothing: it says of how many runs it speaks. */
+function Cost({ listed }: { readonly listed: readonly TraceSummary[] }) {
+  const costs = listed.map(({ usage }) => usage.cost_usd).filter((cost) => cost !== null);
+  if (costs.length === 0) return null;
+  return (
+    <div>
+      <dt>Cost on this page</dt>
+      <dd class="figures-count">{formatCost(costs.reduce((sum, cost) => sum + cost, 0))}</dd>
+      <dd class="quiet">{`known of ${formatCount(costs.length)} of ${formatCount(listed.length)} runs`}</dd>
+    </div>
   );
 }
 

@@ -1,4 +1,5 @@
 import type { ComponentChildren, TargetedEvent } from 'preact';
+import { useState } from 'preact/hooks';
 import { navigate } from '../router.ts';
 import {
   CHOICES,
@@ -9,6 +10,7 @@ import {
   TIME_FILTERS,
   withValue,
 } from './run-filters.ts';
+import { withoutFilters } from './selection.ts';
 
 const TITLES: Readonly<Record<string, string>> = {
   env_name: 'Environment',
@@ -22,8 +24,9 @@ const TITLES: Readonly<Record<string, string>> = {
   until: 'Until (UTC)',
 };
 
-/** The filters of the list. What they say is in the address, which can be kept and sent to others. */
+/** The filters of the list; on narrow screens they are folded. What they say is in the address, which can be kept and sent to others. */
 export function FilterBar({ query }: { readonly query: URLSearchParams }) {
+  const [isOpen, setOpen] = useState(false);
   const change = (name: string, value: string) => navigate(withValue(query, name, value.trim()));
   const toProps = (name: string) => ({
     id: `filter-${name}`,
@@ -33,7 +36,10 @@ export function FilterBar({ query }: { readonly query: URLSearchParams }) {
   // A new key for a new value: what the address says replaces what was typed.
   const toKey = (name: string) => `${name}=${query.get(name) ?? ''}`;
   return (
-    <section class="filters" aria-label="Filters">
+    <section class={`filters ${isOpen ? '' : 'is-folded'}`} aria-label="Filters">
+      <button type="button" class="button filter-toggle" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        {isFiltered(query) ? 'Filters (some are set)' : 'Filters'}
+      </button>
       {TEXT_FILTERS.map((name) => (
         <Field key={toKey(name)} name={name}>
           <input type="text" {...toProps(name)} />
@@ -110,7 +116,7 @@ function MetadataFilter({ query }: { readonly query: URLSearchParams }) {
               {`${name.slice(METADATA_PREFIX.length)}=${value} ×`}
             </a>
           ))}
-          <a href={location.pathname}>Clear all filters</a>
+          <a href={withoutFilters(query)}>Clear all filters</a>
         </p>
       )}
     </>

@@ -1,4 +1,5 @@
 import type { TraceFilters, TraceListQuery } from '../../../service-client/service-client.ts';
+import { SELECTION } from './selection.ts';
 
 /** The texts of the filter form and of the address, by the names of the API. */
 export const TEXT_FILTERS = ['env_name', 'scenario_name', 'model'] as const;
@@ -49,7 +50,7 @@ export function withValue(query: URLSearchParams, name: string, value: string): 
 
 /** Whether the address says anything of which runs are shown. */
 export function isFiltered(query: URLSearchParams): boolean {
-  return [...query.keys()].some((name) => name !== 'sort' && name !== 'cursor');
+  return [...query.keys()].some((name) => !['sort', 'cursor', SELECTION].includes(name));
 }
 
 function pickText<Name extends string, Value>(

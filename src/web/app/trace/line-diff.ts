@@ -9,8 +9,11 @@ const MOST_CELLS = 1_000_000;
 
 /** What has to be removed and added to get from one text to the other, line by line. */
 export function diffLines(before: string, after: string): readonly DiffLine[] {
-  const old = toLines(before);
-  const fresh = toLines(after);
+  return diffParts(toLines(before), toLines(after));
+}
+
+/** The same of texts that are cut already, into words for example. */
+export function diffParts(old: readonly string[], fresh: readonly string[]): readonly DiffLine[] {
   let start = 0;
   while (start < old.length && start < fresh.length && old[start] === fresh[start]) start++;
   let end = 0;

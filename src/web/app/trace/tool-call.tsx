@@ -100,7 +100,7 @@ function Result({ call: { result }, isLive }: { readonly call: CallView; readonl
 }
 
 /** A result is usually sent as text too: then it is not shown twice. */
-function isSaidAsText({ content, structured_content }: NonNullable<CallView['result']>): boolean {
+export function isSaidAsText({ content, structured_content }: NonNullable<CallView['result']>): boolean {
   if (structured_content === null) return true;
   const structured = JSON.stringify(structured_content);
   return content.some(({ type, text }) => {

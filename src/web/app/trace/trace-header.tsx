@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { TraceSummary } from '../../../contract/trace.ts';
-import { formatCount, formatDuration, formatReward, formatTime, preview } from '../../format.ts';
+import { formatCost, formatCount, formatDuration, formatReward, formatTime, preview } from '../../format.ts';
 import { rewardKind, Status } from '../components/reward.tsx';
 import type { TraceState } from './trace-feed.ts';
 
@@ -95,9 +95,4 @@ function Duration({ trace }: { readonly trace: TraceSummary }) {
     ? Math.max(0, Math.floor((now - Date.parse(trace.created_at)) / 1_000) * 1_000)
     : trace.timing.total_ms;
   return <>{formatDuration(ms)}</>;
-}
-
-/** Fractions of a cent count where runs are many. */
-function formatCost(usd: number): string {
-  return `$${usd < 0.01 ? Number(usd.toPrecision(2)) : usd.toFixed(usd < 1 ? 3 : 2)}`;
 }

@@ -3,7 +3,7 @@ import type { TraceSummary } from '../../../contract/trace.ts';
 import { service } from '../api.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { Failure, Loading } from '../components/states.tsx';
-import { isRunService } from '../page-settings.ts';
+import { isRunService, pageSettings } from '../page-settings.ts';
 import { usePageTitle } from '../use-page-title.ts';
 import { feedTrace, type TraceState } from './trace-feed.ts';
 import { TraceView } from './trace-view.tsx';
@@ -41,6 +41,9 @@ function Actions({ trace }: { readonly trace: TraceSummary }) {
       {trace.finished_at === null && trace.origin === 'run' && isRunService ? (
         <CancelButton traceId={trace.trace_id} />
       ) : null}
+      <a class="button" href={toOthers(trace)} title="Select another run of this scenario to compare it with">
+        Compare
+      </a>
       <CopyButton text={() => trace.trace_url} label="Copy the address of this trace" />
       <a class="button" href={json} target="_blank" rel="noopener">
         JSON
@@ -53,6 +56,11 @@ function Actions({ trace }: { readonly trace: TraceSummary }) {
       </a>
     </>
   );
+}
+
+/** The list of the runs of the same scenario, this one selected. */
+function toOthers({ trace_id, env_name, scenario_name }: TraceSummary): string {
+  return `${pageSettings.runsPath}?${new URLSearchParams({ env_name, scenario_name, compare: trace_id })}`;
 }
 
 /** The run is cancelled when its worker says so: the button only asks. */

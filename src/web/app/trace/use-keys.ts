@@ -27,7 +27,8 @@ export function useKeys(actions: KeyActions): void {
   });
 }
 
-function isTaken(target: EventTarget | null): boolean {
+/** Where a key is meant for something else: a field that is written in, an open dialog. */
+export function isTaken(target: EventTarget | null): boolean {
   const isField = target instanceof Element && target.closest('input, textarea, select, [contenteditable]') !== null;
   return isField || document.querySelector('dialog[open]') !== null;
 }

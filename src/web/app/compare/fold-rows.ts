@@ -1,0 +1,40 @@
+import { formatCountOf } from '../../format.ts';
+import { type Aspect, isDifferent, type JudgedRow } from './differences.ts';
+
+/** What is shown one below the other: a row that differs, or rows that do not, folded into one line. */
+export type FoldedPart =
+  | { readonly kind: 'row'; readonly row: JudgedRow }
+  | { readonly kind: 'same'; readonly id: string; readonly rows: readonly JudgedRow[] };
+
+/** `counted`: what makes a row one that differs. */
+export function foldRows(rows: readonly JudgedRow[], counted: ReadonlySet<Aspect>): readonly FoldedPart[] {
+  const parts: FoldedPart[] = [];
+  let same: JudgedRow[] = [];
+  for (const row of rows) {
+    if (isDifferent(row, counted)) {
+      parts.push({ kind: 'row', row });
+      same = [];
+      continue;
+    }
+    if (same.length === 0) parts.push({ kind: 'same', id: `same-${row.id}`, rows: same });
+    same.push(row);
+  }
+  return parts;
+}
+
+/** `The same prompt, 5 equal steps`. */
+export function describeSame(rows: readonly JudgedRow[]): string {
+  const kinds = rows.map(({ cells, reference }) => cells[reference]?.kind);
+  const count = (kind: string) => kinds.filter((each) => each === kind).length;
+  const [steps, turns] = [count('step'), count('turn')];
+  const text = [
+    kinds.includes('setup') ? 'the same prompt' : '',
+    turns === 0 ? '' : formatCountOf(turns, 'equal message'),
+    steps === 0 ? '' : formatCountOf(steps, 'equal step'),
+    kinds.includes('answer') ? 'the same answer' : '',
+    kinds.includes('evaluation') ? 'the same evaluation' : '',
+  ]
+    .filter((part) => part !== '')
+    .join(', ');
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
