@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createCatalogue } from '../../src/client/catalogue.ts';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import { connections, failureOf, fixture } from './harness.ts';
 import { isRunning, processesNamed, until } from './processes.ts';
@@ -37,13 +38,24 @@ describe('a command as an environment', () => {
     expect(tools.map((tool) => tool.name)).toEqual(['first', 'second', 'last']);
     expect(tools[0]).toEqual({
       name: 'first',
+      title: 'first',
       description: '',
       input_schema: { type: 'object' },
+      output_schema: null,
       annotations: { readOnlyHint: true },
     });
     const matching = await client.tools({ patterns: ['*st', 'sec.nd'] });
     expect(matching.map((tool) => tool.name)).toEqual(['first', 'last']);
     expect(await client.tools({ patterns: [] })).toEqual([]);
+  });
+
+  it('whose tools cannot be listed has scenarios in a catalogue all the same', async () => {
+    const catalogue = createCatalogue(new Map([['endless', faulty('lists without end')]]));
+    onTestFinished(() => catalogue.close());
+    for (const _ of ['first', 'asked again']) {
+      expect((await failureOf(catalogue.tools('endless'))).message).toContain('did not end its list');
+      expect(await catalogue.scenarios('endless')).toEqual([]);
+    }
   });
 
   it('that lists tools without end is a failure', async () => {
