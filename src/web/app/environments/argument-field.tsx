@@ -28,7 +28,7 @@ export function ArgumentField({
       onChange(currentTarget.value),
   };
   return (
-    <div class="field">
+    <div class={`field ${kind === 'json' || kind === 'text' ? 'wide' : ''}`}>
       <label for={id}>
         {name} {isRequired ? null : <span class="quiet">optional</span>}
       </label>

@@ -67,11 +67,15 @@ function About({ name }: { readonly name: string }) {
   const { resource } = useResource((signal) => service.environments.list({ signal }), []);
   const entry = resource.state === 'ready' ? resource.value.data.find((each) => each.name === name) : undefined;
   // Without a version the description is the reason why it cannot be started, which the page tells anyway.
-  if (entry === undefined || entry.version === '') return null;
+  const isKnown = entry !== undefined && entry.version !== '';
   return (
-    <p class="quiet">
-      {entry.description === '' ? '' : `${entry.description} `}
-      <span class="version">{`Version ${entry.version}`}</span>
+    <p class="quiet environment-about">
+      {isKnown ? (
+        <>
+          {entry.description === '' ? '' : `${entry.description} `}
+          <span class="version">{`Version ${entry.version}`}</span>
+        </>
+      ) : null}
     </p>
   );
 }

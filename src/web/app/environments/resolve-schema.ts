@@ -33,10 +33,13 @@ export function optionsOf({ anyOf, oneOf }: JsonSchema): readonly unknown[] {
 }
 
 /** The values that are allowed, where they are listed. */
-export function choicesOf({ enum: values, const: only, type }: JsonSchema): readonly unknown[] {
+export function choicesOf(schema: JsonSchema): readonly unknown[] {
+  const { enum: values, const: only, type } = schema;
   if (Array.isArray(values)) return values;
   if (only !== undefined) return [only];
-  return type === 'boolean' ? [true, false] : [];
+  if (type === 'boolean') return [true, false];
+  const constants = optionsOf(schema).map((option) => (isSchema(option) ? option.const : undefined));
+  return constants.includes(undefined) ? [] : constants;
 }
 
 export function isSchema(value: unknown): value is JsonSchema {

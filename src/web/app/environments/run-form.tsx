@@ -62,16 +62,20 @@ export function RunForm({ envName, scenario }: { readonly envName: string; reado
         void start();
       }}
     >
-      {fields.map((field) => (
-        <ArgumentField
-          key={field.name}
-          id={`${id}-${field.name}`}
-          field={field}
-          text={texts[field.name] ?? field.initial}
-          problem={problems[field.name]}
-          onChange={(text) => setTexts({ ...texts, [field.name]: text })}
-        />
-      ))}
+      {fields.length === 0 ? null : (
+        <div class="argument-fields">
+          {fields.map((field) => (
+            <ArgumentField
+              key={field.name}
+              id={`${id}-${field.name}`}
+              field={field}
+              text={texts[field.name] ?? field.initial}
+              problem={problems[field.name]}
+              onChange={(text) => setTexts({ ...texts, [field.name]: text })}
+            />
+          ))}
+        </div>
+      )}
       <div class="field-row">
         <div class="field">
           <label for={`${id}-model`}>Model</label>

@@ -112,8 +112,8 @@ function limitsOf(schema: JsonSchema): readonly string[] {
     isBound(exclusiveMinimum) ? `more than ${exclusiveMinimum}` : '',
     isBound(exclusiveMaximum) ? `less than ${exclusiveMaximum}` : '',
     isBound(multipleOf) ? `a multiple of ${multipleOf}` : '',
-    lengths === '' ? '' : `${lengths} characters`,
-    counts === '' ? '' : `${counts} items`,
+    schema.minLength === 1 && schema.maxLength === undefined ? 'not empty' : withUnit(lengths, 'character'),
+    withUnit(counts, 'item'),
     schema.uniqueItems === true ? 'each item once' : '',
     typeof pattern === 'string' ? `matches ${pattern}` : '',
   ].filter((text) => text !== '');
@@ -125,6 +125,11 @@ function range(least: unknown, most: unknown): string {
   }
   if (isBound(least)) return `at least ${formatCount(least)}`;
   return isBound(most) ? `at most ${formatCount(most)}` : '';
+}
+
+function withUnit(range: string, unit: string): string {
+  if (range === '') return '';
+  return / 1$/.test(range) ? `${range} ${unit}` : `${range} ${unit}s`;
 }
 
 /** The bounds of what a number can hold exactly say nothing. */

@@ -43,7 +43,9 @@ export function SchemaTable({
       )}
       {isCut ? <p class="quiet small">There are more fields, or deeper ones: the JSON has all of them.</p> : null}
       <details class="more">
-        <summary>{`${label} as JSON Schema`}</summary>
+        <summary>
+          JSON Schema <span class="visually-hidden">{`of: ${label}`}</span>
+        </summary>
         <JsonTree value={schema} />
       </details>
     </div>

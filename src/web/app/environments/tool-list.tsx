@@ -18,7 +18,7 @@ export function ToolList({ envName }: { readonly envName: string }) {
         Tools{' '}
         {resource.state === 'ready' ? <span class="quiet section-count">{resource.value.tools.length}</span> : null}
       </h2>
-      <p class="quiet small">What an agent is offered; a scenario may offer fewer of them.</p>
+      <p class="quiet small section-about">What an agent is offered; a scenario may offer fewer of them.</p>
       <Loaded resource={resource} retry={reload}>
         {({ tools }) =>
           tools.length === 0 ? (
