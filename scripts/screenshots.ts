@@ -1,7 +1,7 @@
 // Photographs the pages that the guides show: a store of made-up runs, the servers as they are, and Chromium.
 //
 //   npm run screenshots [-- <name of a page>…]
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,7 @@ import { type Browser, chromium } from 'playwright-core';
 import { NOW } from './screenshots/made-up-runs.ts';
 import { PAGES, type ShownPage } from './screenshots/pages.ts';
 import { type ShownServers, startServers } from './screenshots/servers.ts';
+import { toSmallPng } from './screenshots/small-png.ts';
 
 const IMAGES = process.env.SCREENSHOTS_DIRECTORY ?? fileURLToPath(new URL('../docs/images', import.meta.url));
 const LOOKS = [
@@ -37,6 +38,7 @@ async function main(names: readonly string[]): Promise<number> {
     console.error('There is no Chromium. Say where it is in PROCTOR_CHROMIUM.');
     return 1;
   }
+  mkdirSync(IMAGES, { recursive: true });
   const directory = mkdtempSync(join(tmpdir(), 'proctor-screenshots-'));
   try {
     await using servers = await startServers(directory);
@@ -70,7 +72,7 @@ async function photograph(
   await page.evaluate('document.fonts.ready');
   await page.mouse.move(0, 0);
   const path = join(IMAGES, `${shown.name}-${name}.png`);
-  await page.screenshot({ path, animations: 'disabled' });
+  writeFileSync(path, toSmallPng(await page.screenshot({ animations: 'disabled' })));
   await page.close();
   console.log(path);
 }

@@ -59,12 +59,6 @@ export const PAGES: readonly ShownPage[] = [
     },
   },
   { name: 'usage', path: () => '/usage', ready: '.table' },
-  { name: 'usage-models', path: () => '/usage?by=key', ready: '.table' },
-  ...(['wrongAnswer', 'toolErrors', 'modelError', 'setupError', 'passed'] as const).map((kind) => ({
-    name: `x-${kind}`,
-    path: (runs: MadeUpRuns) => `/traces/${runs[kind]}`,
-    ready: '.verdict',
-  })),
   { name: 'sign-in', path: () => '/', ready: 'form', isSignedOut: true },
   {
     name: 'playground',
