@@ -59,7 +59,7 @@ export const PAGES: readonly ShownPage[] = [
     },
   },
   { name: 'usage', path: () => '/usage', ready: '.table' },
-  { name: 'sign-in', path: () => '/', ready: 'form', isSignedOut: true },
+  { name: 'sign-in', path: () => '/', ready: 'form', isSignedOut: true, prepare: hideThere },
   {
     name: 'playground',
     server: 'scenarios',
@@ -70,19 +70,24 @@ export const PAGES: readonly ShownPage[] = [
       await page.locator('#argument-target').fill('3');
       await page.getByRole('button', { name: 'Start', exact: true }).click();
       await page.getByText('Your turn:').waitFor();
-      await page.evaluate(hideWhatChanges);
+      await hideThere(page);
     },
   },
 ];
 
-/** Ids and durations of a session that has really been played are others each time. */
+/** Ports, and ids and durations of a session that has really been played, are others each time. */
 function hideWhatChanges(): void {
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode() !== null) {
     const { currentNode: node } = texts;
     if (node.nodeValue === null) continue;
     node.nodeValue = node.nodeValue
+      .replaceAll(/ --port \d+/g, '')
       .replaceAll(/\d+ ms/g, '4 ms')
       .replaceAll(/\b(sess|thread|conv)_[\w-]+/g, '$1_4f0c2a91');
   }
+}
+
+function hideThere(page: Page): Promise<void> {
+  return page.evaluate(hideWhatChanges);
 }
