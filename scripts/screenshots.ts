@@ -1,7 +1,7 @@
 // Photographs the pages that the guides show: a store of made-up runs, the servers as they are, and Chromium.
 //
 //   npm run screenshots [-- <name of a page>…]
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,9 +9,11 @@ import { type Browser, chromium } from 'playwright-core';
 import { NOW } from './screenshots/made-up-runs.ts';
 import { PAGES, type ShownPage } from './screenshots/pages.ts';
 import { type ShownServers, startServers } from './screenshots/servers.ts';
-import { toSmallPng } from './screenshots/small-png.ts';
+import { countDifferences, toSmallPng } from './screenshots/small-png.ts';
 
 const IMAGES = process.env.SCREENSHOTS_DIRECTORY ?? fileURLToPath(new URL('../docs/images', import.meta.url));
+/** Pixels of a picture that may differ without it being another one. */
+const UNSEEN_PIXELS = 60;
 const LOOKS = [
   { name: 'light', colorScheme: 'light', viewport: { width: 1440, height: 900 } },
   { name: 'dark', colorScheme: 'dark', viewport: { width: 1440, height: 900 } },
@@ -72,7 +74,11 @@ async function photograph(
   await page.evaluate('document.fonts.ready');
   await page.mouse.move(0, 0);
   const path = join(IMAGES, `${shown.name}-${name}.png`);
-  writeFileSync(path, toSmallPng(await page.screenshot({ animations: 'disabled' })));
+  const picture = toSmallPng(await page.screenshot({ animations: 'disabled' }));
+  const differences = existsSync(path) ? countDifferences(readFileSync(path), picture) : undefined;
+  // The edges of letters are not drawn alike each time.
+  const isNew = differences === undefined || differences > UNSEEN_PIXELS;
+  if (isNew) writeFileSync(path, picture);
   await page.close();
-  console.log(path);
+  console.log(`${path}${isNew ? '' : ' (as it was)'}`);
 }

@@ -5,6 +5,14 @@ const MOST_COLOURS = 256;
 /** Of a channel, by which colours are taken together that look alike. */
 const BUCKET_BITS = 5;
 const PALETTE_KIND = [8, 3, 0, 0, 0] as const;
+/** Of a pixel, by the kind of the PNG: RGB, a palette, RGBA. */
+const BYTES_OF_KIND: ReadonlyMap<number, number> = new Map([
+  [2, 3],
+  [3, 1],
+  [6, 4],
+]);
+/** Squared, over the three channels. */
+const SEEN_DISTANCE = 3 * 40 ** 2;
 
 interface Pixels {
   readonly width: number;
@@ -38,29 +46,49 @@ export function toSmallPng(png: Buffer): Buffer {
   ]);
 }
 
+/**
+ * How many pixels of two pictures differ so much that it is to be seen; all of them where their sizes do.
+ *
+ * @throws Error as `toSmallPng`; a small one can be read too.
+ */
+export function countDifferences(one: Buffer, other: Buffer): number {
+  const [a, b] = [readPixels(one), readPixels(other)];
+  if (a.width !== b.width || a.height !== b.height) return Math.max(a.colours.length, b.colours.length);
+  return a.colours.reduce(
+    (count, colour, at) => count + Number(distance(channelsOf(colour), channelsOf(b.colours[at] ?? 0)) > SEEN_DISTANCE),
+    0,
+  );
+}
+
 function readPixels(png: Buffer): Pixels {
   const parts: Buffer[] = [];
+  let palette = Buffer.alloc(0);
   for (let at = SIGNATURE.length; at < png.length; ) {
     const length = png.readUInt32BE(at);
-    if (png.toString('latin1', at + 4, at + 8) === 'IDAT') parts.push(png.subarray(at + 8, at + 8 + length));
+    const data = png.subarray(at + 8, at + 8 + length);
+    const type = png.toString('latin1', at + 4, at + 8);
+    if (type === 'IDAT') parts.push(data);
+    if (type === 'PLTE') palette = Buffer.from(data);
     at += length + 12;
   }
-  const [width, height, depth, kind, interlaced] = [
+  const [width, height, depth, kind = -1, interlaced] = [
     png.readUInt32BE(16),
     png.readUInt32BE(20),
     png[24],
     png[25],
     png[28],
   ];
-  if (depth !== 8 || (kind !== 2 && kind !== 6) || interlaced !== 0) {
+  const step = BYTES_OF_KIND.get(kind);
+  if (depth !== 8 || step === undefined || interlaced !== 0) {
     throw new Error(
-      `A PNG of kind ${kind} with ${depth} bits cannot be read: take RGB or RGBA of 8 bits, not interlaced.`,
+      `A PNG of kind ${kind} with ${depth} bits cannot be read: take RGB, RGBA or a palette of 8 bits, not interlaced.`,
     );
   }
-  const step = kind === 2 ? 3 : 4;
   const bytes = undoFilters(inflateSync(Buffer.concat(parts)), width * step, step);
   const colours = new Uint32Array(width * height);
-  for (let at = 0; at < colours.length; at++) colours[at] = bytes.readUIntBE(at * step, 3);
+  for (let at = 0; at < colours.length; at++) {
+    colours[at] = step === 1 ? palette.readUIntBE((bytes[at] ?? 0) * 3, 3) : bytes.readUIntBE(at * step, 3);
+  }
   return { width, height, colours };
 }
 
