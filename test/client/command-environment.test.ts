@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createCatalogue } from '../../src/client/catalogue.ts';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
@@ -49,13 +52,15 @@ describe('a command as an environment', () => {
     expect(await client.tools({ patterns: [] })).toEqual([]);
   });
 
-  it('whose tools cannot be listed has scenarios in a catalogue all the same', async () => {
-    const catalogue = createCatalogue(new Map([['endless', faulty('lists without end')]]));
+  it('whose tools cannot be listed has scenarios in a catalogue all the same, and is asked for its tools again', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'proctor-faulty-'));
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+    const target = faulty('lists no tools at first', { env: { FIRST_FILE: join(directory, 'first') } });
+    const catalogue = createCatalogue(new Map([['late', target]]));
     onTestFinished(() => catalogue.close());
-    for (const _ of ['first', 'asked again']) {
-      expect((await failureOf(catalogue.tools('endless'))).message).toContain('did not end its list');
-      expect(await catalogue.scenarios('endless')).toEqual([]);
-    }
+    expect(await catalogue.scenarios('late')).toEqual([]);
+    expect((await failureOf(catalogue.tools('late'))).boundary).toBe('environment');
+    expect((await catalogue.tools('late')).map(({ name }) => name)).toEqual(['first', 'second', 'last']);
   });
 
   it('that lists tools without end is a failure', async () => {
