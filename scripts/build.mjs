@@ -1,7 +1,7 @@
 // Emits dist/, where it is older than what it is made of: what tsc makes of src/, what Vite makes of the pages, and the
 // command made executable.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildWeb } from './build-web.mjs';
@@ -19,8 +19,29 @@ async function build() {
   rmSync(stamp, { force: true });
   execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
   await buildWeb();
+  removeLeftovers();
   chmodSync(command, 0o755);
   writeFileSync(stamp, '');
+}
+
+/**
+ * Removes what tsc made of sources that are gone. It does so last and file by file: a server that runs from here keeps
+ * every module that there still is. What Vite makes it clears by itself.
+ */
+function removeLeftovers() {
+  const isEmitted = (path) => {
+    const source = path.replace(/(\.d\.ts|\.js)$/, '');
+    return ['.ts', '.tsx'].some((ending) => existsSync(join(root, 'src', source + ending)));
+  };
+  const own = readdirSync(join(root, 'dist'), { recursive: true, withFileTypes: true })
+    .map((entry) => ({ entry, path: join(entry.parentPath, entry.name).slice(join(root, 'dist/').length) }))
+    .filter(({ path }) => !path.startsWith('.') && !/^web[/\\](app|standalone)([/\\]|$)/.test(path));
+  for (const { entry, path } of own) if (entry.isFile() && !isEmitted(path)) rmSync(join(root, 'dist', path));
+  const folders = own.filter(({ entry }) => entry.isDirectory()).map(({ path }) => join(root, 'dist', path));
+  // The innermost first: one that held nothing else is empty then.
+  for (const folder of folders.toSorted((a, b) => b.length - a.length)) {
+    if (readdirSync(folder).length === 0) rmdirSync(folder);
+  }
 }
 
 /** Folders count too: a file that was deleted changes its folder alone. */

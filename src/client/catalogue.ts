@@ -3,13 +3,15 @@ import type { JsonObject } from '../contract/json.ts';
 import { preview, validateJsonSchema } from '../contract/json-schema.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import { connectEnvironment } from './connect.ts';
-import type { EnvironmentTarget } from './environment-client.ts';
+import type { AgentToolEntry, EnvironmentTarget } from './environment-client.ts';
 import { hashEnvironmentCode } from './module-hash.ts';
 
 /** Names that a message lists before it says how many more there are. */
 const MAX_LISTED_NAMES = 20;
 /** Arguments at fault that a message names. */
 const MAX_LISTED_ISSUES = 20;
+/** For each of the lists that are read of an environment. */
+const LIST_TIMEOUT_MS = 60_000;
 
 export interface CatalogueEntry {
   readonly name: string;
@@ -26,6 +28,12 @@ export interface Catalogue {
   list(): Promise<readonly CatalogueEntry[]>;
   /** @throws ApiError `env_not_found`. @throws BoundaryError `environment` when it cannot be started. */
   scenarios(environmentName: string): Promise<readonly ScenarioEntry[]>;
+  /**
+   * What an agent is listed before a scenario has begun: never what is the harness's, nor what an initialize hook adds.
+   *
+   * @throws ApiError `env_not_found`. @throws BoundaryError as `scenarios`, and when its tools cannot be listed.
+   */
+  tools(environmentName: string): Promise<readonly AgentToolEntry[]>;
   /**
    * @param scenarioName its short name, or `<environment>:<short name>`.
    * @throws ApiError `env_not_found` or `scenario_not_found`. @throws BoundaryError as `scenarios`.
@@ -45,6 +53,8 @@ interface Content {
   readonly description: string;
   readonly version: string;
   readonly scenarios: readonly ScenarioEntry[];
+  /** Apart from the rest, because an environment without a list of tools has scenarios all the same. */
+  readonly tools: PromiseSettledResult<readonly AgentToolEntry[]>;
 }
 
 /**
@@ -82,6 +92,12 @@ export function createCatalogue(environments: ReadonlyMap<string, EnvironmentTar
   return {
     list: () => Promise.all([...environments.keys()].map(describe)),
     scenarios: async (name) => (await read(name)).scenarios,
+    tools: async (name) => {
+      const { tools } = await read(name);
+      if (tools.status === 'fulfilled') return tools.value;
+      readings.delete(name);
+      throw tools.reason;
+    },
     find: async (name, scenarioName) => {
       const { scenarios } = await read(name);
       const found = scenarios.find((entry) => entry.short_name === scenarioName || entry.name === scenarioName);
@@ -132,9 +148,13 @@ async function readContent(target: EnvironmentTarget, signal: AbortSignal): Prom
   const isForReading = target.kind === 'module' || target.kind === 'memory';
   const client = await connectEnvironment(target, { signal, isForReading });
   try {
-    const scenarios = await client.scenarios({ signal, timeoutMs: 60_000 });
+    const limits = { signal, timeoutMs: LIST_TIMEOUT_MS };
+    const [scenarios, [tools]] = await Promise.all([
+      client.scenarios(limits),
+      Promise.allSettled([client.tools(limits)]),
+    ]);
     const [description = ''] = client.instructions.trim().split('\n');
-    return { description: description.trim(), version: client.version, scenarios };
+    return { description: description.trim(), version: client.version, scenarios, tools };
   } finally {
     await client.close();
   }

@@ -1,6 +1,7 @@
-import type { AgentTool, ContentBlock } from '../contract/chat.ts';
+import type { ContentBlock } from '../contract/chat.ts';
 import type { BoundaryError } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
+import type { EnvironmentTool } from '../contract/run.ts';
 import type { Evaluation, ScenarioEntry, SetupResult, Solution } from '../contract/scenario.ts';
 import type { LogRecord } from '../contract/trace.ts';
 
@@ -54,9 +55,8 @@ export interface CallOptions {
   }) => void;
 }
 
-export interface AgentToolEntry extends AgentTool {
-  readonly annotations: { readonly readOnlyHint?: boolean };
-}
+/** As an agent is shown it; a server that gives no description has its title there. */
+export type AgentToolEntry = Readonly<EnvironmentTool>;
 
 export interface ToolResult {
   readonly content: readonly ContentBlock[];
@@ -104,7 +104,7 @@ export interface ConnectOptions {
   /** What the environment logs and prints: MCP log messages, and lines of a process's standard error. */
   readonly onLog?: (record: Omit<LogRecord, 'at'>) => void;
   /**
-   * For `scenarios` alone: without a handshake, as an agent, so that no initialize hook runs to answer it. Only for an
+   * For `scenarios` and `tools` alone: without a handshake, as an agent, so that no initialize hook runs to answer them. Only for an
    * environment of this package, since other servers may not know MCP 2026-07-28. Default false.
    */
   readonly isForReading?: boolean;

@@ -4,6 +4,7 @@ import {
   ProtocolErrorCode,
   type RequestMethod,
   type ResultTypeMap,
+  type Tool,
 } from '@modelcontextprotocol/client';
 import type { z } from 'zod';
 import type { ContentBlock } from '../contract/chat.ts';
@@ -11,6 +12,7 @@ import { BoundaryError } from '../contract/errors.ts';
 import { isJsonObject, type JsonObject } from '../contract/json.ts';
 import { isTooDeep, MAX_JSON_DEPTH } from '../contract/json-depth.ts';
 import { META, SCENARIOS_URI } from '../contract/names.ts';
+import { toolHintsSchema } from '../contract/run.ts';
 import {
   type Evaluation,
   evaluationSchema,
@@ -291,19 +293,14 @@ function toErrorResult(text: string): ToolResult {
   return { content: [{ type: 'text', text }], structured_content: null, is_error: true };
 }
 
-function toAgentTool(tool: {
-  name: string;
-  title?: string | undefined;
-  description?: string | undefined;
-  inputSchema: Record<string, unknown>;
-  annotations?: { readOnlyHint?: boolean | undefined } | undefined;
-}): AgentToolEntry {
-  const isReadOnly = tool.annotations?.readOnlyHint;
+function toAgentTool({ name, title, description, inputSchema, outputSchema, annotations }: Tool): AgentToolEntry {
   return {
-    name: tool.name,
-    description: tool.description ?? tool.title ?? '',
-    input_schema: tool.inputSchema,
-    annotations: isReadOnly === undefined ? {} : { readOnlyHint: isReadOnly },
+    name,
+    title: title ?? annotations?.title ?? null,
+    description: description ?? title ?? '',
+    input_schema: inputSchema,
+    output_schema: outputSchema ?? null,
+    annotations: toolHintsSchema.catch({}).parse(annotations ?? {}),
   };
 }
 

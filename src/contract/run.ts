@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { jsonObjectSchema } from './json.ts';
+import { agentToolSchema } from './chat.ts';
+import { jsonObjectSchema, jsonSchemaSchema } from './json.ts';
 import { MAX_STEPS } from './names.ts';
 
 /** Of the metadata of a run. Our choice: as much as one searches by. */
@@ -48,6 +49,27 @@ export const environmentListSchema = z.object({
 });
 
 export type EnvironmentList = z.infer<typeof environmentListSchema>;
+
+/** Hints of MCP about a tool, in its spelling: what an environment says, not what anybody has checked. */
+export const toolHintsSchema = z.object({
+  readOnlyHint: z.boolean().optional(),
+  destructiveHint: z.boolean().optional(),
+  idempotentHint: z.boolean().optional(),
+  openWorldHint: z.boolean().optional(),
+});
+export type ToolHints = z.infer<typeof toolHintsSchema>;
+
+/** A tool as an environment lists it to an agent. A scenario may offer fewer of them. */
+const environmentToolSchema = agentToolSchema.extend({
+  title: z.string().nullable(),
+  output_schema: jsonSchemaSchema.nullable(),
+  annotations: toolHintsSchema,
+});
+export type EnvironmentTool = z.infer<typeof environmentToolSchema>;
+
+/** Answer of `GET /v1/environments/{name}/tools` (our choice). */
+export const environmentToolListSchema = z.object({ tools: z.array(environmentToolSchema) });
+export type EnvironmentToolList = z.infer<typeof environmentToolListSchema>;
 
 export const modelListSchema = z.object({
   object: z.literal('list'),

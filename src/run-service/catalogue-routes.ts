@@ -1,11 +1,11 @@
 import type { Catalogue } from '../client/catalogue.ts';
 import { ApiError } from '../contract/errors.ts';
-import { environmentListSchema, modelListSchema } from '../contract/run.ts';
+import { environmentListSchema, environmentToolListSchema, modelListSchema } from '../contract/run.ts';
 import { scenarioListSchema } from '../contract/scenario.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
 
-/** `GET /v1/environments`, `GET /v1/environments/{name}/scenarios` and `GET /v1/models`: what a run can be made of. */
+/** `GET /v1/environments`, its scenarios and tools, and `GET /v1/models`: what a run can be made of. */
 export function createCatalogueRoutes(catalogue: Catalogue, models: Models): readonly Route[] {
   const environments = defineRoute({
     method: 'GET',
@@ -22,15 +22,18 @@ export function createCatalogueRoutes(catalogue: Catalogue, models: Models): rea
     access: 'key-or-browser',
     response: scenarioListSchema,
     about: { errors: ['env_not_found', 'environment_failed'] },
-    async handle({ params }) {
-      try {
-        return { body: { scenarios: await catalogue.scenarios(params.name ?? '') } };
-      } catch (error) {
-        // Here the name is a part of the path, not a field.
-        if (!(error instanceof ApiError)) throw error;
-        throw new ApiError(error.code, error.message, { headers: error.headers, cause: error });
-      }
-    },
+    handle: async ({ params }) => ({
+      body: { scenarios: await withoutField(catalogue.scenarios(params.name ?? '')) },
+    }),
+  });
+  const tools = defineRoute({
+    method: 'GET',
+    path: '/v1/environments/:name/tools',
+    summary: 'The tools that an environment lists to an agent, with the schemas of their arguments',
+    access: 'key-or-browser',
+    response: environmentToolListSchema,
+    about: { errors: ['env_not_found', 'environment_failed'] },
+    handle: async ({ params }) => ({ body: { tools: [...(await withoutField(catalogue.tools(params.name ?? '')))] } }),
   });
   const modelList = defineRoute({
     method: 'GET',
@@ -40,5 +43,15 @@ export function createCatalogueRoutes(catalogue: Catalogue, models: Models): rea
     response: modelListSchema,
     handle: async ({ signal }) => ({ body: await models.list(signal) }),
   });
-  return [environments, scenarios, modelList];
+  return [environments, scenarios, tools, modelList];
+}
+
+/** In these routes the name of the environment is a part of the path, not a field. */
+async function withoutField<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw new ApiError(error.code, error.message, { headers: error.headers, cause: error });
+  }
 }

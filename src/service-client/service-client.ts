@@ -1,6 +1,13 @@
 import type { ModelDeltaEvent, TraceEvent } from '../contract/event.ts';
 import type { TraceFigures, UsageGroupBy, UsageList } from '../contract/figures.ts';
-import type { EnvironmentList, ModelList, RunAccepted, RunInput, RunStatus } from '../contract/run.ts';
+import type {
+  EnvironmentList,
+  EnvironmentToolList,
+  ModelList,
+  RunAccepted,
+  RunInput,
+  RunStatus,
+} from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { Origin, Trace, TraceList, TraceSummary } from '../contract/trace.ts';
 import {
@@ -81,6 +88,8 @@ export interface ServiceClient {
   readonly environments: {
     list(options?: RequestOptions): Promise<EnvironmentList>;
     scenarios(envName: string, options?: RequestOptions): Promise<{ readonly scenarios: readonly ScenarioEntry[] }>;
+    /** What it lists to an agent; a scenario may offer fewer. */
+    tools(envName: string, options?: RequestOptions): Promise<EnvironmentToolList>;
   };
   readonly models: { list(options?: RequestOptions): Promise<ModelList> };
   usage(
@@ -163,6 +172,7 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
       list: (requestOptions) => read('/v1/environments', requestOptions),
       scenarios: (envName, requestOptions) =>
         read(`/v1/environments/${encodeURIComponent(envName)}/scenarios`, requestOptions),
+      tools: (envName, requestOptions) => read(`/v1/environments/${encodeURIComponent(envName)}/tools`, requestOptions),
     },
     models: { list: (requestOptions) => read('/v1/models', requestOptions) },
     usage: (query = {}, requestOptions) => read(`/v1/usage${toQuery({ ...query })}`, requestOptions),

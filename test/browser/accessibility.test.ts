@@ -1,11 +1,13 @@
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
+import { calls, says } from '../scenario-server/server.ts';
 import { newTrace } from '../trace/events.ts';
 import { BROKEN, BROWSING, CODING } from '../web/example-traces.ts';
+import { shopTarget } from '../web/shop-environment.ts';
 import { openSite } from '../web/site.ts';
 import { findChromium, useChromium } from './chromium.ts';
-import { PATIENCE } from './open-playground.ts';
+import { choose, openPlayground, PATIENCE, turnIsOver } from './open-playground.ts';
 import { isRefused, signedIn } from './open-trace.ts';
 
 const executablePath = findChromium('test/browser/accessibility.test.ts');
@@ -20,13 +22,17 @@ interface AxeReport {
 
 /** What axe takes for serious or worse, with where it is. */
 async function seriousProblems(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe.source);
-  const { violations } = (await page.evaluate('axe.run()')) as AxeReport;
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source);
+  const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as AxeReport;
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`),
     );
+}
+
+function openEverything(): void {
+  for (const details of document.querySelectorAll('details')) details.open = true;
 }
 
 const LOOKS = [
@@ -36,39 +42,119 @@ const LOOKS = [
   { colorScheme: 'dark', viewport: { width: 390, height: 844 } },
 ] as const;
 
+/** Stops of the keyboard that are looked at on each page. */
+const TABS = 24;
+
+/** What has the focus, and whether somebody who looks at the window can tell. */
+function describeFocus(): { readonly name: string; readonly isSeen: boolean } {
+  const focused = document.activeElement;
+  if (focused === null || focused === document.body) return { name: 'the document', isSeen: true };
+  // A field may have its outline around what stands beside it.
+  const outlined = [focused, focused.closest('.search')].filter((each) => each !== null);
+  const { top, bottom, width, height } = focused.getBoundingClientRect();
+  const isInWindow = bottom > 0 && top < innerHeight && width > 0 && height > 0;
+  const name = `${focused.outerHTML.slice(0, 120)} at ${Math.round(top)}`;
+  const isOutlined = outlined.some((each) => {
+    const { outlineStyle, outlineWidth } = getComputedStyle(each);
+    return outlineStyle !== 'none' && Number.parseFloat(outlineWidth) >= 1;
+  });
+  return { name, isSeen: isInWindow && isOutlined };
+}
+
 describe.skipIf(executablePath === undefined)('for everybody, in Chromium', PATIENCE, () => {
   const openPage = useChromium(executablePath, isRefused);
 
-  it('axe finds nothing serious, light and dark, wide and narrow, and nothing is wider than the window', async () => {
+  /** In every look nothing is serious by axe, and nothing wider than the window. */
+  async function expectUsable(page: Page, what: string): Promise<void> {
+    for (const { colorScheme, viewport } of LOOKS) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize(viewport);
+      const seen = `${what}, ${colorScheme}, ${viewport.width} wide`;
+      expect([seen, await seriousProblems(page)]).toEqual([seen, []]);
+      expect([seen, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([seen, viewport.width]);
+    }
+  }
+
+  it('axe finds nothing serious in runs and traces, light and dark, wide and narrow, and nothing is wider than the window', async () => {
     const site = await openSite();
-    const traces = await Promise.all(
-      [CODING, BROKEN, BROWSING].map(({ bodies, queued }) => site.addTrace(bodies, newTrace(queued))),
-    );
-    for (const look of LOOKS) {
-      // What is the same narrow and wide in its colours is looked at once.
-      const shown = look.viewport.width < 1_000 ? traces.slice(0, 1) : traces;
-      for (const path of ['/', '/usage', ...shown.map((id) => `/traces/${id}`)]) {
-        const { page } = await openPage(await signedIn(site, path), look);
-        const isTrace = path.startsWith('/traces/');
-        await page
-          .locator(isTrace ? '.verdict' : '.table')
-          .first()
-          .waitFor();
-        if (path === '/') await page.locator('.histogram').waitFor();
-        if (isTrace) for (const summary of await page.locator('summary').all()) await summary.click();
-        expect([path, look, await seriousProblems(page)]).toEqual([path, look, []]);
-        const width: number = await page.evaluate('document.documentElement.scrollWidth');
-        expect([path, width]).toEqual([path, look.viewport.width]);
-        await page.close();
+    const { page } = await openPage(await signedIn(site, '/usage'));
+    for (const { bodies, queued } of [CODING, BROKEN, BROWSING]) {
+      const traceId = await site.addTrace(bodies, newTrace(queued));
+      await page.goto(`${site.url}/traces/${traceId}`);
+      await page.locator('.verdict').waitFor();
+      await page.evaluate(openEverything);
+      await expectUsable(page, `the trace of ${queued.env_name}`);
+    }
+    await page.goto(site.url);
+    await page.locator('.table').waitFor();
+    await page.locator('.histogram').waitFor();
+    await expectUsable(page, 'runs');
+    await page.close();
+  });
+
+  it('nor in environments, their tools and forms, and usage', async () => {
+    const site = await openSite({ service: { environments: new Map([['shop', shopTarget()]]) } });
+    const run = { env_name: 'shop', scenario_name: 'order' };
+    for (const { bodies, queued } of [CODING, BROKEN, BROWSING]) {
+      await site.addTrace(bodies, newTrace({ ...queued, ...run }));
+    }
+    const { page } = await openPage(await signedIn(site, '/environments'));
+    await page.locator('.environment-list').waitFor();
+    await expectUsable(page, 'environments');
+    await page.getByRole('link', { name: /^shop/ }).click();
+    await page.locator('.reward-bar').first().waitFor();
+    await page.locator('.tool-entry').first().waitFor();
+    await page.evaluate(openEverything);
+    await page.getByRole('button', { name: 'Start a run' }).first().click();
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
+    await page.locator('[aria-invalid]').first().waitFor();
+    await expectUsable(page, 'an environment and a form');
+    await page.getByRole('link', { name: 'Usage' }).click();
+    await page.locator('.usage .table').waitFor();
+    await expectUsable(page, 'usage');
+    await page.close();
+  });
+
+  it('nor in the sign-in form and the playground', async () => {
+    const playground = await openPlayground(calls(['increment', { by: 3 }]), says('It shows three.'));
+    const { page } = await openPage(playground.url);
+    await expectUsable(page, 'sign-in');
+    await page.goto(playground.address);
+    await page.locator('#choices').waitFor();
+    await expectUsable(page, 'a playground');
+    await choose(page, 'count_to', { target: '3' });
+    await turnIsOver(page);
+    await page.evaluate(openEverything);
+    await expectUsable(page, 'a session');
+    await page.close();
+  });
+
+  it('what the keyboard is at is to be seen, on every page', async () => {
+    const site = await openSite({ service: { environments: new Map([['shop', shopTarget()]]) } });
+    const traceId = await site.addTrace(CODING.bodies, newTrace(CODING.queued));
+    const pages = {
+      '/': '.histogram',
+      '/environments/shop': '.tool-entry',
+      '/usage': '.table',
+      [`/traces/${traceId}`]: '.verdict',
+    };
+    for (const [path, ready] of Object.entries(pages)) {
+      const { page } = await openPage(await signedIn(site, path));
+      await page.locator(ready).first().waitFor();
+      const reached = new Set<string>();
+      for (let count = 0; count < TABS; count++) {
+        await page.keyboard.press('Tab');
+        const { name, isSeen } = await page.evaluate(describeFocus);
+        expect([path, name, isSeen]).toEqual([path, name, true]);
+        reached.add(name);
       }
+      expect([path, reached.size > TABS / 2]).toEqual([path, true]);
+      await page.close();
     }
   });
 
-  it('axe finds nothing serious in the sign-in form and in dialogs', async () => {
+  it('nor in dialogs', async () => {
     const site = await openSite();
-    const form = await openPage(site.url);
-    expect(await seriousProblems(form.page)).toEqual([]);
-    await form.page.close();
     const traceId = await site.addTrace(BROWSING.bodies, newTrace(BROWSING.queued));
     const { page } = await openPage(await signedIn(site, `/traces/${traceId}`));
     await page.locator('.picture-strip button').first().click();

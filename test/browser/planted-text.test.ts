@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { EventBody } from '../../src/contract/event.ts';
 import { newTrace } from '../trace/events.ts';
 import { plant } from '../web/planted.ts';
+import { shopTarget } from '../web/shop-environment.ts';
 import { openSite } from '../web/site.ts';
 import { begun, ending, failedInSetup, QUEUED, setUp, steps } from '../web/traces.ts';
 import { findChromium, useChromium } from './chromium.ts';
@@ -22,7 +23,7 @@ const ELEMENTS = new Set(
   (
     'a article body button caption circle code dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 head header ' +
     'html img input kbd label legend li link main mark meta nav noscript ol option p path pre rect script section select span strong ' +
-    'style summary svg table tbody td th thead title tr ul'
+    'style summary svg table tbody td textarea th thead title tr ul datalist'
   ).split(' '),
 );
 
@@ -56,10 +57,14 @@ async function inspect(page: Page) {
 }
 
 const ADDRESS =
-  /^(\/|\/\?.*|#[\w-]+|\?(cursor=.*|sort=(reward|tokens|duration))?|\/assets\/app-[\w-]+\.(js|css)|\/traces\/[0-9a-f]{32}(\/export)?|\/environments|\/usage|\/v1\/traces\/[0-9a-f]{32}|\/v1\/blobs\/[0-9a-f]{64}|data:image\/(png;base64,[A-Za-z0-9+/=]+|svg\+xml,[^<>"' ]+))$/;
+  /^(\/|\/\?.*|#[\w-]+|\?(cursor=.*|sort=(reward|tokens|duration))?|\/assets\/app-[\w-]+\.(js|css)|\/traces\/[0-9a-f]{32}(\/export)?|\/environments(\/shop)?|\/usage(\?by=\w+&days=\w+)?|\/v1\/traces\/[0-9a-f]{32}|\/v1\/blobs\/[0-9a-f]{64}|data:image\/(png;base64,[A-Za-z0-9+/=]+|svg\+xml,[^<>"' ]+))$/;
+
+function openEverything(): void {
+  for (const details of document.querySelectorAll('details')) details.open = true;
+}
 
 async function expectText(page: Page, scripts: number): Promise<void> {
-  for (const summary of await page.locator('summary').all()) await summary.click();
+  await page.evaluate(openEverything);
   const found = await inspect(page);
   expect(found.names.filter((name) => !ELEMENTS.has(name))).toEqual([]);
   expect(found.addresses.filter((address) => !ADDRESS.test(address))).toEqual([]);
@@ -84,6 +89,33 @@ describe.skipIf(executablePath === undefined)('planted text, in Chromium', PATIE
       page.on('dialog', () => expect.unreachable('A dialog was opened'));
       await page.locator(path === '/' ? '.table' : '.verdict').waitFor();
       await expectText(page, 1);
+      expect([path, problems, [...hosts]]).toEqual([path, [], [host]]);
+      await page.close();
+    }
+  });
+
+  it('never does in what an environment says of itself, its tools and its scenarios, nor in a form or in usage', async () => {
+    const shop = shopTarget((words) => `${words}${plant('')}`);
+    const site = await openSite({ service: { environments: new Map([['shop', shop]]) } });
+    const run = { ...QUEUED, env_name: 'shop', scenario_name: 'order' };
+    await site.addTrace(plant(WHOLE), newTrace({ ...plant(QUEUED), ...run, model: plant('any model') }));
+    const host = new URL(site.url).host;
+    const pages = [
+      { path: '/environments', ready: '.environment-list', least: 1 },
+      { path: '/environments/shop', ready: '.tool-entry', least: 12 },
+      { path: '/usage?by=model', ready: '.table', least: 1 },
+    ];
+    for (const { path, ready, least } of pages) {
+      const { page, problems, hosts } = await openPage(await signedIn(site, '/'));
+      await page.goto(new URL(path, site.url).href);
+      page.on('dialog', () => expect.unreachable('A dialog was opened'));
+      await page.locator(ready).first().waitFor();
+      if (path === '/environments/shop') await page.locator('.reward-bar').first().waitFor();
+      await expectText(page, 1);
+      // Its name is another one once it is open.
+      if (path === '/environments/shop') await page.getByRole('button', { name: 'Start a run' }).first().click();
+      await expectText(page, 1);
+      expect([path, (await inspect(page)).plantedTimes >= least]).toEqual([path, true]);
       expect([path, problems, [...hosts]]).toEqual([path, [], [host]]);
       await page.close();
     }

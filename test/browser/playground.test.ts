@@ -201,6 +201,8 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
     await page.getByRole('button', { name: 'New session' }).click();
     await choose(page, 'count_to', { target: '3' });
     await lost.asked;
+    // The gateway may be asked before the page has read which session it is.
+    await page.locator('#fact-session').waitFor();
     const asked: string[] = [];
     page.on('dialog', (dialog) => {
       asked.push(dialog.type());

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Catalogue, createCatalogue } from '../../src/client/catalogue.ts';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import { ApiError } from '../../src/contract/errors.ts';
-import { EnvironmentServer } from '../../src/index.ts';
+import { EnvironmentServer, Hub } from '../../src/index.ts';
 import { failureOf, fixture } from './harness.ts';
 import { processesNamed, until } from './processes.ts';
 
@@ -69,6 +69,40 @@ describe('the catalogue of environments', () => {
     expect([scenarios.map(({ name }) => name), hooks]).toEqual([['heavy:one'], 0]);
   });
 
+  it('gives the tools as an agent sees them, whole, and nothing of the harness', async () => {
+    const environment = () => {
+      const env = new EnvironmentServer({ name: 'desk' });
+      env.tool(
+        'find',
+        {
+          title: 'Find',
+          description: 'Finds.',
+          args: { type: 'object', properties: { by: { type: 'string' } }, additionalProperties: false },
+          returns: { type: 'object', properties: { count: { type: 'integer' } } },
+          annotations: { readOnlyHint: true, openWorldHint: false },
+        },
+        () => ({ count: 1 }),
+      );
+      env.mount(new Hub('audit', { audience: 'harness' }).tool('all', {}, () => 1));
+      env.scenario('one', { solution: () => ({ calls: [], answer: 'secret' }) }, async function* () {
+        yield 'go';
+        return 1;
+      });
+      return env;
+    };
+    const tools = await create({ desk: { kind: 'memory', environment } }).tools('desk');
+    expect(tools).toEqual([
+      {
+        name: 'find',
+        title: 'Find',
+        description: 'Finds.',
+        input_schema: expect.objectContaining({ properties: { by: { type: 'string' } } }),
+        output_schema: expect.objectContaining({ properties: { count: { type: 'integer' } } }),
+        annotations: { readOnlyHint: true, openWorldHint: false },
+      },
+    ]);
+  });
+
   it('lists one that cannot be started too, with the reason', async () => {
     const entries = await create({ broken, demo: demo() }).list();
     expect(entries.map(({ name, version }) => [name, version])).toEqual([
@@ -80,8 +114,13 @@ describe('the catalogue of environments', () => {
 
   it('reads an environment once, for callers at the same time and later', async () => {
     const catalogue = create({ demo: demo() });
-    await Promise.all([catalogue.list(), catalogue.scenarios('demo'), catalogue.find('demo', 'one')]);
-    await catalogue.scenarios('demo');
+    await Promise.all([
+      catalogue.list(),
+      catalogue.scenarios('demo'),
+      catalogue.find('demo', 'one'),
+      catalogue.tools('demo'),
+    ]);
+    await Promise.all([catalogue.scenarios('demo'), catalogue.tools('demo')]);
     expect(made).toBe(1);
   });
 

@@ -1,4 +1,8 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createCatalogue } from '../../src/client/catalogue.ts';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import { connections, failureOf, fixture } from './harness.ts';
 import { isRunning, processesNamed, until } from './processes.ts';
@@ -37,13 +41,26 @@ describe('a command as an environment', () => {
     expect(tools.map((tool) => tool.name)).toEqual(['first', 'second', 'last']);
     expect(tools[0]).toEqual({
       name: 'first',
+      title: 'first',
       description: '',
       input_schema: { type: 'object' },
+      output_schema: null,
       annotations: { readOnlyHint: true },
     });
     const matching = await client.tools({ patterns: ['*st', 'sec.nd'] });
     expect(matching.map((tool) => tool.name)).toEqual(['first', 'last']);
     expect(await client.tools({ patterns: [] })).toEqual([]);
+  });
+
+  it('whose tools cannot be listed has scenarios in a catalogue all the same, and is asked for its tools again', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'proctor-faulty-'));
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+    const target = faulty('lists no tools at first', { env: { FIRST_FILE: join(directory, 'first') } });
+    const catalogue = createCatalogue(new Map([['late', target]]));
+    onTestFinished(() => catalogue.close());
+    expect(await catalogue.scenarios('late')).toEqual([]);
+    expect((await failureOf(catalogue.tools('late'))).boundary).toBe('environment');
+    expect((await catalogue.tools('late')).map(({ name }) => name)).toEqual(['first', 'second', 'last']);
   });
 
   it('that lists tools without end is a failure', async () => {

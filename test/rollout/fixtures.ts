@@ -176,7 +176,14 @@ export function counterClient(parts: CounterParts = {}): CounterClient {
 }
 
 function entry(name: string, readOnlyHint = false): AgentToolEntry {
-  return { name, description: `${name} it`, input_schema: { type: 'object' }, annotations: { readOnlyHint } };
+  return {
+    name,
+    title: null,
+    description: `${name} it`,
+    input_schema: { type: 'object' },
+    output_schema: null,
+    annotations: { readOnlyHint },
+  };
 }
 
 export function runRequest(fields: Partial<EventOf<'run.queued'>> = {}): EventOf<'run.queued'> {

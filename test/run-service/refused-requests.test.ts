@@ -105,13 +105,15 @@ test.each(['0'.repeat(32), 'nonsense', '0'.repeat(31)])('the trace %s is not fou
   }
 });
 
-test('the scenarios of an unknown environment are not found, with no field at fault', async () => {
+test('scenarios and tools of an unknown environment are not found, with no field at fault', async () => {
   const service = await startService();
-  const reply = await service.request('/v1/environments/nope/scenarios');
-  expect({ status: reply.status, body: reply.json }).toMatchObject({
-    status: 404,
-    body: { error: { code: 'env_not_found', param: null } },
-  });
+  for (const list of ['scenarios', 'tools']) {
+    const reply = await service.request(`/v1/environments/nope/${list}`);
+    expect({ status: reply.status, body: reply.json }).toMatchObject({
+      status: 404,
+      body: { error: { code: 'env_not_found', param: null } },
+    });
+  }
 });
 
 test('a blob that does not exist is not found', async () => {

@@ -211,7 +211,7 @@ test('a signed-in browser reads the data of its account and starts nothing', asy
   expect((await send(service.url, '/v1/traces')).status).toBe(401);
 });
 
-test('environments, their scenarios and models are listed', async () => {
+test('environments, their scenarios, tools and models are listed', async () => {
   const service = await startService();
   expect((await service.request('/v1/environments')).json).toEqual({
     object: 'list',
@@ -221,6 +221,13 @@ test('environments, their scenarios and models are listed', async () => {
     scenarios: [
       { name: 'counter:count_to', short_name: 'count_to', required_args: ['target'] },
       { short_name: 'slow_count', required_args: ['target', 'delay_ms'] },
+    ],
+  });
+  expect((await service.request('/v1/environments/counter/tools')).json).toMatchObject({
+    tools: [
+      { name: 'increment', input_schema: { properties: { by: { type: 'integer' } } }, output_schema: null },
+      { name: 'read', annotations: { readOnlyHint: true } },
+      { name: 'slow_increment' },
     ],
   });
   expect((await service.request('/v1/models')).json).toMatchObject({

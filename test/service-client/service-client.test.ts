@@ -79,11 +79,13 @@ describe('the client of a run service', () => {
     expect(await client.runs.wait(slow.trace_id)).toMatchObject({ status: 'cancelled' });
   });
 
-  it('lists environments, their scenarios and models, and reads blobs', async () => {
+  it('lists environments, their scenarios, tools and models, and reads blobs', async () => {
     const { service, client } = await open({ worker: false });
     expect((await client.environments.list()).data.map(({ name }) => name)).toEqual(['counter']);
     const { scenarios } = await client.environments.scenarios('counter');
     expect(scenarios.map((scenario) => scenario.short_name)).toContain('count_to');
+    const { tools } = await client.environments.tools('counter');
+    expect(tools.map(({ name }) => name)).toEqual(['increment', 'read', 'slow_increment']);
     expect((await client.models.list()).data.map(({ id }) => id)).toContain('proctor/oracle');
     const { trace_id: traceId } = await client.runs.create(RUN);
     const reference = await service.store.putBlob(traceId, new Uint8Array([1, 2, 3]), 'image/png');

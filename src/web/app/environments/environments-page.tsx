@@ -25,7 +25,8 @@ export function EnvironmentsPage() {
                     <h2>
                       {name} <span class="quiet version">{version}</span>
                     </h2>
-                    {description === '' ? null : <p class="quiet">{description}</p>}
+                    {/* Without a version the description is the reason why it cannot be started. */}
+                    {description === '' ? null : <p class={version === '' ? 'bad-text' : 'quiet'}>{description}</p>}
                   </a>
                 </li>
               ))}

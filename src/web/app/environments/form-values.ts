@@ -1,75 +1,121 @@
+import type { JsonSchema } from '../../../contract/json.ts';
 import type { ScenarioEntry } from '../../../contract/scenario.ts';
+import { choicesOf, isSchema, resolveSchema } from './resolve-schema.ts';
 
 /** One argument of a scenario, as a form asks for it. */
 export interface Field {
   readonly name: string;
-  readonly kind: 'text' | 'number' | 'choice' | 'json';
+  readonly kind: 'line' | 'text' | 'number' | 'choice' | 'json';
+  /** A number without a fraction; a JSON value that has to be an array or an object. Null: anything. */
+  readonly shape: 'integer' | 'array' | 'object' | null;
   readonly isRequired: boolean;
+  readonly isNullable: boolean;
+  /** Characters, of a text. */
+  readonly minLength: number;
   readonly description: string;
-  /** What is there before anybody writes; empty: the scenario's own default, or nothing. */
+  /** What is there before anybody writes; empty: nothing. */
   readonly initial: string;
-  /** Of a choice, as JSON. */
-  readonly choices: readonly string[];
+  /** `text` is what is shown and picked; `value` what is sent. */
+  readonly choices: readonly { readonly text: string; readonly value: unknown }[];
 }
 
-type JsonSchema = Readonly<Record<string, unknown>>;
+export interface ReadFields {
+  readonly args: Record<string, unknown>;
+  /** What is wrong, by the name of the field. */
+  readonly problems: Readonly<Record<string, string>>;
+}
+
+/** A default that is longer, or has lines, needs room; so does what may be as long. In characters. */
+const LONG_LINE = 80;
+const LONG_TEXT = 200;
 
 /** The arguments of a scenario in the order in which it declares them. */
 export function toFields({ arguments: declared, args_schema }: ScenarioEntry): readonly Field[] {
-  const properties = isObject(args_schema.properties) ? args_schema.properties : {};
+  const properties = resolveSchema(args_schema, args_schema).schema.properties;
   return declared.map(({ name, required, description, default: initial }) => {
-    const schema = isObject(properties[name]) ? properties[name] : {};
-    const choices = choicesOf(schema);
-    const kind = choices.length > 0 ? 'choice' : kindOf(schema);
+    const given = isSchema(properties) && Object.hasOwn(properties, name) ? properties[name] : {};
+    const { schema, isNullable } = resolveSchema(given, args_schema);
+    const choices = toChoices(schema);
+    const kind = choices.length > 0 ? 'choice' : kindOf(schema, initial);
     return {
       name,
       kind,
+      shape: shapeOf(schema),
       isRequired: required,
+      isNullable,
+      minLength: typeof schema.minLength === 'number' ? schema.minLength : 0,
       description: description ?? '',
-      initial:
-        initial === null || initial === undefined ? '' : kind === 'text' ? String(initial) : JSON.stringify(initial),
+      initial: toText(initial, { kind, choices }),
       choices,
     };
   });
 }
 
 /** What a form's texts are as JSON; what is left empty is left out. Bad ones are told by name. */
-export function readFields(
-  fields: readonly Field[],
-  texts: Readonly<Record<string, string>>,
-): { readonly args: Record<string, unknown>; readonly problems: Readonly<Record<string, string>> } {
+export function readFields(fields: readonly Field[], texts: Readonly<Record<string, string>>): ReadFields {
   const args: Record<string, unknown> = {};
   const problems: Record<string, string> = {};
-  for (const { name, kind, isRequired, initial } of fields) {
-    const text = texts[name] ?? initial;
-    if (text === '') {
-      if (isRequired && kind !== 'text') problems[name] = 'This is required.';
-      else if (isRequired) args[name] = '';
-      continue;
-    }
-    if (kind === 'text') {
-      args[name] = text;
-      continue;
-    }
-    try {
-      args[name] = JSON.parse(text);
-    } catch {
-      problems[name] = kind === 'number' ? 'This has to be a number.' : 'This has to be JSON.';
-    }
+  for (const field of fields) {
+    const read = readField(field, texts[field.name] ?? field.initial);
+    if (read === undefined) continue;
+    if ('problem' in read) problems[field.name] = read.problem;
+    else args[field.name] = read.value;
   }
   return { args, problems };
 }
 
-function kindOf({ type }: JsonSchema): Field['kind'] {
-  if (type === 'string') return 'text';
-  return type === 'integer' || type === 'number' ? 'number' : 'json';
+function readField(field: Field, text: string): { readonly value: unknown } | { readonly problem: string } | undefined {
+  const { kind, isRequired, isNullable, minLength, choices } = field;
+  const isText = kind === 'line' || kind === 'text';
+  if (isText ? text === '' : text.trim() === '') {
+    if (!isRequired) return undefined;
+    if (isNullable) return { value: null };
+    return isText && minLength === 0 ? { value: '' } : { problem: 'This is required.' };
+  }
+  if (isText) return { value: text };
+  if (kind !== 'choice') return readJson(field, text);
+  const choice = choices.find((each) => each.text === text);
+  return choice === undefined ? { problem: 'This is none of the choices.' } : { value: choice.value };
 }
 
-function choicesOf({ type, enum: values }: JsonSchema): readonly string[] {
-  if (Array.isArray(values)) return values.map((value) => JSON.stringify(value));
-  return type === 'boolean' ? ['true', 'false'] : [];
+function readJson({ kind, shape }: Field, text: string): { readonly value: unknown } | { readonly problem: string } {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (kind === 'number') return { problem: 'This has to be a number.' };
+    return { problem: `This has to be JSON: ${error instanceof Error ? error.message : String(error)}` };
+  }
+  if (kind === 'number' && typeof value !== 'number') return { problem: 'This has to be a number.' };
+  if (shape === 'integer' && !Number.isInteger(value)) return { problem: 'This has to be a whole number.' };
+  if (shape === 'array' && !Array.isArray(value)) return { problem: 'This has to be a list: […]' };
+  if (shape === 'object' && !isSchema(value)) return { problem: 'This has to be an object: {…}' };
+  return { value };
 }
 
-function isObject(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function kindOf({ type, maxLength }: JsonSchema, initial: unknown): Field['kind'] {
+  if (type === 'integer' || type === 'number') return 'number';
+  if (type !== 'string') return 'json';
+  const isLong = typeof initial === 'string' && (initial.length > LONG_LINE || initial.includes('\n'));
+  return isLong || (typeof maxLength === 'number' && maxLength >= LONG_TEXT) ? 'text' : 'line';
+}
+
+function shapeOf({ type }: JsonSchema): Field['shape'] {
+  return type === 'integer' || type === 'array' || type === 'object' ? type : null;
+}
+
+/** Texts are shown as they are, unless that would make two choices look the same. */
+function toChoices(schema: JsonSchema): Field['choices'] {
+  const values = choicesOf(schema);
+  const isPlain = values.every((value) => typeof value === 'string' && value !== '');
+  return values.map((value) => ({ text: isPlain ? String(value) : JSON.stringify(value), value }));
+}
+
+function toText(initial: unknown, { kind, choices }: Pick<Field, 'kind' | 'choices'>): string {
+  if (initial === null || initial === undefined) return '';
+  if (kind === 'choice') {
+    return choices.find(({ value }) => JSON.stringify(value) === JSON.stringify(initial))?.text ?? '';
+  }
+  if (kind === 'line' || kind === 'text') return String(initial);
+  return JSON.stringify(initial, null, kind === 'json' ? 2 : 0);
 }

@@ -1,16 +1,16 @@
-import { useId, useState } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { RunInput } from '../../../contract/run.ts';
 import type { ScenarioEntry } from '../../../contract/scenario.ts';
 import { ApiError } from '../../../service-client/api-error.ts';
 import { service } from '../api.ts';
 import { navigate } from '../router.ts';
 import { useResource } from '../use-resource.ts';
-import { type Field, readFields, toFields } from './form-values.ts';
+import { ArgumentField } from './argument-field.tsx';
+import { readFields, toFields } from './form-values.ts';
 
 /** Plays the scenario's own solution: it needs no gateway, so that the first run works. */
 const FIRST_MODEL = 'proctor/oracle';
 const MAX_STEPS = { default: 100, maximum: 500 } as const;
-const ARGUMENT_PARAM = /^scenario_args\.(.+)$/;
 
 /** A form made from the scenario's schema; it starts a run and goes to its trace. */
 export function RunForm({ envName, scenario }: { readonly envName: string; readonly scenario: ScenarioEntry }) {
@@ -22,7 +22,10 @@ export function RunForm({ envName, scenario }: { readonly envName: string; reado
   const [problem, setProblem] = useState('');
   const [isSending, setSending] = useState(false);
   const models = useResource((signal) => service.models.list({ signal }), []).resource;
+  const form = useRef<HTMLFormElement>(null);
   const id = useId();
+  // What is wrong is where one goes on.
+  useEffect(() => form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus(), [problems]);
 
   const start = async () => {
     const read = readFields(fields, texts);
@@ -41,8 +44,8 @@ export function RunForm({ envName, scenario }: { readonly envName: string; reado
       const { trace_id } = await service.runs.create(run);
       navigate(`/traces/${trace_id}`);
     } catch (error) {
-      const name = error instanceof ApiError ? ARGUMENT_PARAM.exec(error.param ?? '')?.[1] : undefined;
       const message = error instanceof Error ? error.message : String(error);
+      const name = fieldOf(error);
       if (name !== undefined && fields.some((field) => field.name === name)) setProblems({ [name]: message });
       else setProblem(message);
       setSending(false);
@@ -51,6 +54,7 @@ export function RunForm({ envName, scenario }: { readonly envName: string; reado
 
   return (
     <form
+      ref={form}
       class="run-form"
       noValidate
       onSubmit={(event) => {
@@ -58,16 +62,20 @@ export function RunForm({ envName, scenario }: { readonly envName: string; reado
         void start();
       }}
     >
-      {fields.map((field) => (
-        <ArgumentField
-          key={field.name}
-          id={`${id}-${field.name}`}
-          field={field}
-          text={texts[field.name] ?? field.initial}
-          problem={problems[field.name]}
-          onChange={(text) => setTexts({ ...texts, [field.name]: text })}
-        />
-      ))}
+      {fields.length === 0 ? null : (
+        <div class="argument-fields">
+          {fields.map((field) => (
+            <ArgumentField
+              key={field.name}
+              id={`${id}-${field.name}`}
+              field={field}
+              text={texts[field.name] ?? field.initial}
+              problem={problems[field.name]}
+              onChange={(text) => setTexts({ ...texts, [field.name]: text })}
+            />
+          ))}
+        </div>
+      )}
       <div class="field-row">
         <div class="field">
           <label for={`${id}-model`}>Model</label>
@@ -111,62 +119,8 @@ export function RunForm({ envName, scenario }: { readonly envName: string; reado
   );
 }
 
-function ArgumentField({
-  id,
-  field: { name, kind, isRequired, description, choices },
-  text,
-  problem,
-  onChange,
-}: {
-  readonly id: string;
-  readonly field: Field;
-  readonly text: string;
-  readonly problem: string | undefined;
-  onChange(text: string): void;
-}) {
-  const common = {
-    id,
-    value: text,
-    'aria-invalid': problem === undefined ? undefined : true,
-    'aria-describedby': `${id}-about`,
-  };
-  return (
-    <div class="field">
-      <label for={id}>
-        {name} {isRequired ? null : <span class="quiet">optional</span>}
-      </label>
-      {kind === 'choice' ? (
-        <select {...common} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-          <option value="">–</option>
-          {choices.map((choice) => (
-            <option key={choice} value={choice}>
-              {choice}
-            </option>
-          ))}
-        </select>
-      ) : kind === 'json' ? (
-        <textarea
-          {...common}
-          class="mono"
-          rows={3}
-          spellcheck={false}
-          onInput={({ currentTarget }) => onChange(currentTarget.value)}
-        />
-      ) : (
-        <input
-          {...common}
-          inputMode={kind === 'number' ? 'decimal' : 'text'}
-          autocomplete="off"
-          onInput={({ currentTarget }) => onChange(currentTarget.value)}
-        />
-      )}
-      <p
-        id={`${id}-about`}
-        class={problem === undefined ? 'quiet small' : 'bad-text small'}
-        role={problem === undefined ? undefined : 'alert'}
-      >
-        {problem ?? description}
-      </p>
-    </div>
-  );
+/** The argument that the service found at fault, also where the fault is deep in it: `scenario_args.items[0].id`. */
+function fieldOf(error: unknown): string | undefined {
+  const param = error instanceof ApiError ? (error.param ?? '') : '';
+  return /^scenario_args\.([^.[]+)/.exec(param)?.[1];
 }

@@ -1,4 +1,5 @@
 import type { TraceSummary } from '../../../contract/trace.ts';
+import { formatCount } from '../../format.ts';
 import { LongText } from '../components/long-text.tsx';
 import { goTo } from './go-to.ts';
 import { LogLines } from './log-lines.tsx';
@@ -32,7 +33,10 @@ export function VerdictPanel({
       {trace.error !== null && trace.evaluation !== null ? (
         <p class="quiet">{`It was evaluated all the same: ${trace.evaluation.reward}, which is not its reward.`}</p>
       ) : null}
-      <Subscores subscores={subscores.slice(0, MOST_SUBSCORES)} />
+      <Subscores subscores={lowest(subscores)} />
+      {subscores.length > MOST_SUBSCORES ? (
+        <p class="quiet">{`The lowest ${MOST_SUBSCORES} of ${formatCount(subscores.length)} subscores; the evaluation has all of them.`}</p>
+      ) : null}
       {findings.length === 0 ? null : (
         <ul class="findings">
           {findings.map((finding, index) => (
@@ -71,6 +75,12 @@ function FindingLine({ finding: { text, places, isBad } }: { readonly finding: F
       </span>
     </li>
   );
+}
+
+/** All of them in their order where there are few: what has cost the reward is shown in any case. */
+function lowest<Scored extends { readonly value: number }>(subscores: readonly Scored[]): readonly Scored[] {
+  if (subscores.length <= MOST_SUBSCORES) return subscores;
+  return subscores.toSorted((a, b) => a.value - b.value).slice(0, MOST_SUBSCORES);
 }
 
 function lastLogs(attempts: readonly AttemptView[]) {

@@ -24,6 +24,9 @@ export interface Verdict {
 const MOST_PLACES = 6;
 /** The same call with the same arguments, as often as this, looks like a loop. */
 const LOOP_CALLS = 3;
+/** Characters of an answer, and of what an evaluation has noted. */
+const MOST_ANSWER = 240;
+const MOST_INFO = 300;
 
 export function toVerdict(trace: TraceSummary, attempts: readonly AttemptView[]): Verdict {
   const last = attempts.at(-1);
@@ -43,7 +46,8 @@ export function toVerdict(trace: TraceSummary, attempts: readonly AttemptView[])
   if (trace.status === 'cancelled') {
     return { tone: 'quiet', title: sentenceOf(trace) ?? 'Cancelled', detail: null, code: null, findings };
   }
-  return { ...completedVerdict(trace), findings: [...answerFindings(trace, steps), ...findings] };
+  const stop = trace.stop_reason !== null && CUT_SHORT.has(trace.stop_reason) ? lastStep(steps) : [];
+  return { ...completedVerdict(trace), findings: [...stop, ...answerFindings(trace, steps), ...findings] };
 }
 
 function completedVerdict(trace: TraceSummary): Omit<Verdict, 'findings'> {
@@ -84,6 +88,9 @@ const PLACES: Readonly<Record<NonNullable<TraceSummary['error']>['boundary'], st
   worker: 'in the worker',
 };
 
+/** Ends that the model did not choose: what it was at says more than its answer. */
+const CUT_SHORT: ReadonlySet<StopReason> = new Set(['max_steps', 'length', 'timeout']);
+
 const SUBMITTED = 'what it had said last was evaluated';
 
 const SENTENCES: { readonly [Reason in StopReason]?: (trace: TraceSummary) => string } = {
@@ -105,13 +112,28 @@ function answerFindings(trace: TraceSummary, steps: readonly StepEntry[]): reado
   if (trace.answer === '' || trace.answer === null) {
     const text = trace.answer === null ? 'No answer was submitted' : 'The answer that was submitted is empty';
     findings.push({ text, places: [{ entryId: 'answer', label: 'answer' }], isBad: true });
+  } else {
+    const text = `It answered “${preview(trace.answer, MOST_ANSWER)}”`;
+    findings.push({ text, places: [{ entryId: 'answer', label: 'answer' }], isBad: false });
   }
+  findings.push(...unsaidFindings(trace));
   const hasCalls = steps.some(({ calls }) => calls.length > 0);
   if (!hasCalls && trace.tools.length > 0) {
     const text = `No tool was called, of ${formatCountOf(trace.tools.length, 'tool')} on offer`;
     findings.push({ text, places: [], isBad: true });
   }
   return findings;
+}
+
+/** What an evaluation has noted, where it does not say it in words. */
+function unsaidFindings({ evaluation }: TraceSummary): readonly Finding[] {
+  if (evaluation === null || evaluation.content) return [];
+  const places = [{ entryId: 'evaluation', label: 'evaluation' }];
+  if (Object.keys(evaluation.info).length > 0) {
+    return [{ text: `The evaluation noted ${preview(evaluation.info, MOST_INFO)}`, places, isBad: false }];
+  }
+  if (evaluation.subscores.length > 0) return [];
+  return [{ text: 'The evaluation does not say why', places, isBad: false }];
 }
 
 function attemptFindings(attempts: readonly AttemptView[]): readonly Finding[] {

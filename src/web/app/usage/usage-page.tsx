@@ -1,40 +1,60 @@
 import type { UsageGroup, UsageGroupBy } from '../../../contract/figures.ts';
-import { formatCount } from '../../format.ts';
 import { service } from '../api.ts';
 import { Empty, Loaded } from '../components/states.tsx';
-import { type Column, Table } from '../components/table.tsx';
 import { usePageTitle } from '../use-page-title.ts';
 import { useResource } from '../use-resource.ts';
+import { toDays, toSince, USAGE_DAYS, type UsageDays } from './usage-days.ts';
+import { UsageTable } from './usage-table.tsx';
+import { UsageTotals } from './usage-totals.tsx';
 
-const TITLES: Readonly<Record<UsageGroupBy, string>> = {
+const GROUPS: Readonly<Record<UsageGroupBy, string>> = {
   day: 'Day (UTC)',
   model: 'Model',
   env: 'Environment',
   key: 'API key',
 };
-const GROUPS = ['day', 'model', 'env', 'key'] as const;
+const GROUP_NAMES = ['day', 'model', 'env', 'key'] as const;
 
-/** What the runs of the account have used, by what the address says. */
+/** What the runs of the account have used, by what the address says and since when it says. */
 export function UsagePage({ query }: { readonly query: URLSearchParams }) {
   usePageTitle('Usage');
-  const groupBy = GROUPS.find((each) => each === query.get('by')) ?? 'day';
-  const { resource, reload } = useResource((signal) => service.usage({ group_by: groupBy }, { signal }), [groupBy]);
+  const groupBy = GROUP_NAMES.find((each) => each === query.get('by')) ?? 'day';
+  const days = toDays(query.get('days'));
+  const since = toSince(days, Date.now());
+  const { resource, reload } = useResource(
+    (signal) => service.usage({ group_by: groupBy, ...(since === undefined ? {} : { since }) }, { signal }),
+    [groupBy, since],
+  );
   return (
-    <div class="page">
+    <div class="page usage">
       <h1>Usage</h1>
-      <nav class="filter-chips usage-groups" aria-label="Group by">
-        {GROUPS.map((each) => (
-          <a key={each} class="button" href={`?by=${each}`} aria-current={each === groupBy ? 'true' : undefined}>
-            {TITLES[each]}
-          </a>
-        ))}
-      </nav>
+      <div class="usage-choices">
+        <nav class="choice-links" aria-label="Group by">
+          {GROUP_NAMES.map((each) => (
+            <a key={each} href={toHref(each, days)} aria-current={each === groupBy ? 'true' : undefined}>
+              {GROUPS[each]}
+            </a>
+          ))}
+        </nav>
+        <nav class="choice-links" aria-label="Since when">
+          {USAGE_DAYS.map((each) => (
+            <a key={each} href={toHref(groupBy, each)} aria-current={each === days ? 'true' : undefined}>
+              {each === 'all' ? 'All time' : `${each} days`}
+            </a>
+          ))}
+        </nav>
+      </div>
       <Loaded resource={resource} retry={reload}>
         {({ data }) =>
           data.length === 0 ? (
-            <Empty title="Nothing was used yet" />
+            <Empty title="Nothing was used">
+              <p class="quiet">What a run has used is counted once it has ended.</p>
+            </Empty>
           ) : (
-            <Table label="Usage" columns={columnsFor(groupBy)} rows={inOrder(data, groupBy)} keyOf={toKey} />
+            <>
+              <UsageTotals groups={data} />
+              <UsageTable title={GROUPS[groupBy]} groups={inOrder(data, groupBy)} />
+            </>
           )
         }
       </Loaded>
@@ -42,42 +62,11 @@ export function UsagePage({ query }: { readonly query: URLSearchParams }) {
   );
 }
 
-/** Days come oldest first: what one looks for is the end of it. */
+/** Days come oldest first: what one looks for is the end of it. Of the others it is what has used most. */
 function inOrder(groups: readonly UsageGroup[], groupBy: UsageGroupBy): readonly UsageGroup[] {
-  return groupBy === 'day' ? groups.toReversed() : groups;
+  return groupBy === 'day' ? groups.toReversed() : groups.toSorted((a, b) => b.total_tokens - a.total_tokens);
 }
 
-const toKey = ({ group }: UsageGroup) => group ?? '';
-
-function columnsFor(groupBy: UsageGroupBy): readonly Column<UsageGroup>[] {
-  return [
-    {
-      name: 'group',
-      title: TITLES[groupBy],
-      cell: ({ group, key_name }) => key_name ?? group ?? 'without a key',
-    },
-    { name: 'runs', title: 'Runs', isNumber: true, cell: ({ runs }) => formatCount(runs) },
-    { name: 'calls', title: 'Model calls', isNumber: true, isExtra: true, cell: (row) => formatCount(row.model_calls) },
-    {
-      name: 'prompt',
-      title: 'Tokens in',
-      isNumber: true,
-      isExtra: true,
-      cell: (row) => formatCount(row.prompt_tokens),
-    },
-    {
-      name: 'completion',
-      title: 'Tokens out',
-      isNumber: true,
-      isExtra: true,
-      cell: (row) => formatCount(row.completion_tokens),
-    },
-    { name: 'total', title: 'Tokens', isNumber: true, cell: (row) => formatCount(row.total_tokens) },
-    {
-      name: 'compute',
-      title: 'Compute, hours',
-      isNumber: true,
-      cell: ({ compute_seconds }) => (compute_seconds / 3_600).toFixed(2),
-    },
-  ];
+function toHref(groupBy: UsageGroupBy, days: UsageDays): string {
+  return `/usage?${new URLSearchParams({ by: groupBy, days })}`;
 }

@@ -1,0 +1,63 @@
+import type { Field } from './form-values.ts';
+
+/** Lines of a field that may hold some. */
+const LEAST_LINES = 3;
+const MOST_LINES = 14;
+
+/** The field of one argument, with what is said of it and what is wrong with it. */
+export function ArgumentField({
+  id,
+  field: { name, kind, isRequired, description, choices },
+  text,
+  problem,
+  onChange,
+}: {
+  readonly id: string;
+  readonly field: Field;
+  readonly text: string;
+  readonly problem: string | undefined;
+  onChange(text: string): void;
+}) {
+  const common = {
+    id,
+    value: text,
+    'aria-required': isRequired ? true : undefined,
+    'aria-invalid': problem === undefined ? undefined : true,
+    'aria-describedby': `${id}-about ${id}-problem`,
+    onInput: ({ currentTarget }: { readonly currentTarget: { readonly value: string } }) =>
+      onChange(currentTarget.value),
+  };
+  return (
+    <div class={`field ${kind === 'json' || kind === 'text' ? 'wide' : ''}`}>
+      <label for={id}>
+        {name} {isRequired ? null : <span class="quiet">optional</span>}
+      </label>
+      {kind === 'choice' ? (
+        <select {...common}>
+          <option value="">–</option>
+          {choices.map((choice) => (
+            <option key={choice.text} value={choice.text}>
+              {choice.text}
+            </option>
+          ))}
+        </select>
+      ) : kind === 'json' || kind === 'text' ? (
+        <textarea
+          {...common}
+          class={kind === 'json' ? 'mono' : ''}
+          rows={Math.min(MOST_LINES, Math.max(LEAST_LINES, text.split('\n').length))}
+          spellcheck={kind === 'text'}
+        />
+      ) : (
+        <input {...common} inputMode={kind === 'number' ? 'decimal' : 'text'} autocomplete="off" />
+      )}
+      <p id={`${id}-about`} class="quiet small">
+        {description}
+        {kind === 'json' ? <span>{description === '' ? 'As JSON.' : ' As JSON.'}</span> : null}
+      </p>
+      <p id={`${id}-problem`} class="bad-text small" role={problem === undefined ? undefined : 'alert'}>
+        {problem}
+      </p>
+    </div>
+  );
+}

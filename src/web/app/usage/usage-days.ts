@@ -1,0 +1,17 @@
+/** How far back one looks, in days (UTC), today among them. */
+export const USAGE_DAYS = ['7', '30', '90', 'all'] as const;
+export type UsageDays = (typeof USAGE_DAYS)[number];
+
+const DAY_MS = 86_400_000;
+
+/** Of an address. What it does not say, and what is none of them, is a month. */
+export function toDays(given: string | null): UsageDays {
+  return USAGE_DAYS.find((each) => each === given) ?? '30';
+}
+
+/** The beginning of the first of those days; undefined for all time. `now` is milliseconds since 1970. */
+export function toSince(days: UsageDays, now: number): string | undefined {
+  if (days === 'all') return undefined;
+  const today = Math.floor(now / DAY_MS) * DAY_MS;
+  return new Date(today - (Number(days) - 1) * DAY_MS).toISOString();
+}
