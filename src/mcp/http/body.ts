@@ -53,7 +53,10 @@ async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buf
     });
     request.once('end', () => resolve(Buffer.concat(chunks)));
     request.once('error', reject);
-    request.once('close', () => reject(new Error('The connection ended inside the body')));
+    request.once('close', () => {
+      // After a whole body too, where an error that nobody reads would cost as much as the parser.
+      if (!request.complete) reject(new Error('The connection ended inside the body'));
+    });
   });
 }
 
