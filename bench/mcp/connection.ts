@@ -45,9 +45,9 @@ export async function open(target: Target): Promise<Connection> {
       if (answer?.result === undefined) throw new Error(`${target.name} answered ${JSON.stringify(answer)}`);
     },
     cpuUs: () => readCpuUs(child.pid),
-    async close(SIGNAL: NodeJS.Signals = 'SIGKILL') {
+    async close() {
       end();
-      child.kill(SIGNAL);
+      child.kill('SIGKILL');
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
     },
   };
