@@ -1,3 +1,4 @@
+import { BAD_HEADERS, BROKEN_HEADS, EVENT_IDS, FOREIGN, type Headers, SESSION_IDS } from './hostile-heads.ts';
 import { call, garbage, INITIALIZE, modernCall, mutated, write } from './hostile-messages.ts';
 import type { Random } from './random.ts';
 
@@ -24,12 +25,9 @@ export const ANY_STATUS = [200, 202, 204, 400, 403, 404, 405, 406, 413, 415, 503
 /** Of what is well framed, and comes from where it may. */
 const ANSWERED = [200, 202, 400, 404, 503];
 
-type Headers = Record<string, string | readonly string[] | undefined>;
-
 interface Parts {
   readonly method?: string;
   readonly path?: string;
-  /** Lists are a header that comes more than once, undefined is one that does not. */
   readonly headers?: Headers;
   readonly body?: string | Buffer;
 }
@@ -69,71 +67,6 @@ function modernHeaders({ method, params }: Readonly<Record<string, unknown>>): H
   };
 }
 
-const IDS = ['', 'nope', '../..', 'x'.repeat(4_000), '\x80\xff', '00000000-0000-4000-8000-000000000000', '__proto__'];
-const EVENT_IDS = ['1-0', '1-1', '0-0', '99-99', '-1--1', '1e3-1', 'x', '', '9'.repeat(200), '\xff', '1-0, 1-0'];
-const BAD_HEADERS: readonly Headers[] = [
-  { 'Content-Type': ['application/json', 'application/json'] },
-  { 'Content-Type': 'text/plain' },
-  { 'Content-Type': 'application/json; charset=utf-16' },
-  { 'Content-Type': '\xff' },
-  { 'Content-Encoding': 'gzip' },
-  { 'Content-Encoding': ['identity', 'br'] },
-  { Accept: '' },
-  { Accept: ['application/json', 'text/event-stream'] },
-  { Accept: 'x'.repeat(8_000) },
-  { Accept: `${'a/b;q=0,'.repeat(500)}*/*` },
-  { 'Mcp-Session-Id': ['a', 'b'] },
-  { 'Mcp-Protocol-Version': ['2025-11-25', '2025-11-25'] },
-  { 'Mcp-Protocol-Version': '2026-07-28' },
-  { 'Mcp-Protocol-Version': '9999-99-99' },
-  { 'Mcp-Protocol-Version': '' },
-  { 'Mcp-Method': 'tools/list', 'Mcp-Name': '=?base64?%%%?=' },
-  { Authorization: ['Bearer a', 'Bearer b'] },
-  { Cookie: ['a=b', 'c=d'], 'X-Forwarded-Host': 'evil.example' },
-  { Expect: 'wonders' },
-  { Expect: '100-continue' },
-  { Upgrade: 'websocket', Connection: 'Upgrade' },
-  { Upgrade: 'h2c', Connection: 'Upgrade, HTTP2-Settings', 'HTTP2-Settings': '' },
-  Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`X-${index}`, 'x'])),
-];
-const FOREIGN: readonly Headers[] = [
-  { Host: ['localhost', 'localhost'] },
-  { Host: ['localhost', 'evil.example'] },
-  { Host: ['evil.example', 'localhost'] },
-  { Host: undefined },
-  { Host: '' },
-  { Host: 'evil.example' },
-  { Host: 'localhost@evil.example' },
-  { Host: 'localhost:99999999' },
-  { Host: 'localhost, localhost' },
-  { Host: '\xff' },
-  { Origin: 'null' },
-  { Origin: '' },
-  { Origin: 'https://evil.example' },
-  { Origin: ['http://localhost', 'http://localhost'] },
-  { Origin: 'http://localhost.evil.example' },
-];
-/** Heads that end where HTTP ends, after which no server can know what comes next. */
-const BROKEN_HEADS = [
-  'nonsense\r\n\r\n',
-  'POST\r\n\r\n',
-  'POST /mcp\r\n\r\n',
-  'POST /mcp HTTP/9.9\r\nHost: localhost\r\n\r\n',
-  'POST /mcp HTTP/1.1\r\nHost localhost\r\n\r\n',
-  'POST /mcp HTTP/1.1\r\nHost: localhost\r\n: x\r\n\r\n',
-  'POST /mcp HTTP/1.1\r\nHost: localhost\r\nX : y\r\n\r\n',
-  'POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n',
-  'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n',
-  'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1e3\r\n\r\n',
-  'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999999\r\n\r\n',
-  'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}}',
-  'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-  'POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n',
-  'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-  'post /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n',
-  '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n',
-  `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
-];
 const CHUNKED = {
   Accept: 'application/json, text/event-stream',
   'Content-Type': 'application/json',
@@ -189,7 +122,7 @@ const KINDS: readonly (readonly [kind: string, create: Kind])[] = [
   [
     'a session that is none',
     (random, sessions) => {
-      const headers = { 'Mcp-Session-Id': random.pick(IDS) };
+      const headers = { 'Mcp-Session-Id': random.pick(SESSION_IDS) };
       return { bytes: sessionCall(random, sessions, headers), statuses: [400, 404] };
     },
   ],
@@ -295,7 +228,7 @@ const KINDS: readonly (readonly [kind: string, create: Kind])[] = [
     'a stream',
     (random, { current }) => {
       const eventId = random.chance(0.6) ? { 'Last-Event-ID': random.pick(EVENT_IDS) } : {};
-      const id = random.chance(0.8) ? current : random.pick(IDS);
+      const id = random.chance(0.8) ? current : random.pick(SESSION_IDS);
       const bytes = http({ method: 'GET', headers: { ...inSession(id), ...eventId } });
       return { bytes, statuses: [200, 204, 400, 404], ending: 'glimpse' };
     },
