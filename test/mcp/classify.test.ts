@@ -7,7 +7,7 @@ import { isPlainRequest } from '../../src/mcp/json-rpc.ts';
 import { call, INITIALIZE, modernCall, mutated, write } from './hostile-messages.ts';
 import { Random } from './random.ts';
 
-const MESSAGES = 5_000;
+const MESSAGES = 2_000;
 const VERSIONS = [undefined, '2025-11-25', '2025-03-26', '2026-07-28', ' 2026-07-28 ', '2099-01-01', '1999-01-01', 'x'];
 
 /** Messages as they come over the wire, of which some have nothing wrong. */

@@ -21,7 +21,7 @@ export interface OpenSessions {
   readonly batching: string;
 }
 
-export const ANY_STATUS = [200, 202, 204, 400, 403, 404, 405, 406, 413, 415, 503];
+const ANY_STATUS = [200, 202, 204, 400, 403, 404, 405, 406, 413, 415, 503];
 /** Of what is well framed, and comes from where it may. */
 const ANSWERED = [200, 202, 400, 404, 503];
 
