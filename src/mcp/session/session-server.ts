@@ -33,6 +33,7 @@ export class SessionServer extends Server {
     const connecting = super.connect(transport);
     const receive = transport.onmessage;
     transport.onmessage = (message, extra) => {
+      // biome-ignore lint/complexity/useLiteralKeys: it is private, and can be named in no other way
       if (isPlainRequest(message)) this['_onrequest'](message, extra);
       else receive?.(message, extra);
     };
