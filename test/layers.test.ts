@@ -93,6 +93,13 @@ describe('the layers of src', () => {
     expect(wrong.map(describeImport)).toEqual([]);
   });
 
+  it('HTTP is served by the transport of this project alone', () => {
+    const stock =
+      /createMcpHandler|(?:HTTP|Http|SSE)ServerTransport|toNodeHandler|legacyStatelessFallback|@modelcontextprotocol\/(?:node|express|server-legacy)\b/;
+    const users = sourceFiles(source).filter((file) => stock.test(readFileSync(file, 'utf8')));
+    expect(users.map((file) => relative(source, file))).toEqual([]);
+  });
+
   it('no two files import each other, however long the way round', () => {
     expect(findCycle()).toEqual([]);
   });

@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { open } from './connection.ts';
-import { type Level, load, median, medianLevel } from './load.ts';
+import { type Level, load, median, medianLevel, warmUp } from './load.ts';
 import { FROM_TYPESCRIPT, TARGETS, type Target } from './targets.ts';
 
 const REPETITIONS = Number(process.env.BENCH_REPETITIONS ?? 5);
 const LEVEL_MS = 1_500;
-const WARM_UP_MS = 500;
+/** Of each target alike. */
+const WARM_UP_CALLS = 6_000;
 const COLD_STARTS = 9;
 
 interface Samples {
@@ -37,7 +38,7 @@ export async function run(): Promise<void> {
 async function measure(target: Target, samples: Samples | undefined): Promise<void> {
   const connection = await open(target);
   try {
-    await load(connection, 8, WARM_UP_MS);
+    await warmUp(connection, 8, WARM_UP_CALLS);
     samples?.one.push(await load(connection, 1, LEVEL_MS));
     samples?.many.push(await load(connection, 32, LEVEL_MS));
   } finally {
@@ -78,23 +79,27 @@ function print(samples: ReadonlyMap<Target, Samples>, typescriptMs: number): voi
     console.log(`| ${row.join(' | ')} |`);
   }
   console.log(`Cold start from TypeScript (node --import tsx): ${typescriptMs.toFixed(0)} ms`);
-  for (const [name, ours, other] of COMPARED) {
+  console.log('| 1 / 32 in flight | calls a second | target | p99 | processor time |');
+  console.log('|---|--:|--:|--:|--:|');
+  for (const [name, ours, other, target] of COMPARED) {
     const [a1, a32] = medians.get(ours) ?? [];
     const [b1, b32] = medians.get(other) ?? [];
     if (!a1 || !a32 || !b1 || !b32) continue;
-    const cpu = `${(a1.cpuUs / b1.cpuUs).toFixed(2)} / ${(a32.cpuUs / b32.cpuUs).toFixed(2)}`;
-    const speed = `${(a1.callsPerSecond / b1.callsPerSecond).toFixed(2)} / ${(a32.callsPerSecond / b32.callsPerSecond).toFixed(2)}`;
-    console.log(`${name}: processor time × ${cpu}, calls a second × ${speed} (1 / 32 in flight)`);
+    const times = (of: (level: Level) => number) =>
+      `× ${(of(a1) / of(b1)).toFixed(2)} / ${(of(a32) / of(b32)).toFixed(2)}`;
+    const ratios = [times((level) => level.callsPerSecond), target, times((level) => level.p99Ms)];
+    console.log(`| ${[name, ...ratios, times((level) => level.cpuUs)].join(' | ')} |`);
   }
 }
 
 const COMPARED = [
-  ['stdio beside the SDK', 'Proctor, stdio', 'SDK v2, stdio'],
-  ['stdio 2026-07-28 beside the SDK', 'Proctor, stdio 2026-07-28', 'SDK v2, stdio 2026-07-28'],
-  ['stdio beside FastMCP', 'Proctor, stdio', 'FastMCP, stdio'],
-  ['HTTP sessions beside the stock transport', 'Proctor, HTTP session', 'SDK v2 stock, HTTP session'],
-  ['HTTP 2026-07-28 beside the stock handler', 'Proctor, HTTP 2026-07-28', 'SDK v2 stock, HTTP 2026-07-28'],
-  ['HTTP sessions beside FastMCP', 'Proctor, HTTP session', 'FastMCP, HTTP session'],
+  ['stdio beside the SDK', 'Proctor, stdio', 'SDK v2, stdio', 'time 1.15'],
+  ['stdio 2026-07-28 beside the SDK', 'Proctor, stdio 2026-07-28', 'SDK v2, stdio 2026-07-28', ''],
+  ['stdio beside FastMCP', 'Proctor, stdio', 'FastMCP, stdio', 'time 1'],
+  ['HTTP sessions beside the stock transport', 'Proctor, HTTP session', 'SDK v2 stock, HTTP session', '2.3 / 4'],
+  ['HTTP 2026-07-28 beside the stock handler', 'Proctor, HTTP 2026-07-28', 'SDK v2 stock, HTTP 2026-07-28', '2'],
+  ['HTTP sessions beside the bare core', 'Proctor, HTTP session', 'SDK v2 core, bare HTTP', ''],
+  ['HTTP sessions beside FastMCP', 'Proctor, HTTP session', 'FastMCP, HTTP session', 'time 1'],
 ] as const;
 
 const rate = ({ callsPerSecond }: Level) => Math.round(callsPerSecond).toLocaleString('en');

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
 import { createServer } from 'node:net';
+import { HttpClient } from './http-client.ts';
 import type { Target } from './targets.ts';
 
 /** A process of a target, and one client connected to it. Whoever opened it closes it. */
@@ -87,29 +87,18 @@ async function openHttp(target: Target): Promise<{ child: ChildProcess; send: Se
   const port = await freePort();
   const env = { ...process.env, PORT: String(port), PROCTOR_TRANSPORT: 'http', PROCTOR_PORT: String(port) };
   const child = spawn(process.execPath, target.program, { env, stdio: 'ignore' });
-  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
-  const headers: Record<string, string> = {
-    'content-type': 'application/json',
-    accept: 'application/json, text/event-stream',
-  };
+  const client = new HttpClient(port);
+  let headers = 'content-type: application/json\r\naccept: application/json, text/event-stream\r\n';
   let nextId = 1;
-  const post = (message: Message): ReturnType<Send> =>
-    new Promise((resolve, reject) => {
-      const isNotification = message.method.startsWith('notifications/');
-      const body = JSON.stringify({ jsonrpc: '2.0', id: isNotification ? undefined : nextId++, ...message });
-      const own = target.protocol === '2026-07-28' ? modernHeaders(message) : {};
-      const options = { host: '127.0.0.1', port, path: target.path ?? '/mcp', method: 'POST', agent };
-      const sent = request({ ...options, headers: { ...headers, ...own, 'content-length': body.length } }, (reply) => {
-        const session = reply.headers['mcp-session-id'];
-        if (typeof session === 'string') headers['mcp-session-id'] = session;
-        const chunks: Buffer[] = [];
-        reply.on('data', (chunk: Buffer) => chunks.push(chunk));
-        reply.on('end', () => resolve(parseAnswer(Buffer.concat(chunks).toString())));
-        reply.on('error', reject);
-      });
-      sent.on('error', reject);
-      sent.end(body);
-    });
+  const post: Send = async (message) => {
+    const isNotification = message.method.startsWith('notifications/');
+    const body = JSON.stringify({ jsonrpc: '2.0', id: isNotification ? undefined : nextId++, ...message });
+    const own = target.protocol === '2026-07-28' ? modernHeaders(message) : '';
+    const reply = await client.post(target.path ?? '/mcp', headers + own, body);
+    const session = reply.header('mcp-session-id');
+    if (session !== undefined && !headers.includes('mcp-session-id')) headers += `mcp-session-id: ${session}\r\n`;
+    return parseAnswer(reply.body);
+  };
   // Until it listens; every answer of the handshake but the first comes at once.
   const send: Send = async (message) => {
     for (;;) {
@@ -121,16 +110,13 @@ async function openHttp(target: Target): Promise<{ child: ChildProcess; send: Se
       }
     }
   };
-  return { child, send, end: () => agent.destroy() };
+  return { child, send, end: () => client.close() };
 }
 
-function modernHeaders({ method, params }: Message): Record<string, string> {
+function modernHeaders({ method, params }: Message): string {
   const name = (params as { readonly name?: string } | undefined)?.name;
-  return {
-    'mcp-protocol-version': '2026-07-28',
-    'mcp-method': method,
-    ...(name === undefined ? {} : { 'mcp-name': name }),
-  };
+  const own = `mcp-protocol-version: 2026-07-28\r\nmcp-method: ${method}\r\n`;
+  return name === undefined ? own : `${own}mcp-name: ${name}\r\n`;
 }
 
 /** JSON, or the one event of a stream. */

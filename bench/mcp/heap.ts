@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { Agent, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { HttpClient } from './http-client.ts';
 
-const CALLS = 100_000;
+const CALLS = Number(process.env.BENCH_CALLS ?? 1_000_000);
+const WARM_UP_CALLS = 20_000;
 const SESSIONS = 10_000;
 /** As many as the server holds at once; more make it end the oldest. */
 const CAP = 1_000;
@@ -16,30 +18,39 @@ interface Memory {
 }
 
 /**
- * What stays on the heap after forced garbage collection: over many calls in one session, over many sessions that are
- * opened and abandoned, and for each session that is open and idle. The environment is `counter`, over HTTP.
+ * What stays on the heap after forced garbage collection: over many calls of either era, over many sessions that are
+ * opened and abandoned, for each session that is open and idle, and for those whose stream is open. The environment is
+ * `counter`, over HTTP.
  */
 export async function run(): Promise<void> {
-  const rows = [await overCalls(), ...(await overSessions()), await afterExpiry()];
-  console.log('| live heap after forced GC | before | after | ratio |');
-  console.log('|---|--:|--:|--:|');
+  const rows = [
+    await overCalls('session'),
+    await overCalls('2026-07-28'),
+    ...(await overSessions()),
+    await afterExpiry(),
+    await withStreams(),
+  ];
+  console.log('| live heap after forced GC, MiB | before | after | ratio | resident, before | after |');
+  console.log('|---|--:|--:|--:|--:|--:|');
   for (const [name, before, after] of rows) {
+    const heaps = `${mebibytes(before.heapUsed)} | ${mebibytes(after.heapUsed)}`;
     const ratio = (after.heapUsed / before.heapUsed).toFixed(3);
-    console.log(`| ${name} | ${mebibytes(before)} | ${mebibytes(after)} | ${ratio} |`);
+    console.log(`| ${name} | ${heaps} | ${ratio} | ${mebibytes(before.rss)} | ${mebibytes(after.rss)} |`);
   }
 }
 
 type Row = readonly [name: string, before: Memory, after: Memory];
 
-async function overCalls(): Promise<Row> {
+async function overCalls(protocol: 'session' | '2026-07-28'): Promise<Row> {
   const server = await Server.start();
-  const session = await server.openSession();
-  await server.calls(session, 20_000);
+  const headers = protocol === 'session' ? `mcp-session-id: ${await server.openSession()}\r\n` : MODERN_HEADERS;
+  const params = { name: 'increment', arguments: {}, ...(protocol === 'session' ? {} : { _meta: MODERN_META }) };
+  await server.calls(headers, params, WARM_UP_CALLS);
   const before = await server.memory();
-  await server.calls(session, CALLS);
+  await server.calls(headers, params, CALLS);
   const after = await server.memory();
   server.stop();
-  return [`${CALLS.toLocaleString('en')} calls in one session`, before, after];
+  return [`${CALLS.toLocaleString('en')} calls, ${protocol}`, before, after];
 }
 
 async function overSessions(): Promise<Row[]> {
@@ -71,15 +82,26 @@ async function afterExpiry(): Promise<Row> {
   return [`${SESSIONS.toLocaleString('en')} sessions opened, abandoned and expired`, before, after];
 }
 
+async function withStreams(): Promise<Row> {
+  const server = await Server.start();
+  const before = await server.memory();
+  await server.openStreams(CAP);
+  const after = await server.memory();
+  server.stop();
+  return [`none, and ${CAP.toLocaleString('en')} sessions with an open stream`, before, after];
+}
+
 /** The process that is measured, and a client of it. */
 class Server {
   readonly #child: ChildProcess;
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: IN_FLIGHT });
-  readonly #url: string;
+  readonly #client: HttpClient;
+  readonly #port: number;
+  readonly #streams: Socket[] = [];
 
   private constructor(child: ChildProcess, url: string) {
     this.#child = child;
-    this.#url = url;
+    this.#port = Number(new URL(url).port);
+    this.#client = new HttpClient(this.#port);
   }
 
   static async start(variables: Readonly<Record<string, string>> = {}): Promise<Server> {
@@ -98,10 +120,24 @@ class Server {
   async openSession(): Promise<string> {
     const clientInfo = { name: 'bench', version: '1.0.0' };
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
-    const session = await this.#post({ id: 1, method: 'initialize', params });
+    const session = await this.#post('', { id: 1, method: 'initialize', params });
     if (session === undefined) throw new Error('initialize gave no session');
-    await this.#post({ method: 'notifications/initialized' }, session);
+    await this.#post(`mcp-session-id: ${session}\r\n`, { method: 'notifications/initialized' });
     return session;
+  }
+
+  /** Opens sessions, each with the stream that a client gets messages on. */
+  async openStreams(count: number): Promise<void> {
+    for (let opened = 0; opened < count; opened += 1) {
+      const session = await this.openSession();
+      const stream = connect({ host: '127.0.0.1', port: this.#port });
+      stream.on('error', () => {});
+      this.#streams.push(stream);
+      const accept = 'accept: text/event-stream\r\n';
+      stream.write(`GET /mcp HTTP/1.1\r\nhost: localhost\r\n${accept}mcp-session-id: ${session}\r\n\r\n`);
+      const [head] = (await once(stream, 'data')) as [Buffer];
+      if (!head.toString().startsWith('HTTP/1.1 200')) throw new Error(`No stream: ${head}`);
+    }
   }
 
   async openSessions(count: number): Promise<void> {
@@ -112,15 +148,10 @@ class Server {
     await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
   }
 
-  async calls(session: string, count: number): Promise<void> {
+  async calls(headers: string, params: object, count: number): Promise<void> {
     let sent = 0;
     const worker = async () => {
-      while (sent++ < count) {
-        await this.#post(
-          { id: sent + 10, method: 'tools/call', params: { name: 'increment', arguments: {} } },
-          session,
-        );
-      }
+      while (sent++ < count) await this.#post(headers, { id: sent + 10, method: 'tools/call', params });
     };
     await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
   }
@@ -131,32 +162,28 @@ class Server {
   }
 
   stop(): void {
-    this.#agent.destroy();
+    this.#client.close();
+    for (const stream of this.#streams) stream.destroy();
     this.#child.kill('SIGKILL');
   }
 
-  #post(message: object, session?: string): Promise<string | undefined> {
-    return new Promise((resolve, reject) => {
-      const body = JSON.stringify({ jsonrpc: '2.0', ...message });
-      const headers = {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        'content-length': Buffer.byteLength(body),
-        ...(session === undefined ? {} : { 'mcp-session-id': session }),
-      };
-      const sent = request(this.#url, { method: 'POST', agent: this.#agent, headers }, (reply) => {
-        reply.resume();
-        reply.on('error', reject);
-        reply.on('end', () => {
-          if (reply.statusCode === 200 || reply.statusCode === 202) resolve(reply.headers['mcp-session-id'] as string);
-          else reject(new Error(`${reply.statusCode} for ${body}`));
-        });
-      });
-      sent.on('error', reject);
-      sent.end(body);
-    });
+  /** The session that the answer names. */
+  async #post(headers: string, message: object): Promise<string | undefined> {
+    const body = JSON.stringify({ jsonrpc: '2.0', ...message });
+    const reply = await this.#client.post('/mcp', HEADERS + headers, body);
+    if (reply.status === 202 || (reply.status === 200 && reply.body.includes('"result"'))) {
+      return reply.header('mcp-session-id');
+    }
+    throw new Error(`${reply.status} ${reply.body} for ${body}`);
   }
 }
+
+const HEADERS = 'content-type: application/json\r\naccept: application/json, text/event-stream\r\n';
+const MODERN_HEADERS = 'mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: increment\r\n';
+const MODERN_META = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
 
 async function ask(child: ChildProcess, question: string): Promise<unknown> {
   child.send(question);
@@ -164,6 +191,6 @@ async function ask(child: ChildProcess, question: string): Promise<unknown> {
   return answer;
 }
 
-function mebibytes({ heapUsed }: Memory): string {
-  return `${(heapUsed / KIB / KIB).toFixed(2)} MiB`;
+function mebibytes(bytes: number): string {
+  return (bytes / KIB / KIB).toFixed(2);
 }

@@ -29,6 +29,15 @@ export async function load(connection: Connection, inFlight: number, durationMs:
   return { callsPerSecond: latencies.length / seconds, p50Ms: at(0.5), p99Ms: at(0.99), cpuUs };
 }
 
+/** Makes so many calls, which the compiler of the server needs to see: after too few a level measures how long it takes. */
+export async function warmUp(connection: Connection, inFlight: number, calls: number): Promise<void> {
+  let left = calls;
+  const caller = async () => {
+    while (left-- > 0) await connection.call();
+  };
+  await Promise.all(Array.from({ length: inFlight }, caller));
+}
+
 /** Of each field of its own. */
 export function medianLevel(levels: readonly Level[]): Level {
   return {

@@ -26,6 +26,7 @@ export const TARGETS: readonly Target[] = [
   { name: 'Proctor, stdio 2026-07-28', transport: 'stdio', protocol: '2026-07-28', program: ours },
   { name: 'FastMCP, stdio', transport: 'stdio', protocol: 'session', program: [peer('fastmcp.mjs')] },
   { name: 'floor, HTTP', transport: 'http', protocol: 'none', program: [here('floor.mjs')] },
+  { name: 'SDK v2 core, bare HTTP', transport: 'http', protocol: 'session', program: [here('core.mjs')] },
   { name: 'SDK v2 stock, HTTP session', transport: 'http', protocol: 'session', program: [peer('sdk-http.mjs')] },
   { name: 'Proctor, HTTP session', transport: 'http', protocol: 'session', program: ours },
   { name: 'SDK v2 stock, HTTP 2026-07-28', transport: 'http', protocol: '2026-07-28', program: [peer('sdk-http.mjs')] },

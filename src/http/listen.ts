@@ -24,7 +24,8 @@ export async function listen(
   options: { readonly host: string; readonly port: number },
 ): Promise<HttpListener> {
   // What Node.js would refuse by itself, without a body, is the app's to answer: no Host, an Expect that nobody knows.
-  const server = createServer({ requireHostHeader: false }, app);
+  // Of headers that come twice it would show the first alone: joined, a second Host or Authorization fits nothing.
+  const server = createServer({ requireHostHeader: false, joinDuplicateHeaders: true }, app);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.on('checkExpectation', app);
   server.on('clientError', answerBrokenRequest);

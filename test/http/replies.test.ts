@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { ApiError, BoundaryError } from '../../src/contract/errors.ts';
 import { defineRoute, type Route } from '../../src/http/route.ts';
 import { deferred, send, serveRoutes } from './http-server.ts';
-import { echo, expectError, JSON_KEY, ROUTES, serve, verifyKey } from './routes.ts';
+import { echo, expectError, JSON_KEY, KEY, ROUTES, serve, verifyKey } from './routes.ts';
 
 const failing = (thrown: unknown): Route => ({
   method: 'GET',
@@ -170,6 +170,17 @@ test('a request without Host, or with an Expect that nobody knows, gets an answe
   expect(hostless).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*x-request-id: req_[\s\S]*"code":"forbidden_origin"/);
   const expecting = 'GET /v1/items HTTP/1.1\r\nHost: localhost\r\nExpect: wonders\r\nConnection: close\r\n\r\n';
   expect(await replyTo(url, expecting)).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n[\s\S]*"code":"invalid_api_key"/);
+});
+
+test('a header that has to be one and comes twice fits nothing', async () => {
+  const { url } = await serve();
+  const twice = (headers: string) =>
+    replyTo(url, `GET /v1/items HTTP/1.1\r\n${headers}Connection: close\r\n\r\n`).then((text) => text.slice(9, 12));
+  expect(await twice('Host: localhost\r\nHost: localhost\r\n')).toBe('403');
+  expect(await twice('Host: localhost\r\nHost: evil.example\r\n')).toBe('403');
+  const key = `Authorization: ${KEY.authorization}\r\n`;
+  expect(await twice(`Host: localhost\r\n${key}`)).toBe('200');
+  expect(await twice(`Host: localhost\r\n${key}${key}`)).toBe('401');
 });
 
 test('what is not HTTP gets the JSON error too', async () => {

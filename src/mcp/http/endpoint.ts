@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { classifyInboundRequest, type JSONRPCMessage } from '@modelcontextprotocol/server';
+import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { isJsonObject } from '../../contract/json.ts';
 import type { HarnessAuthority } from '../audience.ts';
 import { assertBatchLength } from '../batches.ts';
 import { MODERN_REVISION } from '../session/session-server.ts';
 import { readJsonBody } from './body.ts';
 import { assertAccepts } from './checks.ts';
+import { classify } from './classify.ts';
 import { deleteSession, openSessionStream, postInitialize, postInSession } from './legacy.ts';
 import { postModern } from './modern.ts';
 import { Refusal, RPC_CODE } from './refusal.ts';
@@ -42,13 +43,7 @@ function post(
   { sessions, authority }: Pick<EndpointOptions, 'sessions' | 'authority'>,
 ): void {
   if (Array.isArray(body)) assertBatchLength(body);
-  const route = classifyInboundRequest({
-    httpMethod: 'POST',
-    ...header('protocolVersionHeader', request.headers['mcp-protocol-version']),
-    ...header('mcpMethodHeader', request.headers['mcp-method']),
-    ...header('mcpNameHeader', request.headers['mcp-name']),
-    body,
-  });
+  const route = classify(request, body);
   if (route.kind === 'reject') throw new Refusal(route.httpStatus, route.code, route.message, { data: route.data });
   if (route.kind === 'modern') {
     postModern(request, response, route, sessions, authority, caller);
@@ -75,10 +70,6 @@ async function serveSession(
   if (request.method === 'DELETE') return deleteSession(request, response, sessions, caller);
   assertAccepts(request, ['text/event-stream']);
   openSessionStream(request, response, sessions, caller);
-}
-
-function header<Name extends string>(name: Name, value: string | string[] | undefined): { [key in Name]?: string } {
-  return typeof value === 'string' ? ({ [name]: value } as { [key in Name]: string }) : {};
 }
 
 /** Of the request in a body, where it is one. */

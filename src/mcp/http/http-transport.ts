@@ -108,7 +108,7 @@ export class HttpTransport implements Transport, HeaderSource {
       if (options.onReply !== undefined) this.#onReply.set(id, options.onReply);
       return { ...message, id };
     });
-    if (ids.length === 0) response.writeHead(202, headOf(undefined).headers).end();
+    if (ids.length === 0) response.writeHead(202, { ...headOf(undefined).headers, 'content-length': 0 }).end();
     else response.once('close', () => this.#lost(privateIds, exchange));
     const extra = classification === undefined ? undefined : { classification };
     for (const message of deliverable) if (message !== undefined) this.onmessage?.(message, extra);

@@ -44,7 +44,7 @@ export function postModern(
   }
   // Over HTTP a client cancels by closing the stream; no other notification of a client means anything here.
   if (route.messageKind === 'notification') {
-    response.writeHead(202).end();
+    response.writeHead(202, { 'content-length': 0 }).end();
     return;
   }
   const params: JsonObject = isJsonObject(message.params) ? message.params : {};

@@ -48,8 +48,13 @@ export class Refusal extends Error {
 /** Answers with a refusal, unless an answer has begun. */
 export function sendRefusal(response: ServerResponse, refusal: Refusal): void {
   if (response.headersSent || response.destroyed) return;
-  response.writeHead(refusal.status, { 'content-type': 'application/json', ...refusal.options.headers });
-  response.end(JSON.stringify(toErrorReply(refusal)));
+  const body = JSON.stringify(toErrorReply(refusal));
+  response.writeHead(refusal.status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    ...refusal.options.headers,
+  });
+  response.end(body);
 }
 
 /** Answers with what was thrown on the way to an answer; what is no refusal is reported, and told as an internal error. */

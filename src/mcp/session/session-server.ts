@@ -7,10 +7,12 @@ import {
   Server,
   type ServerContext,
   type ServerOptions,
+  type Transport,
 } from '@modelcontextprotocol/server';
 import { messageOf } from '../../contract/errors.ts';
 import { isJsonObject } from '../../contract/json.ts';
 import { preview } from '../../contract/json-schema.ts';
+import { isPlainRequest } from '../json-rpc.ts';
 
 /** The revision without `initialize` and without sessions. */
 export const MODERN_REVISION = '2026-07-28';
@@ -24,6 +26,18 @@ export const SESSION_REVISIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '202
 export class SessionServer extends Server {
   constructor(info: ConstructorParameters<typeof Server>[0], options: ServerOptions) {
     super(info, { ...options, supportedProtocolVersions: [MODERN_REVISION, ...SESSION_REVISIONS] });
+  }
+
+  /** The SDK asks three schemas what each message is. A request that is one beyond doubt is handed on as what it is. */
+  override async connect(transport: Transport): Promise<void> {
+    const connecting = super.connect(transport);
+    const receive = transport.onmessage;
+    transport.onmessage = (message, extra) => {
+      // biome-ignore lint/complexity/useLiteralKeys: it is private, and can be named in no other way
+      if (isPlainRequest(message)) this['_onrequest'](message, extra);
+      else receive?.(message, extra);
+    };
+    return connecting;
   }
 
   /** Runs `hook` inside the `initialize` request, before the SDK's own answer to it. What it throws is the answer. */
