@@ -21,6 +21,11 @@ export const PAGES: readonly ShownPage[] = [
   { name: 'trace-failed', path: ({ crashed }) => `/traces/${crashed}`, ready: '.verdict' },
   { name: 'trace-pictures', path: ({ outOfSteps }) => `/traces/${outOfSteps}`, ready: '.picture-strip img' },
   { name: 'trace-live', path: ({ running }) => `/traces/${running}`, ready: '.verdict' },
+  {
+    name: 'compare',
+    path: ({ nearly, passed }) => `/compare?traces=${nearly},${passed}`,
+    ready: '.compared-list',
+  },
   { name: 'environments', path: () => '/environments', ready: '.environment-list' },
   {
     name: 'environment',

@@ -57,10 +57,7 @@ export function temporaryDirectory(onEnd: OnEnd = onTestFinished): string {
   return directory;
 }
 
-export async function openParts(
-  databaseUrl?: string,
-  onEnd: OnEnd = onTestFinished,
-): Promise<Parts> {
+export async function openParts(databaseUrl?: string, onEnd: OnEnd = onTestFinished): Promise<Parts> {
   const database = await openDatabase(databaseUrl ?? (await newDatabase()));
   onEnd(() => database.close());
   return {
