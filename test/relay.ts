@@ -9,6 +9,10 @@ export interface Relay {
   mend(): Promise<void>;
   /** The next message that holds the text reaches the server, and its answer is lost with the connection. */
   loseAnswerTo(text: string): void;
+  /** The next message that holds the text reaches the server, and its sender loses the connection at once. Resolves then. */
+  leaveWith(text: string): Promise<void>;
+  /** The next message that holds the text waits. Resolves once it is there, with what lets it go on. */
+  hold(text: string): Promise<() => void>;
   /** Answers that were lost on purpose. */
   readonly lost: number;
 }
@@ -17,19 +21,34 @@ export async function startRelay(target: number): Promise<Relay> {
   const sockets = new Set<Socket>();
   let server: Server | undefined;
   let doomed: string | undefined;
+  let leaving: { readonly text: string; readonly onLeft: () => void } | undefined;
+  let held: { readonly text: string; readonly onHeld: (release: () => void) => void } | undefined;
   let lost = 0;
 
   function accept(socket: Socket): void {
     const onward = createConnection(target, '127.0.0.1');
     let isDoomed = false;
+    let isLeft = false;
     socket.on('data', (data) => {
+      if (held !== undefined && data.includes(held.text)) {
+        const { onHeld } = held;
+        held = undefined;
+        onHeld(() => onward.write(data)); // Nothing follows it: whoever asks waits for the answer.
+        return;
+      }
       if (doomed !== undefined && data.includes(doomed)) {
         doomed = undefined;
         isDoomed = true;
       }
       onward.write(data);
+      if (leaving === undefined || !data.includes(leaving.text)) return;
+      isLeft = true;
+      socket.destroy();
+      leaving.onLeft();
+      leaving = undefined;
     });
     onward.on('data', (data) => {
+      if (isLeft) return;
       if (!isDoomed) return void socket.write(data);
       lost += 1;
       socket.destroy();
@@ -44,7 +63,7 @@ export async function startRelay(target: number): Promise<Relay> {
         .on('error', () => other.destroy())
         .on('close', () => {
           sockets.delete(each);
-          other.destroy();
+          if (!isLeft) other.destroy(); // else the server goes on
         });
     }
   }
@@ -74,6 +93,14 @@ export async function startRelay(target: number): Promise<Relay> {
     loseAnswerTo(text) {
       doomed = text;
     },
+    leaveWith: (text) =>
+      new Promise((onLeft) => {
+        leaving = { text, onLeft };
+      }),
+    hold: (text) =>
+      new Promise((onHeld) => {
+        held = { text, onHeld };
+      }),
     get lost() {
       return lost;
     },

@@ -10,8 +10,9 @@ import {
   SqliteDriver,
   type SqliteStatement,
 } from 'kysely';
+import { messageOf } from '../contract/errors.ts';
 import type { RowsWrite } from './database.ts';
-import { storeIsBusy, storeIsFull } from './store-errors.ts';
+import { storeIsBusy, storeIsFull, UniqueViolationError } from './store-errors.ts';
 
 /** Statements kept prepared for each connection; the least recently used goes first. */
 const MAX_PREPARED = 200;
@@ -128,9 +129,13 @@ function toKyselyDatabase(connection: DatabaseSyncInstance): SqliteDatabase {
   };
 }
 
-/** Result codes of https://www.sqlite.org/rescode.html: BUSY and LOCKED; FULL, and IOERR_SHMSIZE of a full disk. */
+/**
+ * Result codes of https://www.sqlite.org/rescode.html: BUSY and LOCKED; FULL, and IOERR_SHMSIZE of a full disk;
+ * CONSTRAINT_PRIMARYKEY and CONSTRAINT_UNIQUE.
+ */
 const BUSY: ReadonlySet<unknown> = new Set([5, 6]);
 const FULL: ReadonlySet<unknown> = new Set([13, 4874]);
+const TAKEN: ReadonlySet<unknown> = new Set([1555, 2067]);
 
 /** What a statement gives, with errors in the words of every store. */
 function told<T>(execute: () => T): T {
@@ -140,6 +145,7 @@ function told<T>(execute: () => T): T {
     const { sqliteCode, sqliteExtendedCode } = error as { sqliteCode?: unknown; sqliteExtendedCode?: unknown };
     if (FULL.has(sqliteCode) || FULL.has(sqliteExtendedCode)) throw storeIsFull(error);
     if (BUSY.has(sqliteCode)) throw storeIsBusy(error);
+    if (TAKEN.has(sqliteExtendedCode)) throw new UniqueViolationError(messageOf(error), { cause: error });
     throw error;
   }
 }

@@ -29,10 +29,20 @@ export async function untilWritten<T>(write: () => Promise<T>, options: UntilWri
   let isUncertain = false;
   let pauseMs = FIRST_PAUSE_MS;
   let taken = 0;
+  const writeOrFind = async () => {
+    try {
+      return await write();
+    } catch (error) {
+      // The commit of a connection that was lost may come as late as this.
+      const written = isUncertain && error instanceof UniqueViolationError ? await options.found() : undefined;
+      if (written !== undefined) return written;
+      throw error;
+    }
+  };
   for (;;) {
     try {
       const written = isUncertain ? await options.found() : undefined;
-      return written ?? (await write());
+      return written ?? (await writeOrFind());
     } catch (error) {
       if (error instanceof ConnectionLostError && performance.now() < endsAt) {
         isUncertain = true;
@@ -41,9 +51,6 @@ export async function untilWritten<T>(write: () => Promise<T>, options: UntilWri
         continue;
       }
       if (!(error instanceof UniqueViolationError)) throw error;
-      // The commit of a connection that was lost may come as late as this.
-      const written = isUncertain ? await options.found() : undefined;
-      if (written !== undefined) return written;
       if (options.onTaken === undefined || ++taken > MAX_TAKEN) throw error;
       options.onTaken();
     }

@@ -42,29 +42,44 @@ export interface AppendedGroup {
  * @throws when a number is taken, or the database fails: the whole group is undone then.
  */
 export async function appendEvents(requests: readonly AppendRequest[], context: AppendContext): Promise<AppendedGroup> {
+  /** Whose commit may be under way. */
   const tried: PlannedGroup[] = [];
-  return await untilWritten(() => appendOnce(requests, context, (planned) => tried.push(planned)), {
-    async found() {
-      for (const planned of tried) if (await isWritten(context.database.kysely, planned.accepted[0])) return planned;
-      return undefined;
+  const found = async () => {
+    for (const planned of tried) if (await isWritten(context.database.kysely, planned.accepted[0])) return planned;
+    return undefined;
+  };
+  return await untilWritten(
+    () => appendOnce(requests, context, { found, onPlanned: (planned) => tried.push(planned) }),
+    {
+      found,
+      onTaken() {
+        tried.length = 0; // The numbers of these are taken too.
+        for (const { traceId } of requests) context.heads.forget(traceId);
+      },
     },
-    onTaken() {
-      for (const { traceId } of requests) context.heads.forget(traceId);
-    },
-  });
+  );
 }
 
 interface PlannedGroup extends AppendedGroup {
   readonly accepted: readonly NumberedRequest[];
 }
 
+interface Tries {
+  /** What an earlier try has written after all. */
+  found(): Promise<PlannedGroup | undefined>;
+  onPlanned(planned: PlannedGroup): void;
+}
+
 async function appendOnce(
   requests: readonly AppendRequest[],
   context: AppendContext,
-  onPlanned: (planned: PlannedGroup) => void,
+  { found, onPlanned }: Tries,
 ): Promise<AppendedGroup> {
   const { heads: remembered, endRows, writer } = context;
   const known = await readUnknownHeads(requests, context);
+  // What an earlier try wrote may be a part of a head that was read now: numbered after itself it would be there twice.
+  const written = known.size > 0 ? await found() : undefined;
+  if (written !== undefined) return written;
   const planned = plan(requests, (traceId) => known.get(traceId) ?? remembered.get(traceId));
   onPlanned(planned);
   if (planned.accepted.length === 0) return planned;

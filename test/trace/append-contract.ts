@@ -1,9 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { EventBody } from '../../src/contract/event.ts';
+import type { Database } from '../../src/database/database.ts';
+import { createTraceStore } from '../../src/trace/database-store.ts';
 import { AttemptSupersededError, type TraceStore } from '../../src/trace/trace-store.ts';
 import { finished, log, newTrace, newTraceId, seqs, started, upTo } from './events.ts';
-import type { StoreUnderTest } from './store-contract.ts';
+import { APP_URL, type StoreUnderTest } from './store-contract.ts';
 
 /** What every trace store promises about the events that are appended to it. */
 export function describeTraceEvents(name: string, open: () => Promise<StoreUnderTest>): void {
@@ -187,6 +189,22 @@ export function describeTraceEvents(name: string, open: () => Promise<StoreUnder
       await expect(creating).rejects.toThrow('undone');
       expect(seqs(await appended)).toEqual([2]);
       expect(seqs(await other.events(traceId))).toEqual([1, 2]);
+    });
+
+    it('finds a number for an event, however often another process takes the one that it wanted', async () => {
+      const traceId = await create();
+      const { database, clock } = opened;
+      let taken = 0;
+      const contended: Database = {
+        ...database,
+        async runEach(...write) {
+          if (++taken <= 5) await other.append(traceId, 1, [log(`${taken}`)]);
+          return await database.runEach(...write);
+        },
+      };
+      const slow = createTraceStore(contended, { appUrl: APP_URL, now: () => clock.now });
+      expect(seqs(await slow.append(traceId, 1, [log('last'), finished()]))).toEqual([7, 8]);
+      expect(seqs(await store.events(traceId))).toEqual(upTo(8));
     });
 
     it('reads back pages of events', async () => {

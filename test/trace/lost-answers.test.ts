@@ -1,15 +1,20 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { messageOf } from '../../src/contract/errors.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { createDatabaseQueue } from '../../src/queue/database-queue.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
+import { lockTraceAndEvents } from '../../src/trace/trace-heads.ts';
 import type { TraceStore } from '../../src/trace/trace-store.ts';
 import { sharedPostgres } from '../postgres.ts';
 import { type Relay, startRelay } from '../relay.ts';
 import { finished, log, newTrace, seqs, started, upTo } from './events.ts';
 
+const APP_URL = 'http://127.0.0.1:8320';
+
 /** Whether Postgres has committed when a connection is lost is not known to whoever asked for it. */
 describe('a commit of which the answer is lost is not done twice:', () => {
   let relay: Relay;
+  let url: string;
   let store: TraceStore;
   let counts: () => Promise<{ readonly waiting: number; readonly leased: number }>;
   let enqueue: (traceId: string) => Parameters<TraceStore['create']>[1];
@@ -17,10 +22,10 @@ describe('a commit of which the answer is lost is not done twice:', () => {
   beforeEach(async () => {
     const server = await sharedPostgres();
     relay = await startRelay(server.port);
-    const url = (await server.createDatabase()).replace(`:${server.port}/`, `:${relay.port}/`);
+    url = (await server.createDatabase()).replace(`:${server.port}/`, `:${relay.port}/`);
     const database = await openDatabase(url);
     onTestFinished(() => database.close());
-    store = createTraceStore(database, { appUrl: 'http://127.0.0.1:8320' });
+    store = createTraceStore(database, { appUrl: APP_URL });
     const queue = createDatabaseQueue(database);
     counts = () => queue.counts();
     enqueue = (traceId) => (transaction) => queue.enqueue({ traceId, priority: 0 }, transaction);
@@ -63,6 +68,28 @@ describe('a commit of which the answer is lost is not done twice:', () => {
     expect(seqs(await store.events(traceId))).toEqual(upTo(4));
     expect(await store.row(traceId)).toMatchObject({ status: 'completed' });
     expect(relay.lost).toBe(1);
+  });
+
+  it.each([
+    ['an event', [log('the late one')]],
+    ['the end of a run', [log('the late one'), finished()]],
+  ])('of %s, where it comes when the next try is about to read where the trace stands', async (_, bodies) => {
+    const traceId = await running();
+    const [stranger, holder] = [await openDatabase(url), await openDatabase(url)];
+    onTestFinished(() => stranger.close());
+    onTestFinished(() => holder.close());
+    const { appended, goOn } = await holder.transaction(async (transaction) => {
+      await lockTraceAndEvents(transaction, traceId);
+      const isLeft = relay.leaveWith('the late one');
+      const appended = createTraceStore(stranger, { appUrl: APP_URL }).append(traceId, 1, bodies);
+      await isLeft;
+      return { appended: appended.then(seqs, messageOf), goOn: await relay.hold('"lastSeq"') };
+    });
+    const written = upTo(bodies.length + 2);
+    await expect.poll(async () => seqs(await store.events(traceId))).toEqual(written);
+    goOn();
+    expect(await appended).toEqual(written.slice(2));
+    expect(seqs(await store.events(traceId))).toEqual(written);
   });
 
   it('of the next attempt', async () => {
