@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { toStoreError } from './postgres-errors.ts';
+import { PLANNED_EACH_TIME } from './postgres-rows.ts';
 import { ConnectionLostError } from './store-errors.ts';
 
 /** Milliseconds. */
@@ -45,7 +46,7 @@ export class PostgresConnections implements PostgresPool {
 
   #nameOf(text: string): string | undefined {
     const known = this.#names.get(text);
-    if (known !== undefined || this.#names.size >= MAX_NAMED) return known;
+    if (known !== undefined || this.#names.size >= MAX_NAMED || text.startsWith(PLANNED_EACH_TIME)) return known;
     const name = `proctor_${this.#names.size}`;
     this.#names.set(text, name);
     return name;

@@ -16,6 +16,12 @@ import {
 import type { RowsWrite } from './database.ts';
 import type { DatabaseSchema } from './schema.ts';
 
+/**
+ * Begins a statement that is planned for what it is given, each time: an update joins its rows with arrays, and a plan that
+ * was kept from when the table was small would read all of it.
+ */
+export const PLANNED_EACH_TIME = '/* planned each time */';
+
 /** Type names by table and column. */
 export type ColumnTypes = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
@@ -49,11 +55,12 @@ export function toOneStatement(writes: readonly RowsWrite[], types: ColumnTypes)
     const isAfterOthers = parts.length === 0 ? 'true' : `(select count(*) from w${parts.length}) >= 0`;
     parts.push(toText(shape, arrays, isAfterOthers));
   }
+  const begin = writes.some(({ statement }) => UpdateQueryNode.is(statement.query)) ? `${PLANNED_EACH_TIME} ` : '';
   const [only] = parts;
   if (only === undefined || parts.length === 1)
-    return only === undefined ? undefined : CompiledQuery.raw(only, parameters);
+    return only === undefined ? undefined : CompiledQuery.raw(`${begin}${only}`, parameters);
   const all = parts.map((part, index) => `w${index + 1} as (${part} returning 1)`);
-  return CompiledQuery.raw(`with ${all.join(', ')} select count(*) from w${parts.length}`, parameters);
+  return CompiledQuery.raw(`${begin}with ${all.join(', ')} select count(*) from w${parts.length}`, parameters);
 }
 
 interface Shape {

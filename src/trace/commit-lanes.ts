@@ -2,8 +2,8 @@ import type { Database } from '../database/database.ts';
 import { GroupCommit } from './group-commit.ts';
 
 /**
- * Commits at once. SQLite has one writer, and a commit of it blocks this process; a commit on Postgres is several round
- * trips, during which others need not wait.
+ * Commits at once. SQLite has one writer, and a commit of it blocks this process; a commit on Postgres is a
+ * round trip and a wait for its disk, during which others need not wait.
  */
 const LANES = { sqlite: 1, postgres: 4 } as const;
 

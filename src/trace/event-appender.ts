@@ -61,7 +61,11 @@ export class EventAppender {
     for (const [traceId, head] of heads) this.#heads.remember(traceId, head);
     for (const [index, result] of results.entries()) {
       const request = requests[index];
-      if (request === undefined || !Array.isArray(result)) continue;
+      if (request === undefined) continue;
+      if (!Array.isArray(result)) {
+        this.#running.forget(request.traceId);
+        continue;
+      }
       this.#running.add(request, result);
       this.#options.onWritten(request.traceId, result);
     }

@@ -39,8 +39,8 @@ export class TraceHeads {
 }
 
 /**
- * Has whoever changes this trace's row or writes events of it wait: an event refers to its trace's row, which nobody can do to a row that
- * is locked for an update. Without it a writer that is fast enough takes every number first.
+ * Has whoever changes this trace's row or writes events of it wait: an event refers to its trace's row, which nobody can
+ * do to a row that is locked for an update. Without it a writer that is fast enough takes every number first.
  */
 export async function lockTraceAndEvents(transaction: DatabaseTransaction, traceId: string): Promise<void> {
   await transaction.selectFrom('traces').select('trace_id').where('trace_id', '=', traceId).forUpdate().execute();
