@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError, messageOf } from '../contract/errors.ts';
+import { closingQueued } from './queued-responses.ts';
 import { createRequestId, REQUEST_ID_HEADER } from './request-id.ts';
 
 export interface HttpListener {
@@ -25,9 +26,10 @@ export async function listen(
 ): Promise<HttpListener> {
   // What Node.js would refuse by itself, without a body, is the app's to answer: no Host, an Expect that nobody knows.
   // Of headers that come twice it would show the first alone: joined, a second Host or Authorization fits nothing.
-  const server = createServer({ requireHostHeader: false, joinDuplicateHeaders: true }, app);
+  const serve = closingQueued(app);
+  const server = createServer({ requireHostHeader: false, joinDuplicateHeaders: true }, serve);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  server.on('checkExpectation', app);
+  server.on('checkExpectation', serve);
   server.on('clientError', answerBrokenRequest);
   await bind(server, options);
   const address = server.address();

@@ -64,3 +64,48 @@ test('the url of a wildcard address can be opened and that of an IPv6 address ha
   expect(everywhere.url).toBe(`http://localhost:${everywhere.port}`);
   expect((await send(everywhere.url, '/')).text).toBe('ok');
 });
+
+test('every response of a connection that has ended is closed, those that waited behind another too', async () => {
+  const closed: (string | undefined)[] = [];
+  const arrived = deferred<void>();
+  const allClosed = deferred<void>();
+  const listener = await listen(
+    (request, response) => {
+      response.once('close', () => {
+        expect(response.destroyed).toBe(true);
+        if (closed.push(request.url) === 4) allClosed.resolve();
+      });
+      if (request.url === '/done') response.end('done');
+      if (request.url === '/last') arrived.resolve();
+    },
+    { host: '127.0.0.1', port: 0 },
+  );
+  onTestFinished(() => listener.close());
+  const client = connect(listener.port, '127.0.0.1');
+  for (const path of ['/first', '/second', '/done', '/last']) client.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  await arrived.promise;
+  client.destroy();
+  await allClosed.promise;
+  expect(closed.sort()).toEqual(['/done', '/first', '/last', '/second']);
+});
+
+test('a response is closed once where its turn had come when the connection ended', async () => {
+  const closed: (string | undefined)[] = [];
+  const both = deferred<void>();
+  const listener = await listen(
+    (request, response) => {
+      response.once('socket', () => client.destroy());
+      response.on('close', () => {
+        closed.push(request.url);
+        if (request.url === '/second') both.resolve();
+      });
+      if (request.url === '/first') setImmediate(() => response.end('ok'));
+    },
+    { host: '127.0.0.1', port: 0 },
+  );
+  onTestFinished(() => listener.close());
+  const client = connect(listener.port, '127.0.0.1');
+  client.write('GET /first HTTP/1.1\r\nHost: x\r\n\r\nGET /second HTTP/1.1\r\nHost: x\r\n\r\n');
+  await both.promise;
+  expect(closed).toEqual(['/first', '/second']);
+});

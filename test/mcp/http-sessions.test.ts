@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { EnvironmentServer } from 'proctor';
 import { describe, expect, it } from 'vitest';
 import { serveHttp, until } from './clients.ts';
@@ -134,5 +135,21 @@ describe('sessions over HTTP', () => {
       outgoing.destroy();
       await until(() => events.includes('aborted'));
     }
+  });
+
+  it('abort every call of a client that disconnects, those that waited behind another on its connection too', async () => {
+    const events: string[] = [];
+    const url = await serveHttp(createExam(events));
+    const id = await openSession(url);
+    const call = (number: number) => {
+      const body = rpc('tools/call', { name: 'wait' }, number);
+      const type = 'Content-Type: application/json\r\nAccept: application/json, text/event-stream';
+      return `POST /mcp HTTP/1.1\r\nHost: localhost\r\n${type}\r\nMcp-Session-Id: ${id}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    };
+    const client = connect(Number(new URL(url).port), '127.0.0.1');
+    client.write(`${call(1)}${call(2)}${call(3)}`);
+    await until(() => events.filter((event) => event === 'waiting').length === 3);
+    client.destroy();
+    await until(() => events.filter((event) => event === 'aborted').length === 3);
   });
 });
