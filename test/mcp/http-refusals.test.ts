@@ -74,6 +74,29 @@ describe('what is refused over HTTP', () => {
     expect((await send(url, { body: initializeBody() })).status).toBe(200);
   });
 
+  it('a client that says more than a thousand things of itself is refused, before a schema takes its time with them', async () => {
+    const url = await serveHttp(createExam());
+    const wide = (members: number) => ({
+      elicitation: Object.fromEntries(Array.from({ length: members }, (_, index) => [`k${index}`, {}])),
+    });
+    const handshake = (capabilities: object) =>
+      rpc('initialize', { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'raw', version: '1' } });
+    const list = (capabilities: object) =>
+      modern('tools/list', {}, { 'io.modelcontextprotocol/clientCapabilities': capabilities });
+    const refused = [400, expect.stringContaining('capabilities with more than 1000 members')];
+    for (const request of [
+      { body: handshake(wide(1_000)) },
+      list(wide(100_000)),
+      { body: `[${handshake(wide(5_000))}]` },
+    ]) {
+      const { status, text } = await send(url, request);
+      expect([status, text]).toEqual(refused);
+    }
+    for (const request of [{ body: handshake(wide(500)) }, list(wide(500))]) {
+      expect((await send(url, request)).status).toBe(200);
+    }
+  });
+
   it('a batch is refused where the revision has none, and with initialize in it', async () => {
     const url = await serveHttp(createExam());
     const newer = { 'mcp-session-id': await openSession(url) };

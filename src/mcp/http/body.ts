@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isJsonContentType } from '@modelcontextprotocol/server';
 import { isTooDeep, MAX_JSON_DEPTH } from '../../contract/json-depth.ts';
+import { hasTooManyCapabilities, MAX_CAPABILITIES } from './capability-limit.ts';
 import { Refusal, RPC_CODE } from './refusal.ts';
 
 /** One for all: to make one takes longer than to read a small body by it. */
@@ -28,6 +29,13 @@ export async function readJsonBody(request: IncomingMessage, maxBytes: number): 
   const value = parse(await readBody(request, maxBytes));
   if (isTooDeep(value)) {
     throw new Refusal(400, RPC_CODE.invalidRequest, `Invalid request: nested more than ${MAX_JSON_DEPTH} deep`);
+  }
+  if (hasTooManyCapabilities(value)) {
+    throw new Refusal(
+      400,
+      RPC_CODE.invalidRequest,
+      `Invalid request: capabilities with more than ${MAX_CAPABILITIES} members`,
+    );
   }
   return value;
 }
