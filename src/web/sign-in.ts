@@ -23,7 +23,8 @@ export function createSignIn(accounts: Accounts): SignIn {
     (show, path = '/') =>
     async (request) => {
       const here = addressOf(path, request);
-      const token = request.query.get('token');
+      // What looks at an address before a person opens it, as a preview of a link does, must not use it up.
+      const token = request.method === 'HEAD' ? null : request.query.get('token');
       const redeemed = token === null ? undefined : await accounts.redeemSignInToken(token);
       if (redeemed !== undefined) return redirectReply(here, sessionCookie(redeemed.session));
       const cookie = readSessionCookie(request.headers.cookie);

@@ -1,5 +1,6 @@
 import type { Locator } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
+import { EnvironmentServer } from '../../src/index.ts';
 import { BROKEN as BROKEN_TARGET, COUNTER } from '../run-service/service.ts';
 import { newTrace } from '../trace/events.ts';
 import { WRONG_ANSWER } from '../web/failed-traces.ts';
@@ -50,6 +51,26 @@ describe.skipIf(executablePath === undefined)('the pages of environments, in Chr
     await page.goBack();
     await page.locator('.table', { hasText: 'count_to' }).waitFor();
     expect(problems).toEqual([]);
+    await page.close();
+  });
+
+  it('draw what a tool takes when it is opened, where there are thousands of them', async () => {
+    const create = () => {
+      const many = new EnvironmentServer({ name: 'many', version: '1.0.0' });
+      const args = { type: 'object', properties: { amount: { type: 'integer' } } };
+      for (let index = 0; index < 1_000; index++) many.tool(`tool_${index}`, { args }, () => 1);
+      return many;
+    };
+    const site = await openSite({
+      service: { environments: new Map([['many', { kind: 'memory', environment: create }]]) },
+    });
+    const { page } = await openPage(await signedIn(site, '/environments/many'));
+    await page.locator('.tool-entry').last().waitFor();
+    expect(await page.locator('.tool-entry').count()).toBe(1_000);
+    expect(await page.locator('.tool-body').count()).toBe(0);
+    await page.getByText('tool_7', { exact: true }).click();
+    await page.locator('.tool-body').getByText('amount').first().waitFor();
+    expect(await page.locator('.tool-body').count()).toBe(1);
     await page.close();
   });
 

@@ -86,6 +86,14 @@ describe('without a cookie', () => {
 });
 
 describe('the one-time ?token=', () => {
+  it('is not used up by HEAD, which signs nobody in', async () => {
+    const site = await openSite();
+    const path = `/?token=${await site.accounts.createSignInToken('local')}`;
+    const head = await site.browse(path, { method: 'HEAD' });
+    expect([head.status, head.headers['set-cookie']]).toEqual([401, undefined]);
+    expect((await site.browse(path)).status).toBe(303);
+  });
+
   it('sets an HttpOnly, SameSite=Strict cookie of 30 days and leads to the page without the token', async () => {
     const site = await openSite();
     const traceId = await addRun(site);

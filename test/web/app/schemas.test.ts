@@ -68,6 +68,31 @@ describe('a schema as a table', () => {
     expect(toSchemaRows({ $ref: '#' })).toEqual({ rows: [], isCut: false });
   });
 
+  it('ends where choices or items are the schema itself again, and shows the fields beside what is too deep', () => {
+    const self = { $ref: '#/$defs/self' };
+    const ofSelf = (definition: JsonSchema) => rowsOf({ properties: { a: self, z: {} }, $defs: { self: definition } });
+    const definitions: readonly JsonSchema[] = [
+      { anyOf: [self, { type: 'null' }] },
+      { anyOf: [self, self, self, self, self, self, self, self, self, self] },
+      { type: 'array', items: self },
+    ];
+    for (const definition of definitions) {
+      expect(toSchemaRows({ ...definition, $defs: { self: definition } })).toMatchObject({ rows: [], isCut: true });
+      expect(ofSelf(definition)[0]).toMatchObject({ path: '', name: 'a' });
+    }
+    expect(ofSelf({ properties: { next: self } }).at(-1)).toMatchObject({ path: '', name: 'z' });
+  });
+
+  it('has fields that are named as what every object has', () => {
+    const named = JSON.parse('{"properties": {"__proto__": {"type": "string"}, "constructor": {"type": "null"}}}');
+    const rows = [
+      ['__proto__', 'string'],
+      ['constructor', 'null'],
+    ];
+    expect(rowsOf(named).map(({ name, type }) => [name, type])).toEqual(rows);
+    expect(rowsOf({ allOf: [named] }).map(({ name, type }) => [name, type])).toEqual(rows);
+  });
+
   it('reads anything that calls itself a schema', () => {
     for (const odd of [
       { properties: [], required: 'x', type: 7 },
@@ -173,6 +198,14 @@ describe('a form of a schema', () => {
       any: expect.stringMatching(/^This has to be JSON: /),
     });
     expect(args).toEqual({ name: '', gift: null, size: 'M' });
+  });
+
+  it('takes arguments that are named as what every object has', () => {
+    const named = scenarioOf(z.object({ constructor: z.string(), toString: z.array(z.string()).optional() }));
+    const argument = { name: '__proto__', type: 'string', required: true, description: '', default: null };
+    const all = toFields({ ...named, arguments: [...named.arguments, argument] });
+    const { args, problems } = readFields(all, JSON.parse('{"__proto__": "7"}'));
+    expect([JSON.stringify(args), problems]).toEqual(['{"constructor":"","__proto__":7}', {}]);
   });
 });
 

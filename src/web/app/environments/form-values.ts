@@ -53,15 +53,21 @@ export function toFields({ arguments: declared, args_schema }: ScenarioEntry): r
 
 /** What a form's texts are as JSON; what is left empty is left out. Bad ones are told by name. */
 export function readFields(fields: readonly Field[], texts: Readonly<Record<string, string>>): ReadFields {
-  const args: Record<string, unknown> = {};
-  const problems: Record<string, string> = {};
+  const args: [string, unknown][] = [];
+  const problems: [string, string][] = [];
   for (const field of fields) {
-    const read = readField(field, texts[field.name] ?? field.initial);
+    const read = readField(field, ownOf(texts, field.name) ?? field.initial);
     if (read === undefined) continue;
-    if ('problem' in read) problems[field.name] = read.problem;
-    else args[field.name] = read.value;
+    if ('problem' in read) problems.push([field.name, read.problem]);
+    else args.push([field.name, read.value]);
   }
-  return { args, problems };
+  // An argument may be named as what every object has: `constructor`, `__proto__`.
+  return { args: Object.fromEntries(args), problems: Object.fromEntries(problems) };
+}
+
+/** What is there by a name that an environment chose. */
+export function ownOf(values: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(values, name) ? values[name] : undefined;
 }
 
 function readField(field: Field, text: string): { readonly value: unknown } | { readonly problem: string } | undefined {

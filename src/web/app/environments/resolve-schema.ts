@@ -10,13 +10,14 @@ export interface ResolvedSchema {
 }
 
 /** What a schema says, in plain words of its own. `true`, which allows anything, and what is no schema are empty ones. */
-export function resolveSchema(given: unknown, root: JsonSchema): ResolvedSchema {
+export function resolveSchema(given: unknown, root: JsonSchema, depth = 0): ResolvedSchema {
   const schema = joinParts(follow(given, root), root);
   const options = optionsOf(schema);
   const others = options.filter((option) => follow(option, root).type !== 'null');
-  if (others.length === 1 && options.length > 1) {
+  // Its only choice may be the schema itself again.
+  if (others.length === 1 && options.length > 1 && depth < MOST_REFERENCES) {
     const { anyOf, oneOf, ...about } = schema;
-    const { schema: only } = resolveSchema(others[0], root);
+    const { schema: only } = resolveSchema(others[0], root, depth + 1);
     return { schema: { ...only, ...about }, isNullable: true };
   }
   if (Array.isArray(schema.type) && schema.type.includes('null')) {
@@ -73,10 +74,15 @@ function joinParts(schema: JsonSchema, root: JsonSchema): JsonSchema {
   const { allOf, ...own } = schema;
   const parts = [...schema.allOf.map((part) => follow(part, root)), own];
   return {
-    ...Object.assign({}, ...parts),
+    ...join(parts),
     ...(parts.some(({ properties }) => isSchema(properties))
-      ? { properties: Object.assign({}, ...parts.map(({ properties }) => properties)) }
+      ? { properties: join(parts.map(({ properties }) => properties)) }
       : {}),
     required: parts.flatMap(({ required }) => (Array.isArray(required) ? required : [])),
   };
+}
+
+/** Not assigned, because a field may be named `__proto__`. */
+function join(objects: readonly unknown[]): JsonSchema {
+  return Object.fromEntries(objects.flatMap((each) => (isSchema(each) ? Object.entries(each) : [])));
 }

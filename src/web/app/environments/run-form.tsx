@@ -6,7 +6,7 @@ import { service } from '../api.ts';
 import { navigate } from '../router.ts';
 import { useResource } from '../use-resource.ts';
 import { ArgumentField } from './argument-field.tsx';
-import { readFields, toFields } from './form-values.ts';
+import { ownOf, readFields, toFields } from './form-values.ts';
 
 /** Plays the scenario's own solution: it needs no gateway, so that the first run works. */
 const FIRST_MODEL = 'proctor/oracle';
@@ -69,8 +69,8 @@ export function RunForm({ envName, scenario }: { readonly envName: string; reado
               key={field.name}
               id={`${id}-${field.name}`}
               field={field}
-              text={texts[field.name] ?? field.initial}
-              problem={problems[field.name]}
+              text={ownOf(texts, field.name) ?? field.initial}
+              problem={ownOf(problems, field.name)}
               onChange={(text) => setTexts({ ...texts, [field.name]: text })}
             />
           ))}

@@ -21,6 +21,11 @@ export interface SchemaRow {
 /** Beyond these the schema itself has to be read: it may refer to itself without end. */
 const MOST_ROWS = 200;
 const DEEPEST = 6;
+/** Schemas that are looked at: choices of choices become many without a field among them. */
+const MOST_VISITS = 2_000;
+/** What a type is made of, where it is a choice: of so many others, and of such as are choices themselves. */
+const MOST_OPTIONS = 20;
+const DEEPEST_OPTION = 2;
 
 /** The fields of a schema, each followed by its own. */
 export function toSchemaRows(schema: JsonSchema): {
@@ -30,12 +35,17 @@ export function toSchemaRows(schema: JsonSchema): {
 } {
   const rows: SchemaRow[] = [];
   let isCut = false;
+  let visits = 0;
+  const isFull = () => rows.length >= MOST_ROWS || visits > MOST_VISITS;
 
   const addFieldsOf = ({ schema: parent }: ResolvedSchema, path: string, depth: number): void => {
     const required = new Set(Array.isArray(parent.required) ? parent.required : []);
     for (const [name, given] of fieldsOf(parent)) {
-      isCut ||= rows.length >= MOST_ROWS || depth > DEEPEST;
-      if (isCut) return;
+      // What is too deep ends here; the fields beside what leads to it are shown all the same.
+      if (isFull() || depth > DEEPEST) {
+        isCut = true;
+        return;
+      }
       const field = resolveSchema(given, schema);
       rows.push({ ...toRow(field, schema), path, name, isRequired: required.has(name) });
       addInner(field, `${path}${name}`, depth + 1);
@@ -44,17 +54,22 @@ export function toSchemaRows(schema: JsonSchema): {
   };
 
   const addInner = (field: ResolvedSchema, path: string, depth: number): void => {
+    visits += 1;
     const { items } = field.schema;
-    if (isSchema(items)) addInner(resolveSchema(items, schema), `${path}[]`, depth);
-    else addFieldsOf(field, path === '' ? '' : `${path}.`, depth);
+    if (!isSchema(items)) addFieldsOf(field, path === '' ? '' : `${path}.`, depth);
+    else if (isFull()) isCut = true;
+    else addInner(resolveSchema(items, schema), `${path}[]`, depth);
   };
 
   const addOptionsOf = (parent: JsonSchema, path: string, depth: number): void => {
-    optionsOf(parent).forEach((option, index) => {
-      const resolved = resolveSchema(option, schema);
-      if (depth <= DEEPEST) addFieldsOf(resolved, `${path}(option ${index + 1}) `, depth + 1);
-      else isCut = true;
-    });
+    for (const [index, option] of optionsOf(parent).entries()) {
+      if (isFull() || depth > DEEPEST) {
+        isCut = true;
+        return;
+      }
+      visits += 1;
+      addFieldsOf(resolveSchema(option, schema), `${path}(option ${index + 1}) `, depth + 1);
+    }
   };
 
   addInner(resolveSchema(schema, schema), '', 0);
@@ -80,7 +95,7 @@ function toRow(field: ResolvedSchema, root: JsonSchema): Omit<SchemaRow, 'path' 
 
 function typeOf({ schema, isNullable }: ResolvedSchema, root: JsonSchema, depth = 0): string {
   const own = ownTypeOf(schema, root, depth);
-  return isNullable ? `${own} or null` : own;
+  return isNullable && !own.endsWith(' or null') ? `${own} or null` : own;
 }
 
 function ownTypeOf(schema: JsonSchema, root: JsonSchema, depth: number): string {
@@ -93,8 +108,8 @@ function ownTypeOf(schema: JsonSchema, root: JsonSchema, depth: number): string 
   }
   if (typeof type === 'string') return type;
   const options = optionsOf(schema);
-  if (options.length > 0 && depth < DEEPEST) {
-    const types = options.map((option) => typeOf(resolveSchema(option, root), root, depth + 1));
+  if (options.length > 0 && depth < DEEPEST_OPTION) {
+    const types = options.slice(0, MOST_OPTIONS).map((option) => typeOf(resolveSchema(option, root), root, depth + 1));
     return [...new Set(types)].join(' or ');
   }
   const [choice] = choicesOf(schema);

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import type { EnvironmentTool, ToolHints } from '../../../contract/run.ts';
 import { preview } from '../../format.ts';
 import { service } from '../api.ts';
@@ -8,6 +9,8 @@ import { SchemaTable } from './schema-table.tsx';
 
 /** So many are open at first: more would hide what comes below them. */
 const OPEN_AT_MOST = 2;
+/** Of more tools than these what is folded is not drawn before it is opened: thousands would make a page of a million elements. */
+const DRAWN_AT_MOST = 100;
 
 /** The tools that an environment lists to an agent. */
 export function ToolList({ envName }: { readonly envName: string }) {
@@ -26,7 +29,12 @@ export function ToolList({ envName }: { readonly envName: string }) {
           ) : (
             <div class="tool-list">
               {tools.map((tool) => (
-                <Tool key={tool.name} tool={tool} isOpenAtFirst={tools.length <= OPEN_AT_MOST} />
+                <Tool
+                  key={tool.name}
+                  tool={tool}
+                  isOpenAtFirst={tools.length <= OPEN_AT_MOST}
+                  isDrawnAtFirst={tools.length <= DRAWN_AT_MOST}
+                />
               ))}
             </div>
           )
@@ -36,27 +44,41 @@ export function ToolList({ envName }: { readonly envName: string }) {
   );
 }
 
-function Tool({ tool, isOpenAtFirst }: { readonly tool: EnvironmentTool; readonly isOpenAtFirst: boolean }) {
-  const { name, title, description, annotations, input_schema, output_schema } = tool;
+interface ToolProps {
+  readonly tool: EnvironmentTool;
+  readonly isOpenAtFirst: boolean;
+  readonly isDrawnAtFirst: boolean;
+}
+
+function Tool({ tool, isOpenAtFirst, isDrawnAtFirst }: ToolProps) {
+  const [isDrawn, setDrawn] = useState(isDrawnAtFirst);
+  const { name, title, annotations, description } = tool;
   return (
-    <details class="tool-entry" open={isOpenAtFirst}>
+    <details class="tool-entry" open={isOpenAtFirst} onToggle={() => setDrawn(true)}>
       <summary>
         <code class="tool-name">{name}</code>
         {title === null || title === name ? null : <span class="tool-title">{title}</span>}
         <span class="quiet tool-about">{preview(description, 160)}</span>
         <Hints annotations={annotations} />
       </summary>
-      <div class="tool-body">
-        {description === '' ? <p class="quiet">It has no description.</p> : <LongText text={description} />}
-        <SchemaTable label={`Arguments of ${name}`} schema={input_schema} none="It takes no arguments." />
-        {output_schema === null ? null : (
-          <>
-            <h3>What it gives</h3>
-            <SchemaTable label={`Result of ${name}`} schema={output_schema} none="Nothing is said of its fields." />
-          </>
-        )}
-      </div>
+      {isDrawn ? <ToolBody tool={tool} /> : null}
     </details>
+  );
+}
+
+function ToolBody({ tool }: Pick<ToolProps, 'tool'>) {
+  const { name, description, input_schema, output_schema } = tool;
+  return (
+    <div class="tool-body">
+      {description === '' ? <p class="quiet">It has no description.</p> : <LongText text={description} />}
+      <SchemaTable label={`Arguments of ${name}`} schema={input_schema} none="It takes no arguments." />
+      {output_schema === null ? null : (
+        <>
+          <h3>What it gives</h3>
+          <SchemaTable label={`Result of ${name}`} schema={output_schema} none="Nothing is said of its fields." />
+        </>
+      )}
+    </div>
   );
 }
 
