@@ -53,8 +53,10 @@ interface Content {
   readonly description: string;
   readonly version: string;
   readonly scenarios: readonly ScenarioEntry[];
-  /** Apart from the rest, because an environment without a list of tools has scenarios all the same. */
-  readonly tools: PromiseSettledResult<readonly AgentToolEntry[]>;
+  /** Apart from the rest: an environment whose tools cannot be listed, or not yet, has scenarios all the same. Never rejects. */
+  readonly tools: Promise<PromiseSettledResult<readonly AgentToolEntry[]>>;
+  /** Settles once its connection is closed. */
+  readonly closed: Promise<void>;
 }
 
 /**
@@ -93,9 +95,11 @@ export function createCatalogue(environments: ReadonlyMap<string, EnvironmentTar
     list: () => Promise.all([...environments.keys()].map(describe)),
     scenarios: async (name) => (await read(name)).scenarios,
     tools: async (name) => {
-      const { tools } = await read(name);
+      const content = await read(name);
+      const tools = await content.tools;
       if (tools.status === 'fulfilled') return tools.value;
-      readings.delete(name);
+      const known = await readings.get(name)?.content.catch(() => undefined);
+      if (known === content) readings.delete(name);
       throw tools.reason;
     },
     find: async (name, scenarioName) => {
@@ -108,7 +112,7 @@ export function createCatalogue(environments: ReadonlyMap<string, EnvironmentTar
     },
     close: async () => {
       closing.abort(new ApiError('shutting_down', 'The server is shutting down', { headers: { 'retry-after': '5' } }));
-      await Promise.allSettled([...readings.values()].map((reading) => reading.content));
+      await Promise.allSettled([...readings.values()].map(async ({ content }) => (await content).closed));
     },
   };
 }
@@ -147,16 +151,16 @@ async function readContent(target: EnvironmentTarget, signal: AbortSignal): Prom
   // What launches a browser for each session should not do so to be listed.
   const isForReading = target.kind === 'module' || target.kind === 'memory';
   const client = await connectEnvironment(target, { signal, isForReading });
+  const limits = { signal, timeoutMs: LIST_TIMEOUT_MS };
+  const tools = Promise.allSettled([client.tools(limits)]).then(([listed]) => listed);
   try {
-    const limits = { signal, timeoutMs: LIST_TIMEOUT_MS };
-    const [scenarios, [tools]] = await Promise.all([
-      client.scenarios(limits),
-      Promise.allSettled([client.tools(limits)]),
-    ]);
+    const scenarios = await client.scenarios(limits);
     const [description = ''] = client.instructions.trim().split('\n');
-    return { description: description.trim(), version: client.version, scenarios, tools };
-  } finally {
+    const closed = tools.then(() => client.close());
+    return { description: description.trim(), version: client.version, scenarios, tools, closed };
+  } catch (error) {
     await client.close();
+    throw error;
   }
 }
 

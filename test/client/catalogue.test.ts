@@ -159,6 +159,16 @@ describe('the catalogue of environments', () => {
     expect(await catalogue.scenarios('moody')).toEqual([]);
   });
 
+  it('gives the scenarios of an environment that never says which tools it has, and ends it when it is closed', async () => {
+    const args = [fixture('faulty-server.mjs'), 'never lists tools'];
+    const catalogue = create({ silent: { kind: 'command', command: process.execPath, args } });
+    expect(await catalogue.scenarios('silent')).toEqual([]);
+    const tools = refusal(catalogue.tools('silent'));
+    await catalogue.close();
+    expect(await tools).toMatchObject({ code: 'shutting_down' });
+    expect(processesNamed('never lists tools')).toEqual([]);
+  });
+
   it('ends what is being started when it is closed', async () => {
     const catalogue = create({ slow: { kind: 'module', path: fixture('slow-start/environment.ts') } });
     const reading = catalogue.scenarios('slow').catch((error: unknown) => error);
