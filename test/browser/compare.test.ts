@@ -163,7 +163,7 @@ describe.skipIf(executablePath === undefined)('the page of a comparison, in Chro
   it('says of runs of different scenarios that they are, and compares up to four of them', async () => {
     const { site, hasty, careful } = await openSiteOfTwo();
     const other = await site.addTrace(WHOLE, newTrace(QUEUED));
-    const broken = await site.addTrace(BROKEN.bodies, newTrace(BROKEN.queued));
+    const broken = await site.addTrace(BROKEN.bodies, newTrace({ ...MENDING, scenario_args: { project: 'billing' } }));
     const page = await openComparison(site, [hasty, careful, other, broken]);
     expect(await page.locator('.notice').textContent()).toBe(
       'These runs are not of the same scenario: workspace / fix_tests, desk / exchange.',
