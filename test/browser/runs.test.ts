@@ -60,6 +60,13 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
     expect(new URL(page.url()).searchParams.get('env_name')).toBe('retail');
 
     await page.getByRole('link', { name: 'Clear all filters' }).click();
+    const before = page.url();
+    await page.getByLabel('Metadata').fill('team');
+    await page.getByLabel('Metadata').press('Enter');
+    expect(
+      await page.getByLabel('Metadata').evaluate((field) => (field as HTMLInputElement).validationMessage),
+    ).toContain('team=search');
+    expect(page.url()).toBe(before);
     await page.getByLabel('Metadata').fill('team=b');
     await page.getByLabel('Metadata').press('Enter');
     await expect.poll(() => rows.count()).toBe(1);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EventBody, TraceEvent } from '../../../src/contract/event.ts';
-import { toSegments } from '../../../src/web/app/trace/time-segments.ts';
+import { toSegments, unfinishedMs } from '../../../src/web/app/trace/time-segments.ts';
 import { hasProblem, type StepEntry, Timeline } from '../../../src/web/app/trace/timeline.ts';
 import { newTrace } from '../../trace/events.ts';
 import { begun, ending, QUEUED, setUp, steps } from '../traces.ts';
@@ -163,6 +163,40 @@ describe('the time bar', () => {
     const last = toSegments(timeline.attempts()).at(-2);
     expect(last?.label).toBe('step 4: model');
     expect(last?.width).toBeGreaterThan(0.15);
+  });
+
+  it('shows the time in which a run that is over waited in vain for its model or a tool, and counts it', () => {
+    const later = (bodies: readonly EventBody[], ms: number) =>
+      stamped(bodies).map((event) =>
+        event.type === 'run.finished' ? { ...event, at: new Date(Date.parse(event.at) + ms).toISOString() } : event,
+      );
+    const [, requested, responded, called] = steps('none');
+    const finished = ending.at(-1);
+    if (requested === undefined || responded === undefined || called === undefined || finished === undefined)
+      throw new Error('The example has no such events.');
+    const seen = (events: readonly TraceEvent[]) => {
+      const timeline = new Timeline();
+      for (const event of events) timeline.add(event);
+      const attempts = timeline.attempts();
+      const { phase, label, ms } = toSegments(attempts).at(-1) ?? {};
+      return [phase, label, ms, unfinishedMs(attempts.at(-1), 'model'), unfinishedMs(attempts.at(-1), 'tools')];
+    };
+    const asked = [...begun, setUp, requested];
+    expect(seen(later([...asked, finished], 1_400))).toEqual([
+      'model',
+      'step 1: model, which never answered',
+      1_400,
+      1_400,
+      0,
+    ]);
+    expect(seen(later([...asked, responded, called, finished], 9_000))).toEqual([
+      'tools',
+      'step 1: find_order, without a result',
+      9_000,
+      0,
+      9_000,
+    ]);
+    expect(seen(later(asked, 0))[0]).toBe('setup');
   });
 
   it('is a few hundred parts at most, however many steps there were', () => {

@@ -88,8 +88,11 @@ function Field({ name, children }: { readonly name: string; readonly children: C
 /** One entry `key=value` at a time; those that are asked for stand beside it, each with the way to drop it. */
 function MetadataFilter({ query }: { readonly query: URLSearchParams }) {
   const given = [...query].filter(([name]) => name.startsWith(METADATA_PREFIX));
-  const add = (text: string) => {
+  const add = (field: HTMLInputElement) => {
+    const text = field.value;
     const at = text.indexOf('=');
+    field.setCustomValidity(at > 0 || text === '' ? '' : 'A key and its value, with = between them: team=search');
+    if (!field.reportValidity()) return;
     if (at > 0) navigate(withValue(query, `${METADATA_PREFIX}${text.slice(0, at).trim()}`, text.slice(at + 1).trim()));
   };
   return (
@@ -101,7 +104,7 @@ function MetadataFilter({ query }: { readonly query: URLSearchParams }) {
           id="filter-metadata"
           type="text"
           placeholder="key=value"
-          onChange={(event) => add(event.currentTarget.value)}
+          onChange={(event) => add(event.currentTarget)}
         />
       </div>
       {given.length === 0 && !isFiltered(query) ? null : (

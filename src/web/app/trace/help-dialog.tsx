@@ -7,7 +7,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['g', 'To the top'],
   ['G', 'To the end'],
   ['/', 'Search'],
-  ['Enter', 'In the search: what was found next; with Shift before'],
+  ['Enter', 'In the search: the next place found; with Shift, the one before'],
   ['Esc', 'Leave the search, or a dialog'],
   ['?', 'These keys'],
 ];

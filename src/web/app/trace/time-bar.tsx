@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks';
 import type { TraceSummary } from '../../../contract/trace.ts';
 import { formatDuration } from '../../format.ts';
 import { goTo } from './go-to.ts';
-import { type Phase, toSegments } from './time-segments.ts';
+import { type Phase, toSegments, unfinishedMs } from './time-segments.ts';
 import type { AttemptView } from './timeline.ts';
 
 const PHASES: readonly (readonly [keyof TraceSummary['timing'], Phase, string])[] = [
@@ -20,6 +20,9 @@ export function TimeBar({
   attempts,
 }: Pick<TraceSummary, 'timing'> & { readonly attempts: readonly AttemptView[] }) {
   const segments = useMemo(() => toSegments(attempts), [attempts]);
+  const phases = PHASES.map(([key, phase, label]) => {
+    return { phase, label, ms: timing[key] + unfinishedMs(attempts.at(-1), phase) };
+  }).filter(({ ms }) => ms > 0);
   if (segments.length === 0) return null;
   return (
     <figure class="time-bar">
@@ -39,10 +42,10 @@ export function TimeBar({
         ))}
       </svg>
       <figcaption>
-        {PHASES.filter(([key]) => timing[key] > 0).map(([key, phase, label]) => (
-          <span key={key} class="phase">
+        {phases.map(({ phase, label, ms }) => (
+          <span key={phase} class="phase">
             <span class={`phase-dot phase-${phase}`} />
-            {label} <strong>{formatDuration(timing[key])}</strong>
+            {label} <strong>{formatDuration(ms)}</strong>
           </span>
         ))}
       </figcaption>

@@ -45,6 +45,52 @@ export function toSegments(attempts: readonly AttemptView[]): readonly Segment[]
   return merge(placed.map((span) => ({ ...span, start: span.start / place, width: span.ms / place })));
 }
 
+/** Milliseconds of a phase in which something was begun that never came to its end: no duration of the trace holds them. */
+export function unfinishedMs(attempt: AttemptView | undefined, phase: Phase): number {
+  if (attempt === undefined) return 0;
+  return sumOfUnion(unfinishedSpans(attempt).filter((span) => span.phase === phase));
+}
+
+/** What an attempt that is over waited for in vain: often all that explains where its time went. */
+function unfinishedSpans({ entries, endedAt }: AttemptView): readonly Span[] {
+  if (endedAt === undefined) return [];
+  return entries.flatMap((entry, index): readonly Span[] => {
+    if (entry.kind !== 'step') return [];
+    const { id, step, response, requestedAt, calls } = entry;
+    const to =
+      entries
+        .slice(index + 1)
+        .map(beganAt)
+        .find((at) => at !== undefined) ?? Date.parse(endedAt);
+    const span = (phase: Phase, from: string, label: string): readonly Span[] => {
+      const begun = Date.parse(from);
+      return to > begun ? [{ phase, from: begun, to, entryId: id, label }] : [];
+    };
+    if (response === undefined)
+      return requestedAt === undefined ? [] : span('model', requestedAt, `step ${step}: model, which never answered`);
+    return calls.flatMap(({ name, calledAt, result }) =>
+      calledAt === undefined || result !== undefined
+        ? []
+        : span('tools', calledAt, `step ${step}: ${name}, without a result`),
+    );
+  });
+}
+
+/** Undefined for what was only written down, such as logs: it may have been written while the step went on. */
+function beganAt(entry: Entry): number | undefined {
+  switch (entry.kind) {
+    case 'step':
+      return entry.requestedAt === undefined ? undefined : Date.parse(entry.requestedAt);
+    case 'turn':
+    case 'answer':
+      return Date.parse(entry.event.at);
+    case 'evaluation':
+      return before(entry.event).from;
+    default:
+      return undefined;
+  }
+}
+
 function merge(segments: readonly Segment[]): readonly Segment[] {
   const merged: Segment[] = [];
   for (const segment of segments) {
@@ -66,12 +112,13 @@ function merge(segments: readonly Segment[]): readonly Segment[] {
   return merged;
 }
 
-function toSpans({ queuedAt, startedAt, entries }: AttemptView): readonly Span[] {
+function toSpans(attempt: AttemptView): readonly Span[] {
+  const { queuedAt, startedAt, entries } = attempt;
   const queued: readonly Span[] =
     startedAt === undefined
       ? []
       : [{ phase: 'queued', ...between(queuedAt, startedAt), entryId: undefined, label: 'queued' }];
-  return [...queued, ...entries.flatMap(spansOf)];
+  return [...queued, ...entries.flatMap(spansOf), ...unfinishedSpans(attempt)];
 }
 
 function spansOf(entry: Entry): readonly Span[] {
