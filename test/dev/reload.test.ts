@@ -170,14 +170,17 @@ describe('a reload', PATIENCE, () => {
     const server = await startDev(lab);
     const { client, changed } = await connectTo(server);
     lab.write('label.ts', "export const LABEL = 'second';\n");
-    await until(() => changed.length === 3);
+    await until(() => changed.length >= 3);
     expect(textOf(await client.callTool({ name: 'label' }))).toBe('second');
+    // On a slow machine one write may be seen as two changes.
+    const known = changed.length;
     lab.write('data.json', '{}');
-    await until(() => changed.length === 6);
+    await until(() => changed.length >= known + 3);
     lab.write('environment.test.ts', '');
     lab.write('.notes', '');
+    const before = changed.length;
     lab.write('data.json', '{"a":1}');
-    await until(() => changed.length === 9);
+    await until(() => changed.length >= before + 3);
     expect(server.said.filter((line) => /test\.ts|notes/.test(line))).toEqual([]);
   });
 });
