@@ -11,7 +11,7 @@ import type { ContentBlock, TranscriptMessage } from '../src/contract/chat.ts';
 import type { EventOf } from '../src/contract/event.ts';
 import { openDatabase } from '../src/database/open-database.ts';
 import { EnvironmentServer } from '../src/environment/environment-server.ts';
-import { openInMemory } from '../src/mcp/in-memory.ts';
+import { inMemory, openInMemory } from '../src/mcp/in-memory.ts';
 import type { ChatModel } from '../src/model/chat-model.ts';
 import { executeRun } from '../src/rollout/execute-run.ts';
 import { createTraceStore } from '../src/trace/database-store.ts';
@@ -90,7 +90,7 @@ async function playRun(store: TraceStore): Promise<void> {
   const outcome = await executeRun({
     request: REQUEST,
     worker: 'bench',
-    connect: (options) => connectEnvironment({ kind: 'memory', environment: counter }, options),
+    connect: (options) => connectEnvironment(inMemory(counter), options),
     createModel: scriptedModel,
     recorder: createRecorder(store, traceId, 1),
     signal: new AbortController().signal,

@@ -1,5 +1,5 @@
-// Builds the pages: src/web/app becomes hashed files in dist/web/app/, each with its gzip beside it, and one script with
-// one style for traces that are kept as a single file.
+// Builds the pages: src/web/app becomes hashed files in dist/web/app/, each with its gzip beside it; the page of the
+// development helpers the same in dist/web/helpers/; and one script with one style for traces that are kept as a single file.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -20,24 +20,8 @@ const common = {
 const output = { target: 'es2022', assetsInlineLimit: 0, modulePreload: false, reportCompressedSize: false };
 
 export async function buildWeb() {
-  await build({
-    ...common,
-    build: {
-      ...output,
-      outDir: `${root}dist/web/app`,
-      emptyOutDir: true,
-      manifest: 'manifest.json',
-      cssCodeSplit: false,
-      rollupOptions: {
-        input: { app: `${app}main.tsx` },
-        output: {
-          entryFileNames: 'assets/[name]-[hash].js',
-          chunkFileNames: 'assets/[name]-[hash].js',
-          assetFileNames: 'assets/app-[hash][extname]',
-        },
-      },
-    },
-  });
+  await buildPages('app', 'main.tsx');
+  await buildPages('helpers', 'helpers/main.tsx');
   await build({
     ...common,
     build: {
@@ -51,7 +35,32 @@ export async function buildWeb() {
       },
     },
   });
-  const assets = `${root}dist/web/app/assets/`;
+}
+
+async function buildPages(name, entry) {
+  await build({
+    ...common,
+    build: {
+      ...output,
+      outDir: `${root}dist/web/${name}`,
+      emptyOutDir: true,
+      manifest: 'manifest.json',
+      cssCodeSplit: false,
+      rollupOptions: {
+        input: { [name]: `${app}${entry}` },
+        output: {
+          entryFileNames: 'assets/[name]-[hash].js',
+          chunkFileNames: 'assets/[name]-[hash].js',
+          assetFileNames: `assets/${name}-[hash][extname]`,
+        },
+        onwarn: (warning, warn) => {
+          // Rollup cannot place some annotations of a dependency; they say nothing of our code.
+          if (warning.code !== 'INVALID_ANNOTATION') warn(warning);
+        },
+      },
+    },
+  });
+  const assets = `${root}dist/web/${name}/assets/`;
   for (const file of readdirSync(assets)) {
     writeFileSync(`${assets}${file}.gz`, gzipSync(readFileSync(`${assets}${file}`), { level: 9 }));
   }

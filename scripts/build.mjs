@@ -1,15 +1,25 @@
 // Emits dist/, where it is older than what it is made of: what tsc makes of src/, what Vite makes of the pages, and the
 // command made executable.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, readdirSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildWeb } from './build-web.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const stamp = `${root}dist/.built`;
 
+checkNode();
 if (!isUpToDate()) await build();
+
+/** Before anything else is loaded, which an older one may not even be able to read. */
+function checkNode() {
+  const least = JSON.parse(readFileSync(`${root}package.json`, 'utf8')).engines.node.replace('>=', '');
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  const [leastMajor, leastMinor] = least.split('.').map(Number);
+  if (major > leastMajor || (major === leastMajor && minor >= leastMinor)) return;
+  console.error(`Proctor needs Node.js ${least} or newer, and this is ${process.versions.node}.`);
+  process.exit(1);
+}
 
 async function build() {
   const tsc = fileURLToPath(new URL('../node_modules/typescript/bin/tsc', import.meta.url));
@@ -18,6 +28,7 @@ async function build() {
   if (!existsSync(command)) rmSync(`${root}dist`, { recursive: true, force: true });
   rmSync(stamp, { force: true });
   execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
+  const { buildWeb } = await import('./build-web.mjs');
   await buildWeb();
   removeLeftovers();
   chmodSync(command, 0o755);
@@ -35,7 +46,7 @@ function removeLeftovers() {
   };
   const own = readdirSync(join(root, 'dist'), { recursive: true, withFileTypes: true })
     .map((entry) => ({ entry, path: join(entry.parentPath, entry.name).slice(join(root, 'dist/').length) }))
-    .filter(({ path }) => !path.startsWith('.') && !/^web[/\\](app|standalone)([/\\]|$)/.test(path));
+    .filter(({ path }) => !path.startsWith('.') && !/^web[/\\](app|helpers|standalone)([/\\]|$)/.test(path));
   for (const { entry, path } of own) if (entry.isFile() && !isEmitted(path)) rmSync(join(root, 'dist', path));
   const folders = own.filter(({ entry }) => entry.isDirectory()).map(({ path }) => join(root, 'dist', path));
   // The innermost first: one that held nothing else is empty then.

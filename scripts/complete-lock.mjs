@@ -1,8 +1,9 @@
 // npm drops optional platform builds that the registry in use does not carry, and `npm ci` then refuses the lock that
 // npm itself wrote. This adds an entry for each of them, so that the lock is complete everywhere. Run after `npm install`.
+// An argument names another lock file.
 import { readFileSync, writeFileSync } from 'node:fs';
 
-const path = new URL('../package-lock.json', import.meta.url);
+const path = process.argv[2] ?? new URL('../package-lock.json', import.meta.url);
 const lock = JSON.parse(readFileSync(path, 'utf8'));
 let added = 0;
 for (const [place, entry] of Object.entries(lock.packages)) {

@@ -1,7 +1,7 @@
 // Plays the faults that the run service has to survive, in full, and ends with a table: `npm run test:faults [-- <word>...]`,
 // the words being of the cases' names, all of them without any. FAULT_ROUNDS says how many rounds of kill -9 and SIGSTOP (default 20),
 // FAULT_SEED with which seed the first one begins, which is how a round that failed is played again, and FAULT_STORE
-// (sqlite, postgres, bullmq or redis) on what; without it they take turns.
+// (sqlite, postgres or redis) on what; without it they take turns.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -12,10 +12,10 @@ export type { ModelDeltaEvent, TraceEvent } from './contract/event.ts';
 export type { TraceFigures, UsageList } from './contract/figures.ts';
 export type { RunAccepted, RunInput } from './contract/run.ts';
 export type { Trace, TraceList, TraceSummary } from './contract/trace.ts';
+export { createServiceClient } from './service-client/local-service-client.ts';
 export {
   ApiError,
   type CreateRunOptions,
-  createServiceClient,
   type ServiceClient,
   type ServiceClientOptions,
   type TraceFilters,

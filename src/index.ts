@@ -61,4 +61,5 @@ export type { Scenario, ScenarioConfig, ScenarioFunction, ScenarioGenerator } fr
 export type { AnySchema, ArgsOf, NoArgs } from './environment/schema-types.ts';
 export type { ToolConfig, ToolHandler, ToolObject } from './environment/tool.ts';
 export { ToolError } from './environment/tool-result.ts';
+export { type InMemoryTarget, inMemory } from './mcp/in-memory.ts';
 export { type ServeOptions, type ServerHandle, serve, serveMain } from './mcp/serve.ts';

@@ -14,13 +14,31 @@ const LAYERS: readonly (readonly string[])[] = [
   ['mcp'],
   ['upstream'],
   ['environment', 'http', 'database', 'process', 'telemetry'],
-  ['contract'],
+  ['redaction', 'schema'],
+  ['contract', 'runtime', 'statistics', 'text'],
 ];
+
+/**
+ * The order inside the layers that have folders, from the top down, as above. It holds for everything that a folder
+ * reaches, files beside the folders among it. A folder that is not listed is above all others.
+ */
+const FOLDERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  mcp: [['http', 'stdio'], ['session']],
+  'web/app': [['helpers'], ['environments', 'usage'], ['runs'], ['compare'], ['trace'], ['components']],
+};
+
+/** Lines that a file of src may have. */
+const MAX_LINES = 320;
+/** Longer files of today. A number here may fall and never rise. */
+const LONG_FILES: Readonly<Record<string, number>> = {
+  'client/mcp-environment-client.ts': 352,
+  'rollout/chat-session.ts': 327,
+};
 
 /** Packages that one layer alone may use, so that there is one place to change when they do. */
 const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/server': ['mcp'],
-  '@modelcontextprotocol/client': ['client', 'process', 'upstream'],
+  '@modelcontextprotocol/client': ['client', 'process', 'upstream', 'web'],
   '@photostructure/sqlite': ['database'],
   bullmq: ['queue'],
   pg: ['database'],
@@ -28,6 +46,7 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   openai: ['model'],
   commander: ['cli'],
   preact: ['web'],
+  'eventsource-parser': ['service-client'],
   '@opentelemetry/api': ['telemetry', 'cli'],
   '@opentelemetry/sdk-trace-base': ['cli'],
   '@opentelemetry/exporter-trace-otlp-http': ['cli'],
@@ -59,6 +78,33 @@ describe('the layers of src', () => {
     expect(wrong.map(describeImport)).toEqual([]);
   });
 
+  it.each(Object.entries(FOLDERS))('the folders of %s reach down only, and siblings do not meet', (layer, order) => {
+    const root = join(source, layer);
+    const all = readdirSync(root, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    const wrong = all.flatMap(({ name }) => {
+      const level = order.findIndex((line) => line.includes(name));
+      const reached = reachedFrom(sourceFiles(join(root, name)), IMPORT).files.filter((file) => file.startsWith(root));
+      return reached
+        .filter((file) => {
+          const [folder = '', ...rest] = relative(root, file).split('/');
+          const other = order.findIndex((line) => line.includes(folder));
+          return rest.length > 0 && folder !== name && other !== -1 && other <= level;
+        })
+        .map((file) => `${layer}/${name} reaches ${relative(source, file)}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('files have at most 320 lines, and the longer ones of today do not grow', () => {
+    const wrong = sourceFiles(source).flatMap((path) => {
+      const file = relative(source, path);
+      const lines = readFileSync(path, 'utf8').split('\n').length - 1;
+      const limit = LONG_FILES[file] ?? MAX_LINES;
+      return lines > limit ? [`${file} has ${lines} lines, and may have ${limit}`] : [];
+    });
+    expect(wrong).toEqual([]);
+  });
+
   it('no layer imports a public entry of the package', () => {
     const wrong = imports.filter(({ layer, specifier }) => layer !== '' && /^proctor(\/|$)/.test(specifier));
     expect(wrong.map(describeImport)).toEqual([]);
@@ -74,15 +120,49 @@ describe('the layers of src', () => {
     expect(wrong.map(describeImport)).toEqual([]);
   });
 
-  it('what runs in browsers reaches nothing but Preact, the shapes of the wire, and code without packages', () => {
+  it('what runs in browsers reaches nothing but Preact, a reader of server-sent events, the shapes of the wire, and code without packages; the page of the helpers is an MCP client', () => {
     const app = join(source, 'web/app/');
     const reached = reachedFrom(sourceFiles(app).filter((file) => !file.endsWith('.d.ts')));
-    const packages = reached.values.filter(
-      ({ target, specifier }) => target === undefined && !/^preact(\/|$)/.test(specifier),
-    );
+    const isAllowed = ({ file, specifier }: Import) =>
+      /^(preact|eventsource-parser)(\/|$)/.test(specifier) ||
+      (file.startsWith(join(app, 'helpers/')) && ['@modelcontextprotocol/client', 'zod/v4/core'].includes(specifier));
+    const packages = reached.values.filter((each) => each.target === undefined && !isAllowed(each));
     expect(packages.map(describeImport)).toEqual([]);
+    const users = reachedFrom([join(app, 'main.tsx'), join(app, 'standalone.tsx')]).files;
+    expect(users.filter((file) => file.startsWith(join(app, 'helpers/')))).toEqual([]);
     const folders = new Set(reached.files.filter((file) => !file.startsWith(app)).map(layerOf));
-    expect([...folders].filter((layer) => !['contract', 'service-client', 'trace', 'web'].includes(layer))).toEqual([]);
+    expect(
+      [...folders].filter(
+        (layer) => !['contract', 'runtime', 'service-client', 'text', 'trace', 'web'].includes(layer),
+      ),
+    ).toEqual([]);
+  });
+
+  it('proctor/client loads no code of the MCP server, and few files', () => {
+    const { files } = reachedFrom([join(source, 'client.ts')]);
+    expect(files.filter((file) => ['mcp', 'environment', 'http'].includes(layerOf(file)))).toEqual([]);
+    expect(files.length).toBeLessThanOrEqual(50);
+  });
+
+  it('the contract imports zod alone, and asks nothing of Node.js', () => {
+    const wrong = imports.filter(
+      ({ layer, specifier, target }) => layer === 'contract' && target === undefined && specifier !== 'zod',
+    );
+    expect(wrong.map(describeImport)).toEqual([]);
+  });
+
+  it('http/ holds no client: the layers that ask other servers import nothing of it', () => {
+    const clients = ['client', 'service-client', 'model', 'upstream', 'process'];
+    const wrong = imports.filter(({ layer, target }) => clients.includes(layer) && target === 'http');
+    expect(wrong.map(describeImport)).toEqual([]);
+  });
+
+  it('a worker reaches no file of a route', () => {
+    const { files } = reachedFrom([join(source, 'run-service/worker.ts')]);
+    const routes = files
+      .map((file) => relative(source, file))
+      .filter((file) => /^trace-routes\/|-route\.ts$/.test(file));
+    expect(routes).toEqual([]);
   });
 
   it('the rest of src takes nothing of what runs in browsers', () => {
@@ -139,15 +219,18 @@ function importsOf(file: string, pattern = IMPORT): Import[] {
   }));
 }
 
-/** What files import that is there when they run: types are not. */
-function reachedFrom(files: readonly string[]): {
+/** The files that files reach by imports: by default those that are there when they run, which types are not. */
+function reachedFrom(
+  files: readonly string[],
+  pattern = VALUE_IMPORT,
+): {
   readonly files: readonly string[];
   readonly values: readonly Import[];
 } {
   const seen = new Set(files);
   const values: Import[] = [];
   for (const file of seen) {
-    for (const each of importsOf(file, VALUE_IMPORT)) {
+    for (const each of importsOf(file, pattern)) {
       values.push(each);
       if (each.target !== undefined && /\.tsx?$/.test(each.specifier)) seen.add(resolve(dirname(file), each.specifier));
     }

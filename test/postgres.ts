@@ -5,27 +5,65 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import pg from 'pg';
+import { inject, TestRunner } from 'vitest';
 import type { Database } from '../src/database/database.ts';
 import { freePort } from './free-port.ts';
+import type { SharedPostgres } from './postgres-for-all.ts';
 
-/** A Postgres that ends with this process, however that ends. */
-export interface PostgresServer {
+const SCRIPT = fileURLToPath(new URL('postgres-server.mjs', import.meta.url));
+
+interface Addresses {
   readonly port: number;
   /** Of a new database. */
   createDatabase(): Promise<string>;
   /** Of a database of that name, which need not be there. */
   urlOf(database: string, user?: { readonly name?: string; readonly password?: string }): string;
+}
+
+/** A Postgres that ends with this process, however that ends. */
+export interface PostgresServer extends Addresses {
   /** `kill` is `kill -9` of the server; `start` brings it back. */
   command(name: 'restart' | 'stop' | 'start' | 'kill'): Promise<void>;
   close(): Promise<void>;
 }
 
-let shared: Promise<PostgresServer> | undefined;
+let shared: Promise<Addresses> | undefined;
 
-/** The one server of this test worker, started by the first who asks. */
-export function sharedPostgres(): Promise<PostgresServer> {
-  shared ??= startPostgres();
-  return shared;
+/**
+ * The one server of a run of the tests, started by the first test that asks; each test makes databases of its own. Where
+ * Postgres cannot run, the test that asks is skipped, and the run prints the reason once; where CI is set it fails.
+ */
+export async function sharedPostgres(): Promise<Addresses> {
+  shared ??= askForShared();
+  return await shared;
+}
+
+/** A server for one test, to be stopped and killed. The test is skipped where Postgres cannot run. */
+export async function ownPostgres(): Promise<PostgresServer> {
+  try {
+    return await startPostgres({ isDurable: true });
+  } catch (error) {
+    await sharedPostgres();
+    throw error;
+  }
+}
+
+async function askForShared(): Promise<Addresses> {
+  const answer = (await (await fetch(inject('postgresUrl'))).json()) as SharedPostgres;
+  return 'port' in answer ? addressesAt(answer.port) : skipTest(`Postgres cannot be started: ${answer.unavailable}`);
+}
+
+/** Throws what Vitest knows a skipped test by. */
+function skipTest(reason: string): never {
+  const test = TestRunner.getCurrentTest();
+  if (test === undefined || process.env.CI !== undefined) throw new Error(reason);
+  try {
+    return test.context.skip(reason);
+  } finally {
+    // Where tests run side by side this may be another one: skipped is the one that gets the error.
+    const result = test.result as { pending?: boolean } | undefined;
+    if (result !== undefined) delete result.pending;
+  }
 }
 
 /** What makes a database as new for the next test, much faster than a new one, and than "truncate". */
@@ -36,9 +74,12 @@ export async function emptyTables(database: Database): Promise<void> {
   for (const name of new Set(['traces', ...names])) await sql`delete from ${sql.table(name)}`.execute(database.kysely);
 }
 
-/** A server of one's own, to be stopped and killed. */
-export async function startPostgres({ isDurable = false } = {}): Promise<PostgresServer> {
-  const script = fileURLToPath(new URL('postgres-server.mjs', import.meta.url));
+/**
+ * Starts a server that is nobody else's.
+ *
+ * @throws Error that says why Postgres cannot run here.
+ */
+export async function startPostgres({ isDurable = false, script = SCRIPT } = {}): Promise<PostgresServer> {
   const child = spawn(process.execPath, [script, String(await freePort()), ...(isDurable ? ['--durable'] : [])], {
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true, // An interrupt of the terminal reaches the tests alone, and it ends after them.
@@ -46,26 +87,18 @@ export async function startPostgres({ isDurable = false } = {}): Promise<Postgre
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const nextLine = async () => (await lines.next()).value as string | undefined;
-  const first = await nextLine();
+  const first = (await nextLine()) ?? '';
   const port = Number(first);
-  if (!Number.isInteger(port)) throw new Error(`Postgres could not be started: ${first}`);
+  if (!(port > 0)) {
+    child.stdin.end();
+    await ended;
+    throw new Error(first.replace(/^unavailable: /, '') || 'the process that starts it has ended');
+  }
   child.unref();
   const streams = [child.stdin, child.stdout] as unknown as readonly Socket[]; // Pipes of a process are sockets.
   for (const stream of streams) stream.unref();
-
-  const urlOf: PostgresServer['urlOf'] = (database, { name = 'proctor', password = 'pass@word/1' } = {}) =>
-    `postgres://${name}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`;
   return {
-    port,
-    urlOf,
-    async createDatabase() {
-      const name = `proctor_${randomBytes(6).toString('hex')}`;
-      const client = new pg.Client({ connectionString: urlOf('postgres') });
-      await client.connect();
-      await client.query(`create database ${name}`);
-      await client.end();
-      return urlOf(name);
-    },
+    ...addressesAt(port),
     async command(name) {
       for (const stream of streams) stream.ref();
       child.stdin.write(`${name}\n`);
@@ -77,6 +110,23 @@ export async function startPostgres({ isDurable = false } = {}): Promise<Postgre
       child.ref();
       child.stdin.end();
       await ended;
+    },
+  };
+}
+
+function addressesAt(port: number): Addresses {
+  const urlOf: Addresses['urlOf'] = (database, { name = 'proctor', password = 'pass@word/1' } = {}) =>
+    `postgres://${name}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`;
+  return {
+    port,
+    urlOf,
+    async createDatabase() {
+      const name = `proctor_${randomBytes(6).toString('hex')}`;
+      const client = new pg.Client({ connectionString: urlOf('postgres') });
+      await client.connect();
+      await client.query(`create database ${name}`);
+      await client.end();
+      return urlOf(name);
     },
   };
 }

@@ -13,7 +13,6 @@ const P99_LIMIT_MS = 50;
 const TARGETS: Readonly<Record<StoreName, number>> = {
   SQLite: 1_000,
   Postgres: 500,
-  'Postgres + BullMQ': 500,
   'Postgres + BullMQ on Redis': 500,
 };
 

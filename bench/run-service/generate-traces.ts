@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
-import { type Kysely, sql } from 'kysely';
-import { fillDailyFigures } from '../../src/database/daily-figures-table.ts';
+import { sql } from 'kysely';
+
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import type { DatabaseSchema } from '../../src/database/schema.ts';
@@ -47,7 +47,6 @@ export async function generateTraces(database: Database, options: GenerateOption
     options.onProgress?.(index);
   }
   for (const create of indexes) await sql.raw(create).execute(database.kysely);
-  await fillDailyFigures(database.kysely as Kysely<unknown>);
   // What Postgres does by itself a minute later: figures for its planner, and which pages are visible to all.
   if (database.kind === 'postgres') await sql`vacuum analyze`.execute(database.kysely);
 }
@@ -83,7 +82,7 @@ function addTrace(batch: Batch, plan: PlannedTrace, { hasEvents, appUrl }: AddOp
   batch.trace_metadata.push(...toMetadataRows(row));
   if (isFinished) {
     const owner = { account, key_id: keyId, created_at: createdAt };
-    batch.outcomes.push({ ...toOutcomeRow(owner, trace, projection.toUsed()), is_counted: 1 });
+    batch.outcomes.push({ ...toOutcomeRow(owner, trace, projection.toUsed()) });
   }
   if (isFinished && !hasEvents) return;
   for (const { seq, at, attempt, ...body } of events) {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type PostgresServer, startPostgres } from '../../test/postgres.ts';
 import { findRedisServer, type RedisServer, startRedis } from '../../test/redis.ts';
 
-export const STORE_NAMES = ['SQLite', 'Postgres', 'Postgres + BullMQ', 'Postgres + BullMQ on Redis'] as const;
+export const STORE_NAMES = ['SQLite', 'Postgres', 'Postgres + BullMQ on Redis'] as const;
 export type StoreName = (typeof STORE_NAMES)[number];
 
 /** Where an installation keeps its traces and its queue. */
@@ -37,7 +37,6 @@ export async function openStores(): Promise<Stores> {
       startedPostgres ??= startPostgres({ isDurable: true });
       const databaseUrl = await (await startedPostgres).createDatabase();
       if (name === 'Postgres') return { databaseUrl, queueUrl: '' };
-      if (name === 'Postgres + BullMQ') return { databaseUrl, queueUrl: databaseUrl };
       startedRedis ??= startRedis();
       const redis = await startedRedis;
       await redis.flush();

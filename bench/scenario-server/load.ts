@@ -9,6 +9,7 @@ import { pino } from 'pino';
 import Counter from '../../environments/counter/environment.ts';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { type ScenarioServer, startScenarioServer } from '../../src/scenario-server/start.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
@@ -27,7 +28,7 @@ const MEBIBYTE = 1024 * 1024;
 export async function run(): Promise<void> {
   console.log('| sessions at once | turns | s | turns/s | turn p50 ms | p99 ms | live heap before | after |');
   console.log('|---|--:|--:|--:|--:|--:|--:|--:|');
-  await inServer({ kind: 'memory', environment: Counter }, async ({ post }) => {
+  await inServer(inMemory(Counter), async ({ post }) => {
     await play(post, Math.ceil(SESSIONS / 10)); // what is made once is there before it is measured
     await report(`${SIZE.memory} in memory`, post, SIZE.memory);
     await report(`${SIZE.memory} in memory, again`, post, SIZE.memory);

@@ -1,7 +1,7 @@
 import { createServiceClient } from 'proctor/client';
 
 const [baseUrl = 'http://127.0.0.1:8320', model = 'proctor/oracle', minReward = '0.9'] = process.argv.slice(2);
-const service = createServiceClient({ baseUrl, apiKey: process.env.PROCTOR_API_KEY ?? '' });
+const service = createServiceClient({ baseUrl }); // with the key of PROCTOR_API_KEY, or the kept one
 const night = new Date().toISOString().slice(0, 10);
 
 const accepted = await Promise.all(

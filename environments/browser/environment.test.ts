@@ -1,3 +1,4 @@
+import { inMemory } from 'proctor';
 import { connectEnvironment, type EnvironmentClient, type ToolResult } from 'proctor/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findChromium } from './chromium/find-chromium.ts';
@@ -9,7 +10,7 @@ import { describeWithChromium } from './test-chromium.ts';
 
 const describeBrowser = describeWithChromium('environments/browser/environment.test.ts');
 
-const connect = (meta = {}) => connectEnvironment({ kind: 'memory', environment: BrowserEnvironment }, { meta });
+const connect = (meta = {}) => connectEnvironment(inMemory(BrowserEnvironment), { meta });
 
 function textOf({ content }: ToolResult): string {
   return content.map((block) => (block.type === 'text' ? block.text : '')).join('');

@@ -1,3 +1,4 @@
+import { inMemory } from 'proctor';
 import { connectEnvironment, type EnvironmentClient } from 'proctor/client';
 import { afterEach, describe, expect, it } from 'vitest';
 import Counter from './environment.ts';
@@ -5,7 +6,7 @@ import Counter from './environment.ts';
 const open: EnvironmentClient[] = [];
 
 async function connect(): Promise<EnvironmentClient> {
-  const client = await connectEnvironment({ kind: 'memory', environment: Counter });
+  const client = await connectEnvironment(inMemory(Counter));
   open.push(client);
   return client;
 }

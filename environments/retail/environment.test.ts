@@ -1,3 +1,4 @@
+import { inMemory } from 'proctor';
 import { connectEnvironment, type EnvironmentClient } from 'proctor/client';
 import { afterEach, describe, expect, it } from 'vitest';
 import { DataDirectory, ownDataDirectory } from './desk/data-directory.ts';
@@ -7,7 +8,7 @@ const taskIds = [...DataDirectory.open(ownDataDirectory).tasks().keys()];
 const open: EnvironmentClient[] = [];
 
 async function connect(): Promise<EnvironmentClient> {
-  const client = await connectEnvironment({ kind: 'memory', environment: RetailEnvironment });
+  const client = await connectEnvironment(inMemory(RetailEnvironment));
   open.push(client);
   return client;
 }

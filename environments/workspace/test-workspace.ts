@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { inMemory } from 'proctor';
 import { connectEnvironment, type EnvironmentClient } from 'proctor/client';
 import { describe, onTestFinished } from 'vitest';
 import WorkspaceEnvironment, { type WorkspaceOptions } from './environment.ts';
@@ -21,7 +22,7 @@ export const kinds: readonly SandboxKind[] = problem === undefined ? ['bubblewra
 /** A session of its own in this process, which ends with the test. */
 export async function connect(options: WorkspaceOptions = {}): Promise<EnvironmentClient> {
   const environment = () => new WorkspaceEnvironment(options);
-  const client = await connectEnvironment({ kind: 'memory', environment });
+  const client = await connectEnvironment(inMemory(environment));
   onTestFinished(() => client.close());
   return client;
 }

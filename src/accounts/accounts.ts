@@ -5,9 +5,9 @@ import type { Caller } from '../http/route.ts';
 export interface Accounts {
   createKey(key: NewApiKey): Promise<CreatedApiKey>;
   listKeys(): Promise<readonly ApiKeyEntry[]>;
-  /** By name or id; in force for every process within 5 s. @returns the key, undefined where there is none such. */
+  /** By id, else by name; in force for every process within 5 s. @returns the key, undefined where there is none such. */
   revokeKey(nameOrId: string): Promise<ApiKeyEntry | undefined>;
-  /** Who a key stands for; undefined for an unknown or revoked one. Answers may be up to 5 s old. */
+  /** The caller of a key; undefined for an unknown or revoked key. Answers may be up to 5 s old. */
   verifyKey(key: string): Promise<Caller | undefined>;
   /** False once the key was revoked: for what goes on longer than a request. */
   isKeyInForce(id: string): Promise<boolean>;

@@ -12,6 +12,7 @@ export interface AccountsOptions {
 
 /** How old an answer of `verifyKey` may be, in milliseconds (contract section 3, "Keys"). */
 const VERIFIED_FOR_MS = 5_000;
+const ID = /^key_[0-9a-f]{16}$/i;
 const MAX_VERIFIED_KEYS = 10_000;
 const SIGN_IN_TOKEN_LIFE_MS = 15 * 60_000;
 const BROWSER_SESSION_LIFE_MS = 30 * 24 * 60 * 60_000;
@@ -36,6 +37,7 @@ export function createAccounts(database: Database, options: AccountsOptions = {}
   return {
     async createKey({ name, account = 'local', requestsPerMinute, concurrentRuns }) {
       checkName('name', name);
+      checkIsNoId(name);
       checkName('account', account);
       checkLimit('requests_per_minute', requestsPerMinute);
       checkLimit('concurrent_runs', concurrentRuns);
@@ -80,15 +82,21 @@ export function createAccounts(database: Database, options: AccountsOptions = {}
 
     async revokeKey(nameOrId) {
       // A transaction, so that a power cut cannot put the key in force again.
-      const row = await database.transaction((transaction) =>
-        transaction
+      const row = await database.transaction(async (transaction) => {
+        // An id means its own key alone, also once that is revoked: keys of older versions may be named like it.
+        const byId = await transaction
+          .selectFrom('api_keys')
+          .select('id')
+          .where('id', '=', nameOrId)
+          .executeTakeFirst();
+        return await transaction
           .updateTable('api_keys')
           .set({ revoked_at: now() })
-          .where((key) => key.or([key('id', '=', nameOrId), key('name', '=', nameOrId)]))
+          .where(byId === undefined ? 'name' : 'id', '=', nameOrId)
           .where('revoked_at', 'is', null)
           .returningAll()
-          .executeTakeFirst(),
-      );
+          .executeTakeFirst();
+      });
       verified.clear();
       return row === undefined ? undefined : toEntry(row);
     },
@@ -165,6 +173,16 @@ function checkName(what: string, value: string): void {
     'invalid_parameter',
     `The ${what} of a key is 1 to 64 letters, digits, ".", "_", "-" or "@", not ${JSON.stringify(value)}.`,
     { param: what },
+  );
+}
+
+/** A name that could be an id would make it unclear which key is revoked by it. */
+function checkIsNoId(name: string): void {
+  if (!ID.test(name)) return;
+  throw new ApiError(
+    'invalid_parameter',
+    `The name of a key cannot have the form of a key's id, as ${JSON.stringify(name)} has: take another name.`,
+    { param: 'name' },
   );
 }
 

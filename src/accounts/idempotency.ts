@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ApiError } from '../contract/errors.ts';
-import { NO_REDACTION, type Redactor } from '../contract/redaction.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
+import { NO_REDACTION, type Redactor } from '../redaction/redactor.ts';
 
 /** How long an answer is given again. */
 const KEPT_MS = 24 * 60 * 60 * 1_000;
@@ -13,6 +13,18 @@ export interface AccountKey {
   readonly key: string;
 }
 
+export interface IdempotencyOptions<Answer> {
+  readonly database: Database;
+  /** The requests that are answered: keys of one scope say nothing in another. */
+  readonly scope: string;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Takes secrets out of the answers that are kept. */
+  readonly redactor?: Redactor;
+  /** False for an answer whose run was deleted since: its request is a new one. */
+  isAlive(answer: Answer): Promise<boolean>;
+}
+
 export interface Answered<Answer> {
   readonly answer: Answer;
   /** False for an answer that was kept. */
@@ -21,154 +33,146 @@ export interface Answered<Answer> {
 
 /**
  * Answers by the `Idempotency-Key` that their requests came with: the same request sent again gets the answer again.
- * Only what succeeded is kept. Requests are compared as JSON values.
+ * Only what succeeded is kept, for as long as what it names exists. Requests are compared as JSON values.
  */
 export class Idempotency<Answer> {
-  readonly #database: Database;
-  readonly #scope: string;
-  readonly #now: () => number;
-  readonly #redactor: Redactor;
-  /** Keys, with their accounts, of requests that run. */
-  readonly #running = new Map<string, Running<Answer>>();
+  readonly #options: IdempotencyOptions<Answer>;
+  /** Hashes of the requests that are being answered, by their stored keys. */
+  readonly #running = new Map<string, string>();
 
-  /**
-   * @param scope what the requests are sent to: keys of one scope say nothing in another.
-   * @param redactor takes secrets out of the answers that are kept.
-   */
-  constructor(database: Database, scope: string, now: () => number, redactor: Redactor = NO_REDACTION) {
-    this.#database = database;
-    this.#redactor = redactor;
-    this.#scope = scope;
-    this.#now = now;
+  constructor(options: IdempotencyOptions<Answer>) {
+    this.#options = options;
   }
 
   /**
-   * Gives the answer that the key has, or runs `work`, which has its answer kept before anybody gets it: a client that
-   * has it may send the request again at once. For work that takes long: a request that comes meanwhile is refused.
+   * Returns the answer that the key has, or runs `work`, which keeps its answer before its client gets it: the client
+   * may then send the request again at once. Of requests to several processes at the same time each is worked on.
    *
-   * @throws ApiError invalid_parameter for a key that is none, idempotency_conflict for another request with the same
-   *   key, session_busy while the first one runs; what `work` throws.
+   * @throws ApiError invalid_parameter for a malformed key, idempotency_conflict for another request with the same key,
+   *   request_in_progress while the first one is being answered; what `work` throws.
    */
   async answer(
     accountKey: AccountKey,
     request: unknown,
     work: (keep: (answer: Answer) => Promise<void>) => Promise<Answer>,
   ): Promise<Answered<Answer>> {
-    const key = toStoredKey(accountKey);
-    const hash = hashOf(request);
-    const running = this.#running.get(key);
-    if (running !== undefined) {
-      if (running.hash !== hash) throw conflict();
-      throw new ApiError('session_busy', 'The first request with this Idempotency-Key is still running.');
-    }
-    this.#running.set(key, { hash });
-    try {
-      const kept = await this.#find(key, hash);
-      if (kept !== undefined) return { answer: kept, isNew: false };
+    return await this.#alone(accountKey, request, async (place) => {
+      const kept = await this.#find(place);
+      if (kept?.isAlive === true) return { answer: kept.answer, isNew: false };
       const answer = await work(async (worked) => {
-        await this.#database.transaction((transaction) =>
-          this.#keep(transaction, { key, hash, answer: worked }, 'replace'),
-        );
-        this.#running.delete(key);
+        await this.#options.database.transaction((transaction) => this.#keep(transaction, place, worked, 'any'));
+        this.#running.delete(place.key);
       });
       return { answer, isNew: true };
-    } finally {
-      this.#running.delete(key);
-    }
+    });
   }
 
   /**
-   * Gives the answer that the key has, or runs `work`, whose answer is kept in a transaction of its own choice, with
-   * whatever it stands for. Of requests that come at once, to this process or to several, one is worked on, and all
-   * have its answer; one that fails leaves the key to the next.
+   * Returns the answer that the key has, or runs `work`, which keeps its answer in the transaction that creates what
+   * the answer names. Of requests to several processes at the same time one is worked on, and all get its answer; one
+   * that fails leaves the key to the next.
    *
-   * @throws ApiError invalid_parameter for a key that is none, idempotency_conflict for another request with the same
-   *   key; what `work` throws.
+   * @throws as `answer` does.
    */
   async once(
     accountKey: AccountKey,
     request: unknown,
     work: (keep: (transaction: DatabaseTransaction, answer: Answer) => Promise<void>) => Promise<Answer>,
   ): Promise<Answered<Answer>> {
-    const key = toStoredKey(accountKey);
-    const hash = hashOf(request);
-    for (;;) {
-      const running = this.#running.get(key);
-      if (running === undefined) return await this.#workOnce(key, hash, work);
-      if (running.hash !== hash) throw conflict();
-      const answered = await running.answer?.catch(() => undefined);
-      if (answered !== undefined) return { answer: answered.answer, isNew: false };
+    return await this.#alone(accountKey, request, async (place) => {
+      const kept = await this.#find(place);
+      if (kept?.isAlive === true) return { answer: kept.answer, isNew: false };
+      try {
+        const answer = await work((transaction, worked) => this.#keep(transaction, place, worked, kept?.stored));
+        return { answer, isNew: true };
+      } catch (error) {
+        // Another process was faster: its key has undone the transaction of this one.
+        const taken = error instanceof ApiError ? undefined : await this.#find(place);
+        if (taken?.isAlive !== true) throw error;
+        return { answer: taken.answer, isNew: false };
+      }
+    });
+  }
+
+  /** Runs `work` unless a request with the same key is being answered by this process. */
+  async #alone(
+    accountKey: AccountKey,
+    request: unknown,
+    work: (place: Place) => Promise<Answered<Answer>>,
+  ): Promise<Answered<Answer>> {
+    const place = { key: toStoredKey(accountKey), hash: hashOf(request) };
+    const running = this.#running.get(place.key);
+    if (running !== undefined) throw running === place.hash ? inProgress() : conflict();
+    this.#running.set(place.key, place.hash);
+    try {
+      return await work(place);
+    } finally {
+      this.#running.delete(place.key);
     }
   }
 
-  async #workOnce(
-    key: string,
-    hash: string,
-    work: (keep: (transaction: DatabaseTransaction, answer: Answer) => Promise<void>) => Promise<Answer>,
-  ): Promise<Answered<Answer>> {
-    const find = async () => {
-      const kept = await this.#find(key, hash);
-      return kept === undefined ? undefined : { answer: kept, isNew: false };
-    };
-    const answering = async () => {
-      const known = await find();
-      if (known !== undefined) return known;
-      try {
-        const answer = await work((transaction, worked) => this.#keep(transaction, { key, hash, answer: worked }));
-        return { answer, isNew: true };
-      } catch (error) {
-        // Another process was faster: what was worked on here is undone with its transaction.
-        const taken = error instanceof ApiError ? undefined : await find();
-        if (taken === undefined) throw error;
-        return taken;
-      }
-    };
-    const answer = answering().finally(() => this.#running.delete(key));
-    this.#running.set(key, { hash, answer });
-    return await answer;
-  }
-
   /** @throws ApiError idempotency_conflict where the key has the answer to another request. */
-  async #find(key: string, hash: string): Promise<Answer | undefined> {
-    const row = await this.#database.kysely
+  async #find({ key, hash }: Place): Promise<Kept<Answer> | undefined> {
+    const { database, scope, now, isAlive } = this.#options;
+    const row = await database.kysely
       .selectFrom('idempotency_keys')
       .select(['request_hash', 'response'])
-      .where('scope', '=', this.#scope)
+      .where('scope', '=', scope)
       .where('key', '=', key)
-      .where('expires_at', '>', this.#now())
+      .where('expires_at', '>', now())
       .executeTakeFirst();
     if (row === undefined) return undefined;
-    if (row.request_hash !== hash) throw conflict();
-    return JSON.parse(row.response);
+    const answer: Answer = JSON.parse(row.response);
+    const kept = { answer, isAlive: await isAlive(answer), stored: row.response };
+    // A key whose run was deleted is free again, for another request too.
+    if (kept.isAlive && row.request_hash !== hash) throw conflict();
+    return kept;
   }
 
-  /** @throws where another process has kept an answer since, which is not to be replaced. */
+  /**
+   * @param over the stored answer that this one replaces. @throws UniqueViolationError where another process has kept
+   *   an answer since.
+   */
   async #keep(
     transaction: DatabaseTransaction,
-    { key, hash, answer }: { readonly key: string; readonly hash: string; readonly answer: Answer },
-    ifKept?: 'replace',
+    { key, hash }: Place,
+    answer: Answer,
+    over: string | 'any' | undefined,
   ): Promise<void> {
-    const now = this.#now();
+    const { scope, redactor = NO_REDACTION } = this.#options;
+    const now = this.#options.now();
     const kept = {
       request_hash: hash,
-      response: JSON.stringify(this.#redactor.json(answer)),
+      response: JSON.stringify(redactor.json(answer)),
       expires_at: now + KEPT_MS,
     };
     await transaction.deleteFrom('idempotency_keys').where('expires_at', '<=', now).execute();
+    if (over !== undefined) {
+      await transaction
+        .deleteFrom('idempotency_keys')
+        .where('scope', '=', scope)
+        .where('key', '=', key)
+        .$if(over !== 'any', (removal) => removal.where('response', '=', over))
+        .execute();
+    }
     await transaction
       .insertInto('idempotency_keys')
-      .values({ scope: this.#scope, key, ...kept })
-      .$if(ifKept === 'replace', (insert) =>
-        insert.onConflict((conflicting) => conflicting.columns(['scope', 'key']).doUpdateSet(kept)),
-      )
+      .values({ scope, key, ...kept })
       .execute();
   }
 }
 
-interface Running<Answer> {
+/** Where the answer to a request is kept. */
+interface Place {
+  readonly key: string;
   readonly hash: string;
-  /** Where those who come meanwhile may wait for it. */
-  readonly answer?: Promise<Answered<Answer>>;
+}
+
+interface Kept<Answer> {
+  readonly answer: Answer;
+  readonly isAlive: boolean;
+  /** The answer as the database holds it. */
+  readonly stored: string;
 }
 
 /** @throws ApiError invalid_parameter */
@@ -179,11 +183,18 @@ function toStoredKey({ account, key }: AccountKey): string {
   return hashOf([account, key]);
 }
 
+function inProgress(): ApiError {
+  return new ApiError(
+    'request_in_progress',
+    'The first request with this Idempotency-Key is still being answered: wait for its answer.',
+  );
+}
+
 function conflict(): ApiError {
   return new ApiError('idempotency_conflict', 'This Idempotency-Key came with another request: take a new key.');
 }
 
-/** Of JSON values: the order of keys says nothing. */
+/** Hash of a JSON value; the order of keys does not matter. */
 function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value, sortKeys)).digest('hex');
 }

@@ -1,6 +1,6 @@
 import { createInterface, type Interface } from 'node:readline';
 
-/** What somebody wants next. */
+/** The next input of the person. */
 export type ChatLine =
   | { readonly type: 'message'; readonly text: string }
   | { readonly type: 'finish'; readonly answer: string | undefined }

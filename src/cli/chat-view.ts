@@ -17,7 +17,7 @@ export interface ChatViewOptions {
 /** A conversation on standard error, as it happens: the model's text in pieces, tool activity in a line each. */
 export class ChatView {
   readonly #options: ChatViewOptions;
-  /** Of the response that is coming. */
+  /** Characters of the current response. */
   #sent = 0;
   #isInLine = false;
   /** Calls that have no result yet. */
@@ -54,7 +54,7 @@ export class ChatView {
     }
   }
 
-  /** What was said through a pipe, which nobody saw typed. */
+  /** Shows a message that came through a pipe. */
   message(text: string): void {
     this.#line(`${colors.bold('you')} ${this.toText(text)}`);
   }

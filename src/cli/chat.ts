@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import { checkScenarioArgs } from '../client/catalogue.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { messageOf } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
-import { LONGEST_TIMER_MS, MAX_STEPS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
+import { MAX_STEPS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { FinishedSession } from '../contract/session.ts';
 import { LOCAL_CALLER } from '../http/api-keys.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
-import { playTurn } from '../scenario-server/play-turn.ts';
+import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
+import { playTurn, TURN_LIMIT_MS } from '../scenario-server/play-turn.ts';
 import { createSessionEngine, type SessionEngine } from '../scenario-server/session-engine.ts';
 import { finishSession } from '../scenario-server/session-routes.ts';
 import { ChatInput, type ChatLine } from './chat-input.ts';
@@ -18,12 +18,13 @@ import { howToOpen } from './how-to-open.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createLogger } from './logger.ts';
 import { collect, parseScenarioArgs, wholeNumber } from './options.ts';
+import { readScenarioArgs, scenarioMissing } from './scenario-arguments.ts';
 import { startTelemetry } from './telemetry.ts';
 import { colors, note, print, printJson } from './terminal.ts';
 
 export function addChatCommand(program: Command): void {
   program
-    .command('chat <environment> <scenario>')
+    .command('chat <environment> [scenario]')
     .description('Talk to a model that plays a scenario, here in the terminal, and get its reward.')
     .option('--arg <name=value>', 'an argument of the scenario; may be repeated', collect)
     .option('--args <json>', 'the arguments as one JSON object')
@@ -71,12 +72,10 @@ const STOPPED = {
   ended: 'A session whose first turn has no answer is closed.',
 } as const;
 const COMMANDS = '/finish [answer] gets the reward, /quit abandons.';
-/** Of a turn: an hour, as over a streamed chat reply. */
-const TURN_LIMIT_MS = 3_600_000;
-/** Nobody else can come back to this session: it waits as long as the person at the terminal. */
+/** Only this terminal can continue the session, so it never expires. */
 const NO_EXPIRY_MS = LONGEST_TIMER_MS;
 
-async function chat(environment: string, scenario: string, options: ChatOptions): Promise<void> {
+async function chat(environment: string, scenario: string | undefined, options: ChatOptions): Promise<void> {
   await using installation = await openInstallation();
   await using _telemetry = await startTelemetry({ ...installation, warn: note });
   const { name, target } = resolveEnvironment(environment, installation.environments, installation.directory);
@@ -101,24 +100,25 @@ async function chat(environment: string, scenario: string, options: ChatOptions)
       sampling: {},
     });
     const finished = await new Conversation(engine, session, installation, options.json === true).hold();
+    if (!options.json) note(colors.dim(await howToOpen([session.traceId], installation.settings.appUrl)));
     if (finished === undefined) throw new SilentFailure();
   } finally {
     await engine.close(SHUTDOWN_GRACE_MS.service / 2);
   }
 }
 
-/** What can be wrong with the command is found before there is a session. */
+/** Checks the command's arguments before a session is started. */
 async function readScenario(
   { catalogue }: SessionEngine,
   environment: string,
-  scenario: string,
+  scenario: string | undefined,
   options: ChatOptions,
 ): Promise<{ readonly entry: ScenarioEntry; readonly args: JsonObject }> {
-  parseScenarioArgs(options.args, options.arg); // Nobody waits for an environment to hear of a slip of the pen.
+  parseScenarioArgs(options.args, options.arg); // Syntax errors are reported before the environment starts.
+  const command = `proctor chat ${environment}` as const;
+  if (scenario === undefined) throw scenarioMissing(environment, await catalogue.scenarios(environment), command);
   const entry = await catalogue.find(environment, scenario);
-  const args = parseScenarioArgs(options.args, options.arg, entry.args_schema);
-  checkScenarioArgs(entry, args);
-  return { entry, args };
+  return { entry, args: readScenarioArgs(entry, options, command) };
 }
 
 /** A session with somebody at the terminal, or behind a pipe: turns, until it is finished or abandoned. */
@@ -174,7 +174,7 @@ class Conversation {
         message === undefined ? [] : [{ role: 'user', content: message }],
         {
           signal: stop.signal,
-          limitMs: TURN_LIMIT_MS,
+          limitMs: TURN_LIMIT_MS.streamed,
           onDelta: (delta) => this.#view.delta(delta),
           onEvent: (event) => this.#view.event(event, this.#session.setup),
         },
@@ -243,7 +243,6 @@ class Conversation {
       print(`reward ${finished.reward}`);
       note(colors.dim(trace_url));
     }
-    if (!this.#isJson) note(colors.dim(howToOpen([traceId])));
     return finished;
   }
 }

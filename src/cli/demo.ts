@@ -4,7 +4,7 @@ import { runAcceptedSchema } from '../contract/run.ts';
 import type { Trace } from '../contract/trace.ts';
 import { UsageError } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
-import { localKey } from './local-key.ts';
+import { localKey, localKeyFile } from './local-key.ts';
 import { createLogger } from './logger.ts';
 import { parsePort } from './options.ts';
 import { createRunView, describeOutcome } from './run-view.ts';
@@ -21,7 +21,7 @@ export function addDemoCommand(program: Command): void {
   program
     .command('demo')
     .description(
-      'What npm start does: serve, run the retail desk with its own solution, show the reward and the trace.',
+      'Do what npm start does: serve, run the retail desk with its own solution, show the reward and the trace.',
     )
     .option('--port <port>', 'port of the run service (default 8320)', parsePort)
     .option('--task <id>', 'task of the retail desk', '1')
@@ -92,7 +92,7 @@ async function playRun(
   });
   if (!reply.ok) throw new Error(`POST /v1/agent/run answered ${reply.status}: ${await reply.text()}`);
   const { trace_id } = runAcceptedSchema.parse(await reply.json());
-  const view = createRunView('', print);
+  const view = createRunView({ write: print });
   let shown = 0;
   let unsubscribe = () => {};
   try {
@@ -122,7 +122,7 @@ async function printNextSteps(
   print(`${colors.bold('The trace')}   ${await signedInAddress(installation, { traceId: traceId })}`);
   print();
   print(colors.bold('Your own run:'));
-  print(`  curl ${url}/v1/agent/run -H "Authorization: Bearer $(cat .proctor/key)" \\`);
+  print(`  curl ${url}/v1/agent/run -H "Authorization: Bearer $(cat ${localKeyFile(installation)})" \\`);
   print(`    -H 'Content-Type: application/json' -H 'Prefer: wait=60' -d ${quoted(body)}`);
   print();
   print(colors.bold('A real model:'));

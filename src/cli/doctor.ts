@@ -3,48 +3,51 @@ import { knownSecrets } from '../config/known-secrets.ts';
 import { loadProject, type Project } from '../config/project.ts';
 import { messageOf } from '../contract/errors.ts';
 import { DEFAULT_PORTS } from '../contract/names.ts';
-import { createRedactor, type Redactor } from '../contract/redaction.ts';
-import { secretsOfVariables } from '../contract/secrets.ts';
+import { createRedactor, type Redactor } from '../redaction/redactor.ts';
+import { secretsOfVariables } from '../redaction/secrets.ts';
 import { countText } from './amounts.ts';
 import { checkEnvironment } from './doctor/environment-check.ts';
 import { type Finding, findWithin } from './doctor/finding.ts';
 import { checkGateway, gatewaysOf, NO_GATEWAY } from './doctor/gateway-checks.ts';
 import { checkPort } from './doctor/port-check.ts';
-import { checkPrograms } from './doctor/program-checks.ts';
+import { checkPrograms, lackedPrograms } from './doctor/program-checks.ts';
 import { type CheckedStore, checkDisk, checkKeys, checkQueue, checkStore } from './doctor/store-checks.ts';
 import { checkTelemetry } from './doctor/telemetry-check.ts';
-import { SilentFailure } from './failure.ts';
+import { SilentFailure, UsageError } from './failure.ts';
 import { parsePort, wholeNumber } from './options.ts';
 import { collectorOf } from './telemetry.ts';
 import { colors, print, printable, printableLines, printJson } from './terminal.ts';
 
 const OLDEST_NODE = '20.19.0';
-/** Of every check but those of gateways, which have their own, and of environments, which the option says. */
+/** Limit of every check, except gateways, which have their own, and environments, which have an option. */
 const CHECK_LIMIT_MS = 15_000;
 /** Environments that are started at a time: a browser each, perhaps. */
 const STARTED_AT_ONCE = 2;
 
 export function addDoctorCommand(program: Command): void {
   program
-    .command('doctor')
-    .description('Look at everything that Proctor stands on: what works, what does not, and what to set.')
+    .command('doctor [environments...]')
+    .description('Check the installation: what works, what does not, and what to set.')
     .option('--host <host>', 'the address that you mean to serve on', '127.0.0.1')
     .option('--port <port>', 'port of the run service (default 8320)', parsePort)
     .option('--scenario-port <port>', 'port of the scenario server (default 8321)', parsePort)
-    .option('--limit-seconds <seconds>', 'that an environment may take to start', wholeNumber(1, 600), 60)
+    .option('--limit-seconds <seconds>', 'time for an environment to start', wholeNumber(1, 600), 60)
     .option('--json', 'print {"healthy", "checks": [{"name", "status", "message", ...}]}')
     .addHelpText(
       'after',
       `
-Looks at the version of Node.js, the configuration, the store and its disk, the queue, the keys, the gateways, the
-collector of spans, every environment (it is started as a run would start it, and ended), the programs that they name, and
-the ports. Nothing is
-changed and no secret is printed. It works beside a server that runs, and where nothing was ever started.
+It looks at Node.js, the configuration, the store and its disk, the queue, the keys, the gateways and the collector of spans.
+It starts every environment as a run would, and ends it. It looks for the programs that environments name, and at the ports.
+Nothing is changed and no secret is printed. It works beside a server that runs, and where nothing was ever started.
 
-Each line begins with ok, warn or fail. Exit code: 0 when nothing fails; 1 when something does.
+With names of environments it looks at those and no others. One that does not start because this machine lacks a program
+that it names is a warning, and fails when you have named it. A scenario whose "tools" fit no tool is a warning too.
+
+Each line begins with ok, warn or fail. Exit code: 0 when nothing fails; 1 when something does; 2 for an unknown name.
 
 Examples:
   $ proctor doctor
+  $ proctor doctor workspace
   $ proctor doctor --host 0.0.0.0 --port 9000
   $ proctor doctor --json`,
     )
@@ -59,8 +62,9 @@ interface DoctorOptions {
   readonly json?: boolean;
 }
 
-async function doctor(options: DoctorOptions): Promise<void> {
+async function doctor(names: readonly string[], options: DoctorOptions): Promise<void> {
   const [project, problem] = await load();
+  if (project !== undefined) refuseUnknown(names, project);
   const redactor = createRedactor(
     project === undefined ? secretsOfVariables(process.env) : knownSecrets(project, process.env),
   );
@@ -72,7 +76,7 @@ async function doctor(options: DoctorOptions): Promise<void> {
   };
   tell(checkNode());
   tell(problem ?? { name: 'project', status: 'ok', message: describeProject(project) });
-  if (project !== undefined) await checkProject(project, options, tell);
+  if (project !== undefined) await checkProject(project, names, options, tell);
   const ports = project?.settings.ports ?? DEFAULT_PORTS;
   const { host, port = ports.runService, scenarioPort = ports.scenarioServer } = options;
   const places = [
@@ -85,15 +89,22 @@ async function doctor(options: DoctorOptions): Promise<void> {
   if (!healthy) throw new SilentFailure();
 }
 
-async function checkProject(project: Project, options: DoctorOptions, tell: (finding: Finding) => void): Promise<void> {
-  const { settings, environments } = project;
+async function checkProject(
+  project: Project,
+  names: readonly string[],
+  options: DoctorOptions,
+  tell: (finding: Finding) => void,
+): Promise<void> {
+  const { settings } = project;
+  const isChosen = (name: string) => names.length === 0 || names.includes(name);
+  const environments = new Map([...project.environments].filter(([name]) => isChosen(name)));
   const gateways = gatewaysOf(settings, process.env).map((gateway) => checkGateway(gateway)); // while the others are looked at
   const store = await openStore(project);
   tell(store.finding);
   const disk = await findDisk(project);
   if (disk !== undefined) tell(disk);
   tell(await findWithin('queue', CHECK_LIMIT_MS, () => checkQueue(settings, store)));
-  if (store.finding.status !== 'fail') tell(checkKeys(store.report, options.host, project.directory));
+  if (store.finding.status !== 'fail') tell(checkKeys(store.report, options.host, project));
   if (gateways.length === 0) tell(NO_GATEWAY);
   for (const gateway of gateways) tell(await gateway);
   const collector = collectorOf(process.env);
@@ -104,21 +115,34 @@ async function checkProject(project: Project, options: DoctorOptions, tell: (fin
     const message = 'none: "proctor init <name>" makes a project with one, or name some in proctor.config.ts';
     tell({ name: 'environments', status: 'warn', message });
   }
-  for (const finding of await checkPrograms(environments)) tell(finding);
-  await checkEnvironments(project, options.limitSeconds * 1_000, tell);
+  const programs = await checkPrograms(environments);
+  for (const finding of programs) tell(finding);
+  const lacked = names.length === 0 ? lackedPrograms(programs) : new Map<string, string>();
+  await checkEnvironments(environments, options.limitSeconds * 1_000, (name, finding) => {
+    const program = finding.status === 'fail' ? lacked.get(name) : undefined;
+    if (program === undefined) return tell(finding);
+    tell({ ...finding, status: 'warn', message: `it needs ${program}, as said above. ${finding.message}` });
+  });
+}
+
+function refuseUnknown(names: readonly string[], { environments }: Project): void {
+  const unknown = names.find((name) => !environments.has(name));
+  if (unknown === undefined) return;
+  const known = [...environments.keys()].join(', ') || 'none';
+  throw new UsageError(`No environment is named ${JSON.stringify(unknown)}. Environments: ${known}.`);
 }
 
 /** In the order in which they end, a few at a time. */
 async function checkEnvironments(
-  { environments }: Project,
+  environments: Project['environments'],
   limitMs: number,
-  tell: (finding: Finding) => void,
+  tell: (name: string, finding: Finding) => void,
 ): Promise<void> {
   const waiting = [...environments];
   const next = async (): Promise<void> => {
     for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) {
       const [name, target] = entry;
-      tell(await checkEnvironment(name, target, limitMs));
+      tell(name, await checkEnvironment(name, target, limitMs));
     }
   };
   await Promise.all(Array.from({ length: STARTED_AT_ONCE }, next));
@@ -171,7 +195,7 @@ function describeProject(project: Project | undefined): string {
   return `${countText(project?.environments.size ?? 0, 'environment')}, pages at ${project?.settings.appUrl}`;
 }
 
-/** What others wrote cannot move the cursor, and no secret is among it. */
+/** Makes a finding safe to print: no control characters and no secrets. */
 function toShown(finding: Finding, redactor: Redactor): Finding {
   const message = printable(redactor.text(finding.message), 1_000);
   const lines = finding.lines?.map((line) => printableLines(redactor.text(line)));

@@ -1,4 +1,5 @@
-import { messageOf } from '../contract/errors.ts';
+import { inspect } from 'node:util';
+import { ApiError, BoundaryError, messageOf } from '../contract/errors.ts';
 import { printableLines } from './terminal.ts';
 
 /** The command was used wrongly: exit code 2. */
@@ -28,17 +29,31 @@ export function exitCodeOf(thrown: unknown): number {
   return EXIT.failure;
 }
 
-/** One readable message; the causes where they say more; never a stack, unless `PROCTOR_DEBUG` asks for it. */
+/**
+ * One readable message, and the cause that all began with where the message does not hold it; never a stack, unless
+ * `PROCTOR_DEBUG` asks for it.
+ */
 export function describeFailure(thrown: unknown): string {
-  if (process.env.PROCTOR_DEBUG && thrown instanceof Error) return printableLines(thrown.stack ?? thrown.message);
-  const messages = [messageOf(thrown)];
-  for (let cause = causeOf(thrown); cause !== undefined; cause = causeOf(cause)) {
-    const message = messageOf(cause);
-    if (!messages.some((known) => known.includes(message))) messages.push(message);
-  }
-  return printableLines(messages.join('\n  caused by: '));
+  if (process.env.PROCTOR_DEBUG && thrown instanceof Error) return printableLines(inspect(thrown));
+  const message = messageOf(thrown);
+  const root = rootOf(thrown);
+  const cause = messageOf(root);
+  const isTold = message.includes(cause) || (hasCode(root) && message.includes(root.code));
+  return printableLines(isTold ? message : `${message}\n  caused by: ${cause}`);
 }
 
-function causeOf(thrown: unknown): unknown {
-  return thrown instanceof Error ? thrown.cause : undefined;
+/** The last of the causes. An error with a code of ours words its own. */
+function rootOf(thrown: unknown): unknown {
+  let root = thrown;
+  while (root instanceof Error && root.cause !== undefined && !isWorded(root)) root = root.cause;
+  return root;
+}
+
+/** An error of the system, such as ECONNREFUSED. */
+function hasCode(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string';
+}
+
+function isWorded(error: Error): boolean {
+  return error instanceof BoundaryError || error instanceof ApiError;
 }

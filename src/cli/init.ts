@@ -1,9 +1,19 @@
-import { existsSync, lstatSync, readdirSync, realpathSync, statSync } from 'node:fs';
-import { basename, dirname, relative, resolve, sep } from 'node:path';
+import {
+  constants,
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { isCancel, select } from '@clack/prompts';
-import { type Command, Option } from 'commander';
-import { PROCTOR_VERSION } from '../contract/version.ts';
+import type { Command } from 'commander';
+import { PROCTOR_VERSION } from '../runtime/version.ts';
 import { SilentFailure, UsageError } from './failure.ts';
+import { oneOf } from './options.ts';
 import { copyTemplate, readTemplateDependencies } from './template-files.ts';
 import { colors, note, print, printJson } from './terminal.ts';
 
@@ -22,24 +32,28 @@ const TEMPLATES = {
 type TemplateName = keyof typeof TEMPLATES;
 
 const TEMPLATE_NAMES = Object.keys(TEMPLATES) as readonly TemplateName[];
-/** What a folder, an npm package and an environment may all be named. */
+/** Names that are valid for a folder, an npm package and an environment. */
 const NAME = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/;
 
 export function addInitCommand(program: Command): void {
   program
     .command('init <name>')
     .description('Make a new project with an environment that runs, tests and type-checks at once.')
-    .addOption(
-      new Option('--template <template>', 'what to begin with (default: asked on a terminal, else blank)').choices(
-        TEMPLATE_NAMES,
-      ),
+    .option(
+      '--template <template>',
+      'what to begin with (default: asked on a terminal, else blank)',
+      oneOf(TEMPLATE_NAMES),
     )
-    .option('--proctor <spec>', 'the proctor to depend on: a version, or the path of a packed one', PROCTOR_VERSION)
+    .option(
+      '--proctor <spec>',
+      `the proctor to depend on: a version, or the path of a packed one, which is copied (default: the packed one of the project in this folder, else ${PROCTOR_VERSION})`,
+    )
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
       `
 It makes the folder <name>, which must not exist or be empty, with the environment in environments/<name>.
+A packed proctor is copied into the folder, so that it goes wherever the folder goes.
 
 Templates:
 ${TEMPLATE_NAMES.map((name) => `  ${name.padEnd(12)}${TEMPLATES[name].hint}`).join('\n')}
@@ -56,7 +70,7 @@ Examples:
 
 interface InitOptions {
   readonly template?: TemplateName;
-  readonly proctor: string;
+  readonly proctor?: string;
   readonly json?: boolean;
 }
 
@@ -64,15 +78,20 @@ async function init(name: string, options: InitOptions): Promise<void> {
   checkName(name);
   const directory = resolve(name);
   checkFolder(name, directory);
-  const proctor = toDependency(options.proctor, directory);
+  const proctor = toDependency(options.proctor ?? packedHere() ?? PROCTOR_VERSION, directory);
   const template = options.template ?? (await chooseTemplate(options));
   checkDependencies(name, template);
-  const files = copyTemplate(template, directory, { name, proctor });
+  const files = [...copyTemplate(template, directory, { name, proctor: proctor.spec })];
+  if (proctor.packed !== undefined) {
+    const file = basename(proctor.packed);
+    copyFileSync(proctor.packed, join(directory, file), constants.COPYFILE_EXCL);
+    files.push(file);
+  }
   const next = [`cd ${name}`, 'npm install', 'npm test', `npx proctor run ${name} ${TEMPLATES[template].run}`];
   if (options.json) printJson({ name, template, directory, files, next });
   else report({ name, template, files, next });
-  if (proctor.startsWith('file:'))
-    note(`npm installs proctor from ${proctor}: that has to go along wherever ${name} goes.`);
+  if (proctor.packed === undefined && proctor.spec.startsWith('file:'))
+    note(`npm installs proctor from ${proctor.spec}: that has to go along wherever ${name} goes.`);
 }
 
 function checkName(name: string): void {
@@ -82,7 +101,7 @@ function checkName(name: string): void {
   );
 }
 
-/** Whatever is there already stays as it is. */
+/** Refuses a folder that has files: they stay as they are. */
 function checkFolder(name: string, directory: string): void {
   const entry = lstatSync(directory, { throwIfNoEntry: false });
   if (entry === undefined) return;
@@ -100,12 +119,27 @@ function checkDependencies(name: string, template: TemplateName): void {
   throw new UsageError(`"${name}" is the name of a package that the new project depends on: choose another.`);
 }
 
+interface Dependency {
+  /** The proctor that npm installs, as seen from the new folder. */
+  readonly spec: string;
+  /** A packed one, which is copied into the new folder: what a commit, a CI job or an image takes along is that folder. */
+  readonly packed?: string;
+}
+
+/** The packed proctor that the project in the working directory depends on. */
+function packedHere(): string | undefined {
+  if (!existsSync('package.json')) return undefined;
+  const spec = /"proctor"\s*:\s*"file:([^"]+\.tgz)"/.exec(readFileSync('package.json', 'utf8'))?.[1];
+  return spec !== undefined && existsSync(spec) ? spec : undefined;
+}
+
 /** A path is looked for here, and written as one that holds in the new folder; the rest is npm's to understand. */
-function toDependency(spec: string, directory: string): string {
+function toDependency(spec: string, directory: string): Dependency {
   const path = /^file:(.*)$/.exec(spec)?.[1] ?? (/^[./]|\.tgz$/.test(spec) ? spec : undefined);
-  if (path === undefined || /^https?:/.test(spec)) return spec;
+  if (path === undefined || /^https?:/.test(spec)) return { spec };
   if (!existsSync(path)) throw new UsageError(`--proctor: there is nothing at ${JSON.stringify(path)}.`);
-  return `file:${toLastingPath(realpathSync(path), directory)}`;
+  if (statSync(path).isFile()) return { spec: `file:${basename(path)}`, packed: path };
+  return { spec: `file:${toLastingPath(realpathSync(path), directory)}` };
 }
 
 /** Relative where both can be moved together: on one disk, below a folder that is not the root of everything. */

@@ -2,16 +2,16 @@ import type { Accounts } from '../accounts/accounts.ts';
 import { createAccounts } from '../accounts/database-accounts.ts';
 import { knownSecrets } from '../config/known-secrets.ts';
 import { loadProject, type Project } from '../config/project.ts';
-import { createRedactor, type Redactor } from '../contract/redaction.ts';
 import type { Database } from '../database/database.ts';
 import { openDatabase } from '../database/open-database.ts';
 import { createModels, type Models } from '../model/create-model.ts';
 import { openQueue } from '../queue/open-queue.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
+import { createRedactor, type Redactor } from '../redaction/redactor.ts';
 import { createTraceStore } from '../trace/database-store.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 
-/** What every command works with: the project of the working directory and the parts that stand on its database. */
+/** The project of the working directory and the parts that use its database. */
 export interface Installation extends Project, AsyncDisposable {
   readonly database: Database;
   readonly store: TraceStore;

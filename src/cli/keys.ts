@@ -22,10 +22,10 @@ Examples:
   keys
     .command('create')
     .description('Make a key. It is shown this once and stored hashed.')
-    .requiredOption('--name <name>', 'what to call it')
-    .option('--account <account>', 'whose runs it may see', 'local')
-    .option('--requests-per-minute <count>', 'requests it may make in a minute', wholeNumber(1))
-    .option('--concurrent-runs <count>', 'runs it may have going at once', wholeNumber(1))
+    .requiredOption('--name <name>', 'its name')
+    .option('--account <account>', 'the account whose runs it sees', 'local')
+    .option('--requests-per-minute <count>', 'requests in a minute', wholeNumber(1))
+    .option('--concurrent-runs <count>', 'runs at once', wholeNumber(1))
     .option('--json', 'print {id, name, account, key}')
     .action(createKey);
 
@@ -37,7 +37,7 @@ Examples:
 
   keys
     .command('revoke <name-or-id>')
-    .description('Put a key out of force, in every process within 5 s.')
+    .description('Revoke a key; every process refuses it within 5 s.')
     .option('--json', 'print the key')
     .action(revokeKey);
 }

@@ -1,6 +1,6 @@
 import { type Level, type Logger, pino } from 'pino';
-import { createRedactor, type Redactor } from '../contract/redaction.ts';
-import { secretsOfVariables } from '../contract/secrets.ts';
+import { createRedactor, type Redactor } from '../redaction/redactor.ts';
+import { secretsOfVariables } from '../redaction/secrets.ts';
 
 /**
  * Log lines are JSON on standard error, from `level` on, unless `PROCTOR_LOG_LEVEL` says otherwise. No line holds a

@@ -1,21 +1,21 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { loadProject } from '../config/project.ts';
 import { DEFAULT_PORTS, PROCESS_VARIABLES, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { takeHarnessKey } from '../mcp/harness-key.ts';
-import { environmentMainPath } from '../process/environment-main-path.ts';
 import { addProcessGroup, removeProcessGroup, signalGroup } from '../process/process-group.ts';
+import { builtFile } from '../runtime/built-file.ts';
 import { SilentFailure, UsageError } from './failure.ts';
-import { parsePort } from './options.ts';
+import { oneOf, parsePort } from './options.ts';
 import { note } from './terminal.ts';
 
 export function addMcpCommand(program: Command): void {
   program
     .command('mcp <environment>')
-    .description('Serve an environment to an MCP client, as it is; what the configuration of an IDE runs.')
-    .addOption(new Option('--transport <transport>', 'how').choices(['stdio', 'http', 'sse']).default('stdio'))
+    .description('Serve an environment to an MCP client, such as an IDE.')
+    .option('--transport <transport>', 'stdio, http or sse', oneOf(['stdio', 'http', 'sse']), 'stdio')
     .option('--port <port>', 'port of the http and sse transports', parsePort, DEFAULT_PORTS.environment)
     .addHelpText(
       'after',
@@ -45,7 +45,7 @@ async function mcp(environment: string, options: McpOptions): Promise<void> {
       `"${environment}" is not a module: an MCP client can be pointed at its ${target.kind} as it is.`,
     );
   }
-  const end = await supervise(start([environmentMainPath(), target.path], options));
+  const end = await supervise(start([builtFile('mcp/environment-main.js'), target.path], options));
   if (end === undefined) return;
   note(`proctor: the environment ${end}.`);
   throw new SilentFailure();
@@ -110,7 +110,7 @@ async function supervise(child: ChildProcess): Promise<string | undefined> {
       child.once('exit', (code, signal) => resolve({ code, signal }));
     });
     if (isKilled) return `did not end within ${KILL_AFTER_MS / 1_000} s of the signal and was killed`;
-    if (code === 0 || kill !== undefined) return undefined; // What our own signal ended, ended well.
+    if (code === 0 || kill !== undefined) return undefined; // Ended by our own signal, as intended.
     return code === null ? `was ended by ${signal}` : `ended with exit code ${code}`;
   } finally {
     clearTimeout(kill);

@@ -4,10 +4,9 @@ import { ApiError } from '../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { parsePort } from './options.ts';
+import { probeServer } from './probe-server.ts';
 import { signedInAddress } from './signed-in-address.ts';
-import { colors, note, print, printJson } from './terminal.ts';
-
-const PROBE_TIMEOUT_MS = 1_000;
+import { colors, note, print, printable, printJson } from './terminal.ts';
 
 export function addOpenCommand(program: Command): void {
   program
@@ -19,6 +18,9 @@ export function addOpenCommand(program: Command): void {
     .addHelpText(
       'after',
       `
+The address holds a token, so that nothing is printed where something other than Proctor listens: exit code 1 then. Where
+nothing listens the address is printed all the same: it is good for 15 minutes.
+
 Examples:
   $ proctor open
   $ proctor open 4bf92f3577b34da6a3ce929d0e0e4736 --browser`,
@@ -32,12 +34,13 @@ async function open(
 ): Promise<void> {
   await using installation = await openInstallation(port === undefined ? {} : { port });
   if (traceId !== undefined) await checkTrace(installation, traceId);
+  const { appUrl } = installation.settings;
+  const found = await probeServer(appUrl);
+  if (found.kind === 'stranger') throw new Error(describeStranger(appUrl, found.description));
   const address = await signedInAddress(installation, { traceId: traceId });
   if (options.json) printJson({ address });
   else print(address);
-  if (!(await answers(installation.settings.appUrl))) {
-    note(colors.yellow(`Nothing answers at ${installation.settings.appUrl}: start it with "proctor serve".`));
-  }
+  if (found.kind === 'nothing') note(colors.yellow(`Nothing answers at ${appUrl}: start it with "proctor serve".`));
   if (options.browser) openBrowser(address);
 }
 
@@ -54,13 +57,12 @@ async function checkTrace({ store, settings }: Installation, traceId: string): P
   );
 }
 
-async function answers(appUrl: string): Promise<boolean> {
-  try {
-    const reply = await fetch(new URL('/healthz', appUrl), { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
-    return reply.ok;
-  } catch {
-    return false;
-  }
+/** The token in the address signs in to the account `local`: only Proctor may see it. */
+function describeStranger(appUrl: string, description: string): string {
+  return (
+    `What listens at ${appUrl} is not Proctor: ${printable(description)}. No address was made, since it holds a token. ` +
+    'Name the port of "proctor serve" with --port, or its address with PROCTOR_APP_URL.'
+  );
 }
 
 function openBrowser(address: string): void {

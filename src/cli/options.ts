@@ -1,6 +1,8 @@
 import { InvalidArgumentError } from 'commander';
 import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.ts';
 import { readTextArguments } from '../environment/text-arguments.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
+import { withScheme } from '../text/with-scheme.ts';
 import { UsageError } from './failure.ts';
 
 /** Reads a whole number of a range, both ends included. */
@@ -8,8 +10,11 @@ export function wholeNumber(min: number, max: number = Number.MAX_SAFE_INTEGER):
   return (text) => {
     const number = Number(text);
     if (/^-?\d+$/.test(text) && Number.isSafeInteger(number) && number >= min && number <= max) return number;
-    const range = max === Number.MAX_SAFE_INTEGER ? `from ${min}` : `from ${min} to ${max}`;
-    throw new InvalidArgumentError(`It has to be a whole number ${range}.`);
+    // The bounds of safe integers are only told for a number beyond them.
+    const isBeyond = Number.isInteger(number) && !Number.isSafeInteger(number);
+    const from = min === Number.MIN_SAFE_INTEGER && !isBeyond ? '' : ` from ${min}`;
+    const to = max === Number.MAX_SAFE_INTEGER && !isBeyond ? '' : ` to ${max}`;
+    throw new InvalidArgumentError(`It has to be a whole number${from}${to}.`);
   };
 }
 
@@ -24,12 +29,42 @@ export function parseNumber(text: string): number {
 /** The address of a run service, without a slash at the end. */
 export function parseServiceUrl(text: string): string {
   if (/^https?:\/\//i.test(text) && URL.canParse(text)) return text.replace(/\/+$/, '');
-  throw new InvalidArgumentError('It has to be a URL that starts with http:// or https://.');
+  const fault = 'It has to be a URL that starts with http:// or https://.';
+  throw new InvalidArgumentError(`${fault}${withScheme(text) ?? ''}`);
+}
+
+/** Reads one of these texts. */
+export function oneOf<Choice extends string>(choices: readonly Choice[]): (text: string) => Choice {
+  return (text) => {
+    const chosen = choices.find((choice) => choice === text);
+    if (chosen !== undefined) return chosen;
+    throw new InvalidArgumentError(`Allowed choices are ${choices.join(', ')}.${didYouMean(text, choices)}`);
+  };
 }
 
 /** Collects a repeatable option. */
 export function collect(value: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, value];
+}
+
+/** Reads a JSON object. */
+export function parseSampling(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isJsonObject(value)) return value;
+  } catch {
+    // Reported below.
+  }
+  throw new InvalidArgumentError('It has to be a JSON object such as {"top_p":0.9}.');
+}
+
+/** @throws UsageError for what is not name=value, and for a name that is there twice. */
+export function parseMetadata(pairs: readonly string[] = []): Readonly<Record<string, string>> {
+  const entries = pairs.map((pair) => splitPair('--metadata', pair));
+  const names = entries.map(([name]) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new UsageError(`--metadata has ${JSON.stringify(twice)} twice.`);
+  return Object.fromEntries(entries);
 }
 
 /**
@@ -41,7 +76,7 @@ export function parseScenarioArgs(
   pairs: readonly string[] = [],
   schema: JsonSchema = {},
 ): JsonObject {
-  const texts = pairs.map(splitPair);
+  const texts = pairs.map((pair) => splitPair('--arg', pair));
   const read = readTextArguments(schema, Object.fromEntries(texts));
   const quoted = texts.flatMap(([name, text]) => {
     const unquoted = fromQuotes(text);
@@ -50,9 +85,9 @@ export function parseScenarioArgs(
   return { ...(json === undefined ? {} : parseJsonObject(json)), ...read, ...Object.fromEntries(quoted) };
 }
 
-function splitPair(pair: string): readonly [string, string] {
+function splitPair(option: string, pair: string): readonly [string, string] {
   const at = pair.indexOf('=');
-  if (at < 1) throw new UsageError(`--arg takes name=value, not "${pair}".`);
+  if (at < 1) throw new UsageError(`${option} takes name=value, not "${pair}".`);
   return [pair.slice(0, at), pair.slice(at + 1)];
 }
 

@@ -1,23 +1,25 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { loadProject, type Project } from '../config/project.ts';
 import type { TraceEvent } from '../contract/event.ts';
 import type { RunRequest } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { Trace } from '../contract/trace.ts';
 import { createServiceClient, type ServiceClient } from '../service-client/service-client.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
 import { UsageError } from './failure.ts';
+import { localKeyFile, readKey } from './local-key.ts';
 import { type RunPlan, type RunSettings, toRequests } from './run-plan.ts';
+import { scenarioMissing } from './scenario-arguments.ts';
 
 /** Runs of a run service: it accepts them, its workers execute them, its store keeps their traces. */
 export async function planAtService(
   baseUrl: string,
   environment: string,
-  scenario: string,
+  scenario: string | undefined,
   settings: RunSettings,
 ): Promise<RunPlan> {
-  const service = createServiceClient({ baseUrl, apiKey: readKey(await loadProject(), baseUrl) });
+  const service = createServiceClient({ baseUrl, apiKey: findKey(await loadProject(), baseUrl) });
   const { scenarios } = await service.environments.scenarios(environment);
+  if (scenario === undefined) throw scenarioMissing(environment, scenarios, `proctor run ${environment}`);
   return {
     requests: toRequests(environment, findScenario(scenarios, environment, scenario), settings),
     play: (request, show, stop) => playAtService(service, request, show, stop),
@@ -50,21 +52,20 @@ function isOverAnyway(): void {}
 function findScenario(scenarios: readonly ScenarioEntry[], environment: string, name: string): ScenarioEntry {
   const found = scenarios.find((entry) => entry.short_name === name || entry.name === name);
   if (found !== undefined) return found;
-  const names = scenarios.map(({ short_name }) => short_name).join(', ') || 'none';
-  throw new UsageError(`The environment "${environment}" has no scenario "${name}". Scenarios: ${names}.`);
+  const known = scenarios.map(({ short_name }) => short_name);
+  throw new UsageError(
+    `The environment "${environment}" has no scenario "${name}".${didYouMean(name, known)} Scenarios: ${known.join(', ') || 'none'}.`,
+  );
 }
 
-/** That of the variable; else the one that the first `proctor serve` of this directory has made, for a service on this machine. */
-function readKey({ settings, directory }: Project, baseUrl: string): string {
-  if (settings.apiKey !== undefined) return settings.apiKey;
-  try {
-    if (['127.0.0.1', 'localhost', '[::1]'].includes(new URL(baseUrl).hostname)) {
-      return readFileSync(join(directory, '.proctor', 'key'), 'utf8').trim();
-    }
-  } catch {
-    // Said below.
-  }
+/** That of the variable; else the one that the first `proctor serve` of this directory has kept, for a service on this machine. */
+function findKey(project: Project, baseUrl: string): string {
+  if (project.settings.apiKey !== undefined) return project.settings.apiKey;
+  const isHere = ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(baseUrl).hostname);
+  const kept = isHere ? readKey(project) : undefined;
+  if (kept !== undefined) return kept;
+  const sought = isHere ? ` (there is none in ${localKeyFile(project)})` : '';
   throw new UsageError(
-    `Set PROCTOR_API_KEY to a key of ${baseUrl}: "npx proctor keys create --name ci" makes one there.`,
+    `Set PROCTOR_API_KEY to a key of ${baseUrl}${sought}: "npx proctor keys create --name ci" makes one there.`,
   );
 }

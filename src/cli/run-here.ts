@@ -13,11 +13,16 @@ import { type Installation, openInstallation } from './installation.ts';
 import { createLogger } from './logger.ts';
 import { parseScenarioArgs } from './options.ts';
 import { type RunPlan, type RunSettings, toRequests } from './run-plan.ts';
+import { scenarioMissing } from './scenario-arguments.ts';
 import { startTelemetry } from './telemetry.ts';
 import { note } from './terminal.ts';
 
 /** Runs in this process, with the environments and the database of the working directory. */
-export async function planHere(environment: string, scenario: string, settings: RunSettings): Promise<RunPlan> {
+export async function planHere(
+  environment: string,
+  scenario: string | undefined,
+  settings: RunSettings,
+): Promise<RunPlan> {
   const installation = await openInstallation();
   const opened: AsyncDisposable[] = [installation];
   const close = async () => {
@@ -27,10 +32,11 @@ export async function planHere(environment: string, scenario: string, settings: 
     opened.push(await startTelemetry({ ...installation, warn: note }));
     const { name, target } = resolveEnvironment(environment, installation.environments, installation.directory);
     installation.models.check(settings.model);
-    parseScenarioArgs(settings.args, settings.arg); // Nobody waits for an environment to hear of a slip of the pen.
+    parseScenarioArgs(settings.args, settings.arg); // Syntax errors are reported before the environment starts.
     const environments = new Map([[name, target]]);
     return {
-      requests: toRequests(name, await readScenario(environments, name, scenario), settings),
+      requests: toRequests(name, await readScenario(environments, name, scenario, environment), settings, environment),
+      appUrl: installation.settings.appUrl,
       play: (request, show, stop) => playHere(installation, environments, { request, show }, stop),
       [Symbol.asyncDispose]: close,
     };
@@ -42,10 +48,16 @@ export async function planHere(environment: string, scenario: string, settings: 
 
 type Environments = ReadonlyMap<string, EnvironmentTarget>;
 
-async function readScenario(environments: Environments, name: string, scenario: string): Promise<ScenarioEntry> {
+async function readScenario(
+  environments: Environments,
+  name: string,
+  scenario: string | undefined,
+  typedName: string,
+): Promise<ScenarioEntry> {
   const catalogue = createCatalogue(environments);
   try {
-    return await catalogue.find(name, scenario);
+    if (scenario !== undefined) return await catalogue.find(name, scenario);
+    throw scenarioMissing(name, await catalogue.scenarios(name), `proctor run ${typedName}`);
   } finally {
     await catalogue.close();
   }

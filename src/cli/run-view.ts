@@ -2,24 +2,29 @@ import type { EventOf, TraceEvent } from '../contract/event.ts';
 import type { Trace } from '../contract/trace.ts';
 import { colors, note, printable, printableLines } from './terminal.ts';
 
-/**
- * Follows one run, a line for what a person wants to see happen: steps, tool calls, results. `label` is in front of each,
- * to tell runs apart that go on at the same time. Beside a result the lines go to standard error.
- */
-export function createRunView(
-  label: string,
-  write: (line: string) => void = note,
-): (events: readonly TraceEvent[]) => void {
+export interface RunViewOptions {
+  /** In front of each line, to tell runs apart that go on at the same time. */
+  readonly label?: string;
+  /** Default: to standard error, beside a result. */
+  readonly write?: (line: string) => void;
+  /** Texts whole, line by line, with stacks and log messages of the level debug; else each is a line. */
+  readonly isFull?: boolean;
+}
+
+/** Follows one run, a line for what a person wants to see happen: steps, tool calls, results. */
+export function createRunView(options: RunViewOptions = {}): (events: readonly TraceEvent[]) => void {
+  const { label = '', write = note, isFull = false } = options;
   return (events) => {
     for (const event of events) {
-      const line = describeEvent(event);
+      const line = describeEvent(event, isFull);
       if (line !== undefined) write(`${label}${line}`);
     }
   };
 }
 
 /** The line of an event; undefined for those that say nothing new to someone who watches. */
-function describeEvent(event: TraceEvent): string | undefined {
+function describeEvent(event: TraceEvent, isFull: boolean): string | undefined {
+  const shown = isFull ? printableLines : printable;
   switch (event.type) {
     case 'run.queued':
       return event.attempt === 1
@@ -28,34 +33,41 @@ function describeEvent(event: TraceEvent): string | undefined {
     case 'environment.ready':
       return colors.dim(`environment ${printable(event.name)} is up (${event.duration_ms} ms)`);
     case 'setup.completed':
-      return event.prompt.map((message) => `${colors.bold('prompt')} ${printable(textOf(message.content))}`).join('\n');
+      return event.prompt.map((message) => `${colors.bold('prompt')} ${shown(textOf(message.content))}`).join('\n');
     case 'model.responded':
-      return event.message.content
-        ? `${colors.bold(`step ${event.step}`)} ${printable(event.message.content)}`
-        : undefined;
+      return event.message.content ? `${colors.bold(`step ${event.step}`)} ${shown(event.message.content)}` : undefined;
     case 'tool.called':
-      return `${colors.bold(`step ${event.step}`)} ${describeToolCall(event)}`;
+      return `${colors.bold(`step ${event.step}`)} ${describeToolCall(event, isFull)}`;
     case 'tool.responded':
-      return `       ${describeToolResult(event)}`;
+      return `       ${describeToolResult(event, isFull)}`;
     case 'evaluation.completed':
       return event.evaluation.content === null
         ? undefined
-        : `${colors.bold('evaluation')} ${printable(event.evaluation.content)}`;
+        : `${colors.bold('evaluation')} ${shown(event.evaluation.content)}`;
     case 'log':
-      return event.level === 'debug' ? undefined : colors.dim(`log ${event.level}: ${printable(event.message)}`);
+      return describeLog(event, isFull);
     default:
       return undefined;
   }
 }
 
 /** `increment {"by":3}` */
-export function describeToolCall({ name, arguments: args }: EventOf<'tool.called'>): string {
-  return `${colors.cyan(printable(name))} ${printable(JSON.stringify(args), 100)}`;
+export function describeToolCall({ name, arguments: args }: EventOf<'tool.called'>, isFull = false): string {
+  const text = JSON.stringify(args);
+  return `${colors.cyan(printable(name))} ${isFull ? printableLines(text) : printable(text, 100)}`;
 }
 
 /** `→ 3`, or `error ` with what the tool said. */
-export function describeToolResult({ is_error, content }: EventOf<'tool.responded'>): string {
-  return `${is_error ? colors.red('error ') : '→ '}${colors.dim(printable(content.map(blockText).join(' '), 120))}`;
+export function describeToolResult({ is_error, content }: EventOf<'tool.responded'>, isFull = false): string {
+  const text = content.map(blockText).join(isFull ? '\n' : ' ');
+  return `${is_error ? colors.red('error ') : '→ '}${colors.dim(isFull ? printableLines(text) : printable(text, 120))}`;
+}
+
+/** The frames of a stack, which come as lines of the log where a process printed them, are for the full view alone. */
+function describeLog({ level, message }: EventOf<'log'>, isFull: boolean): string | undefined {
+  if (isFull) return colors.dim(`log ${level}: ${printableLines(message)}`);
+  const [told = ''] = message.split(/^\s+at .*$/m);
+  return level === 'debug' || told.trim() === '' ? undefined : colors.dim(`log ${level}: ${printable(told)}`);
 }
 
 /** `reward 1`, or what happened instead. */

@@ -4,7 +4,7 @@ import { MAX_STEPS } from '../contract/names.ts';
 import type { Trace } from '../contract/trace.ts';
 import { SilentFailure } from './failure.ts';
 import { howToOpen } from './how-to-open.ts';
-import { collect, parseNumber, parseServiceUrl, wholeNumber } from './options.ts';
+import { collect, parseNumber, parseSampling, parseServiceUrl, wholeNumber } from './options.ts';
 import { planAtService } from './run-at-service.ts';
 import { planHere } from './run-here.ts';
 import type { RunPlan, RunSettings } from './run-plan.ts';
@@ -18,7 +18,7 @@ const MAX_CONCURRENCY = 1_000;
 
 export function addRunCommand(program: Command): void {
   program
-    .command('run <environment> <scenario>')
+    .command('run <environment> [scenario]')
     .description('Run a scenario with a model, here and now, and print its reward.')
     .option('--arg <name=value>', 'an argument of the scenario; may be repeated', collect)
     .option('--args <json>', 'the arguments as one JSON object')
@@ -35,24 +35,26 @@ export function addRunCommand(program: Command): void {
       'responses the model may give in a run, 1 to 500 (default 100)',
       wholeNumber(1, MAX_STEPS.maximum),
     )
-    .option('--timeout-seconds <seconds>', 'time for a run (default 3600)', wholeNumber(1, 86_400))
+    .option('--timeout <seconds>', 'time for a run, 1 to 86,400 (default 3600)', wholeNumber(1, 86_400))
     .option(
       '--seed <seed>',
       'forwarded to the model; each of several runs gets one more',
       wholeNumber(Number.MIN_SAFE_INTEGER),
     )
-    .option(
-      '--service <url>',
-      'at this run service, with the key of PROCTOR_API_KEY, in place of here',
-      parseServiceUrl,
-    )
+    .option('--temperature <number>', 'forwarded to the model', parseNumber)
+    .option('--sampling <json>', 'further parameters for the model, as one JSON object: {"top_p":0.9}', parseSampling)
+    .option('--metadata <name=value>', 'text to find the run by; may be repeated', collect)
+    .option('--service <url>', 'run at this run service, with the key of PROCTOR_API_KEY', parseServiceUrl)
     .option('-q, --quiet', 'no steps, only how each run ended')
+    .option('--full', 'show whole texts, with the stacks and the debug messages of the log')
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
       `
 The environment is a name (environments/<name> of this directory, or of proctor.config.ts), the path of a module, or a URL.
 A value of --arg is text where the scenario takes text, and read as JSON elsewhere.
+
+Without a scenario it lists those that there are, with their arguments, and ends with 2.
 
 With --service the runs are those of a run service, executed by its workers: the environment is the name that it has there.
 
@@ -62,6 +64,7 @@ stopped the command (its runs are cancelled, their environments closed in order)
 Examples:
   $ proctor run counter count_to --arg target=3
   $ proctor run retail task --arg task_id=1 --model gpt-5-mini -n 8 --min-reward 0.9
+  $ proctor run retail task --arg task_id=1 --model gpt-5-mini --temperature 0.2 --metadata night=2026-01-31 --timeout 600
   $ PROCTOR_API_KEY=... proctor run retail task --arg task_id=1 -n 8 --service https://proctor.example
   $ proctor run ./my/environment.ts solve --args '{"size":[3,4]}' --model proctor/random --seed 7 --json`,
     )
@@ -73,10 +76,11 @@ interface RunCommandOptions extends RunSettings {
   readonly concurrency?: number;
   readonly minReward?: number;
   readonly quiet?: boolean;
+  readonly full?: boolean;
   readonly json?: boolean;
 }
 
-async function run(environment: string, scenario: string, options: RunCommandOptions): Promise<void> {
+async function run(environment: string, scenario: string | undefined, options: RunCommandOptions): Promise<void> {
   const { service } = options;
   await using plan = await (service === undefined
     ? planHere(environment, scenario, options)
@@ -85,7 +89,10 @@ async function run(environment: string, scenario: string, options: RunCommandOpt
     note(colors.yellow('Stopping: runs are cancelled, environments closed in order. Once more ends it at once.')),
   );
   const traces = await playAll(plan, options, stop.signal);
-  if (!options.json && service === undefined) note(colors.dim(howToOpen(traces.map(({ trace_id }) => trace_id))));
+  if (!options.json && plan.appUrl !== undefined) {
+    const traceIds = traces.map(({ trace_id }) => trace_id);
+    note(colors.dim(await howToOpen(traceIds, plan.appUrl)));
+  }
   const passed = reportRuns(traces, options);
   if (!passed) throw new SilentFailure();
 }
@@ -93,7 +100,7 @@ async function run(environment: string, scenario: string, options: RunCommandOpt
 /** In the order of the requests; those that did not begin before the command was stopped are left out. */
 async function playAll(
   plan: RunPlan,
-  { concurrency = availableParallelism(), quiet = false }: RunCommandOptions,
+  { concurrency = availableParallelism(), quiet = false, full = false }: RunCommandOptions,
   stop: AbortSignal,
 ): Promise<readonly Trace[]> {
   const traces: (Trace | undefined)[] = plan.requests.map(() => undefined);
@@ -102,7 +109,7 @@ async function playAll(
     for (const [index, request] of waiting) {
       if (stop.aborted) return;
       const label = plan.requests.length === 1 ? '' : `${colors.dim(`#${index + 1}`)} `;
-      const trace = await plan.play(request, quiet ? () => {} : createRunView(label), stop);
+      const trace = await plan.play(request, quiet ? () => {} : createRunView({ label, isFull: full }), stop);
       note(`${label}${describeOutcome(trace)}  ${colors.dim(trace.trace_url)}`);
       traces[index] = trace;
     }

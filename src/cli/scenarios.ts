@@ -3,7 +3,8 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { messageOf } from '../contract/errors.ts';
-import { LONGEST_TIMER_MS, MAX_STEPS } from '../contract/names.ts';
+import { MAX_STEPS } from '../contract/names.ts';
+import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
 import { MAX_WARM_PROCESSES } from '../scenario-server/option-ranges.ts';
 import { assertModel, guardedByKey } from '../scenario-server/serve-scenarios.ts';
 import { startAlone } from '../scenario-server/start-alone.ts';
@@ -22,7 +23,7 @@ export function addScenariosCommand(program: Command): void {
     .command('scenarios [environments...]')
     .description('Serve scenarios to any OpenAI-style chat client.')
     .option('--env <environment>', 'name, path or URL, as without --env; may be repeated', collect)
-    .option('--model <model>', 'plays where a session names none', 'proctor/oracle')
+    .option('--model <model>', 'the model of sessions that name none', 'proctor/oracle')
     .option('--port <port>', 'port to listen on (default 8321)', parsePort)
     .option('--host <host>', 'address to bind; beyond loopback only with --api-key', '127.0.0.1')
     .option('--api-key <key>', 'asked of every request (default: PROCTOR_SCENARIOS_API_KEY, or none)', parseKey)
@@ -144,7 +145,7 @@ function parseKey(text: string): string {
   throw new InvalidArgumentError('It has to be ASCII text without spaces.');
 }
 
-/** What a variable of the process says; undefined where it is not set, or empty. */
+/** The value of an environment variable; undefined if it is unset or empty. */
 function fromVariable<Value>(name: string, parse: (text: string) => Value): Value | undefined {
   const text = process.env[name]?.trim() ?? '';
   if (text === '') return undefined;

@@ -2,9 +2,10 @@ import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import type { RunService } from '../run-service/start.ts';
 import type { ScenarioServer } from '../scenario-server/start.ts';
+import type { ServerPorts } from '../web/playground-address.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { endLeftovers } from './leftovers.ts';
-import { ensureLocalKey } from './local-key.ts';
+import { ensureLocalKey, localKeyFile, readKey } from './local-key.ts';
 import { createLogger } from './logger.ts';
 import { parsePort } from './options.ts';
 import { naming, startScenarios, startService } from './service.ts';
@@ -22,14 +23,15 @@ export function addServeCommand(program: Command): void {
     .option('--host <host>', 'address to bind; beyond loopback only where there is a key of your own', '127.0.0.1')
     .option('--port <port>', 'port of the run service (default 8320)', parsePort)
     .option('--scenario-port <port>', 'port of the scenario server (default 8321)', parsePort)
-    .option('--model <model>', 'plays in chat sessions that name none', 'proctor/oracle')
+    .option('--model <model>', 'the model of chat sessions that name none', 'proctor/oracle')
     .option('--no-worker', 'accept runs and execute none: "proctor worker" does');
   addWorkerOptions(command)
     .option('--json', 'print one JSON object once it listens')
     .addHelpText(
       'after',
       `
-On a first start a key is made and kept in .proctor/key. The address of the pages signs a browser in, once.
+On a first start a key is made and kept in .proctor/key, of another database than the default one in a file of its own in
+.proctor/keys. The address of the pages signs a browser in, once.
 SIGTERM and Ctrl-C stop it in order, exit code 0: runs that go on return to the queue, and the next start finishes them.
 
 Examples:
@@ -77,11 +79,20 @@ async function startServers(installation: Installation, options: ServeOptions, l
   const { environments, settings } = installation;
   const { ports } = settings;
   const worker = options.worker && toWorkerSettings(options, environments);
-  const service = await naming('--port', startService(installation, { host, port: ports.runService, logger, worker }));
+  let listening: ServerPorts | undefined;
+  const starting = startService(installation, {
+    host,
+    port: ports.runService,
+    logger,
+    worker,
+    ports: () => listening,
+  });
+  const service = await naming('--port', starting);
   const port = options.scenarioPort ?? ports.scenarioServer;
   try {
-    const starting = startScenarios(installation, { host, port, model, logger });
-    return { service, scenarios: await naming('--scenario-port', starting) };
+    const scenarios = await naming('--scenario-port', startScenarios(installation, { host, port, model, logger }));
+    listening = { pages: service.port, playground: scenarios.port };
+    return { service, scenarios };
   } catch (error) {
     await service.close();
     throw error;
@@ -95,8 +106,9 @@ async function announce(
 ): Promise<void> {
   const address = await signedInAddress(installation);
   const environments = [...installation.environments.keys()];
+  const keyFile = readKey(installation) === undefined ? null : localKeyFile(installation);
   if (json) {
-    printJson({ url: service.url, scenarios_url: scenarios.url, address, environments });
+    printJson({ url: service.url, scenarios_url: scenarios.url, address, environments, key_file: keyFile });
     return;
   }
   print(`${colors.bold('Run service')}   ${service.url}`);
@@ -105,6 +117,7 @@ async function announce(
   print(`${colors.bold('Playground')}    ${await signedInAddress(installation, { at: scenarios.url })}`);
   print(`${colors.bold('Environments')}  ${environments.join(', ') || 'none found under environments/'}`);
   print(`${colors.bold('Database')}      ${shownAddress(installation.settings.databaseUrl)}`);
+  if (keyFile !== null) print(`${colors.bold('Key')}           in ${keyFile}`);
   if (!worker)
     print(`${colors.bold('Worker')}        none here: runs wait until a "proctor worker" of this database takes them`);
 }

@@ -5,6 +5,7 @@ import { type RunService, startRunService } from '../run-service/start.ts';
 import type { WorkerSettings } from '../run-service/worker.ts';
 import { type ScenarioServer, startScenarioServer } from '../scenario-server/start.ts';
 import { createPages } from '../web/pages.ts';
+import type { ServerPorts } from '../web/playground-address.ts';
 import type { Installation } from './installation.ts';
 
 export interface ServiceOptions {
@@ -13,6 +14,8 @@ export interface ServiceOptions {
   /** How runs are executed here; false: not at all. Default: as many at once as there are cores. */
   readonly worker?: WorkerSettings | false;
   readonly logger: Logger;
+  /** Where this process serves the pages and the playground, once it does both. */
+  readonly ports?: () => ServerPorts | undefined;
 }
 
 /** The run service with its worker and the pages, as `proctor serve` and `proctor demo` start it. */
@@ -23,24 +26,24 @@ export async function startService(installation: Installation, options: ServiceO
     ...options,
     appUrl: settings.appUrl,
     allowedHosts: settings.allowedHosts,
-    pages: createPages({ store, accounts }),
+    pages: createPages({ store, accounts, ...(options.ports && { ports: options.ports }) }),
   });
 }
 
-/** What starts; where its port is taken, the error also says which option of the command moves it elsewhere. */
+/** Waits for a start. If its port is taken, the error names the option that sets another one. */
 export async function naming<Server>(option: string, starting: Promise<Server>): Promise<Server> {
   try {
     return await starting;
   } catch (error) {
     if (!isPortTaken(error)) throw error;
-    throw new Error(`${error.message.replace(/\.$/, '')} with ${option}.`, { cause: error });
+    throw new Error(`${error.message.replace(/\.$/, '')} with ${option}.`);
   }
 }
 
 export interface ScenariosOptions {
   readonly host: string;
   readonly port: number;
-  /** Of sessions that name none. */
+  /** Default model of sessions. */
   readonly model: string;
   readonly logger: Logger;
 }

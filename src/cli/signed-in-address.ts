@@ -1,7 +1,7 @@
 import type { Installation } from './installation.ts';
 
 export interface PageAddress {
-  /** Of the page; that of the runs by default. */
+  /** Trace of the page; the runs page by default. */
   readonly traceId?: string | undefined;
   /** Where the pages are, without a slash at the end. Default: where the installation says. */
   readonly at?: string;

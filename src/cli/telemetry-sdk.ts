@@ -15,7 +15,7 @@ import {
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
 import { messageOf } from '../contract/errors.ts';
-import { PROCTOR_VERSION } from '../contract/version.ts';
+import { PROCTOR_VERSION } from '../runtime/version.ts';
 import { isOwnRoot } from '../telemetry/trace-context.ts';
 
 export interface TracingSdk {

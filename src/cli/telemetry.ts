@@ -1,5 +1,6 @@
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
-import type { Redactor } from '../contract/redaction.ts';
+import type { Redactor } from '../redaction/redactor.ts';
+import { endsWithin } from '../runtime/deadline.ts';
 import type { TracingSdk } from './telemetry-sdk.ts';
 
 export interface TelemetryOptions {
@@ -12,7 +13,7 @@ export interface TelemetryOptions {
   readonly variables?: NodeJS.ProcessEnv;
 }
 
-/** Of an export at the end, where nobody was told to stop. */
+/** Limits of the last export, unless the process was told to stop. */
 const LONGEST_FLUSH_MS = 3_000;
 const SHORTEST_FLUSH_MS = 300;
 /** For what is closed after the last export. */
@@ -81,16 +82,11 @@ function toLimit(stoppedAt: number | undefined): number {
 }
 
 async function flush(sdk: TracingSdk, limitMs: number, warn: (message: string) => void): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), limitMs);
-  });
-  const flushed = sdk.flush().then(
-    () => true,
-    () => true, // It was told when the export failed.
+  // A failed export was told when it failed.
+  const isDone = await endsWithin(
+    sdk.flush().catch(() => {}),
+    limitMs,
   );
-  const isDone = await Promise.race([flushed, late]);
-  clearTimeout(timer);
   sdk.destroy();
   if (isDone) return;
   warn(`The last spans were not exported: the collector did not take them within ${Math.round(limitMs)} ms`);

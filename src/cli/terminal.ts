@@ -1,4 +1,5 @@
 import pc from 'picocolors';
+import { HIDDEN_CHARACTERS } from '../text/hidden-characters.ts';
 
 /** Colours for people; plain text as soon as one of the two outputs is no terminal, and for `NO_COLOR`. */
 export const colors: ReturnType<typeof pc.createColors> = pc.createColors(
@@ -51,20 +52,36 @@ export function ignoreClosedOutputs(): void {
 
 /**
  * Text that a model, a tool or an environment wrote, safe to print: control characters (terminal escapes among them)
- * become visible, white space one blank, and what is longer than `length` is cut.
+ * become visible, white space one blank, and what is longer than `length` is cut: never within a path, an address, or the
+ * place in a file, since half of one leads nowhere.
  */
 export function printable(text: string, length = 160): string {
   const visible = withoutControls(text.replace(/\s+/g, ' ').trim());
-  return visible.length > length ? `${visible.slice(0, length - 1)}…` : visible;
+  if (visible.length <= length) return visible;
+  const end = cutAt(visible, length - 1);
+  return end >= visible.length ? visible : `${visible.slice(0, end).trimEnd()}…`;
+}
+
+/** Longer paths are cut after all: systems have none. */
+const MAX_PATH_LENGTH = 4_096;
+const OF_A_PATH = /[^\s"'`<>()[\]{},;|]/;
+
+/** Before the path that `limit` falls into, or behind it where little else would be left. */
+function cutAt(text: string, limit: number): number {
+  const isOfPath = (at: number) => OF_A_PATH.test(text.charAt(at));
+  let start = limit;
+  while (start > 0 && isOfPath(start - 1)) start -= 1;
+  let end = limit;
+  while (end < text.length && isOfPath(end)) end += 1;
+  const isPath = start < limit && end > limit && /[/\\]|:\d/.test(text.slice(start, end));
+  if (!isPath || end - start > MAX_PATH_LENGTH) return limit;
+  return start >= limit / 2 ? start : end;
 }
 
 /** As `printable`, for text of several lines, whole. */
 export function printableLines(text: string): string {
   return text.split(/\r?\n/).map(withoutControls).join('\n');
 }
-
-/** Control characters, and format characters that hide or turn text; emoji are made with the joiners. */
-const HIDDEN_CHARACTERS = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 function withoutControls(text: string): string {
   return text.replace(HIDDEN_CHARACTERS, '\ufffd');

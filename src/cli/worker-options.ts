@@ -7,7 +7,7 @@ import { wholeNumber } from './options.ts';
 const MAX_CONCURRENCY = 1_000;
 const MAX_SPARES = 100;
 
-/** What the commands that execute runs are told about it. */
+/** Options of the commands that execute runs. */
 export interface WorkerCommandOptions {
   readonly concurrency?: number;
   readonly envConcurrency?: ReadonlyMap<string, number>;

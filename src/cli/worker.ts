@@ -13,7 +13,7 @@ import { startTelemetry } from './telemetry.ts';
 import { colors, note, print, printJson } from './terminal.ts';
 import { addWorkerOptions, checkKnown, toWorkerSettings, type WorkerCommandOptions } from './worker-options.ts';
 
-/** Of the budget of a SIGTERM; the rest is for the database and for the end of the process. */
+/** Share of the SIGTERM budget; the rest is for the database and the end of the process. */
 const STOPPING_SHARE = 0.95;
 const STOP_WITHIN_MS = SHUTDOWN_GRACE_MS.service * STOPPING_SHARE;
 

@@ -1,35 +1,38 @@
 import { ApiError, BoundaryError, messageOf } from '../contract/errors.ts';
-import type { JsonObject } from '../contract/json.ts';
-import { preview, validateJsonSchema } from '../contract/json-schema.ts';
+import { faultIn, type JsonObject } from '../contract/json.ts';
+import type { EnvironmentEntry } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
+import { checkSize } from '../contract/size-limits.ts';
+import { preview, UNKNOWN_ARGUMENT, validateJsonSchema } from '../schema/json-schema.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
 import { connectEnvironment } from './connect.ts';
 import type { AgentToolEntry, EnvironmentTarget } from './environment-client.ts';
 import { hashEnvironmentCode } from './module-hash.ts';
+import { withSafeIntegers } from './safe-integers.ts';
+import { readScenarioWarnings } from './scenario-warnings.ts';
+import { StartCheck } from './start-check.ts';
 
 /** Names that a message lists before it says how many more there are. */
 const MAX_LISTED_NAMES = 20;
 /** Arguments at fault that a message names. */
 const MAX_LISTED_ISSUES = 20;
+/** Before its initialize hook an environment may lack tools. */
+const NO_WARNINGS: Promise<readonly string[]> = Promise.resolve([]);
 /** For each of the lists that are read of an environment. */
 const LIST_TIMEOUT_MS = 60_000;
 
-export interface CatalogueEntry {
-  readonly name: string;
-  readonly description: string;
-  readonly version: string;
-}
-
-/** What the environments offer, read from themselves when it is first asked for. Whoever created it closes it. */
+/** The scenarios and tools of the environments, read from them at first use. Its creator closes it. */
 export interface Catalogue {
   /**
-   * Every environment by its configured name. One that cannot be started is listed too, with the reason as its
-   * description and an empty version: it must not hide the others.
+   * Every environment by its configured name. One that cannot be started is listed too, with the reason: it must not hide
+   * the others. Modules are started as a run would start them, once for each version of their code, since an initialize
+   * hook that fails shows in no other way. It is tried again where that failed (`StartCheck`).
    */
-  list(): Promise<readonly CatalogueEntry[]>;
+  list(): Promise<readonly EnvironmentEntry[]>;
   /** @throws ApiError `env_not_found`. @throws BoundaryError `environment` when it cannot be started. */
   scenarios(environmentName: string): Promise<readonly ScenarioEntry[]>;
   /**
-   * What an agent is listed before a scenario has begun: never what is the harness's, nor what an initialize hook adds.
+   * The tools that an agent sees before a scenario begins: never the harness's, nor those that an initialize hook adds.
    *
    * @throws ApiError `env_not_found`. @throws BoundaryError as `scenarios`, and when its tools cannot be listed.
    */
@@ -47,12 +50,16 @@ interface Reading {
   /** The hash of a module's code; empty for the other kinds, which are read once. */
   readonly codeHash: string;
   readonly content: Promise<Content>;
+  /** Gives the warnings of the entry. */
+  readonly start: StartCheck<readonly string[]>;
 }
 
 interface Content {
   readonly description: string;
   readonly version: string;
   readonly scenarios: readonly ScenarioEntry[];
+  /** Never rejects. */
+  readonly warnings: Promise<readonly string[]>;
   /** Apart from the rest: an environment whose tools cannot be listed, or not yet, has scenarios all the same. Never rejects. */
   readonly tools: Promise<PromiseSettledResult<readonly AgentToolEntry[]>>;
   /** Settles once its connection is closed. */
@@ -63,31 +70,46 @@ interface Content {
  * A catalogue of configured environments. Each is connected to once, when it is first asked about, and again when the
  * code of its module has changed; callers that come meanwhile share that connection. A failure is not remembered.
  */
-export function createCatalogue(environments: ReadonlyMap<string, EnvironmentTarget>): Catalogue {
+export function createCatalogue(
+  environments: ReadonlyMap<string, EnvironmentTarget>,
+  now: () => number = Date.now,
+): Catalogue {
   const readings = new Map<string, Reading>();
   const closing = new AbortController();
 
-  const read = async (name: string): Promise<Content> => {
+  const readingOf = async (name: string): Promise<Reading> => {
     const target = environments.get(name);
     if (target === undefined) throw unknownEnvironment(name, [...environments.keys()]);
     const codeHash = target.kind === 'module' ? await hashOf(target.path) : '';
     const known = readings.get(name);
-    if (known?.codeHash === codeHash) return known.content;
+    if (known?.codeHash === codeHash) return known;
     const content = readContent(target, closing.signal);
-    const reading = { codeHash, content };
+    // The handshake of the other kinds, by which they are read, runs the hook.
+    const isStartedByReading = target.kind !== 'module' && target.kind !== 'memory';
+    const start = new StartCheck(
+      async () => (isStartedByReading ? (await content).warnings : await startOnce(target, closing.signal)),
+      now,
+    );
+    const reading: Reading = { codeHash, content, start };
     readings.set(name, reading);
     content.catch(() => {
       if (readings.get(name) === reading) readings.delete(name);
     });
-    return content;
+    return reading;
   };
 
-  const describe = async (name: string): Promise<CatalogueEntry> => {
+  const read = async (name: string): Promise<Content> => (await readingOf(name)).content;
+
+  const describe = async (name: string): Promise<EnvironmentEntry> => {
+    let said = { description: '', version: '' };
     try {
-      const { description, version } = await read(name);
-      return { name, description, version };
+      const reading = await readingOf(name);
+      const { description, version } = await reading.content;
+      said = { description, version };
+      const warnings = await reading.start.result();
+      return { name, ...said, state: 'ready', warnings: [...warnings] };
     } catch (error) {
-      return { name, description: messageOf(error), version: '' };
+      return { name, ...said, state: 'failed', reason: messageOf(error) };
     }
   };
 
@@ -112,7 +134,9 @@ export function createCatalogue(environments: ReadonlyMap<string, EnvironmentTar
     },
     close: async () => {
       closing.abort(new ApiError('shutting_down', 'The server is shutting down', { headers: { 'retry-after': '5' } }));
-      await Promise.allSettled([...readings.values()].map(async ({ content }) => (await content).closed));
+      await Promise.allSettled(
+        [...readings.values()].flatMap(({ content, start }) => [content.then(({ closed }) => closed), start.settled()]),
+      );
     },
   };
 }
@@ -120,11 +144,14 @@ export function createCatalogue(environments: ReadonlyMap<string, EnvironmentTar
 /**
  * Checks the arguments of a scenario by its schema, as its environment will.
  *
- * @throws ApiError `invalid_scenario_args`: its message lists all that is wrong, its `param` is the first of them.
+ * @throws ApiError `request_too_large`; `invalid_scenario_args`: its message lists all that is wrong, its `param` is the first of them.
  * @throws BoundaryError `environment` when the schema itself is not one.
  */
 export function checkScenarioArgs(entry: ScenarioEntry, args: JsonObject): void {
-  const issues = validateBy(entry, args);
+  checkSize('scenario_args', args);
+  const refused = validateBy(entry, args);
+  // A schema that allows more arguments allows what would be lost on the way to the environment.
+  const issues = refused.length > 0 ? refused : faultsOf(args);
   const [first] = issues;
   if (first === undefined) return;
   const toParam = (path: string) => (path === '' ? 'scenario_args' : `scenario_args.${path}`);
@@ -132,15 +159,24 @@ export function checkScenarioArgs(entry: ScenarioEntry, args: JsonObject): void 
   const more = issues.length > shown.length ? [`and ${issues.length - shown.length} more`] : [];
   const listed = [...shown, ...more].join('; ');
   const names = entry.arguments.map((argument) => argument.name);
+  const unknown = issues.find(({ path, message }) => message === UNKNOWN_ARGUMENT && !path.includes('.'));
+  const meant = unknown === undefined ? '' : didYouMean(unknown.path, names);
   const takes = names.length === 0 ? 'It takes no arguments' : `Its arguments are ${names.join(', ')}`;
-  throw new ApiError('invalid_scenario_args', `Scenario "${entry.short_name}": ${listed}. ${takes}.`, {
+  throw new ApiError('invalid_scenario_args', `Scenario "${entry.short_name}": ${listed}.${meant} ${takes}.`, {
     param: toParam(first.path),
   });
 }
 
+function faultsOf(args: JsonObject): ReturnType<typeof validateJsonSchema> {
+  const fault = faultIn(args);
+  if (fault === undefined) return [];
+  const got = fault.got === undefined ? '' : `, got ${fault.got}`;
+  return [{ path: fault.path.join('.'), message: `has to be ${fault.message}${got}` }];
+}
+
 function validateBy(entry: ScenarioEntry, args: JsonObject): ReturnType<typeof validateJsonSchema> {
   try {
-    return validateJsonSchema(entry.args_schema, args);
+    return validateJsonSchema(withSafeIntegers(entry.args_schema), args);
   } catch (error) {
     const message = `The arguments of the scenario "${entry.name}" have a schema that is not valid: ${messageOf(error)}`;
     throw new BoundaryError('environment', 'environment_failed', message, { cause: error });
@@ -148,7 +184,7 @@ function validateBy(entry: ScenarioEntry, args: JsonObject): ReturnType<typeof v
 }
 
 async function readContent(target: EnvironmentTarget, signal: AbortSignal): Promise<Content> {
-  // What launches a browser for each session should not do so to be listed.
+  // An environment that launches a browser for each session should not do so for a list.
   const isForReading = target.kind === 'module' || target.kind === 'memory';
   const client = await connectEnvironment(target, { signal, isForReading });
   const limits = { signal, timeoutMs: LIST_TIMEOUT_MS };
@@ -156,21 +192,48 @@ async function readContent(target: EnvironmentTarget, signal: AbortSignal): Prom
   try {
     const scenarios = await client.scenarios(limits);
     const [description = ''] = client.instructions.trim().split('\n');
-    const closed = tools.then(() => client.close());
-    return { description: description.trim(), version: client.version, scenarios, tools, closed };
+    const warnings = isForReading ? NO_WARNINGS : readScenarioWarnings(client, limits).catch(() => []);
+    const closed = Promise.all([tools, warnings]).then(() => client.close());
+    return { description: description.trim(), version: client.version, scenarios, tools, warnings, closed };
   } catch (error) {
     await client.close();
     throw error;
   }
 }
 
-/** Whether every environment of a catalogue can be started. */
-export function catalogueCheck(catalogue: Catalogue): { readonly name: string; failed(): Promise<readonly string[]> } {
-  return {
-    name: 'environments',
-    failed: async () =>
-      (await catalogue.list()).filter(({ version }) => version === '').map(({ name }) => `environment ${name}`),
+/** Starts an environment as a run would, and ends it. Gives its warnings. */
+async function startOnce(target: EnvironmentTarget, signal: AbortSignal): Promise<readonly string[]> {
+  const client = await connectEnvironment(target, { signal });
+  try {
+    // It has started, whatever it answers now.
+    return await readScenarioWarnings(client, { signal, timeoutMs: LIST_TIMEOUT_MS }).catch(() => []);
+  } finally {
+    await client.close();
+  }
+}
+
+/**
+ * Whether every environment of a catalogue can be started. The reason, and the warnings of one that can, go to the log, once
+ * until they are others, since the client that asks whether the server is ready has shown no key.
+ */
+export function catalogueCheck(
+  catalogue: Pick<Catalogue, 'list'>,
+  logger: { warn(fields: object, message: string): void },
+): { readonly name: string; failed(): Promise<readonly string[]> } {
+  const reported = new Map<string, string>();
+  const failed = async () => {
+    const names: string[] = [];
+    for (const entry of await catalogue.list()) {
+      const isFailed = entry.state === 'failed';
+      const reason = isFailed ? entry.reason : entry.warnings.join('; ');
+      const what = isFailed ? 'It cannot be started' : 'It is ready, but some of its scenarios will fail';
+      if (reason !== '' && reported.get(entry.name) !== reason) logger.warn({ environment: entry.name, reason }, what);
+      reported.set(entry.name, reason);
+      if (isFailed) names.push(`environment ${entry.name} (it cannot be started, the log says why)`);
+    }
+    return names;
   };
+  return { name: 'environments', failed };
 }
 
 /** A directory that cannot be read is reported by the connection, in better words. */
@@ -183,13 +246,13 @@ async function hashOf(path: string): Promise<string> {
 }
 
 function unknownEnvironment(name: string, existing: readonly string[]): ApiError {
-  const message = `No environment is named ${preview(name)}. ${listNames('Environments', existing)}`;
+  const message = `No environment is named ${preview(name)}.${didYouMean(name, existing)} ${listNames('Environments', existing)}`;
   return new ApiError('env_not_found', message, { param: 'env_name' });
 }
 
 function unknownScenario(environment: string, name: string, scenarios: readonly ScenarioEntry[]): ApiError {
   const existing = scenarios.map((entry) => entry.short_name);
-  const message = `The environment "${environment}" has no scenario ${preview(name)}. ${listNames('Scenarios', existing)}`;
+  const message = `The environment "${environment}" has no scenario ${preview(name)}.${didYouMean(name, existing)} ${listNames('Scenarios', existing)}`;
   return new ApiError('scenario_not_found', message, { param: 'scenario_name' });
 }
 

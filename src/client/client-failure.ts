@@ -4,7 +4,7 @@ import { type Boundary, BoundaryError, messageOf } from '../contract/errors.ts';
 import { isJsonObject } from '../contract/json.ts';
 import type { EnvironmentLink } from './environment-link.ts';
 
-/** What was being done when something failed. */
+/** The action that failed. */
 export interface Attempt {
   readonly boundary: Boundary;
   /** As it continues "while": `running the setup of the scenario "count_to"`. */
@@ -42,7 +42,7 @@ export async function toBoundaryError(
     isUnexplained && link.ending() === undefined ? link.lastWords().split('\n').slice(-MAX_LOG_LINES).join('\n') : '';
   const log = lastWords === '' ? '' : `\nThe last lines of its log:\n${lastWords}`;
   const message = `${describe(thrown, attempt, name, link)}${log}`;
-  // Whatever it was asked just then: it was the environment that took too much.
+  // The environment took too much memory, whatever the request was.
   const boundary = link.isOverMemory?.() ? 'environment' : attempt.boundary;
   return new BoundaryError(boundary, 'environment_failed', message, { cause: thrown });
 }

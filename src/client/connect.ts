@@ -3,8 +3,9 @@ import { BoundaryError } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import { META } from '../contract/names.ts';
 import type { LogRecord } from '../contract/trace.ts';
-import { PROCTOR_VERSION } from '../contract/version.ts';
-import { NO_TIMEOUT_MS } from '../process/no-timeout.ts';
+import { DeadlineError, withDeadline } from '../runtime/deadline.ts';
+import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
+import { PROCTOR_VERSION } from '../runtime/version.ts';
 import { toBoundaryError } from './client-failure.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
 import { type EnvironmentLink, openCommand, openMemory, openModule, openUrl } from './environment-link.ts';
@@ -41,25 +42,23 @@ export async function connectEnvironment(
   const { signal, timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, onLog, isForReading = false } = options;
   signal?.throwIfAborted();
   const link = openLink(target, options);
-  const limit = startLimit(timeoutMs, signal);
   try {
     const mode = isForReading ? { pin: REVISION_WITHOUT_HANDSHAKE } : 'legacy';
     const client = new Client({ name: 'proctor', version: PROCTOR_VERSION }, { versionNegotiation: { mode } });
     forwardLogs(client, onLog);
     declareHarness(link, options.meta ?? {});
     const progress = new ProgressListeners(link.transport);
-    const settings = { signal: limit.signal, timeout: NO_TIMEOUT_MS };
-    await Promise.race([client.connect(link.transport, settings), limit.reached]);
+    const connecting = (own: AbortSignal) => client.connect(link.transport, { signal: own, timeout: LONGEST_TIMER_MS });
+    await withDeadline(connecting, { signal, ms: timeoutMs > 0 ? timeoutMs : undefined });
     return new McpEnvironmentClient(client, link, progress, onLog);
   } catch (error) {
     // Worded first: once it is closed, how it ended is our own doing.
-    const failure = limit.isOver
-      ? new BoundaryError('environment', 'environment_failed', describeLimit(link, timeoutMs))
-      : await toBoundaryError(error, { boundary: 'environment', doing: 'connecting', timeoutMs }, link.label, link);
+    const failure =
+      error instanceof DeadlineError
+        ? new BoundaryError('environment', 'environment_failed', describeLimit(link, timeoutMs))
+        : await toBoundaryError(error, { boundary: 'environment', doing: 'connecting', timeoutMs }, link.label, link);
     await link.close();
     throw signal?.aborted ? signal.reason : failure;
-  } finally {
-    limit.clear();
   }
 }
 
@@ -93,41 +92,6 @@ function forwardLogs(client: Client, onLog: ConnectOptions['onLog']): void {
     const message = typeof params.data === 'string' ? params.data : JSON.stringify(params.data);
     onLog?.({ level: LOG_LEVELS[params.level], logger: 'environment', message });
   });
-}
-
-interface Limit {
-  /** Aborted when the time is over or the caller's signal is. */
-  readonly signal: AbortSignal;
-  /** Rejects then; never resolves. */
-  readonly reached: Promise<never>;
-  /** True when it was the time. */
-  readonly isOver: boolean;
-  clear(): void;
-}
-
-function startLimit(timeoutMs: number, signal: AbortSignal | undefined): Limit {
-  const time = new AbortController();
-  const isLimited = timeoutMs > 0 && timeoutMs <= NO_TIMEOUT_MS;
-  const timer = isLimited ? setTimeout(() => time.abort(new Error('The time is over')), timeoutMs) : undefined;
-  const either = signal === undefined ? time.signal : AbortSignal.any([signal, time.signal]);
-  let reject: (reason: unknown) => void = () => {};
-  const reached = new Promise<never>((_, rejectReached) => {
-    reject = rejectReached;
-  });
-  const onAbort = () => reject(either.reason);
-  either.addEventListener('abort', onAbort, { once: true });
-  return {
-    signal: either,
-    reached,
-    get isOver() {
-      return time.signal.aborted;
-    },
-    // A listener that stays would keep the signal of every connection for as long as the process lives.
-    clear: () => {
-      clearTimeout(timer);
-      either.removeEventListener('abort', onAbort);
-    },
-  };
 }
 
 function describeLimit({ label, kind }: EnvironmentLink, timeoutMs: number): string {

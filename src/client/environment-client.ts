@@ -4,6 +4,7 @@ import type { JsonObject } from '../contract/json.ts';
 import type { EnvironmentTool } from '../contract/run.ts';
 import type { Evaluation, ScenarioEntry, SetupResult, Solution } from '../contract/scenario.ts';
 import type { LogRecord } from '../contract/trace.ts';
+import type { InMemoryTarget } from '../mcp/in-memory.ts';
 
 /**
  * An MCP client of one environment, in one session, as a harness. It lists and calls tools as an agent, so that the
@@ -25,7 +26,7 @@ export interface EnvironmentClient {
   scenarios(options?: CallOptions): Promise<readonly ScenarioEntry[]>;
   /** Runs the scenario's first half. @throws BoundaryError boundary `setup`. */
   setup(scenario: string, args: JsonObject, options?: CallOptions): Promise<SetupResult>;
-  /** What an agent may call, in the order of the server; with a scenario's patterns, those that match. */
+  /** Tools that an agent may call, in the server's order; with a scenario's patterns, those that match. */
   tools(options?: CallOptions & { readonly patterns?: readonly string[] | null }): Promise<readonly AgentToolEntry[]>;
   /** Calls a tool as an agent. A failure that the agent may see is a result with `is_error`, an unknown name among them. */
   call(name: string, args: JsonObject, options?: CallOptions): Promise<ToolResult>;
@@ -92,8 +93,8 @@ type EnvironmentWay =
       readonly headers?: Readonly<Record<string, string>>;
       readonly harnessKey?: string;
     }
-  /** In this process: a class, a factory or an instance of `EnvironmentServer`. For trusted environments and tests. */
-  | { readonly kind: 'memory'; readonly environment: unknown };
+  /** In this process: `inMemory(environment)` makes it. */
+  | InMemoryTarget;
 
 export interface ConnectOptions {
   readonly signal?: AbortSignal;
@@ -101,7 +102,7 @@ export interface ConnectOptions {
   readonly timeoutMs?: number;
   /** `_meta` of `initialize`, such as `display_width`. */
   readonly meta?: JsonObject;
-  /** What the environment logs and prints: MCP log messages, and lines of a process's standard error. */
+  /** Log of the environment: MCP log messages, and lines of a process's standard error. */
   readonly onLog?: (record: Omit<LogRecord, 'at'>) => void;
   /**
    * For `scenarios` and `tools` alone: without a handshake, as an agent, so that no initialize hook runs to answer them. Only for an

@@ -3,18 +3,18 @@ import { basename, dirname, resolve } from 'node:path';
 import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
-import { createHttpFetch } from '../http/http-fetch.ts';
-import { openInMemory } from '../mcp/in-memory.ts';
+import type { InMemoryEnvironment } from '../mcp/in-memory.ts';
 import { toChildVariables } from '../process/child-variables.ts';
-import { environmentMainPath } from '../process/environment-main-path.ts';
 import { EnvironmentProcess, HARNESS_KEY_FD, PROTOCOL_FD } from '../process/environment-process.ts';
 import { OutputTail, toPlainLine } from '../process/output-tail.ts';
+import { builtFile } from '../runtime/built-file.ts';
+import { createHttpFetch } from '../runtime/http-fetch.ts';
 import { answerCutStreams, endSession } from '../upstream/streamable-http.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
 
 /** MiB that the processes of an environment may hold together, where its configuration does not say. */
 const DEFAULT_MEMORY_MIB = 2_048;
-/** Of that, what the heap of the environment's own process may grow to: Node.js needs some beside it. */
+/** Share of it for the heap of the environment's own process: Node.js needs some beside the heap. */
 const HEAP_SHARE = 0.75;
 
 /** How long an environment that runs elsewhere is given to hear that its session is over. */
@@ -45,7 +45,7 @@ export function openModule(target: Target<'module'>, options: ConnectOptions): E
   const harnessKey = createHarnessKey();
   const process_ = new EnvironmentProcess({
     command: process.execPath,
-    args: [...heapLimit(target), environmentMainPath(), path],
+    args: [...heapLimit(target), builtFile('mcp/environment-main.js'), path],
     variables: {
       ...toChildVariables(process.env, target.env),
       [PROCESS_VARIABLES.protocolFd]: String(PROTOCOL_FD),
@@ -119,7 +119,7 @@ export function openMemory(target: Target<'memory'>, { onLog }: ConnectOptions):
     for (const line of message.split('\n')) tail.add(toPlainLine(line, undefined));
     onLog?.({ level: 'error', logger: 'environment', message });
   };
-  const opened = openInProcess(target.environment, report);
+  const opened = openInProcess(target, report);
   let closing: Promise<void> | undefined;
   return {
     kind: 'memory',
@@ -135,9 +135,9 @@ export function openMemory(target: Target<'memory'>, { onLog }: ConnectOptions):
   };
 }
 
-function openInProcess(environment: unknown, report: (message: string) => void): ReturnType<typeof openInMemory> {
+function openInProcess(target: Target<'memory'>, report: (message: string) => void): InMemoryEnvironment {
   try {
-    return openInMemory(environment, { report });
+    return target.open(report);
   } catch (error) {
     const message = `The environment in this process could not be made: ${messageOf(error)}`;
     throw new BoundaryError('environment', 'environment_failed', message, { cause: error });

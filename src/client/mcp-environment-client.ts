@@ -4,15 +4,12 @@ import {
   ProtocolErrorCode,
   type RequestMethod,
   type ResultTypeMap,
-  type Tool,
 } from '@modelcontextprotocol/client';
 import type { z } from 'zod';
-import type { ContentBlock } from '../contract/chat.ts';
 import { BoundaryError } from '../contract/errors.ts';
-import { isJsonObject, type JsonObject } from '../contract/json.ts';
+import type { JsonObject } from '../contract/json.ts';
 import { isTooDeep, MAX_JSON_DEPTH } from '../contract/json-depth.ts';
 import { META, SCENARIOS_URI } from '../contract/names.ts';
-import { toolHintsSchema } from '../contract/run.ts';
 import {
   type Evaluation,
   evaluationSchema,
@@ -23,8 +20,8 @@ import {
   setupResultSchema,
   solutionSchema,
 } from '../contract/scenario.ts';
-import { matchesToolPatterns } from '../contract/tool-patterns.ts';
-import { NO_TIMEOUT_MS } from '../process/no-timeout.ts';
+import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
+import { matchesToolPatterns } from '../text/tool-patterns.ts';
 import { type Attempt, toBoundaryError } from './client-failure.ts';
 import type {
   AgentToolEntry,
@@ -34,7 +31,10 @@ import type {
   ToolResult,
 } from './environment-client.ts';
 import type { EnvironmentLink } from './environment-link.ts';
+import { jsonOf } from './json-resource.ts';
+import { toAgentTool, toErrorResult, toToolResult } from './mcp-tools.ts';
 import type { ProgressListeners } from './progress-listeners.ts';
+import { mayList, noSolution, SOLUTIONS_URI, solutionFailed } from './solution-faults.ts';
 
 const TOO_DEEP = `nested more than ${MAX_JSON_DEPTH} deep`;
 /** Pages of a list; a server that gives more does not end its list at all. */
@@ -56,7 +56,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
   readonly version: string;
   readonly protocol: string;
   readonly transport: 'pipe' | 'tcp' | undefined;
-  /** What the server says about itself in its handshake; empty where it says nothing. */
+  /** Instructions of the server's handshake; empty without any. */
   readonly instructions: string;
   readonly lost: Promise<BoundaryError>;
 
@@ -96,9 +96,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
       throw this.#failure(attempt, `is an MCP server without ${SCENARIOS_URI}, and so not an environment of Proctor`);
     }
     const result = await this.#request(attempt, 'resources/read', { uri: SCENARIOS_URI }, options);
-    const [first] = result.contents;
-    const text = first !== undefined && 'text' in first ? first.text : '';
-    return this.#parse(scenarioListSchema, parseJson(text), attempt).scenarios;
+    return this.#parse(scenarioListSchema, jsonOf(result), attempt).scenarios;
   }
 
   async setup(scenario: string, args: JsonObject, options: CallOptions = {}): Promise<SetupResult> {
@@ -132,12 +130,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
     const params = { name, arguments: args, _meta: AS_AGENT };
     if (isTooDeep({ params })) return toErrorResult(`The arguments of ${name} are ${TOO_DEEP}`);
     try {
-      const result = await this.#request(attempt, 'tools/call', params, options);
-      return {
-        content: result.content as readonly ContentBlock[],
-        structured_content: isJsonObject(result.structuredContent) ? (result.structuredContent as JsonObject) : null,
-        is_error: result.isError === true,
-      };
+      return toToolResult(await this.#request(attempt, 'tools/call', params, options));
     } catch (error) {
       const told = this.#toAgentError(name, error);
       if (told === undefined) throw error;
@@ -167,7 +160,14 @@ export class McpEnvironmentClient implements EnvironmentClient {
       arguments: { name: toShortName(scenario), arguments: args },
       _meta: { [META.solutionResults]: results },
     };
-    return this.#parse(solutionSchema, await this.#callHub(params, attempt, options), attempt);
+    // An error of the author's function is the scenario's fault.
+    const toFailure = (told: string) => solutionFailed(scenario, told);
+    try {
+      return this.#parse(solutionSchema, await this.#callHub(params, attempt, options, toFailure), attempt);
+    } catch (error) {
+      if (options.signal?.aborted || (await this.#mayHaveSolution(params.arguments.name, options))) throw error;
+      throw noSolution(scenario, error);
+    }
   }
 
   /**
@@ -188,13 +188,29 @@ export class McpEnvironmentClient implements EnvironmentClient {
     await this.#link.close();
   }
 
+  /** False where the server lists the functions of the hub without it, or knows no such hub. */
+  async #mayHaveSolution(scenario: string, options: CallOptions): Promise<boolean> {
+    const attempt = toAttempt('environment', `reading ${SOLUTIONS_URI}`, options);
+    try {
+      return mayList(await this.#request(attempt, 'resources/read', { uri: SOLUTIONS_URI }, options), scenario);
+    } catch (error) {
+      // With a wrong harness key a server at a URL knows no hub either.
+      return this.#link.kind === 'url' || !isUnknownName(error);
+    }
+  }
+
   /** Calls a function of a hub as the harness, for its structured content. An error that the hub answers is a failure. */
-  async #callHub(params: Params & { readonly name: string }, attempt: Attempt, options: CallOptions): Promise<unknown> {
+  async #callHub(
+    params: Params & { readonly name: string },
+    attempt: Attempt,
+    options: CallOptions,
+    toFailure = (told: string) => this.#failure(attempt, `failed while ${attempt.doing}: ${told}`),
+  ): Promise<unknown> {
     try {
       const result = await this.#request(attempt, 'tools/call', params, options);
       if (result.isError !== true) return result.structuredContent;
       const text = result.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n');
-      throw this.#failure(attempt, `failed while ${attempt.doing}: ${text}`);
+      throw toFailure(text);
     } catch (error) {
       if (!isUnknownName(error)) throw error;
       throw this.#failure(attempt, `does not know the hub "${params.name}". ${this.#harnessRemedy()}`, error);
@@ -209,7 +225,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
   ): Promise<ResultTypeMap[Method]> {
     const { signal, onProgress } = options;
     const given = { ...options.meta, ...params._meta };
-    const settings = { timeout: attempt.timeoutMs ?? NO_TIMEOUT_MS, ...(signal === undefined ? {} : { signal }) };
+    const settings = { timeout: attempt.timeoutMs ?? LONGEST_TIMER_MS, ...(signal === undefined ? {} : { signal }) };
     const send = (meta: Params = {}) =>
       this.#client.request({ method, params: { ...params, _meta: { ...given, ...meta } } }, settings);
     signal?.throwIfAborted();
@@ -229,7 +245,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
     }
   }
 
-  /** What an agent is told of an error that the server answered to its call; undefined when the run cannot go on. */
+  /** The result that tells an agent of an error to its call; undefined when the run cannot go on. */
   #toAgentError(name: string, error: unknown): ToolResult | undefined {
     const cause = error instanceof BoundaryError ? error.cause : error;
     if (!(cause instanceof ProtocolError)) return undefined;
@@ -276,7 +292,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
 
 function toAttempt(boundary: Attempt['boundary'], doing: string, { timeoutMs }: CallOptions): Attempt {
   const isLimited = timeoutMs !== undefined && timeoutMs > 0;
-  return { boundary, doing, timeoutMs: isLimited ? Math.min(timeoutMs, NO_TIMEOUT_MS) : undefined };
+  return { boundary, doing, timeoutMs: isLimited ? Math.min(timeoutMs, LONGEST_TIMER_MS) : undefined };
 }
 
 /** Hubs know their functions by the short name. */
@@ -287,27 +303,4 @@ function toShortName(scenario: string): string {
 function isUnknownName(error: unknown): boolean {
   const cause = error instanceof BoundaryError ? error.cause : error;
   return cause instanceof ProtocolError && cause.code === ProtocolErrorCode.InvalidParams;
-}
-
-function toErrorResult(text: string): ToolResult {
-  return { content: [{ type: 'text', text }], structured_content: null, is_error: true };
-}
-
-function toAgentTool({ name, title, description, inputSchema, outputSchema, annotations }: Tool): AgentToolEntry {
-  return {
-    name,
-    title: title ?? annotations?.title ?? null,
-    description: description ?? title ?? '',
-    input_schema: inputSchema,
-    output_schema: outputSchema ?? null,
-    annotations: toolHintsSchema.catch({}).parse(annotations ?? {}),
-  };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -53,7 +53,7 @@ export async function hashTargetCode(target: EnvironmentTarget): Promise<string 
     if (target.kind === 'module') return await hashEnvironmentCode(target.path);
     return target.kind === 'command' ? await hashCommand(target) : null;
   } catch {
-    return null; // What cannot be read cannot be started either, and that is said in better words.
+    return null; // A file that cannot be read cannot be started either, and the start has a better message.
   }
 }
 

@@ -3,7 +3,7 @@ import type { ConnectOptions } from './environment-client.ts';
 type OnLog = NonNullable<ConnectOptions['onLog']>;
 type Line = Parameters<OnLog>[0];
 
-/** What is kept of the log of a process that nobody uses yet. Our choice: it may wait, and print, for days. */
+/** Limits of the log of an unused process. Our choice: it may wait, and print, for days. */
 const KEPT = { lines: 1_000, characters: 256 * 1024 } as const;
 
 /** The log of a process that waits for its session: kept until then, its newest lines, and passed on from then on. */

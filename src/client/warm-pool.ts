@@ -27,7 +27,7 @@ export interface WarmPoolOptions {
 }
 
 export interface WarmConnectOptions extends ConnectOptions {
-  /** Of the environment's code as it is now (`hashTargetCode`): a process of other code is not given out. */
+  /** Hash of the environment's current code (`hashTargetCode`): a process of other code is not given out. */
   readonly codeHash: string | null;
 }
 
@@ -35,7 +35,7 @@ export interface WarmConnectOptions extends ConnectOptions {
 interface Spare {
   readonly client: McpEnvironmentClient;
   readonly log: SpareLog;
-  /** Of the code before the process was started, so that a change meanwhile makes it stale. */
+  /** Hash of the code before the process was started, so that a change meanwhile makes it stale. */
   readonly codeHash: string | null;
 }
 
@@ -52,7 +52,7 @@ interface Shelf {
   failures: number;
   /** Higher is later. */
   askedAt: number;
-  /** Nobody has asked for long: nothing is started for it any more. */
+  /** Unused for long: no more processes are started for it. */
   isGone: boolean;
 }
 
@@ -263,6 +263,6 @@ async function rehearse(client: McpEnvironmentClient, signal: AbortSignal): Prom
     await client.tools({ signal });
     await client.setup('', {}, { signal });
   } catch {
-    // Whoever gets the process is told what is wrong with it.
+    // The error is reported to the caller that gets the process.
   }
 }

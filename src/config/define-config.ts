@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const textMapSchema = z.record(z.string(), z.string());
 
-/** What any environment of the configuration may say beside where it is. */
+/** Options of every environment of the configuration, beside its location. */
 const limitsSchema = {
   concurrency: z.int().min(1).optional(),
   memoryMiB: z.int().min(0).optional(),
@@ -41,7 +41,7 @@ export const configSchema = z.strictObject({
   redact: z.boolean().default(true),
 });
 
-/** What `proctor.config.ts` may say, all of it optional. */
+/** The contents of `proctor.config.ts`, all of them optional. */
 export type Config = z.input<typeof configSchema>;
 export type ParsedConfig = z.output<typeof configSchema>;
 

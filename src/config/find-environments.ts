@@ -2,6 +2,8 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { EnvironmentLimits, EnvironmentTarget } from '../client/environment-client.ts';
 import { ApiError } from '../contract/errors.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
+import { withScheme } from '../text/with-scheme.ts';
 import type { ParsedConfig } from './define-config.ts';
 
 const MODULE_FILES = ['environment.ts', 'environment.js'] as const;
@@ -30,8 +32,8 @@ export function findEnvironments(directory: string, config: ParsedConfig): Reado
 }
 
 /**
- * What a person means by an environment: the name of a known one, the URL of one that runs elsewhere, the path of a
- * module, or a directory that holds one.
+ * Finds the environment that a person names: by the name of a known one, the URL of one that runs elsewhere, the path of a
+ * module, or a directory with a module.
  *
  * @throws ApiError env_not_found that lists the known names.
  */
@@ -51,7 +53,7 @@ export function resolveEnvironment(
   throw new ApiError(
     'env_not_found',
     `There is no environment ${JSON.stringify(nameOrPathOrUrl)}: it is neither a known name (${names || 'there is none'}), ` +
-      'nor the path of a module, nor a URL.',
+      `nor the path of a module, nor a URL.${withScheme(nameOrPathOrUrl) ?? didYouMean(nameOrPathOrUrl, known.keys())}`,
     { param: 'env_name' },
   );
 }

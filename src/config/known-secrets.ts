@@ -1,6 +1,6 @@
 import type { EnvironmentTarget } from '../client/environment-client.ts';
-import type { Secret } from '../contract/redaction.ts';
-import { secretsOfHeaders, secretsOfVariables } from '../contract/secrets.ts';
+import type { Secret } from '../redaction/redactor.ts';
+import { secretsOfHeaders, secretsOfVariables } from '../redaction/secrets.ts';
 import type { Settings } from './settings.ts';
 
 /** Every secret that an installation is told: by its variables, its configuration and its environments. */

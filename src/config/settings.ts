@@ -1,13 +1,15 @@
 import { DEFAULT_PORTS } from '../contract/names.ts';
+import { DEFAULT_DATABASE_URL } from '../database/key-file.ts';
 import { parseAllowedHosts } from '../http/origin-guard.ts';
 import { type ModelConfig, modelConfigFromEnvironment } from '../model/model-config.ts';
+import { withScheme } from '../text/with-scheme.ts';
 import type { ParsedConfig } from './define-config.ts';
 
-/** What an installation is told by its environment variables, its configuration and the defaults, in that order. */
+/** Settings of an installation: from environment variables, the configuration and the defaults, in that order. */
 export interface Settings {
   /** `sqlite:<path>` or `postgres://...`. */
   readonly databaseUrl: string;
-  /** `redis://...` or `postgres://...` of BullMQ. Undefined: the queue is a table of the database. */
+  /** `redis://...` of BullMQ. Undefined: the queue is a table of the database. */
   readonly queueUrl: string | undefined;
   /** Where the trace pages are, without a slash at the end. */
   readonly appUrl: string;
@@ -46,8 +48,6 @@ export function readSettings(variables: Variables, config: ParsedConfig): Settin
   };
 }
 
-const DEFAULT_DATABASE_URL = 'sqlite:.proctor/proctor.db';
-
 function readDatabaseUrl(variables: Variables, config: ParsedConfig): string {
   const url = textOf(variables, 'PROCTOR_DATABASE_URL') ?? config.store ?? DEFAULT_DATABASE_URL;
   if (/^sqlite:./.test(url) || /^postgres(ql)?:\/\/./.test(url)) return url;
@@ -81,7 +81,9 @@ function readUrl(variables: Variables, name: string): string | undefined {
   const url = textOf(variables, name);
   if (url === undefined) return undefined;
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
-    throw new Error(`${name} is ${JSON.stringify(url)}; it has to be a URL that starts with http:// or https://.`);
+    throw new Error(
+      `${name} is ${JSON.stringify(url)}; it has to be a URL that starts with http:// or https://.${withScheme(url) ?? ''}`,
+    );
   }
   return url.replace(/\/+$/, '');
 }

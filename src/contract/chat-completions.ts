@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type JsonObject, jsonObjectSchema } from './json.ts';
+import { givenObjectSchema, type JsonObject, refuseFault, scenarioArgsSchema } from './json.ts';
 import { MAX_STEPS } from './names.ts';
 import { modelNameSchema } from './run.ts';
 
@@ -15,35 +15,38 @@ export type ChatMessage = z.infer<typeof chatMessageSchema>;
  * Body of `POST /v1/chat/completions`: OpenAI's, with `scenario` and `scenario_args` on a first turn, and `thread_id` or
  * `conversation_id` (or the header `X-SVC-Session-Id`) on a later one.
  */
-export const chatRequestSchema = z.looseObject({
-  messages: z.array(chatMessageSchema).min(1),
-  model: modelNameSchema.optional(),
-  stream: z.boolean().optional(),
-  stream_options: z
-    .looseObject({ include_usage: z.boolean().optional(), svc_events: z.boolean().optional() })
-    .nullish(),
-  scenario: z.string().min(1).optional(),
-  scenario_args: jsonObjectSchema.optional(),
-  thread_id: z.string().optional(),
-  conversation_id: z.string().optional(),
-  max_steps: z.int().min(1).max(MAX_STEPS.maximum).optional(),
-  n: z.int().optional(),
-  temperature: z.number().nullish(),
-  top_p: z.number().nullish(),
-  max_tokens: z.int().nullish(),
-  max_completion_tokens: z.int().nullish(),
-  seed: z.int().nullish(),
-  stop: z.union([z.string(), z.array(z.string())]).nullish(),
-  presence_penalty: z.number().nullish(),
-  frequency_penalty: z.number().nullish(),
-  logit_bias: jsonObjectSchema.nullish(),
-  logprobs: z.boolean().nullish(),
-  top_logprobs: z.int().nullish(),
-  response_format: jsonObjectSchema.nullish(),
-  reasoning_effort: z.string().nullish(),
-  parallel_tool_calls: z.boolean().nullish(),
-  user: z.string().nullish(),
-});
+export const chatRequestSchema = z
+  .looseObject({
+    messages: z.array(chatMessageSchema).min(1),
+    model: modelNameSchema.optional(),
+    stream: z.boolean().optional(),
+    stream_options: z
+      .looseObject({ include_usage: z.boolean().optional(), svc_events: z.boolean().optional() })
+      .nullish(),
+    scenario: z.string().min(1).optional(),
+    scenario_args: scenarioArgsSchema.optional(),
+    thread_id: z.string().optional(),
+    conversation_id: z.string().optional(),
+    max_steps: z.int().min(1).max(MAX_STEPS.maximum).optional(),
+    n: z.int().optional(),
+    temperature: z.number().nullish(),
+    top_p: z.number().nullish(),
+    max_tokens: z.int().nullish(),
+    max_completion_tokens: z.int().nullish(),
+    seed: z.int().nullish(),
+    stop: z.union([z.string(), z.array(z.string())]).nullish(),
+    presence_penalty: z.number().nullish(),
+    frequency_penalty: z.number().nullish(),
+    logit_bias: givenObjectSchema.nullish(),
+    logprobs: z.boolean().nullish(),
+    top_logprobs: z.int().nullish(),
+    response_format: givenObjectSchema.nullish(),
+    reasoning_effort: z.string().nullish(),
+    parallel_tool_calls: z.boolean().nullish(),
+    user: z.string().nullish(),
+  })
+  // Also in fields that are forwarded without a schema of their own.
+  .superRefine((request, context) => refuseFault(samplingOf(request), context));
 export type ChatRequest = z.infer<typeof chatRequestSchema>;
 
 /** Fields of a chat request that are the model's business: they are forwarded to the gateway as they are. */
@@ -83,9 +86,8 @@ const SAMPLING_FIELDS = [
   'return_token_ids',
 ] as const;
 
-/** What of a chat request is forwarded to the gateway. */
-export function samplingOf(request: ChatRequest): JsonObject {
-  const given = request as Readonly<Record<string, unknown>>;
+/** The fields of a chat request that are forwarded to the gateway. */
+export function samplingOf(given: Readonly<Record<string, unknown>>): JsonObject {
   const forwarded = SAMPLING_FIELDS.filter((name) => given[name] !== undefined && given[name] !== null);
   return Object.fromEntries(forwarded.map((name) => [name, given[name]])) as JsonObject; // It came as JSON.
 }

@@ -34,7 +34,7 @@ export type AssistantMessage = z.infer<typeof assistantMessageSchema>;
 export const contentBlockSchema = z.looseObject({ type: z.string() });
 export type ContentBlock = z.infer<typeof contentBlockSchema>;
 
-/** What a model's transcript is made of. The model layer turns it into the gateway's own form. */
+/** One message of a model's transcript. The model layer turns it into the gateway's form. */
 export type TranscriptMessage =
   | {
       readonly role: 'system' | 'developer' | 'user';

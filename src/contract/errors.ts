@@ -24,6 +24,7 @@ export const ERRORS = {
   session_finished: { status: 409, type: 'conflict_error' },
   session_conflict: { status: 409, type: 'conflict_error' },
   idempotency_conflict: { status: 409, type: 'conflict_error' },
+  request_in_progress: { status: 409, type: 'conflict_error' },
   run_finished: { status: 409, type: 'conflict_error' },
   run_running: { status: 409, type: 'conflict_error' },
   request_too_large: { status: 413, type: 'invalid_request_error' },
@@ -37,6 +38,8 @@ export const ERRORS = {
   turn_timeout: { status: 504, type: 'upstream_error' },
   shutting_down: { status: 503, type: 'server_error' },
   capacity_exceeded: { status: 503, type: 'server_error' },
+  /** The database, the queue or the disk does not answer. */
+  store_unavailable: { status: 503, type: 'server_error' },
 } as const;
 
 export type ErrorCode = keyof typeof ERRORS;
@@ -86,7 +89,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What was crossed when a run failed (contract section 3, "A run"). */
+/** The boundary at which a run failed (contract section 3, "A run"). */
 const boundarySchema = z.enum(['environment', 'setup', 'model', 'tool', 'evaluate', 'worker']);
 export type Boundary = z.infer<typeof boundarySchema>;
 

@@ -22,7 +22,7 @@ import {
 const type = <const Name extends string>(name: Name) => z.literal(name);
 
 /**
- * What a trace is made of, in the order in which it happens (contract section 4). The store adds `seq` (from 1,
+ * The events of a trace, in their order (contract section 4). The store adds `seq` (from 1,
  * without gap), `at` and `attempt`. Durations are integer milliseconds.
  */
 export const eventBodySchema = z.discriminatedUnion('type', [

@@ -1,18 +1,29 @@
 import { z } from 'zod';
 import { runStatusSchema } from './run.ts';
 
-/** Answer of `GET /v1/traces/summary`: of all traces that the filters let through, deleted ones left out. */
-export const traceFiguresSchema = z.object({
-  object: z.literal('summary'),
+export const figuresGroupBySchema = z.enum(['env', 'scenario', 'model', 'origin']);
+export type FiguresGroupBy = z.infer<typeof figuresGroupBySchema>;
+
+const rewardFiguresSchema = z.object({
   count: z.int(),
-  by_status: z.record(runStatusSchema, z.int()),
+  /** Those that have a reward: runs that failed, were cancelled, or have not ended have none. */
+  with_reward: z.int(),
   /** Over the traces that have a reward; null where there is none. */
   mean_reward: z.number().nullable(),
   /** The share of those whose reward is 1 or more. */
   pass_rate: z.number().nullable(),
+});
+
+/** Answer of `GET /v1/traces/summary`: of all traces that the filters let through, deleted ones left out. */
+export const traceFiguresSchema = z.object({
+  object: z.literal('summary'),
+  ...rewardFiguresSchema.shape,
+  by_status: z.record(runStatusSchema, z.int()),
   /** Traces by tenth of the reward. What is below 0 counts to the first, what is 1 or more to the last. */
   histogram: z.array(z.int()).length(10),
   tokens: z.object({ prompt: z.int(), completion: z.int(), total: z.int() }),
+  /** With `group_by` alone: the same traces by what it names, the most first; at most 500. */
+  groups: z.array(rewardFiguresSchema.extend({ group: z.string() })).optional(),
 });
 export type TraceFigures = z.infer<typeof traceFiguresSchema>;
 

@@ -1,7 +1,7 @@
 /** Deeper than any sane message, shallow enough for every recursive reader behind it. */
 export const MAX_JSON_DEPTH = 200;
 
-/** What arguments and answers from outside may have: it leaves room for the message that they are wrapped in. */
+/** Maximum depth of arguments and answers from outside. It leaves room for the message around them. */
 export const MAX_INPUT_DEPTH = 128;
 
 /** True when arrays and objects are nested beyond the limit, which also bounds how deep this itself goes. */

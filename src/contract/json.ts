@@ -11,8 +11,27 @@ export type JsonSchema = { [key: string]: unknown };
 
 /** One check for the whole of it: a schema of every value inside takes seconds for a body of megabytes. */
 export const jsonObjectSchema: z.ZodType<JsonObject> = z
-  .custom<JsonObject>((value) => isJsonObject(value) && isJson(value), 'Invalid input: expected a JSON object')
+  .custom<JsonObject>((value) => isJsonObject(value) && isJson(value), 'a JSON object')
   .meta({ type: 'object', additionalProperties: true });
+
+/**
+ * A JSON object of a request, whose faults are named by their place: a number that JSON cannot hold, and the name
+ * `__proto__`, which many libraries drop without a word. The message of an issue ends "has to be ...".
+ */
+export const givenObjectSchema: z.ZodType<JsonObject, JsonObject> = z
+  .custom<JsonObject>(isJsonObject, 'an object')
+  .superRefine(refuseFault)
+  .meta({ type: 'object', additionalProperties: true });
+
+/** The arguments of a scenario, which `checkScenarioArgs` checks by the scenario's schema. */
+export const scenarioArgsSchema: z.ZodType<JsonObject, JsonObject> = z
+  .custom<JsonObject>(isJsonObject, 'an object')
+  .meta({ type: 'object', additionalProperties: true, description: 'At most 1 MiB as JSON' });
+
+/** Any JSON value of a request, whose faults are named as those of `givenObjectSchema`. */
+export const givenJsonSchema: z.ZodType<Json, Json> = z
+  .custom<Json>((value) => value !== undefined)
+  .superRefine(refuseFault);
 
 export const jsonSchemaSchema: z.ZodType<JsonSchema> = z.record(z.string(), z.unknown());
 
@@ -20,6 +39,36 @@ export const jsonSchemaSchema: z.ZodType<JsonSchema> = z.record(z.string(), z.un
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** For `superRefine`: an issue at the first fault of a value. */
+export function refuseFault(value: unknown, context: z.RefinementCtx): void {
+  const fault = faultIn(value);
+  if (fault !== undefined) context.addIssue({ code: 'custom', path: [...fault.path], message: fault.message });
+}
+
+/** `message` goes on after "has to be". */
+interface Fault {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+  /** The value, if it is a number. */
+  readonly got?: number;
+}
+
+/** The first place in a value of a request that JSON or a library would drop or change. */
+export function faultIn(value: unknown): Fault | undefined {
+  if (typeof value === 'number')
+    return Number.isFinite(value) ? undefined : { path: [], message: 'a number that is finite', got: value };
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (Object.hasOwn(value, '__proto__')) return { path: ['__proto__'], message: FORBIDDEN_NAME };
+  for (const [key, member] of Object.entries(value)) {
+    const fault = faultIn(member);
+    if (fault !== undefined) return { ...fault, path: [Array.isArray(value) ? Number(key) : key, ...fault.path] };
+  }
+  return undefined;
+}
+
+/** After "has to be". */
+export const FORBIDDEN_NAME = 'called otherwise, since no member of an object may have this name';
 
 function isJson(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jsonObjectSchema } from './json.ts';
+import { givenJsonSchema, jsonObjectSchema, scenarioArgsSchema } from './json.ts';
 import { MAX_STEPS } from './names.ts';
 import { modelNameSchema } from './run.ts';
 import { svcSchema } from './session.ts';
@@ -20,7 +20,7 @@ export const LIFECYCLE_TOOLS = {
     description: 'Starts a session with a scenario, runs its first turn, and gives the answer and the session id.',
     args: z.strictObject({
       scenario: z.string().min(1).describe('Its short name, or its full one.'),
-      scenario_args: jsonObjectSchema.describe('The arguments of the scenario, by name.'),
+      scenario_args: scenarioArgsSchema.describe('The arguments of the scenario, by name.'),
       message: z
         .string()
         .min(1)
@@ -38,7 +38,7 @@ export const LIFECYCLE_TOOLS = {
     description: 'Submits the answer of a session, evaluates it, and gives the reward.',
     args: z.strictObject({
       ...sessionIdArgs,
-      answer: z.unknown().optional().describe('Default: the last text of the assistant.'),
+      answer: givenJsonSchema.optional().describe('Default: the last text of the assistant.'),
     }),
   },
 } as const;
@@ -56,7 +56,7 @@ export type LifecycleToolEntry = z.infer<typeof toolEntrySchema>;
 /** Body of `POST /v1/lifecycle-tools/call` and `POST /mcp/tools/call`. */
 export const lifecycleCallSchema = z.looseObject({ name: z.string().min(1), arguments: jsonObjectSchema.default({}) });
 
-/** What `scenario_start` and `scenario_send` answer. */
+/** The answer of `scenario_start` and `scenario_send`. */
 export const turnAnswerSchema = z.object({
   answer: z.string(),
   tool_calls: z.array(z.object({ id: z.string(), name: z.string(), arguments: jsonObjectSchema })),

@@ -14,6 +14,8 @@ export const META = {
   sessionId: 'svc/session_id',
   /** On a call of the `solution` hub: the tool results so far, of a solution that is a generator. Our choice. */
   solutionResults: 'svc/solution_results',
+  /** On the list of scenarios, for a harness: those whose `tools` fit no tool. Our choice. */
+  scenarioWarnings: 'svc/scenario_warnings',
   /** On a call that one process of ours passes on to another: what its HTTP headers say of its arguments. Our choice. */
   paramHeaders: 'svc/param_headers',
   /** In `initialize` of a connection that one environment opens to another: how many lie before it. Our choice. */
@@ -36,9 +38,6 @@ export const SCENARIOS_URI = 'svc://scenarios';
 export const DEFAULT_PORTS = { environment: 8765, runService: 8320, scenarioServer: 8321 } as const;
 
 export const MAX_STEPS = { default: 100, maximum: 500 } as const;
-
-/** The longest time that a timer of Node.js holds, 24.8 days, in milliseconds: beyond it, it fires at once. */
-export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** How long a SIGTERM may take, in milliseconds. */
 export const SHUTDOWN_GRACE_MS = { service: 10_000, environment: 5_000 } as const;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { agentToolSchema } from './chat.ts';
-import { jsonObjectSchema, jsonSchemaSchema } from './json.ts';
+import { FORBIDDEN_NAME, givenObjectSchema, isJsonObject, jsonSchemaSchema, scenarioArgsSchema } from './json.ts';
 import { MAX_STEPS } from './names.ts';
 
-/** Of the metadata of a run. Our choice: as much as one searches by. */
+/** Limits of a run's metadata. Our choice: enough to search by. */
 export const METADATA_LIMITS = { keys: 64, keyCharacters: 64, valueCharacters: 512 } as const;
 
 /** Without zero characters, which cannot be stored, and no longer than what an index of a database takes. Our choice. */
@@ -13,18 +13,30 @@ export const modelNameSchema = z
   .min(1)
   .max(512);
 
+/** An object of strings. Not a record of zod, which drops `__proto__` without a word. */
+const metadataSchema: z.ZodType<Record<string, string>, Record<string, string>> = z
+  .custom<Record<string, string>>(isJsonObject, 'an object of strings')
+  .superRefine((metadata, context) => {
+    for (const [key, value] of Object.entries(metadata)) {
+      const isForbidden = key === '__proto__';
+      if (!isForbidden && typeof value === 'string') continue;
+      context.addIssue({ code: 'custom', path: [key], message: isForbidden ? FORBIDDEN_NAME : 'a string' });
+    }
+  })
+  .meta({ type: 'object', additionalProperties: { type: 'string' }, maxProperties: METADATA_LIMITS.keys });
+
 /** Body of `POST /v1/agent/run` (specification, "Run request"; the optional fields are the contract's). */
 export const runRequestSchema = z.object({
   env_name: z.string().min(1),
   scenario_name: z.string().min(1),
-  scenario_args: jsonObjectSchema.default({}),
+  scenario_args: scenarioArgsSchema.default({}),
   model: modelNameSchema,
   max_steps: z.int().min(1).max(MAX_STEPS.maximum).default(MAX_STEPS.default),
   timeout_seconds: z.int().min(1).max(86_400).default(3_600),
   seed: z.int().nullable().default(null),
-  metadata: z.record(z.string(), z.string()).meta({ maxProperties: METADATA_LIMITS.keys }).default({}),
+  metadata: metadataSchema.default({}),
   priority: z.int().min(0).max(9).default(0),
-  sampling: jsonObjectSchema.default({}),
+  sampling: givenObjectSchema.meta({ description: 'Sent to the gateway; at most 64 KiB as JSON' }).default({}),
 });
 export type RunRequest = z.infer<typeof runRequestSchema>;
 /** As a client sends it: what has a default may be left out. */
@@ -43,10 +55,19 @@ export const runAcceptedSchema = z.object({
 });
 export type RunAccepted = z.infer<typeof runAcceptedSchema>;
 
-export const environmentListSchema = z.object({
-  object: z.literal('list'),
-  data: z.array(z.object({ name: z.string(), description: z.string(), version: z.string() })),
-});
+const environmentFields = { name: z.string(), description: z.string(), version: z.string() };
+
+/**
+ * An environment that could be started, its initialize hook included, or why not. Warnings name scenarios whose runs will
+ * fail, such as one whose `tools` fit no tool: the others can be run.
+ */
+export const environmentEntrySchema = z.discriminatedUnion('state', [
+  z.object({ ...environmentFields, state: z.literal('ready'), warnings: z.array(z.string()) }),
+  z.object({ ...environmentFields, state: z.literal('failed'), reason: z.string() }),
+]);
+export type EnvironmentEntry = z.infer<typeof environmentEntrySchema>;
+
+export const environmentListSchema = z.object({ object: z.literal('list'), data: z.array(environmentEntrySchema) });
 
 export type EnvironmentList = z.infer<typeof environmentListSchema>;
 
@@ -77,7 +98,7 @@ export const modelListSchema = z.object({
 });
 export type ModelList = z.infer<typeof modelListSchema>;
 
-/** What `proctor keys create --json` prints: the one time that the key itself is shown. */
+/** Output of `proctor keys create --json`: the only time that the key itself is shown. */
 const createdApiKeySchema = z.object({
   id: z.string(),
   name: z.string(),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jsonObjectSchema } from './json.ts';
+import { givenJsonSchema, jsonObjectSchema } from './json.ts';
 import { evaluationSchema } from './scenario.ts';
 import { timeSchema } from './trace.ts';
 
@@ -24,7 +24,7 @@ export const svcSchema = z.object({
   /** Its short name. */
   scenario: z.string(),
   status: sessionStatusSchema,
-  /** Of the session so far. */
+  /** Steps of the session so far. */
   steps: z.int(),
 });
 export type Svc = z.infer<typeof svcSchema>;
@@ -48,9 +48,9 @@ export type SessionEntry = z.infer<typeof sessionEntrySchema>;
 export const sessionListSchema = z.object({ object: z.literal('list'), sessions: z.array(sessionEntrySchema) });
 
 /** Body of `POST /v1/sessions/{id}/finish`, which may be missing. A null answer is as none. */
-export const finishRequestSchema = z.looseObject({ answer: z.json().optional() }).optional();
+export const finishRequestSchema = z.looseObject({ answer: givenJsonSchema.optional() }).optional();
 
-/** What finishing gives, at the first and at every later call. */
+/** The result of finishing, the same at every call. */
 export const finishResultSchema = z.object({
   ...sessionIdsSchema.shape,
   answer: z.json(),

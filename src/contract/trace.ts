@@ -17,7 +17,7 @@ export const timeSchema = z.string();
 export const originSchema = z.enum(['run', 'chat', 'eval']);
 export type Origin = z.infer<typeof originSchema>;
 
-/** Of runs: answered to error. `expired` and `abandoned` are those of chat sessions. */
+/** `answered` to `error` are those of runs; `expired` and `abandoned` those of chat sessions. */
 export const stopReasonSchema = z.enum([
   'answered',
   'max_steps',

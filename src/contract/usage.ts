@@ -1,6 +1,6 @@
 import type { Usage } from './chat.ts';
 
-/** Of several model calls. The cost is known where every call told it. */
+/** Sums the usage of several model calls. The cost is null unless every call has one. */
 export function sumUsage(usages: readonly Usage[]): Usage {
   const costs = usages.map(({ cost_usd }) => cost_usd).filter((cost) => cost !== null);
   return {

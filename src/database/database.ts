@@ -7,6 +7,11 @@ export interface Database {
   /** For reads, and for writes that stand alone. Inside of `transaction` use what that hands over: this would wait for it. */
   readonly kysely: Kysely<DatabaseSchema>;
   /**
+   * For reads over very many rows. On SQLite they run in a thread of their own, so that the event loop goes on; a database
+   * in memory has no such thread. They see everything that was committed before.
+   */
+  readonly scans: Kysely<DatabaseSchema>;
+  /**
    * Runs `write` in a transaction. When it resolves it is on the disk, and with it everything that was committed
    * before: it survives a power cut.
    *

@@ -5,7 +5,7 @@ import { createPool } from './postgres.ts';
 import { parsePostgresAddress, withoutPassword } from './postgres-address.ts';
 import { toOpenError } from './postgres-errors.ts';
 
-/** What a database says of itself and of the runs in it. Read without changing it: an older one is not brought up to date. */
+/** The state of a database and of its runs. Reading it changes nothing: an older schema is not migrated. */
 export interface DatabaseReport {
   /** With its version: `SQLite 3.53.0`. */
   readonly engine: string;

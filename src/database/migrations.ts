@@ -1,8 +1,6 @@
-import { type Kysely, type Migration, Migrator, PostgresAdapter } from 'kysely';
+import { type Kysely, type Migration, Migrator } from 'kysely';
 import { messageOf } from '../contract/errors.ts';
-import { createDailyFigures } from './daily-figures-table.ts';
-import { createQueueLanes } from './queue-lanes-step.ts';
-import { createServiceTables } from './service-tables.ts';
+import { createSchema } from './create-schema.ts';
 
 /**
  * Brings the schema up to date, forward only. Several processes may do so at once: each step runs under the
@@ -11,7 +9,8 @@ import { createServiceTables } from './service-tables.ts';
  * @throws Error when the database holds a step that is not known here: a newer Proctor wrote it.
  */
 export async function migrateToLatest<Schema>(kysely: Kysely<Schema>): Promise<void> {
-  const { error } = await createMigrator(kysely).migrateToLatest();
+  const migrator = new Migrator({ db: kysely, provider: { getMigrations: async () => MIGRATIONS } });
+  const { error } = await migrator.migrateToLatest();
   if (error === undefined) return;
   const unknown = /previously executed migration (\S+) is missing/.exec(messageOf(error))?.[1];
   if (unknown === undefined) throw error;
@@ -20,219 +19,12 @@ export async function migrateToLatest<Schema>(kysely: Kysely<Schema>): Promise<v
   });
 }
 
-/** The steps of the schema, for whoever wants to stop before the last. */
-export function createMigrator<Schema>(kysely: Kysely<Schema>): Migrator {
-  return new Migrator({ db: kysely, provider: { getMigrations: async () => MIGRATIONS } });
-}
-
 /** Whether this version has a step of the schema. */
 export function isKnownStep(name: string): boolean {
   return Object.hasOwn(MIGRATIONS, name);
 }
 
-/** Names sort in the order of time. A step that was released is never changed: the next one changes what it made. */
+/** Names sort in the order of time. A step that was released is never changed: the next one changes the schema that it made. */
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '0001_start': {
-    async up(database: Kysely<unknown>): Promise<void> {
-      await createTraces(database);
-      await createEvents(database);
-      await createQueue(database);
-      await createAccounts(database);
-    },
-  },
-  '0002_chat_sessions': {
-    async up(database: Kysely<unknown>): Promise<void> {
-      await createChatSessions(database);
-    },
-  },
-  '0003_session_accounts': {
-    async up({ schema }: Kysely<unknown>): Promise<void> {
-      await schema
-        .alterTable('chat_sessions')
-        .addColumn('account', 'text', (column) => column.notNull().defaultTo('local'))
-        .execute();
-      await schema
-        .alterTable('chat_sessions')
-        .addColumn('seen_at', 'bigint', (column) => column.notNull().defaultTo(0))
-        .execute();
-      await schema
-        .createIndex('chat_sessions_account')
-        .on('chat_sessions')
-        .columns(['account', 'created_at'])
-        .execute();
-    },
-  },
-  '0003_service_tables': {
-    up: createServiceTables,
-  },
-  '0004_run_claims': {
-    up: createRunClaims,
-  },
-  '0005_queue_lanes': {
-    up: createQueueLanes,
-  },
-  '0006_daily_figures': {
-    up: createDailyFigures,
-  },
+  '0001_schema': { up: createSchema },
 };
-
-function isPostgres(database: Kysely<unknown>): boolean {
-  return database.getExecutor().adapter instanceof PostgresAdapter;
-}
-
-/** Column types are those that SQLite and Postgres read alike. */
-async function createTraces({ schema }: Kysely<unknown>): Promise<void> {
-  await schema
-    .createTable('traces')
-    .addColumn('trace_id', 'text', (column) => column.primaryKey().notNull())
-    .addColumn('account', 'text', (column) => column.notNull())
-    .addColumn('origin', 'text', (column) => column.notNull())
-    .addColumn('status', 'text', (column) => column.notNull())
-    .addColumn('attempt', 'integer', (column) => column.notNull())
-    .addColumn('cancel_requested', 'integer', (column) => column.notNull().defaultTo(0))
-    .addColumn('env_name', 'text', (column) => column.notNull())
-    .addColumn('scenario_name', 'text', (column) => column.notNull())
-    .addColumn('model', 'text', (column) => column.notNull())
-    .addColumn('reward', 'double precision')
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .addColumn('finished_at', 'bigint')
-    .addColumn('duration_ms', 'bigint')
-    .addColumn('total_tokens', 'bigint')
-    .addColumn('metadata', 'text', (column) => column.notNull())
-    .addColumn('request', 'text', (column) => column.notNull())
-    .addColumn('summary', 'text')
-    .execute();
-  await schema
-    .createTable('trace_metadata')
-    .addColumn('trace_id', 'text', (column) => column.notNull().references('traces.trace_id').onDelete('cascade'))
-    .addColumn('key', 'text', (column) => column.notNull())
-    .addColumn('value', 'text', (column) => column.notNull())
-    .addColumn('account', 'text', (column) => column.notNull())
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .addPrimaryKeyConstraint('trace_metadata_key', ['trace_id', 'key'])
-    .execute();
-
-  // A list is one account's: each single filter, and each sort, is then a range of one index, in the order of its page.
-  for (const [name, columns] of Object.entries({
-    newest: ['created_at', 'trace_id'],
-    account_newest: ['account', 'created_at', 'trace_id', 'reward'], // a range of rewards is looked for in this order
-    account_environment: ['account', 'env_name', 'created_at', 'trace_id'],
-    account_scenario: ['account', 'scenario_name', 'created_at', 'trace_id'],
-    account_model: ['account', 'model', 'created_at', 'trace_id'],
-    account_status: ['account', 'status', 'created_at', 'trace_id'],
-    account_origin: ['account', 'origin', 'created_at', 'trace_id'],
-    account_reward: ['account', 'reward', 'created_at', 'trace_id'],
-    account_duration: ['account', 'duration_ms', 'created_at', 'trace_id'],
-    account_tokens: ['account', 'total_tokens', 'created_at', 'trace_id'],
-  })) {
-    await schema.createIndex(`traces_${name}`).on('traces').columns(columns).execute();
-  }
-  await schema
-    .createIndex('trace_metadata_value')
-    .on('trace_metadata')
-    .columns(['account', 'key', 'value', 'created_at', 'trace_id'])
-    .execute();
-}
-
-/** Their key is what keeps two writers of a trace apart (see trace/append-events.ts), and the reference keeps a deleted trace from coming back. */
-async function createEvents(database: Kysely<unknown>): Promise<void> {
-  const { schema } = database;
-  await schema
-    .createTable('events')
-    .addColumn('trace_id', 'text', (column) => column.notNull().references('traces.trace_id').onDelete('cascade'))
-    .addColumn('seq', 'integer', (column) => column.notNull())
-    .addColumn('attempt', 'integer', (column) => column.notNull())
-    .addColumn('at', 'bigint', (column) => column.notNull())
-    .addColumn('type', 'text', (column) => column.notNull())
-    .addColumn('body', 'text', (column) => column.notNull())
-    .addPrimaryKeyConstraint('events_key', ['trace_id', 'seq'])
-    .execute();
-  await schema
-    .createTable('blobs')
-    .addColumn('sha256', 'text', (column) => column.primaryKey().notNull())
-    .addColumn('mime_type', 'text', (column) => column.notNull())
-    .addColumn('bytes', isPostgres(database) ? 'bytea' : 'blob', (column) => column.notNull())
-    .execute();
-}
-
-async function createQueue({ schema }: Kysely<unknown>): Promise<void> {
-  await schema
-    .createTable('queue')
-    .addColumn('trace_id', 'text', (column) => column.primaryKey().notNull())
-    .addColumn('priority', 'integer', (column) => column.notNull())
-    .addColumn('enqueued_at', 'bigint', (column) => column.notNull())
-    .addColumn('leased_by', 'text')
-    .addColumn('lease_token', 'text')
-    .addColumn('lease_until', 'bigint')
-    .addColumn('is_redelivered', 'integer', (column) => column.notNull().defaultTo(0))
-    .execute();
-  await schema
-    .createIndex('queue_next')
-    .on('queue')
-    .columns(['priority desc', 'enqueued_at', 'trace_id', 'lease_until'])
-    .execute();
-}
-
-async function createAccounts({ schema }: Kysely<unknown>): Promise<void> {
-  await schema
-    .createTable('api_keys')
-    .addColumn('id', 'text', (column) => column.primaryKey().notNull())
-    .addColumn('name', 'text', (column) => column.notNull())
-    .addColumn('account', 'text', (column) => column.notNull())
-    .addColumn('key_hash', 'text', (column) => column.notNull().unique())
-    .addColumn('requests_per_minute', 'integer')
-    .addColumn('concurrent_runs', 'integer')
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .addColumn('revoked_at', 'bigint')
-    .execute();
-  await schema
-    .createTable('sign_in_tokens')
-    .addColumn('token_hash', 'text', (column) => column.primaryKey().notNull())
-    .addColumn('account', 'text', (column) => column.notNull())
-    .addColumn('expires_at', 'bigint', (column) => column.notNull())
-    .execute();
-  await schema
-    .createTable('browser_sessions')
-    .addColumn('session_hash', 'text', (column) => column.primaryKey().notNull())
-    .addColumn('account', 'text', (column) => column.notNull())
-    .addColumn('expires_at', 'bigint', (column) => column.notNull())
-    .execute();
-}
-
-async function createChatSessions({ schema }: Kysely<unknown>): Promise<void> {
-  await schema
-    .createTable('chat_sessions')
-    .addColumn('session_id', 'text', (column) => column.primaryKey().notNull())
-    .addColumn('trace_id', 'text', (column) => column.notNull())
-    .addColumn('server', 'text', (column) => column.notNull())
-    .addColumn('status', 'text', (column) => column.notNull())
-    .addColumn('scenario', 'text', (column) => column.notNull())
-    .addColumn('scenario_args', 'text', (column) => column.notNull())
-    .addColumn('model', 'text', (column) => column.notNull())
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .addColumn('last_active_at', 'bigint', (column) => column.notNull())
-    .addColumn('turns', 'integer', (column) => column.notNull())
-    .addColumn('steps', 'integer', (column) => column.notNull())
-    .addColumn('result', 'text')
-    .addColumn('message', 'text')
-    .execute();
-  await schema.createIndex('chat_sessions_status').on('chat_sessions').columns(['status', 'created_at']).execute();
-  await schema
-    .createTable('idempotency_keys')
-    .addColumn('scope', 'text', (column) => column.notNull())
-    .addColumn('key', 'text', (column) => column.notNull())
-    .addColumn('request_hash', 'text', (column) => column.notNull())
-    .addColumn('response', 'text', (column) => column.notNull())
-    .addColumn('expires_at', 'bigint', (column) => column.notNull())
-    .addPrimaryKeyConstraint('idempotency_keys_key', ['scope', 'key'])
-    .execute();
-}
-
-async function createRunClaims({ schema }: Kysely<unknown>): Promise<void> {
-  await schema
-    .createTable('run_claims')
-    .addColumn('trace_id', 'text', (column) => column.primaryKey().notNull())
-    .addColumn('key_id', 'text', (column) => column.notNull())
-    .execute();
-  await schema.createIndex('run_claims_key').on('run_claims').columns(['key_id']).execute();
-}

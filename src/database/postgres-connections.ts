@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
+import { endsWithin } from '../runtime/deadline.ts';
 import { toStoreError } from './postgres-errors.ts';
 import { PLANNED_EACH_TIME } from './postgres-rows.ts';
 import { ConnectionLostError } from './store-errors.ts';
@@ -37,11 +37,7 @@ export class PostgresConnections implements PostgresPool {
 
   /** Waits for queries that are under way, but not for ever: their server may be gone. */
   async end(): Promise<void> {
-    const ended = this.#pool.end();
-    const limit = new AbortController();
-    const late = sleep(END_LIMIT_MS, undefined, { signal: limit.signal }).catch(() => {});
-    await Promise.race([ended, late]);
-    limit.abort();
+    await endsWithin(this.#pool.end(), END_LIMIT_MS);
   }
 
   #nameOf(text: string): string | undefined {

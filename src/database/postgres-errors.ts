@@ -1,7 +1,7 @@
 import { messageOf } from '../contract/errors.ts';
 import { ConnectionLostError, storeIsBusy, storeIsFull, UniqueViolationError } from './store-errors.ts';
 
-/** Of https://www.postgresql.org/docs/current/errcodes-appendix.html, and of Node's sockets. */
+/** Codes of https://www.postgresql.org/docs/current/errcodes-appendix.html and of Node.js sockets. */
 const LOST_CODES =
   /^(08...|57P0[1235]|25P03|53300|ECONNREFUSED|ECONNRESET|ECONNABORTED|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT)$/;
 

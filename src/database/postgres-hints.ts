@@ -88,7 +88,7 @@ export class PostgresHints implements Hints {
       try {
         client.on('notification', () => this.#tell());
         await client.query(`listen ${CHANNEL}`);
-        this.#tell(); // What was said before was not heard.
+        this.#tell(); // Hints sent before this were not received.
         await lost;
       } finally {
         client.release(true);

@@ -67,7 +67,7 @@ interface Shape {
   readonly table: string;
   /** In the order of the parameters. */
   readonly columns: readonly string[];
-  /** Of an update: how many of the columns are set. Those after them say which rows are meant. */
+  /** The number of leading columns that an update sets. The columns after them select the rows. */
   readonly set?: number;
 }
 
@@ -98,7 +98,7 @@ function shapeOf(node: QueryNode): Shape | undefined {
     : { table: table.table.identifier.name, columns: named, set: set.length };
 }
 
-/** Of `a = 1 and b = 2` the columns; undefined for what is no such comparison. */
+/** The columns of `a = 1 and b = 2`; undefined for any other condition. */
 function equalColumns(condition: object): readonly (string | undefined)[] {
   const node = condition as AndNode;
   if (AndNode.is(node)) return [...equalColumns(node.left), ...equalColumns(node.right)];

@@ -27,7 +27,7 @@ const QUERY_TIMEOUT_MS = 40_000;
 /** Times that a transaction is run when others lock it out. */
 const MAX_TRIES = 10;
 
-/** What the code relies on: 13 is the oldest that is still told of. */
+/** The oldest version that the code is written for. */
 const MIN_VERSION = 13;
 
 /**
@@ -68,6 +68,7 @@ export async function openPostgres(address: string): Promise<Database> {
 function toDatabase(kysely: Kysely<DatabaseSchema>, types: ColumnTypes, hints: PostgresHints): Database {
   const database: Database = {
     kysely,
+    scans: kysely,
     kind: 'postgres',
     hints,
     async transaction(write, { locking = [] } = {}) {

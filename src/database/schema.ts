@@ -14,7 +14,6 @@ export interface DatabaseSchema {
   chat_sessions: ChatSessionsTable;
   idempotency_keys: IdempotencyKeysTable;
   outcomes: OutcomesTable;
-  daily_figures: DailyFiguresTable;
   trace_blobs: TraceBlobsTable;
 }
 
@@ -31,6 +30,7 @@ export interface TracesTable {
   reward: number | null;
   created_at: number;
   finished_at: number | null;
+  /** From the start of the last attempt to its end (contract/running-time.ts). */
   duration_ms: number | null;
   total_tokens: number | null;
   /** JSON object of strings. */
@@ -71,9 +71,9 @@ export interface BlobsTable {
 
 export interface QueueTable {
   trace_id: string;
-  /** Of the run, so that what a worker may not take is passed over by an index (queue/queue-lanes.ts). */
+  /** Environment of the run: an index lets a worker skip entries that it may not take (queue/entry-groups.ts). */
   env_name: Generated<string>;
-  /** Of the run; empty for one that was made without. */
+  /** Key of the run; empty without one. */
   key_id: Generated<string>;
   priority: number;
   enqueued_at: number;
@@ -141,7 +141,7 @@ export interface ChatSessionsTable {
 
 /** Answers that are given again to whoever sends the same request with the same `Idempotency-Key`. */
 export interface IdempotencyKeysTable {
-  /** What the request was sent to. */
+  /** The route of the request. */
   scope: string;
   /** A hash of the key and of the account that sent it. */
   key: string;
@@ -166,11 +166,11 @@ export interface OutcomesTable {
   reward: number | null;
   /** As trace/reward-classes.ts has them; -1: there is none. */
   reward_class: number;
-  /** Of the last attempt, as the trace says. */
+  /** Tokens of the last attempt, as in the trace. */
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;
-  /** Of every attempt. */
+  /** Usage of all attempts together. */
   used_model_calls: number;
   used_prompt_tokens: number;
   used_completion_tokens: number;
@@ -178,43 +178,6 @@ export interface OutcomesTable {
   /** From the start of each attempt to its end, in milliseconds. */
   used_ms: number;
   is_deleted: number;
-  /** 1: it is in `daily_figures`; 0: not yet; 2: it never will be, since its reward is too far from the others. */
-  is_counted: number;
-}
-
-/**
- * Outcomes added up, by account, day, status and class of the reward, and by the columns that `dimension` names: one of
- * them, `none`, or `all` but key and tag. Columns that it does not name are empty, and so is the key of runs without one.
- */
-export interface DailyFiguresTable {
-  account: string;
-  dimension: string;
-  env_name: string;
-  scenario_name: string;
-  model: string;
-  origin: string;
-  key_id: string;
-  /** One of the metadata. */
-  tag_key: string;
-  tag_value: string;
-  /** Days since 1970, UTC, in which the traces were created. */
-  day: number;
-  status: string;
-  /** As trace/reward-classes.ts has them. */
-  reward_class: number;
-  /** Those that are not deleted, and what they say of themselves. */
-  traces: number;
-  reward: number;
-  prompt_tokens: number;
-  completion_tokens: number;
-  total_tokens: number;
-  /** All that there ever were, and what they have used. */
-  used_runs: number;
-  used_model_calls: number;
-  used_prompt_tokens: number;
-  used_completion_tokens: number;
-  used_total_tokens: number;
-  used_ms: number;
 }
 
 /** Which trace refers to which blob. */

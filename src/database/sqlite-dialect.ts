@@ -12,12 +12,12 @@ import {
 } from 'kysely';
 import { messageOf } from '../contract/errors.ts';
 import type { RowsWrite } from './database.ts';
-import { storeIsBusy, storeIsFull, UniqueViolationError } from './store-errors.ts';
+import { storeIsAway, storeIsBusy, storeIsFull, UniqueViolationError } from './store-errors.ts';
 
 /** Statements kept prepared for each connection; the least recently used goes first. */
 const MAX_PREPARED = 200;
 
-/** Of commits. SQLite refuses to change it within a transaction. */
+/** How a commit treats the disk. SQLite refuses to change it within a transaction. */
 const WAIT_FOR_DISK = 'pragma synchronous = full';
 const WAIT_FOR_NOTHING = 'pragma synchronous = normal';
 
@@ -101,7 +101,7 @@ class ImmediateSqliteDriver extends SqliteDriver {
     this.#relax();
   }
 
-  /** What stands alone does not wait for the disk. */
+  /** A write outside of a transaction does not wait for the disk. */
   #relax(): void {
     this.#connection.exec(WAIT_FOR_NOTHING);
   }
@@ -131,22 +131,34 @@ function toKyselyDatabase(connection: DatabaseSyncInstance): SqliteDatabase {
 
 /**
  * Result codes of https://www.sqlite.org/rescode.html: BUSY and LOCKED; FULL, and IOERR_SHMSIZE of a full disk;
- * CONSTRAINT_PRIMARYKEY and CONSTRAINT_UNIQUE.
+ * READONLY, IOERR and CANTOPEN of a disk that is gone; CONSTRAINT_PRIMARYKEY and CONSTRAINT_UNIQUE.
  */
 const BUSY: ReadonlySet<unknown> = new Set([5, 6]);
 const FULL: ReadonlySet<unknown> = new Set([13, 4874]);
+const AWAY: ReadonlySet<unknown> = new Set([8, 10, 14]);
 const TAKEN: ReadonlySet<unknown> = new Set([1555, 2067]);
 
-/** What a statement gives, with errors in the words of every store. */
+/** Codes of a SQLite error. */
+export interface SqliteCodes {
+  readonly sqliteCode?: unknown;
+  readonly sqliteExtendedCode?: unknown;
+}
+
+/** The error that every store has for one of SQLite; any other stays as it is. */
+export function toStoreError(error: unknown): unknown {
+  const { sqliteCode, sqliteExtendedCode } = error as SqliteCodes;
+  if (FULL.has(sqliteCode) || FULL.has(sqliteExtendedCode)) return storeIsFull(error);
+  if (BUSY.has(sqliteCode)) return storeIsBusy(error);
+  if (AWAY.has(sqliteCode)) return storeIsAway(error);
+  if (TAKEN.has(sqliteExtendedCode)) return new UniqueViolationError(messageOf(error), { cause: error });
+  return error;
+}
+
 function told<T>(execute: () => T): T {
   try {
     return execute();
   } catch (error) {
-    const { sqliteCode, sqliteExtendedCode } = error as { sqliteCode?: unknown; sqliteExtendedCode?: unknown };
-    if (FULL.has(sqliteCode) || FULL.has(sqliteExtendedCode)) throw storeIsFull(error);
-    if (BUSY.has(sqliteCode)) throw storeIsBusy(error);
-    if (TAKEN.has(sqliteExtendedCode)) throw new UniqueViolationError(messageOf(error), { cause: error });
-    throw error;
+    throw toStoreError(error);
   }
 }
 

@@ -9,7 +9,7 @@ const BUSY_TIMEOUT_MS = 5_000;
 /** Pages that are given back in one transaction. */
 const PAGES_AT_ONCE = 500;
 
-/** What came of giving space back. */
+/** The result of giving free space back to the file system. */
 export interface ReclaimedSpace {
   /** Bytes by which the file has become smaller. */
   readonly bytes: number;

@@ -7,6 +7,7 @@ import { committing, type Database } from './database.ts';
 import { migrateToLatest } from './migrations.ts';
 import type { DatabaseSchema } from './schema.ts';
 import { ImmediateSqliteDialect } from './sqlite-dialect.ts';
+import { createSqliteScans } from './sqlite-scans.ts';
 
 /** How long a writer waits for another process's transaction, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5_000;
@@ -72,8 +73,10 @@ async function openFile(path: string): Promise<Database> {
     if (dialect.connection.isOpen) dialect.connection.close();
     throw error;
   }
+  const scans = path === MEMORY ? kysely : createSqliteScans(path);
   return {
     kysely,
+    scans,
     kind: 'sqlite',
     transaction: (write) => committing((each) => kysely.transaction().execute(each), write),
     async runEach(writes, { transaction, isDurable = false } = {}) {
@@ -82,7 +85,10 @@ async function openFile(path: string): Promise<Database> {
       // Someone else's transaction is open on the connection: Kysely waits for its end.
       return await kysely.transaction().execute(async () => dialect.runEach(writes));
     },
-    close: () => kysely.destroy(),
+    async close() {
+      if (scans !== kysely) await scans.destroy();
+      await kysely.destroy();
+    },
   };
 }
 

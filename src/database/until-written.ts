@@ -10,7 +10,7 @@ const MAX_TAKEN = 20;
 
 export interface UntilWrittenOptions<T> {
   /**
-   * What an earlier try has written after all; undefined where nothing of it is there. Asked after a connection was lost,
+   * The result of an earlier try that succeeded after all; undefined if it did not. Called after a lost connection,
    * since its commit may have been under way.
    */
   found(): Promise<T | undefined>;

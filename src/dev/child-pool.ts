@@ -1,3 +1,4 @@
+import { withDeadline } from '../runtime/deadline.ts';
 import { Child, type ChildOptions, type EnvironmentInfo } from './child.ts';
 
 export interface PoolOptions extends ChildOptions {
@@ -34,7 +35,7 @@ export class ChildPool {
     this.#options = options;
   }
 
-  /** Of the newest version that could be loaded; undefined where none could be yet. */
+  /** Information of the newest version that was loaded; undefined before the first. */
   get latest(): EnvironmentInfo | undefined {
     return this.#latest;
   }
@@ -48,7 +49,7 @@ export class ChildPool {
   async renew(): Promise<boolean> {
     this.#version += 1;
     const version = this.#version;
-    // Of a storm of changes only the last is wanted: what loads an older one would take its time.
+    // Only the last of many changes matters: stop loading an older one.
     if (this.#loading !== undefined) this.end(this.#loading);
     const child = this.#takeBlank();
     this.#loading = child;
@@ -173,13 +174,8 @@ export class ChildPool {
 
   async #renewedWithin(limitMs: number): Promise<void> {
     if (limitMs <= 0) throw new Error(NOT_STARTING);
-    await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(NOT_STARTING)), limitMs);
-      this.#onRenewed.push(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
+    const renewed = new Promise<void>((resolve) => void this.#onRenewed.push(resolve));
+    await withDeadline(() => renewed, { ms: limitMs, toError: () => new Error(NOT_STARTING) });
   }
 }
 

@@ -1,17 +1,15 @@
 import { META, SCENARIOS_URI } from '../contract/names.ts';
+import { isNotification, isRequest, type RequestId } from '../mcp/json-rpc.ts';
 import type { Line } from './line.ts';
 import {
   ACKNOWLEDGED,
   errorReply,
-  isNotification,
-  isRequest,
   type Message,
   type Notification,
   type Params,
   paramsOf,
   type Reply,
   type Request,
-  type RequestId,
   resultOf,
   takeRelated,
   withoutProgressToken,
@@ -29,7 +27,7 @@ export interface ChildVoiceParts {
   onAnswered(line: Line): void;
 }
 
-/** What the children of a session say to its client: answers, questions, and notifications, of whichever child is right. */
+/** Forwards answers, requests and notifications of a session's children to its client. */
 export class ChildVoice {
   readonly #parts: ChildVoiceParts;
 
@@ -88,7 +86,7 @@ export class ChildVoice {
       // When the stream is opened on another process the client knows already.
       if (memory.acknowledge(message)) this.#tell(message);
     }
-    // What an old process says of its lists is no longer true; what it says of a call that still runs is.
+    // An old process's notifications about lists are outdated; those about a call that still runs are not.
     else if (isCurrent(line) || related !== undefined) this.#tell(message, related);
   }
 

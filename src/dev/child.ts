@@ -2,11 +2,12 @@ import { basename, dirname, resolve } from 'node:path';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
 import { type ChildReport, DEVELOPMENT_VARIABLE, parseChildReport } from '../mcp/development.ts';
 import type { SessionChange } from '../mcp/session/session-changes.ts';
-import { environmentMainPath } from '../process/environment-main-path.ts';
 import { CHANNEL_FD, EnvironmentProcess, HARNESS_KEY_FD, PROTOCOL_FD } from '../process/environment-process.ts';
+import { builtFile } from '../runtime/built-file.ts';
+import { withDeadline } from '../runtime/deadline.ts';
 
 export interface ChildOptions {
-  /** Of the environment's module. */
+  /** Path of the environment's module. */
   readonly path: string;
   readonly variables: Readonly<Record<string, string>>;
   readonly harnessKey: string | undefined;
@@ -41,7 +42,7 @@ export class Child {
     const { harnessKey } = options;
     this.process = new EnvironmentProcess({
       command: process.execPath,
-      args: [environmentMainPath(), path],
+      args: [builtFile('mcp/environment-main.js'), path],
       variables: {
         ...options.variables,
         [PROCESS_VARIABLES.protocolFd]: String(PROTOCOL_FD),
@@ -79,18 +80,12 @@ export class Child {
       await this.#started;
       this.process.tell('load');
     }
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<never>((_, reject) => {
-      const what = `Loading the environment took more than ${LOAD_TIMEOUT_MS / 1_000} s`;
-      timer = setTimeout(() => reject(new Error(what)), LOAD_TIMEOUT_MS);
-    });
+    const toError = (limit: string) => new Error(`Loading the environment took more than ${limit}`);
     try {
-      return await Promise.race([this.#outcome, limit]);
+      return await withDeadline(() => this.#outcome, { ms: LOAD_TIMEOUT_MS, toError });
     } catch (error) {
       void this.process.disconnect();
       throw error;
-    } finally {
-      clearTimeout(timer);
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Reloaded } from './reload-relay.ts';
 
-/** What a developer is told of a reload: what changed, how long it took, and what was lost. */
+/** The lines about a reload for the developer: the change, its duration, and what was lost. */
 export function describeReload(changed: string, tookMs: number, outcomes: readonly Reloaded[]): string[] {
   const replaced = outcomes.filter((outcome) => outcome.kind === 'replaced');
   const used = replaced.filter(({ isUsed }) => isUsed);

@@ -11,14 +11,14 @@ import { ReloadHost } from './reload-host.ts';
 import { SourceWatch } from './watch.ts';
 
 export interface DevelopOptions {
-  /** Of the environment's module. */
+  /** Path of the environment's module. */
   readonly path: string;
   readonly transport: 'stdio' | 'http';
-  /** Of the http transport; 0 for any free one. */
+  /** Port of the http transport; 0 for any free port. */
   readonly port: number;
   /** Over http one is made and said where none is given. */
   readonly harnessKey: string | undefined;
-  /** Of the environment's processes. */
+  /** Environment variables of the environment's processes. */
   readonly variables: Readonly<Record<string, string>>;
   /** Takes lines for the developer. */
   readonly say: (line: string) => void;

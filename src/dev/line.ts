@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '../contract/json.ts';
+import { isRequest, type RequestId } from '../mcp/json-rpc.ts';
 import type { Child } from './child.ts';
-import { isRequest, type Message, type Reply, type Request, type RequestId } from './messages.ts';
+import type { Message, Reply, Request } from './messages.ts';
 
 /**
  * The connection to one child: what was asked of it for the client and is not answered, what it has asked the client, and

@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts';
+import type { RequestId } from '../mcp/json-rpc.ts';
 import { RELATED_REQUEST } from '../mcp/related-transport.ts';
 import type { HostedSession } from '../mcp/session-host.ts';
 
 export type Transport = Parameters<HostedSession['connect']>[0];
 export type Message = Parameters<Transport['send']>[0];
-export type RequestId = string | number;
 
 export interface Params {
   readonly [name: string]: unknown;
@@ -12,14 +12,6 @@ export interface Params {
 export type Request = Extract<Message, { method: string; id: unknown }>;
 export type Notification = Exclude<Extract<Message, { method: string }>, Request>;
 export type Reply = Exclude<Message, { method: string }>;
-
-export function isRequest(message: Message): message is Request {
-  return 'method' in message && 'id' in message;
-}
-
-export function isNotification(message: Message): message is Notification {
-  return 'method' in message && !('id' in message);
-}
 
 export function paramsOf(message: { readonly params?: unknown }): Params {
   return isJsonObject(message.params) ? message.params : {};
@@ -35,7 +27,7 @@ export function resultOf(reply: Reply): Params | undefined {
   return 'result' in reply && isJsonObject(reply.result) ? reply.result : undefined;
 }
 
-/** What the child said of the request that a message belongs to, and the message without it. */
+/** The request that a message belongs to, as the child tagged it, and the message without the tag. */
 export function takeRelated<Sent extends Request | Notification>(
   message: Sent,
 ): { message: Sent; related?: RequestId } {
@@ -56,6 +48,12 @@ export const LISTS = ['tools', 'prompts', 'resources'] as const;
 /** The key of `_meta` that names the stream of 2026-07-28 which a change is told on. */
 export const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
 export const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+
+/** Says in the log of a client that the scenario of its session is not active any more. */
+export function lostScenario(scenario: string, why: string): Notification {
+  const data = `The environment was ${why}: the scenario ${JSON.stringify(scenario)} is lost. Set it up again.`;
+  return { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'warning', logger: 'proctor', data } };
+}
 
 export function errorReply(id: RequestId, message: string): Reply {
   return { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message } };

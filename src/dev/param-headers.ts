@@ -1,6 +1,7 @@
 import { META } from '../contract/names.ts';
+import { isRequest } from '../mcp/json-rpc.ts';
 import { isHeaderSource, onlyParamHeaders } from '../mcp/param-headers.ts';
-import { isRequest, type Message, metaOf, type Request, type Transport } from './messages.ts';
+import { type Message, metaOf, type Request, type Transport } from './messages.ts';
 
 /** The process has no part in HTTP: what the headers of a call repeat goes with the call. */
 export function withParamHeaders(message: Message, front: Transport): Message {

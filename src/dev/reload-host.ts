@@ -5,6 +5,7 @@ import type { Report } from '../mcp/cleanup.ts';
 import { SessionChanges } from '../mcp/session/session-changes.ts';
 import { MODERN_REVISION } from '../mcp/session/session-server.ts';
 import type { Era, HostedSession, SessionHost } from '../mcp/session-host.ts';
+import { endsWithin } from '../runtime/deadline.ts';
 import type { Child } from './child.ts';
 import type { ChildPool } from './child-pool.ts';
 import type { Transport } from './messages.ts';
@@ -124,12 +125,7 @@ class ReloadSession implements HostedSession {
   async close(budgetMs: number = SHUTDOWN_GRACE_MS.environment): Promise<void> {
     const child = await this.detach();
     if (child === undefined) return;
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, budgetMs);
-    });
-    await Promise.race([child.process.disconnect(), limit]);
-    clearTimeout(timer);
+    await endsWithin(child.process.disconnect(), budgetMs);
   }
 
   /** Ends the session; its process is the caller's to end. */

@@ -1,17 +1,16 @@
+import { isNotification, isRequest, type RequestId } from '../mcp/json-rpc.ts';
 import type { SessionChange } from '../mcp/session/session-changes.ts';
 import type { Child } from './child.ts';
 import { ChildVoice } from './child-voice.ts';
 import { Line } from './line.ts';
 import {
   errorReply,
-  isNotification,
-  isRequest,
   LISTS,
+  lostScenario,
   type Message,
   type Notification,
   paramsOf,
   type Reply,
-  type RequestId,
   type Transport,
   withoutProgressToken,
 } from './messages.ts';
@@ -30,13 +29,13 @@ export interface RelayOptions {
   readonly onChanged?: ((change: SessionChange) => void) | undefined;
   /** Where set, the name of the session that `setup` answers. */
   readonly handle?: string | undefined;
-  /** What a running call is given when its process is replaced. */
+  /** Time for a running call when its process is replaced. */
   readonly callGraceMs: number;
-  /** What the initialize hook of the new version is given before the old one is kept. */
+  /** Time for the initialize hook of the new version; after it the old version is kept. */
   readonly initializeTimeoutMs: number;
 }
 
-/** What became of a reload: what the session has lost, or why it stays with the version that it has. */
+/** The outcome of a reload: what the session lost, or why it keeps its version. */
 export type Reloaded =
   | { readonly kind: 'replaced'; readonly isUsed: boolean; readonly scenario: string | undefined }
   | { readonly kind: 'kept'; readonly reason: string }
@@ -56,7 +55,7 @@ export class ReloadRelay {
   readonly #lines = new Set<Line>();
   /** Lines whose running calls have some time left, until the timer ends them. */
   readonly #retiring = new Map<Line, NodeJS.Timeout>();
-  /** What came while no process was there. */
+  /** Messages that arrived while no process was there. */
   #held: Message[] = [];
   #current: Line | undefined;
   #starting: Promise<void> | undefined;
@@ -100,6 +99,7 @@ export class ReloadRelay {
     const old = this.#current;
     const lost = this.memory.forgetInstance();
     this.#switchTo(line);
+    this.#tellLost(lost.scenario, 'reloaded');
     if (old !== undefined) this.#retire(old);
     return { kind: 'replaced', ...lost };
   }
@@ -155,8 +155,9 @@ export class ReloadRelay {
       this.#drop(line);
       return;
     }
-    this.memory.forgetInstance();
+    const { scenario } = this.memory.forgetInstance();
     this.#switchTo(line, isRestart);
+    this.#tellLost(scenario, 'started again');
   }
 
   #open(child: Child): Line {
@@ -201,6 +202,11 @@ export class ReloadRelay {
   #announce(): void {
     for (const notification of this.memory.toAnnounce()) this.#toClient(notification);
     for (const kind of LISTS) this.#options.onChanged?.({ kind, audience: 'agent' });
+  }
+
+  /** A client on a session-based connection cannot know otherwise that its scenario is not active any more. */
+  #tellLost(scenario: string | undefined, why: string): void {
+    if (scenario !== undefined && this.memory.isReady) this.#toClient(lostScenario(scenario, why));
   }
 
   /** Lets what runs on a line end, within its time, and then ends its child. */

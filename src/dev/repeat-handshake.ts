@@ -1,4 +1,6 @@
+import { messageOf } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
+import { withDeadline } from '../runtime/deadline.ts';
 import type { Line } from './line.ts';
 import { resultOf, withoutProgressToken } from './messages.ts';
 
@@ -15,21 +17,18 @@ export async function repeatHandshake(
   limitMs: number,
 ): Promise<string | undefined> {
   if (handshake === undefined) return undefined;
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve(`its initialize hook took more than ${limitMs / 1_000} s`), limitMs);
-  });
-  const ended = new Promise<string>((resolve) => {
-    line.onEnd = () => resolve(`its process ${line.child.process.status ?? 'was ended'}`);
-  });
   const _meta = withoutProgressToken({ params: handshake });
-  const answered = line.ask('initialize', { ...handshake, _meta }).then((reply) => {
-    return resultOf(reply) === undefined ? 'its initialize hook failed' : undefined;
+  const answered = new Promise<string | undefined>((resolve, reject) => {
+    line.onEnd = () => resolve(`its process ${line.child.process.status ?? 'was ended'}`);
+    const ask = line.ask('initialize', { ...handshake, _meta });
+    ask.then((reply) => resolve(resultOf(reply) === undefined ? 'its initialize hook failed' : undefined), reject);
   });
+  const toError = (limit: string) => new Error(`its initialize hook took more than ${limit}`);
   try {
-    return await Promise.race([answered, limit, ended]);
+    return await withDeadline(() => answered, { ms: limitMs, toError });
+  } catch (error) {
+    return messageOf(error);
   } finally {
-    clearTimeout(timer);
     line.onEnd = undefined;
   }
 }

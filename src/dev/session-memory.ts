@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts';
 import { META, SCENARIOS_URI } from '../contract/names.ts';
+import type { RequestId } from '../mcp/json-rpc.ts';
 import {
   LISTS,
   metaOf,
@@ -8,12 +9,11 @@ import {
   paramsOf,
   type Reply,
   type Request,
-  type RequestId,
   resultOf,
   SUBSCRIPTION_ID,
 } from './messages.ts';
 
-/** What is asked of a new process before it serves a session, under ids that are not the client's. */
+/** A request that is repeated to a new process before it serves a session. Its id is not the client's. */
 export interface Repeated {
   readonly method: string;
   readonly params: JsonObject;
@@ -24,8 +24,8 @@ const HOOKED = new Set(['tools/call', 'prompts/get', 'resources/read']);
 const OPEN_END = 'subscriptions/listen';
 
 /**
- * What a client has said in a session that a process which takes it over has to know, and what is lost with the process
- * before it. Learnt from the requests that were answered.
+ * Remembers what a new process needs to take over a session, and what is lost with the old process. It learns from the
+ * requests that were answered.
  */
 export class SessionMemory {
   /** The parameters of `initialize`, once it was answered. */
@@ -65,14 +65,14 @@ export class SessionMemory {
     else if (request.method === 'resources/unsubscribe') this.#subscriptions.delete(String(params.uri));
   }
 
-  /** What a new process is told after its handshake, in this order. */
+  /** Requests for a new process after its handshake, in this order. */
   toRepeat(): Repeated[] {
     const level = this.#level === undefined ? [] : [{ method: 'logging/setLevel', params: { level: this.#level } }];
     const subscriptions = [...this.#subscriptions].map((uri) => ({ method: 'resources/subscribe', params: { uri } }));
     return [...level, ...subscriptions];
   }
 
-  /** What the client is told when a new instance serves it: everything that it may have listed may be different. */
+  /** Notifications for the client when a new instance serves it: every list may have changed. */
   toAnnounce(): Notification[] {
     return LISTS.flatMap((list) => {
       const method = `notifications/${list}/list_changed`;

@@ -9,7 +9,7 @@ const SETTLE_MS = 30;
 const CODE = new Set(['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs', '.jsx']);
 
 export interface WatchOptions {
-  /** Of the environment: every data file in it counts. */
+  /** Folder of the environment. Every data file in it is watched. */
   readonly folder: string;
   /** Takes the absolute paths of files that have another content now. */
   readonly onChange: (paths: readonly string[]) => void;

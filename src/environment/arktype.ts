@@ -12,7 +12,7 @@ interface ArkProblem {
   readonly base: object;
 }
 
-/** What JSON has no form for, as opposed to what it can say less precisely. */
+/** Types that JSON cannot represent. Other types it represents less precisely. */
 const UNREPRESENTABLE: ReadonlySet<string> = new Set(['date', 'domain', 'proto', 'unit', 'symbolKey']);
 const MARK = 'x-unrepresentable';
 

@@ -33,6 +33,18 @@ export function enumCompleters(schema: JsonSchema): ReadonlyMap<string, Complete
   return completers;
 }
 
+/** An argument of an MCP prompt is known by its description alone: its schema is not sent. */
+export function withChoices(description: string | undefined, schema: unknown): string | undefined {
+  const values = listedValues(schema);
+  if (values === undefined || values.length === 0) return description;
+  const more = values.length > MAX_CHOICES ? ` and ${values.length - MAX_CHOICES} more` : '';
+  const choices = `One of: ${values.slice(0, MAX_CHOICES).join(', ')}${more}.`;
+  return description === undefined ? choices : `${description} ${choices}`;
+}
+
+/** Choices that a description lists. */
+const MAX_CHOICES = 20;
+
 function listedValues(schema: unknown): string[] | undefined {
   if (!isJsonObject(schema)) return undefined;
   if (Array.isArray(schema.enum)) return schema.enum.filter((value) => value !== null).map(String);

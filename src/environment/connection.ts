@@ -1,4 +1,4 @@
-import { preview } from '../contract/json-schema.ts';
+import { preview } from '../schema/json-schema.ts';
 import { checkName } from './names.ts';
 
 /**
@@ -44,7 +44,7 @@ export interface ConnectionOptions {
   readonly include?: readonly string[];
   /** Patterns of the original names of tools to leave out, of those that `include` takes. */
   readonly exclude?: readonly string[];
-  /** Who may see and use its tools, resources and prompts. `agent` by default; `harness` hides them from agents. */
+  /** The audience of its tools, resources and prompts. `agent` by default; `harness` hides them from agents. */
   readonly audience?: 'agent' | 'harness';
 }
 
@@ -83,7 +83,7 @@ export function defineConnection(
   return { name, source, prefix, include, exclude, audience };
 }
 
-/** What a session connects to. @throws TypeError for what is no target; whatever the author's function throws. */
+/** The target that a session connects to. @throws TypeError for an invalid target; every error of the author's function. */
 export async function openTarget({ name, source }: ConnectionDefinition): Promise<ConnectionTarget> {
   if (typeof source !== 'function') return source;
   const target = await source();

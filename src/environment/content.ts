@@ -1,4 +1,4 @@
-/** Who a content block is for, how much it matters, and how old it is: MCP's annotations. */
+/** MCP's annotations of a content block: its audience, its priority and its age. */
 export interface ContentAnnotations {
   readonly audience?: readonly ('user' | 'assistant')[];
   /** 0 (may be left out) to 1 (needed). */
@@ -50,6 +50,11 @@ export interface ResourceLink extends ContentOptions {
  * Makes an image of base64 text or of bytes.
  *
  * @throws TypeError when `mimeType` is not that of an image, such as `image/png`.
+ *
+ * @example
+ * ```ts
+ * env.tool('picture', {}, () => image(CHART, 'image/png'));
+ * ```
  */
 export function image(data: string | Uint8Array, mimeType: string, options: ContentOptions = {}): ImageContent {
   checkMimeType('image', mimeType);

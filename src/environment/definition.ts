@@ -1,14 +1,15 @@
 import type { ContentBlock } from '../contract/chat.ts';
 import type { Json, JsonObject, JsonSchema } from '../contract/json.ts';
-import type { SchemaIssue } from '../contract/json-schema.ts';
 import type { Evaluation, PromptMessage } from '../contract/scenario.ts';
+import type { SchemaIssue } from '../schema/json-schema.ts';
 import type { Changes } from './changes.ts';
 import type { ConnectionDefinition } from './connection.ts';
 import type { AudioContent, EmbeddedResource, ImageContent, ResourceLink } from './content.ts';
+import type { AnyValue } from './schema-types.ts';
 
 /**
- * What an environment is made of once its author has written it down: plain data and functions, without I/O and without
- * the MCP SDK. `mcp/` turns a definition into a server; nothing else reads it.
+ * The definition of an environment as its author declared it: plain data and functions, without I/O and without the MCP
+ * SDK. `mcp/` turns a definition into a server; nothing else reads it.
  */
 export interface EnvironmentDefinition {
   readonly name: string;
@@ -27,7 +28,7 @@ export interface EnvironmentDefinition {
   /** In the order of registration; they run in reverse. */
   readonly shutdownHooks: readonly Hook[];
   readonly closeHooks: readonly Hook[];
-  /** What its author declares, takes back or changes while sessions are open. */
+  /** Declarations that the author adds, removes or changes while sessions are open. */
   readonly changes: Changes<DefinitionChange>;
 }
 
@@ -122,18 +123,23 @@ export interface SolutionCall {
   /** JSON. Undefined is left out: in a list of calls TypeScript gives each the arguments of the others, as undefined. */
   readonly arguments: { readonly [name: string]: Json | undefined };
 }
-export interface SolutionData {
-  readonly calls: readonly SolutionCall[];
-  readonly answer?: unknown;
-}
+/** `Answer` is what the scenario's `answer` schema takes; where that may be nothing, it may be left out. */
+export type SolutionData<Answer = AnyValue> = { readonly calls: readonly SolutionCall[] } & (undefined extends Answer
+  ? { readonly answer?: Answer }
+  : { readonly answer: Answer });
 /** A tool's result as a solution that is a generator receives it. */
 export interface SolutionToolResult {
   readonly content: readonly ContentBlock[];
-  readonly structured_content: unknown;
+  /** The text of its text blocks, one below the other. */
+  readonly text: string;
+  /** The object that the tool returned, `{ result: [...] }` for a list; null for anything else. */
+  readonly structured_content: JsonObject | null;
+  /** False: a call that fails ends the run of `proctor/oracle`. */
   readonly is_error: boolean;
 }
-export type SolutionGenerator = AsyncGenerator<SolutionCall, unknown, SolutionToolResult>;
-export type SolutionSource = Awaitable<SolutionData> | SolutionGenerator;
+/** Yields calls, and returns the answer. */
+export type SolutionGenerator<Answer = AnyValue> = AsyncGenerator<SolutionCall, Answer, SolutionToolResult>;
+export type SolutionSource<Answer = AnyValue> = Awaitable<SolutionData<Answer>> | SolutionGenerator<Answer>;
 
 export interface ResourceDefinition {
   readonly uri: string;
@@ -175,7 +181,7 @@ export interface PromptDefinition {
   get(args: Readonly<Record<string, string>>, context: ToolContext): Awaitable<string | readonly RichPromptMessage[]>;
 }
 
-/** What a completer knows besides what has been typed. */
+/** The context of a completer beside the typed text. */
 export interface CompletionContext {
   /** The arguments, or variables, that have a value already. */
   readonly arguments: Readonly<Record<string, string>>;
@@ -224,7 +230,7 @@ export interface ToolContext {
   readonly session: Session;
   /** `_meta` of the request, without the harness key. */
   readonly meta: Readonly<Record<string, unknown>>;
-  /** What the client at the other end can be asked for. */
+  /** Capabilities of the client. */
   readonly capabilities: ClientOffer;
   /**
    * Asks the person behind the client. Several questions that are asked at once (`Promise.all`) reach the client together.
@@ -257,7 +263,7 @@ export interface ElicitRequest extends QuestionOptions {
 
 export interface ElicitAnswer {
   readonly action: 'accept' | 'decline' | 'cancel';
-  /** What was filled in, where it was accepted. */
+  /** The content of an accepted form. */
   readonly content?: JsonObject;
 }
 

@@ -21,6 +21,7 @@ import { ENVIRONMENT } from './environment-source.ts';
 import { HUB, type Hub } from './hub.ts';
 import { checkHubCalls, checkPlaceholders, type HubHalves, halvesOf, runHubHalves } from './hub-scenario.ts';
 import { duplicate, isHarnessHub } from './names.ts';
+import type { WrittenHalves } from './placeholder-types.ts';
 import { checkText } from './presentation.ts';
 import { definePrompt, type PromptConfig, type PromptHandler } from './prompt.ts';
 import { defineResource, type ResourceConfig, type ResourceHandler } from './resource.ts';
@@ -40,7 +41,7 @@ export interface EnvironmentServerOptions {
   readonly name: string;
   /** `0.0.0` by default. */
   readonly version?: string;
-  /** What the server tells its clients about itself; nothing by default. */
+  /** Instructions that the server gives its clients; none by default. */
   readonly instructions?: string;
   /** Every other option goes to the MCP server underneath. */
   readonly [option: string]: unknown;
@@ -50,8 +51,20 @@ export interface EnvironmentServerOptions {
  * An environment: tools that an agent acts with, and scenarios that give it a task and a reward. A module exports a class
  * that extends this or a factory that returns one, of which each MCP session has an instance of its own, so that state
  * is ordinary fields; or one instance, which all sessions share.
- *
  * Everything here registers, and refuses a name that is taken; serving is `serve` and `serveMain`.
+ *
+ * @example
+ * ```ts
+ * const env = new EnvironmentServer({ name: 'door' });
+ * env.tool('push', {}, () => {
+ *   isOpen = !isOpen;
+ * });
+ * const shut = env.scenario('shut', { args: { times: z.int().default(1) } }, async function* ({ times }) {
+ *   isOpen = true;
+ *   yield `Push the door ${times} times.`;
+ *   return !isOpen;
+ * });
+ * ```
  */
 export class EnvironmentServer {
   readonly #tools = new Map<string, ToolDefinition>();
@@ -95,7 +108,7 @@ export class EnvironmentServer {
     };
   }
 
-  /** What it is made of. @throws Error when hubs and scenarios, which may come in any order, do not fit together. */
+  /** The definition of the environment. @throws Error when hubs and scenarios, which may come in any order, do not fit together. */
   get [ENVIRONMENT](): EnvironmentDefinition {
     this.#checkFunctionNames(this.#hubs.values(), this.#scenarios.keys());
     for (const [name, halves] of this.#hubScenarios) checkHubCalls(`Scenario "${name}"`, halves, this.#hubs);
@@ -103,11 +116,11 @@ export class EnvironmentServer {
   }
 
   /** Adds a tool. @throws Error for a name that is taken; TypeError for a bad name or schema. */
-  tool<const Args extends AnySchema = NoArgs, const Returns extends AnySchema | undefined = undefined>(
-    name: string,
-    config: ToolConfig<Args, Returns>,
-    handler: ToolHandler<Args, Returns>,
-  ): this {
+  tool<
+    const Args extends AnySchema = NoArgs,
+    const Returns extends AnySchema | undefined = undefined,
+    Returned = unknown,
+  >(name: string, config: ToolConfig<Args, Returns>, handler: ToolHandler<Args, Returns, Returned>): this {
     const tool = defineTool('Tool', name, config, handler);
     if (isHarnessHub(name)) {
       throw new Error(`A tool cannot be named "${name}", the name of a harness hub: use new Hub("${name}").tool(...)`);
@@ -119,9 +132,11 @@ export class EnvironmentServer {
   }
 
   /** Adds a tool that is one object. */
-  addTool<const Args extends AnySchema = NoArgs, const Returns extends AnySchema | undefined = undefined>(
-    tool: ToolObject<Args, Returns>,
-  ): this {
+  addTool<
+    const Args extends AnySchema = NoArgs,
+    const Returns extends AnySchema | undefined = undefined,
+    Returned = unknown,
+  >(tool: ToolObject<Args, Returns, Returned>): this {
     return this.tool(tool.name, tool, tool.handler);
   }
 
@@ -151,9 +166,15 @@ export class EnvironmentServer {
     // A type of its own, because only then TypeScript knows the answer's type where the generator yields.
     Run extends ScenarioFunction<Args, Answer> = ScenarioFunction<Args, Answer>,
   >(name: string, config: ScenarioConfig<Args, Answer>, run: Run): Scenario<Args>;
-  scenario<const Args extends AnySchema = NoArgs, const Answer extends AnySchema | undefined = undefined>(
+  scenario<
+    const Args extends AnySchema = NoArgs,
+    const Answer extends AnySchema | undefined = undefined,
+    const PromptText = unknown,
+    const SetupArgs = unknown,
+    const EvaluateArgs = unknown,
+  >(
     name: string,
-    config: ScenarioConfig<Args, Answer> & HubHalves,
+    config: ScenarioConfig<Args, Answer> & WrittenHalves<Args, PromptText, SetupArgs, EvaluateArgs>,
   ): Scenario<Args>;
   scenario<Args extends AnySchema, Answer extends AnySchema | undefined>(
     name: string,

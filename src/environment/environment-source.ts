@@ -1,9 +1,9 @@
-import { preview } from '../contract/json-schema.ts';
+import { preview } from '../schema/json-schema.ts';
 import type { EnvironmentDefinition } from './definition.ts';
 
 /**
- * What an environment module exports by default: a class that extends `EnvironmentServer`, a factory that returns one,
- * or an instance. Told apart by a `Symbol.for` brand, never by `instanceof`: the module may have loaded another copy of
+ * The default export of an environment module: a class that extends `EnvironmentServer`, a factory that returns one, or
+ * an instance. Told apart by a `Symbol.for` brand, never by `instanceof`: the module may have loaded another copy of
  * this package.
  */
 export type EnvironmentSource = unknown;
@@ -41,7 +41,7 @@ export function openEnvironment(source: EnvironmentSource): OpenedEnvironment {
 }
 
 /**
- * What an instance of `EnvironmentServer` is made of.
+ * The definition of an instance of `EnvironmentServer`.
  *
  * @throws TypeError when `instance` is something else.
  */

@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts';
-import { preview } from '../contract/json-schema.ts';
 import type { Evaluation, Subscore } from '../contract/scenario.ts';
+import { preview } from '../schema/json-schema.ts';
 
-/** What a scenario may give as its evaluation. `reward` and subscores are finite; true is 1 and false 0. */
+/** The evaluation that a scenario may return. `reward` and subscores are finite; true is 1 and false 0. */
 export type EvaluationInput = number | boolean | EvaluationObject;
 
 type EvaluationObject = {

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
-import { preview } from '../contract/json-schema.ts';
+import { preview } from '../schema/json-schema.ts';
 import type { CompiledSchema, HubDefinition, ScenarioRun, ToolContext, ToolDefinition } from './definition.ts';
 import { toEvaluation } from './evaluation.ts';
 import { type Prompt, toPromptMessages } from './prompt-messages.ts';
@@ -20,7 +20,7 @@ export interface HubCall {
 export interface HubHalves {
   readonly prompt: Prompt;
   readonly setup: HubCall;
-  /** What the function returns is the evaluation. */
+  /** The return value of the function is the evaluation. */
   readonly evaluate: HubCall;
 }
 

@@ -11,7 +11,7 @@ export const HUB = Symbol.for('proctor.hub');
 export type HarnessHubName = 'setup' | 'evaluate' | 'evaluation' | 'solution';
 
 export interface HubOptions {
-  /** Who may call its functions: the agent too, or the harness alone. */
+  /** `agent`: agents may call its functions too; `harness`: only a harness may. */
   readonly audience: Audience;
   readonly description?: string;
 }
@@ -19,6 +19,17 @@ export interface HubOptions {
 /**
  * A group of functions under one name. Mounted on an environment it is ONE tool of that name, which dispatches on
  * `{ name, arguments }`.
+ *
+ * @example
+ * ```ts
+ * env.mount(
+ *   new Hub('answers', { audience: 'harness' }).tool(
+ *     'look_up',
+ *     { args: { page: z.int() } },
+ *     ({ page }) => RIDDLES[page - 1]?.answer,
+ *   ),
+ * );
+ * ```
  */
 export class Hub {
   readonly #tools = new Map<string, ToolDefinition>();
@@ -39,11 +50,11 @@ export class Hub {
   }
 
   /** Adds a function. @throws Error for a name that the hub has already; TypeError for a bad name or schema. */
-  tool<const Args extends AnySchema = NoArgs, const Returns extends AnySchema | undefined = undefined>(
-    name: string,
-    config: ToolConfig<Args, Returns>,
-    handler: ToolHandler<Args, Returns>,
-  ): this {
+  tool<
+    const Args extends AnySchema = NoArgs,
+    const Returns extends AnySchema | undefined = undefined,
+    Returned = unknown,
+  >(name: string, config: ToolConfig<Args, Returns>, handler: ToolHandler<Args, Returns, Returned>): this {
     const where = `Hub "${this.#definition.name}"`;
     const tool = defineTool(`${where}, function`, name, config, handler);
     if (this.#tools.has(name)) throw duplicate('function', name, where);
@@ -52,9 +63,11 @@ export class Hub {
   }
 
   /** Adds a function that is one object. */
-  addTool<const Args extends AnySchema = NoArgs, const Returns extends AnySchema | undefined = undefined>(
-    tool: ToolObject<Args, Returns>,
-  ): this {
+  addTool<
+    const Args extends AnySchema = NoArgs,
+    const Returns extends AnySchema | undefined = undefined,
+    Returned = unknown,
+  >(tool: ToolObject<Args, Returns, Returned>): this {
     return this.tool(tool.name, tool, tool.handler);
   }
 }

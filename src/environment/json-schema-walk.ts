@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject, type JsonSchema } from '../contract/json.ts';
-import { type SchemaIssue, UNKNOWN_ARGUMENT } from '../contract/json-schema.ts';
+import { type SchemaIssue, UNKNOWN_ARGUMENT } from '../schema/json-schema.ts';
 
 /**
  * Closes the objects that a schema lists properties of and says nothing more about, those in alternatives (`anyOf`,
@@ -63,7 +63,7 @@ export function withDefaults(schema: JsonSchema, value: unknown): unknown {
   return filled;
 }
 
-/** What stands at a path of a value; undefined where nothing does. */
+/** The value at a path of a value; undefined if there is none. */
 export function valueAt(value: unknown, path: readonly string[]): unknown {
   let current = value;
   for (const part of path) {
@@ -96,3 +96,22 @@ function isSchema(value: unknown): value is JsonSchema {
 function mapValues(object: JsonSchema, change: (value: unknown) => unknown): JsonSchema {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
 }
+
+/** A copy in which each schema that stands inside of this one is changed. */
+export function mapSubschemas(schema: JsonSchema, change: (inner: JsonSchema) => JsonSchema): JsonSchema {
+  const inside = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(inside);
+    return isSchema(value) ? change(value) : value;
+  };
+  const mapped: JsonSchema = {};
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (SCHEMA_MAPS.has(keyword)) mapped[keyword] = isSchema(value) ? mapValues(value, inside) : value;
+    else mapped[keyword] = DATA.has(keyword) ? value : inside(value);
+  }
+  return mapped;
+}
+
+/** Keywords whose value has schemas by name. */
+const SCHEMA_MAPS: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions']);
+/** Keywords whose value is data that may look like a schema. */
+const DATA: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples']);

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../contract/json.ts';
-import { preview } from '../contract/json-schema.ts';
+import { preview } from '../schema/json-schema.ts';
 
-/** What a tool, hub, resource, prompt or scenario is listed with, beside its name and schemas. */
+/** The listed properties of a tool, hub, resource, prompt or scenario beside its name and schemas. */
 interface Presentation {
   readonly annotations?: unknown;
   readonly audience?: unknown;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { preview } from '../contract/json-schema.ts';
 import { type PromptMessage, promptMessageSchema } from '../contract/scenario.ts';
+import { preview } from '../schema/json-schema.ts';
 
-/** What a scenario or an MCP prompt gives: text, which is the user's, or messages with text and images. */
+/** The prompt of a scenario or an MCP prompt: a text of the user, or messages with text and images. */
 export type Prompt = string | readonly PromptMessage[];
 
 /**

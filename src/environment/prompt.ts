@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../contract/json.ts';
-import { checkCompleters, enumCompleters } from './completion.ts';
+import { checkCompleters, enumCompleters, withChoices } from './completion.ts';
 import type {
   Audience,
   Awaitable,
@@ -16,7 +16,7 @@ import type { AnySchema, ArgsInput, ArgsOf, NoArgs } from './schema-types.ts';
 import { readTextArguments } from './text-arguments.ts';
 import { NO_ARGS } from './tool.ts';
 
-/** What an MCP prompt is besides its name and its handler. Its arguments are text on the wire, read by `args`. */
+/** Options of an MCP prompt beside its name and its handler. Its arguments are text on the wire, read by `args`. */
 export interface PromptConfig<Args extends AnySchema = NoArgs> {
   readonly title?: string;
   readonly description?: string;
@@ -73,9 +73,9 @@ export function definePrompt<Args extends AnySchema>(
 /** The arguments of a schema as MCP lists those of a prompt. */
 function toPromptArguments(schema: JsonSchema): readonly PromptArgument[] {
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
-  return Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>).map(([name, { description }]) => ({
+  return Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>).map(([name, property]) => ({
     name,
-    description: typeof description === 'string' ? description : undefined,
+    description: withChoices(typeof property.description === 'string' ? property.description : undefined, property),
     required: required.has(name),
   }));
 }

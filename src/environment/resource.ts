@@ -2,16 +2,16 @@ import { checkCompleters } from './completion.ts';
 import type { Audience, Awaitable, Completer, ResourceDefinition, ToolContext } from './definition.ts';
 import { checkPresentation, checkText } from './presentation.ts';
 
-/** What a resource is besides its URI and its handler. */
+/** Options of a resource beside its URI and its handler. */
 export interface ResourceConfig<Uri extends string = string> {
-  /** What follows `://` in the URI by default. */
+  /** Default: the part of the URI after `://`. */
   readonly name?: string;
   readonly title?: string;
   readonly description?: string;
   readonly mimeType?: string;
   /** `agent` (default), or `harness` to hide it from agents. */
   readonly audience?: Audience;
-  /** Of a template: suggests values of its variables, `{ id: ["1", "2"] }` or `{ id: (typed) => [...] }`. */
+  /** For a template: suggests values of its variables, `{ id: ["1", "2"] }` or `{ id: (typed) => [...] }`. */
   readonly complete?: { readonly [Name in keyof UriVariables<Uri>]?: Completer };
 }
 

@@ -1,3 +1,5 @@
+import type { Evaluation } from '../contract/scenario.ts';
+import { preview } from '../schema/json-schema.ts';
 import type { ScenarioRun } from './definition.ts';
 import { toEvaluation } from './evaluation.ts';
 import { toPromptMessages } from './prompt-messages.ts';
@@ -38,13 +40,26 @@ export function runGenerator(label: string, generator: unknown): ScenarioRun {
       }
       half = 'evaluated';
       const second = await generator.next(answer);
-      const evaluation = toEvaluation(second.value);
-      if (!second.done) await close();
+      if (second.done) return toEvaluation(second.value);
+      const evaluation = secondYield(label, second.value);
+      await close();
       return evaluation;
     },
 
     close,
   };
+}
+
+/** A second yield that is no evaluation is most often a second prompt, of which a scenario has one. */
+function secondYield(label: string, value: unknown): Evaluation {
+  try {
+    return toEvaluation(value);
+  } catch (cause) {
+    throw new TypeError(
+      `${label}: the second yield has to be the evaluation, and it gave ${preview(value)}. One yield gives the whole prompt, and \`return\` the evaluation, such as \`return 1\``,
+      { cause },
+    );
+  }
 }
 
 async function finish(label: string, generator: AuthorGenerator): Promise<void> {

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../contract/json.ts';
-import { asFields, type SchemaIssue } from '../contract/json-schema.ts';
 import type { Evaluation } from '../contract/scenario.ts';
+import { asFields, type SchemaIssue } from '../schema/json-schema.ts';
 import type {
   CompiledSchema,
   ParseResult,
@@ -14,10 +14,10 @@ import { checkName } from './names.ts';
 import { checkPresentation } from './presentation.ts';
 import type { Prompt } from './prompt-messages.ts';
 import { compileSchema, describeIssues } from './schema.ts';
-import type { AnySchema, ArgsInput, ArgsOf, NoArgs, OutputOf } from './schema-types.ts';
+import type { AnySchema, AnyValue, ArgsInput, ArgsOf, NoArgs, OutputOf, WrittenInput } from './schema-types.ts';
 import { NO_ARGS } from './tool.ts';
 
-/** What a scenario is besides its name and its generator. Without `args` it takes none. */
+/** Options of a scenario beside its name and its generator. Without `args` it takes no arguments. */
 export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends AnySchema | undefined = undefined> {
   readonly description?: string;
   readonly args?: Args;
@@ -28,7 +28,9 @@ export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends 
   /** The schema of a structured answer. Without it the answer is text. */
   readonly answer?: Answer;
   /** A known-good trajectory; a generator where a call depends on what another one gave. */
-  readonly solution?: (args: ArgsOf<Args>) => SolutionSource;
+  readonly solution?: (
+    args: ArgsOf<Args>,
+  ) => SolutionSource<Answer extends AnySchema ? WrittenInput<Answer> : AnyValue>;
   /** Hints for chat interfaces. */
   readonly chat?: Readonly<Record<string, unknown>>;
 }
@@ -37,7 +39,7 @@ export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends 
 export type AnswerOf<Answer extends AnySchema | undefined> = Answer extends AnySchema ? OutputOf<Answer> : string;
 
 /**
- * What a scenario's function gives: it yields the prompt, receives the answer, and RETURNS the evaluation, so that a
+ * The generator of a scenario: it yields the prompt, receives the answer, and RETURNS the evaluation, so that a
  * forgotten reward does not compile. At run time a second `yield` of the evaluation does as well; it has no type of its
  * own, because every type that admits it (`AsyncGenerator<Prompt | Evaluation, void, Answer>`) admits a generator
  * without any evaluation too.
@@ -122,7 +124,7 @@ function withAnswer(schema: CompiledSchema | undefined, run: ScenarioRun): Scena
 }
 
 /** An agent answers in text, so text that the schema does not take as it is may be JSON that it takes. */
-async function readAnswer(schema: CompiledSchema, answer: unknown): Promise<ParseResult> {
+export async function readAnswer(schema: CompiledSchema, answer: unknown): Promise<ParseResult> {
   const parsed = await schema.parse(answer);
   return parsed.ok || typeof answer !== 'string' ? parsed : await schema.parse(fromJson(answer));
 }

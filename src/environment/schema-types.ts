@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Json, JsonObject } from '../contract/json.ts';
 
-/** What Standard Schema says of a schema that also exposes its JSON Schema (`~standard.jsonSchema`). */
+/** A Standard Schema that also exposes its JSON Schema (`~standard.jsonSchema`). */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
     readonly version: 1;
@@ -37,21 +37,32 @@ interface PlainJsonSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** Whatever a schema may be written as: zod 4 or its raw shape, a Standard Schema, zod 3, or plain JSON Schema. */
+/** Every form of schema: zod 4 or its raw shape, a Standard Schema, zod 3, or plain JSON Schema. */
 export type AnySchema = StandardSchema | Zod3Schema | PlainJsonSchema | z.core.$ZodShape;
 
 /** The schema of something without arguments, and those arguments. */
 export type NoArgs = Record<never, never>;
 
-/** What a handler receives: the output of the schema of its arguments. Plain JSON Schema gives a JSON object. */
+/** The arguments that a handler receives: the output of the schema. Plain JSON Schema gives a JSON object. */
 export type ArgsOf<S extends AnySchema> = ArgsAt<S, 'output'>;
 
-/** What a caller writes: the input of the schema, in which whatever has a default is optional. */
+/** The arguments that a caller writes: the input of the schema, in which fields with a default are optional. */
 export type ArgsInput<S extends AnySchema> = ArgsAt<S, 'input'>;
 
 export type OutputOf<S extends AnySchema> = TypeAt<S, 'output'>;
 
 export type InputOf<S extends AnySchema> = TypeAt<S, 'input'>;
+
+/**
+ * The input of a schema, in a place where a schema is inferred from the same call. While TypeScript infers it, it keeps a
+ * literal (`'yes'` and not `string`) only where the expected type may be one: that is what `AnyValue` is for.
+ */
+export type WrittenInput<S extends AnySchema> = unknown extends InputOf<S> ? AnyValue : InputOf<S>;
+
+// biome-ignore lint/suspicious/noConfusingVoidType: a generator may return nothing
+export type AnyValue = string | number | boolean | object | null | undefined | void | AnyLiteral;
+
+type AnyLiteral = 'text' | 0 | true | readonly AnyLiteral[] | { readonly [name: string]: AnyLiteral };
 
 /** A schema reads what it is given (input) into what its reader gets (output). */
 type End = 'input' | 'output';

@@ -1,6 +1,6 @@
 import { messageOf } from '../contract/errors.ts';
 import type { JsonSchema } from '../contract/json.ts';
-import { preview, type SchemaIssue, UNKNOWN_ARGUMENT, validateJsonSchema } from '../contract/json-schema.ts';
+import { preview, type SchemaIssue, UNKNOWN_ARGUMENT, validateJsonSchema } from '../schema/json-schema.ts';
 import type { CompiledSchema, ParseResult } from './definition.ts';
 import { isRequired, unknownNames, valueAt, withDefaults } from './json-schema-walk.ts';
 import { isWritable } from './presentation.ts';
@@ -10,8 +10,11 @@ import { type Side, shapeToZod, standardToJsonSchema, zod3ToJsonSchema, zod4ToJs
 export interface CompileOptions {
   /** `input` (default) is what a caller sends, `output` what comes out. They differ by defaults and transforms. */
   readonly side?: Side;
-  /** `object` (default) refuses every other root: MCP's arguments and structured results are objects. */
-  readonly root?: 'object' | 'any';
+  /**
+   * `object` (default) refuses every other root, since MCP's arguments are objects; `structured` takes a list too, as
+   * structured content does.
+   */
+  readonly root?: 'object' | 'structured' | 'any';
 }
 
 /**
@@ -30,10 +33,12 @@ export function compileSchema(schema: AnySchema, where: string, options: Compile
     assertWritable(compiled.jsonSchema, where);
     cache[side].set(schema, compiled);
   }
-  if (root === 'object' && compiled.jsonSchema.type !== 'object') {
-    throw new TypeError(`${where}: the schema has to be that of an object, got ${preview(compiled.jsonSchema)}`);
-  }
-  return compiled;
+  const { jsonSchema } = compiled;
+  const isFit =
+    root === 'any' || jsonSchema.type === 'object' || (root === 'structured' && jsonSchema.type === 'array');
+  if (isFit) return compiled;
+  const expected = root === 'structured' ? 'an object or a list' : 'an object';
+  throw new TypeError(`${where}: the schema has to be that of ${expected}, got ${preview(jsonSchema)}`);
 }
 
 /** The issues in one line that names each bad field: `by: expected number, got "five"; to: is required`. */

@@ -7,12 +7,13 @@ import type { JsonObject, JsonSchema } from '../contract/json.ts';
  */
 export function readTextArguments(schema: JsonSchema, args: Readonly<Record<string, string>>): JsonObject {
   const properties = (schema.properties ?? {}) as Record<string, JsonSchema>;
-  const values: JsonObject = {};
-  for (const [name, text] of Object.entries(args)) {
-    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    values[name] = property === undefined || takesText(property) ? text : fromJson(text);
-  }
-  return values;
+  // Not by assignment, which drops `__proto__`: the schema is to refuse it.
+  return Object.fromEntries(
+    Object.entries(args).map(([name, text]) => {
+      const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+      return [name, property === undefined || takesText(property) ? text : fromJson(text)];
+    }),
+  );
 }
 
 function takesText(schema: JsonSchema): boolean {

@@ -5,6 +5,7 @@ import type { JsonSchema } from '../contract/json.ts';
 import { findArkUnrepresentable } from './arktype.ts';
 import { closeObjects } from './json-schema-walk.ts';
 import type { StandardSchema, Zod3Schema } from './schema-types.ts';
+import { withoutNoise } from './without-noise.ts';
 
 export type Side = 'input' | 'output';
 
@@ -20,7 +21,7 @@ export function shapeToZod(shape: object): StandardSchema {
 export function zod4ToJsonSchema(schema: StandardSchema, where: string, side: Side): JsonSchema {
   const type = schema as unknown as z.core.$ZodType;
   try {
-    return withoutDialect(closeObjects(z.toJSONSchema(type, { io: side })));
+    return withoutDialect(withoutNoise(closeObjects(z.toJSONSchema(type, { io: side }))));
   } catch (cause) {
     throw unrepresentable(where, findUnrepresentable(type, side), messageOf(cause), cause);
   }
@@ -38,7 +39,7 @@ export function zod3ToJsonSchema(schema: Zod3Schema, where: string): JsonSchema 
       return library.ignoreOverride;
     },
   });
-  return closeObjects({ ...jsonSchema });
+  return withoutNoise(closeObjects({ ...jsonSchema }));
 }
 
 /** @throws TypeError when the library cannot write the schema as JSON Schema. */
@@ -54,13 +55,13 @@ export function standardToJsonSchema(schema: StandardSchema, where: string, side
     throw unrepresentable(where, unfit.path, `${vendor} cannot write the schema as JSON Schema (${unfit.what})`);
   }
   try {
-    return withoutDialect(jsonSchema[side]({ target: 'draft-2020-12' }));
+    return withoutDialect(withoutNoise(jsonSchema[side]({ target: 'draft-2020-12' })));
   } catch (cause) {
     throw new TypeError(`${where}: ${vendor} cannot write the schema as JSON Schema: ${messageOf(cause)}`, { cause });
   }
 }
 
-// What zod-to-json-schema writes as something that the schema then refuses, or leaves out.
+// zod-to-json-schema leaves these out, or writes a schema that the zod schema then refuses.
 const ZOD3_UNREPRESENTABLE: ReadonlySet<string> = new Set(
   ['Date', 'BigInt', 'Map', 'Set', 'Symbol', 'Function', 'Promise', 'NaN', 'Undefined', 'Void'].map(
     (name) => `Zod${name}`,

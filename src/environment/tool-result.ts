@@ -1,6 +1,6 @@
 import type { ContentBlock } from '../contract/chat.ts';
-import { isJsonObject, type JsonObject } from '../contract/json.ts';
-import { asFields } from '../contract/json-schema.ts';
+import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
+import { asFields } from '../schema/json-schema.ts';
 import { isMarkedContent } from './content.ts';
 import type { Awaitable, CompiledSchema } from './definition.ts';
 import { describeIssues } from './schema.ts';
@@ -8,13 +8,21 @@ import { describeIssues } from './schema.ts';
 /** The result of a tool call as MCP spells it. */
 export interface ToolResult {
   readonly content: readonly ContentBlock[];
-  readonly structuredContent?: JsonObject;
+  /** An object or a list; before 2026-07-28 a list goes over the wire as `{ result: [...] }`. */
+  readonly structuredContent?: JsonObject | Json[];
   readonly isError?: boolean;
 }
 
 const TOOL_ERROR = Symbol.for('proctor.tool-error');
 
-/** A failure that the agent is shown as it is. Every other error is "the tool failed" to the agent. */
+/**
+ * A failure that the agent is shown as it is. Every other error is "the tool failed" to the agent.
+ *
+ * @example
+ * ```ts
+ * if (balanceOf(from) < amount) throw new ToolError(`${from} holds only ${balanceOf(from)}.`);
+ * ```
+ */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
   readonly [TOOL_ERROR] = true;
@@ -34,8 +42,8 @@ export function isToolError(thrown: unknown): thrown is ToolError {
 
 /**
  * Turns what a handler returned into a tool result: text for strings, numbers and booleans; `structuredContent` and its
- * JSON text for plain objects; content blocks for an array of them (other arrays are JSON text) and for `image()` and its like;
- * no content for nothing. With `output`, the value is checked and read by it first.
+ * JSON text for plain objects and arrays; content blocks for an array of them and for `image()` and its like; no content
+ * for nothing. With `output`, the value is checked and read by it first, and always has `structuredContent`.
  *
  * @throws Error for what JSON cannot hold, and for a value that does not fit `output`. It is the author's fault, so it
  *   belongs into the log, not before the agent.
@@ -50,7 +58,11 @@ async function toCheckedResult(returned: unknown, output: CompiledSchema): Promi
     throw new Error(
       `The tool returned what its \`returns\` does not allow: ${describeIssues(asFields(parsed.issues))}`,
     );
-  return toResult(parsed.value);
+  const result = toResult(parsed.value);
+  // With an output schema clients expect it, also beside content blocks.
+  return result.structuredContent === undefined && Array.isArray(parsed.value)
+    ? { ...result, structuredContent: JSON.parse(JSON.stringify(parsed.value)) }
+    : result;
 }
 
 function toResult(value: unknown): ToolResult {
@@ -62,7 +74,11 @@ function toResult(value: unknown): ToolResult {
   if (Array.isArray(value) && value.length > 0 && value.every(isContentBlock)) return { content: value };
   const json = toJson(value);
   const parsed: unknown = JSON.parse(json);
-  return isJsonObject(parsed) ? { ...text(json), structuredContent: parsed } : text(json);
+  return isStructured(parsed) ? { ...text(json), structuredContent: parsed } : text(json);
+}
+
+function isStructured(value: unknown): value is JsonObject | Json[] {
+  return isJsonObject(value) || Array.isArray(value);
 }
 
 function text(value: string): ToolResult {

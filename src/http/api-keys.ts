@@ -6,11 +6,11 @@ import type { Caller, Route } from './route.ts';
 export interface AuthenticationOptions {
   /** The address that the server binds. */
   readonly host: string;
-  /** Who a key stands for. Undefined: this server asks nobody for a key, and everybody is the account `local`. */
+  /** Finds the caller of a key. Undefined: this server asks for no key, and every caller is the account `local`. */
   readonly verifyKey?: ((key: string) => Promise<Caller | undefined>) | undefined;
-  /** What somebody does who has no key that is known: ends the message that refuses them. Default: how a new key is made. */
+  /** End of the message for an unknown key: the way to get one. Default: how a new key is made. */
   readonly keyHint?: string | undefined;
-  /** Who is signed in, by the `Cookie` header of a browser. */
+  /** Finds the signed-in browser by its `Cookie` header. */
   readonly verifyBrowser?: ((cookie: string) => Promise<SignedInBrowser | undefined>) | undefined;
 }
 
@@ -28,10 +28,10 @@ export interface Authentication {
   ): Promise<Caller | undefined>;
 }
 
-/** Who asks, where nobody is asked for a key. */
+/** The caller on a server without keys. */
 export const LOCAL_CALLER: Caller = { account: 'local', keyId: null, requestsPerMinute: null };
 
-/** Whose things a request may see and make. */
+/** The account that a request acts for. */
 export function accountOf(caller: Caller | undefined): string {
   return (caller ?? LOCAL_CALLER).account;
 }
@@ -63,6 +63,9 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
         if (browser !== undefined) return browser;
         throw unauthorized('This is for pages of this server in a browser that is signed in.');
       }
+      const isAnonymous = headers.authorization === undefined;
+      const browser = access === 'key-or-browser' && isAnonymous ? await findBrowser(method, headers) : undefined;
+      if (browser !== undefined) return browser;
       if (options.verifyKey === undefined) return LOCAL_CALLER;
       if (headers.authorization !== undefined) {
         const key = /^bearer +([\x21-\x7e]+) *$/i.exec(headers.authorization)?.[1];
@@ -73,8 +76,6 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
         if (caller === undefined) throw unauthorized('The API key is unknown or was revoked.');
         return caller;
       }
-      const browser = access === 'key-or-browser' ? await findBrowser(method, headers) : undefined;
-      if (browser !== undefined) return browser;
       throw unauthorized('This needs an API key: send the header "Authorization: Bearer <API_KEY>".');
     },
   };

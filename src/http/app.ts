@@ -4,11 +4,13 @@ import type { Logger } from 'pino';
 import { ApiError } from '../contract/errors.ts';
 import { type AuthenticationOptions, createAuthentication } from './api-keys.ts';
 import { DEFAULT_BODY_LIMIT_BYTES, readBody } from './body.ts';
+import { allowReading, toPreflight } from './cross-origin.ts';
 import { toApiError } from './errors.ts';
 import { createOpenApiDocument } from './openapi.ts';
 import { createOriginGuard } from './origin-guard.ts';
+import { prefersHtml } from './prefers-html.ts';
 import { createRequestId, REQUEST_ID_HEADER, TRACE_ID_HEADER } from './request-id.ts';
-import type { Mount, Route, RouteReply } from './route.ts';
+import { type Mount, type Route, type RouteReply, UNKNOWN_PATH } from './route.ts';
 import { sendReply } from './send-reply.ts';
 import { parseBody, parseQuery } from './validation.ts';
 
@@ -16,7 +18,7 @@ export interface HttpAppOptions extends AuthenticationOptions {
   readonly title: string;
   readonly version: string;
   readonly routes: readonly Route[];
-  /** What speaks another protocol than this one, at its path: every method, after Host, Origin and key are checked. */
+  /** Handlers of other protocols, each at its path: they get every method after Host, Origin and key are checked. */
   readonly mounts?: readonly Mount[];
   /** Names beside the loopback ones that Host and Origin may have (`parseAllowedHosts`). */
   readonly allowedHosts?: readonly string[];
@@ -39,7 +41,7 @@ export interface AnsweredRequest {
 }
 
 /**
- * What all HTTP servers share (contract section 0): request ids, errors as JSON, and the checks in their order: Host
+ * The shell of all HTTP servers (contract section 0): request ids, errors as JSON, and the checks in their order: Host
  * and Origin, key, path, method, body. It adds `GET /openapi.json`.
  */
 export function createHttpApp(options: HttpAppOptions): RequestListener {
@@ -49,7 +51,7 @@ export function createHttpApp(options: HttpAppOptions): RequestListener {
   app.enable('case sensitive routing');
   app.enable('strict routing');
   const serve = createExchange(options);
-  const unknownPath = serve([]);
+  const unknownPath = serveUnknown(serve([]), serve(routes.filter(({ path }) => path === UNKNOWN_PATH)));
   for (const mount of options.mounts ?? []) app.all(mount.path, serveMount(mount, options));
   app.use((request, response, next) => {
     // A path that cannot be decoded names nothing; the router would answer for it before any check.
@@ -57,6 +59,7 @@ export function createHttpApp(options: HttpAppOptions): RequestListener {
     else unknownPath(request, response);
   });
   for (const path of new Set(routes.map((route) => route.path))) {
+    if (path === UNKNOWN_PATH) continue;
     app.all(path, serve(routes.filter((route) => route.path === path)));
   }
   app.use(unknownPath);
@@ -73,6 +76,19 @@ function toOriginForm(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
+/** Somebody who looks with a browser gets a page, where the server has one. */
+function serveUnknown(
+  serve: (request: Request, response: Response) => void,
+  serveBrowser: (request: Request, response: Response) => void,
+) {
+  return (request: Request, response: Response) => {
+    const isReading = request.method === 'GET' || request.method === 'HEAD';
+    return isReading && prefersHtml(request.headers.accept)
+      ? serveBrowser(request, response)
+      : serve(request, response);
+  };
+}
+
 /** Answers the requests of one path, whose routes these are (none: the path is unknown). */
 function createExchange(options: HttpAppOptions) {
   const { logger } = options;
@@ -86,14 +102,15 @@ function createExchange(options: HttpAppOptions) {
       guard.check(request.headers);
       allowReading(request, response);
     }
-    if (request.method === 'OPTIONS' && routes.length > 0) return toPreflight(routes);
+    if (request.method === 'OPTIONS' && routes.length > 0)
+      return toPreflight(request, { methods: allowedMethods(routes) });
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     const route = routes.find((candidate) => candidate.method === method);
     const caller = await authenticate(route?.access ?? strictestAccess(routes), request);
     if (routes.length === 0) throw unknownUrl(request);
     if (route === undefined) throw methodNotAllowed(request, routes);
     if (method !== 'GET' && options.isShuttingDown?.()) throw shuttingDown();
-    const query = new URL(request.url, 'http://localhost').searchParams;
+    const query = new URLSearchParams(request.url.replace(/^[^?]*/, ''));
     const queryValues = route.query === undefined ? undefined : parseQuery(route.query, query);
     const readOptions = { limitBytes, acceptForms: route.access === 'page' };
     const json = route.request === undefined ? undefined : await readBody(request, readOptions);
@@ -103,6 +120,7 @@ function createExchange(options: HttpAppOptions) {
     return route.handle({
       requestId,
       method: request.method,
+      path: request.path,
       params,
       query,
       queryValues,
@@ -118,7 +136,7 @@ function createExchange(options: HttpAppOptions) {
     const exchange = startExchange(request, response, { ...options, route: routes[0]?.path });
     answer(routes, exchange)
       .catch((thrown: unknown) => toErrorReply(thrown, exchange, logger))
-      .then((reply) => sendReply(response, reply))
+      .then((reply) => sendReply(response, reply, () => logTooSlow(exchange, logger)))
       .catch((error: unknown) => {
         logger.error({ requestId: exchange.requestId, err: error }, 'The reply could not be sent');
         response.destroy();
@@ -137,7 +155,10 @@ function serveMount(mount: Mount, options: HttpAppOptions) {
       guard.check(request.headers);
       allowReading(request, response);
       if (request.method === 'OPTIONS') {
-        sendReply(response, toMountPreflight(mount));
+        sendReply(
+          response,
+          toPreflight(request, { methods: [...mount.methods, 'OPTIONS'].join(', '), headers: mount.headers }),
+        );
         return;
       }
       const caller = await authenticate('key', request);
@@ -147,19 +168,6 @@ function serveMount(mount: Mount, options: HttpAppOptions) {
     answer()
       .catch((thrown: unknown) => sendReply(response, toErrorReply(thrown, exchange, logger)))
       .catch(() => response.destroy());
-  };
-}
-
-function toMountPreflight({ methods, headers }: Mount): RouteReply {
-  const allow = [...methods, 'OPTIONS'].join(', ');
-  return {
-    status: 204,
-    headers: {
-      allow,
-      'access-control-allow-methods': allow,
-      'access-control-allow-headers': headers.join(', '),
-      'access-control-max-age': '600',
-    },
   };
 }
 
@@ -191,7 +199,7 @@ function startExchange(
   return { request, response, requestId, signal: gone.signal };
 }
 
-/** What a request was about: the trace that its reply names, or its path. */
+/** The trace of a request: the one that its reply or its path names. */
 function traceOf(path: string, response: Response): { readonly traceId?: string } {
   return toTraceId(response.getHeader(TRACE_ID_HEADER) ?? /^\/(?:v1\/)?traces\/([0-9a-f]{32})(?:\/|$)/.exec(path)?.[1]);
 }
@@ -213,29 +221,11 @@ function toErrorReply(thrown: unknown, { requestId, signal }: Exchange, logger: 
   return { status: error.status, headers: { ...retry, ...error.headers }, body: error.toBody() };
 }
 
-/** A page of an allowed origin may read replies; it never sends cookies along (no credentials). */
-function allowReading(request: Request, response: Response): void {
-  response.vary('Origin');
-  if (request.headers.origin === undefined) return;
-  response.setHeader('access-control-allow-origin', request.headers.origin);
-  response.setHeader(
-    'access-control-expose-headers',
-    'x-request-id, retry-after, x-should-retry, preference-applied, x-svc-session-id, x-svc-trace-id',
+function logTooSlow({ requestId, request, response }: Exchange, logger: Logger): void {
+  logger.warn(
+    { requestId, ...traceOf(request.path, response), code: 'client_too_slow' },
+    'The client did not read its reply: the connection was closed',
   );
-}
-
-function toPreflight(routes: readonly Route[]): RouteReply {
-  const allow = allowedMethods(routes);
-  return {
-    status: 204,
-    headers: {
-      allow,
-      'access-control-allow-methods': allow,
-      'access-control-allow-headers':
-        'authorization, content-type, idempotency-key, last-event-id, prefer, x-svc-session-id',
-      'access-control-max-age': '600',
-    },
-  };
 }
 
 function createOpenApiRoute(options: HttpAppOptions): Route {
@@ -255,7 +245,7 @@ function createOpenApiRoute(options: HttpAppOptions): Route {
   return route;
 }
 
-/** What a load balancer asks, under whatever name. */
+/** Paths for load balancers, under any Host. */
 const UNGUARDED_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 const ACCESS_BY_STRICTNESS = ['key', 'browser', 'key-or-browser', 'loopback', 'page', 'public'] as const;

@@ -53,7 +53,7 @@ async function readBytes(request: IncomingMessage, limitBytes: number): Promise<
   if (Number(request.headers['content-length'] ?? 0) > limitBytes) throw tooLarge();
   const chunks: Buffer[] = [];
   let size = 0;
-  // Not `for await`: leaving that loop destroys the request, and the reply with it. Node discards what is not read.
+  // Not `for await`: leaving that loop destroys the request, and the reply with it. `endReply` discards what is not read.
   return new Promise((resolve, reject) => {
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;

@@ -1,11 +1,11 @@
-import { homedir } from 'node:os';
 import { ApiError, BoundaryError, ERRORS } from '../contract/errors.ts';
+import { withoutMachineText } from '../redaction/machine-text.ts';
 
-/** What a client gets to see of anything that a route threw; what is not an answer of ours becomes `internal_error`. */
+/** The error that a client sees for a thrown value. Anything but an `ApiError` becomes `internal_error`. */
 export function toApiError(thrown: unknown, requestId: string): ApiError {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof BoundaryError) {
-    return new ApiError(upstreamCode(thrown), withoutMachinePaths(thrown.message), { cause: thrown });
+    return new ApiError(upstreamCode(thrown), toPublicMessage(thrown.message), { cause: thrown });
   }
   return new ApiError(
     'internal_error',
@@ -20,7 +20,12 @@ function upstreamCode(error: BoundaryError) {
   return error.boundary === 'model' ? 'model_failed' : 'environment_failed';
 }
 
-/** An environment's own words may name files of this machine: the reply does not say where they lie. */
-function withoutMachinePaths(message: string): string {
-  return message.replaceAll('file://', '').replaceAll(`${process.cwd()}/`, '').replaceAll(`${homedir()}/`, '~/');
+/**
+ * The words of an environment or a gateway as a client may read them: without stacks, and without paths of the machine, but
+ * for those below the folder that the server runs in, which are told relative to it.
+ */
+export function toPublicMessage(message: string): string {
+  const folder = process.cwd().replace(/\/*$/, '/');
+  if (folder === '/') return withoutMachineText(message);
+  return withoutMachineText(message.replaceAll(`file://${folder}`, '').replaceAll(folder, ''));
 }

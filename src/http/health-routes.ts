@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { ApiError } from '../contract/errors.ts';
+import { withDeadline } from '../runtime/deadline.ts';
 import { defineRoute, type Route } from './route.ts';
 
 /** A part of a server that has to answer for it to be ready. */
 export interface ReadinessCheck {
   readonly name: string;
-  /** What of it does not answer, by name. One that throws or takes too long is not ready as a whole. */
+  /** Names of the parts that do not answer. A check that throws or takes too long has failed as a whole. */
   failed(): Promise<readonly string[]>;
 }
 
@@ -16,6 +17,9 @@ export interface HealthRoutesOptions {
 
 /** Time that each part has to answer, in milliseconds. */
 const CHECK_TIMEOUT_MS = 5_000;
+
+/** Names of checks (`storeCheck`, `queueCheck`) without which nothing can be accepted. */
+const STORES: ReadonlySet<string> = new Set(['store', 'queue']);
 
 const healthSchema = z.object({ status: z.literal('ok') });
 
@@ -35,14 +39,15 @@ export function createHealthRoutes({ checks, isShuttingDown }: HealthRoutesOptio
     summary: 'What the server stands on answers',
     access: 'public',
     response: healthSchema,
-    about: { errors: ['shutting_down', 'capacity_exceeded'] },
+    about: { errors: ['shutting_down', 'capacity_exceeded', 'store_unavailable'] },
     async handle() {
       if (isShuttingDown()) {
         throw new ApiError('shutting_down', 'The server is shutting down.', { headers: { 'retry-after': '5' } });
       }
       const failed = (await Promise.all(checks.map(failuresOf))).flat();
       if (failed.length === 0) return { body: { status: 'ok' } };
-      throw new ApiError('capacity_exceeded', `Not ready, these do not answer: ${failed.join(', ')}.`, {
+      const code = failed.some((name) => STORES.has(name)) ? 'store_unavailable' : 'capacity_exceeded';
+      throw new ApiError(code, `Not ready, these do not answer: ${failed.join(', ')}.`, {
         headers: { 'retry-after': '5' },
       });
     },
@@ -52,15 +57,9 @@ export function createHealthRoutes({ checks, isShuttingDown }: HealthRoutesOptio
 
 /** Names alone: whoever asks has shown no key. What fails says why in its own log. */
 async function failuresOf(check: ReadinessCheck): Promise<readonly string[]> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<readonly string[]>((resolve) => {
-    timer = setTimeout(() => resolve([check.name]), CHECK_TIMEOUT_MS);
-  });
   try {
-    return await Promise.race([check.failed(), tooLate]);
+    return await withDeadline(() => check.failed(), { ms: CHECK_TIMEOUT_MS });
   } catch {
     return [check.name];
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -24,8 +24,8 @@ export async function listen(
   app: RequestListener,
   options: { readonly host: string; readonly port: number },
 ): Promise<HttpListener> {
-  // What Node.js would refuse by itself, without a body, is the app's to answer: no Host, an Expect that nobody knows.
-  // Of headers that come twice it would show the first alone: joined, a second Host or Authorization fits nothing.
+  // Node.js would refuse a missing Host or an unknown Expect without a body: the app answers them instead.
+  // Node.js shows only the first of duplicate headers: joined, a second Host or Authorization matches nothing.
   const serve = closingQueued(app);
   const server = createServer({ requireHostHeader: false, joinDuplicateHeaders: true }, serve);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
@@ -61,17 +61,17 @@ async function bind(server: Server, { host, port }: { readonly host: string; rea
       });
     });
   } catch (cause) {
-    throw new Error(reasonOf(cause, host, port), { cause });
+    throw Object.assign(new Error(reasonOf(cause, host, port)), { code: codeOf(cause) });
   }
 }
 
 /** True for what `listen` throws where something else listens on the port. */
 export function isPortTaken(thrown: unknown): thrown is Error {
-  return thrown instanceof Error && codeOf(thrown.cause) === 'EADDRINUSE';
+  return codeOf(thrown) === 'EADDRINUSE';
 }
 
-function codeOf(cause: unknown): unknown {
-  return cause instanceof Error && 'code' in cause ? cause.code : undefined;
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
 function reasonOf(cause: unknown, host: string, port: number): string {
@@ -97,7 +97,7 @@ async function closeServer(server: Server, graceMs: number): Promise<void> {
   }
 }
 
-/** What is not HTTP never reaches the app: the same error shape, written by hand. */
+/** Answers a request that is not HTTP, which never reaches the app, in the same error shape. */
 function answerBrokenRequest(_error: Error, socket: Socket): void {
   if (!socket.writable) {
     socket.destroy();

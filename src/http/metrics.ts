@@ -5,7 +5,7 @@ import type { HttpAppOptions } from './app.ts';
 import type { Route } from './route.ts';
 
 export interface HttpMetrics {
-  /** Of this server alone. Whoever has more to tell adds to it. */
+  /** The registry of this server. Other parts add their metrics to it. */
   readonly registry: Registry;
   readonly observe: NonNullable<HttpAppOptions['observe']>;
   /** `GET /metrics`: no key on a loopback bind, a key elsewhere. */

@@ -35,7 +35,7 @@ export function createOpenApiDocument(routes: readonly Route[], options: OpenApi
 const text = (description: string): JsonSchema => ({ description, schema: { type: 'string' } });
 const number = (description: string): JsonSchema => ({ description, schema: { type: 'integer' } });
 
-/** Of replies, whatever the route. */
+/** Headers of every reply. */
 const COMMON_HEADERS: Readonly<Record<string, JsonSchema>> = {
   'X-Request-Id': text('The id of the request, which is in the log too'),
   'Retry-After': number('Seconds after which it is worth to try again'),
@@ -213,7 +213,7 @@ function toComponent(
   const targets = new Map<string, JsonSchema>();
   for (const [key, definition] of Object.entries($defs)) {
     const target = `#/$defs/${key}`;
-    // What refers to itself is any JSON value: spelled out, generators of types make a circle of it.
+    // A definition that refers to itself is any JSON value. Spelled out, generators of types would not end.
     const isAnyJson = JSON.stringify(definition).includes(`"$ref":"${target}"`);
     targets.set(target, isAnyJson ? ANY_JSON : { $ref: `#/components/schemas/${name}${key}` });
     if (!isAnyJson) schemas[`${name}${key}`] = definition;

@@ -13,8 +13,8 @@ export interface Route {
   readonly path: string;
   readonly summary: string;
   /**
-   * Who may ask: `public` nobody is asked for anything; `loopback` no key on a loopback bind; `key` an API key;
-   * `key-or-browser` an API key or a signed-in browser; `browser` a signed-in browser alone, on servers without keys too: the
+   * Required access: `public` nothing is asked for; `loopback` no key on a loopback bind; `key` an API key;
+   * `key-or-browser` an API key or a signed-in browser, which is asked for first on servers without keys; `browser` a signed-in browser alone, on servers without keys too: the
    * data of pages; `page` the route does its own sign-in. What changes something carries the browser's CSRF token.
    */
   readonly access: 'public' | 'loopback' | 'key' | 'key-or-browser' | 'browser' | 'page';
@@ -23,10 +23,13 @@ export interface Route {
   /** Query values by name; those of a number's or boolean's type are read from their text first. */
   readonly query?: z.ZodObject;
   readonly response?: z.ZodType;
-  /** What its description says beside; what every route has need not be said. */
+  /** Further description; everything that all routes share is left out. */
   readonly about?: RouteDescription;
   handle(request: RouteRequest): Promise<RouteReply> | RouteReply;
 }
+
+/** Path of the route that browsers get where there is none. All others get the JSON error. */
+export const UNKNOWN_PATH = '*';
 
 /** For `/openapi.json`, where schemas do not say it. Headers are by name, with what they do. */
 export interface RouteDescription {
@@ -34,9 +37,9 @@ export interface RouteDescription {
   readonly replyHeaders?: Readonly<Record<string, string>>;
   /** Query values whose names begin so, with what they do. */
   readonly queryPrefixes?: Readonly<Record<string, string>>;
-  /** Of a reply that is not JSON. */
+  /** Content type of a reply that is not JSON. */
   readonly contentType?: string;
-  /** Of success, with what it means. Default 200. */
+  /** Statuses of success with their meaning. Default 200. */
   readonly statuses?: Readonly<Record<number, string>>;
   readonly errors?: readonly ErrorCode[];
 }
@@ -45,6 +48,7 @@ export interface RouteRequest<Body = unknown, Query = unknown> {
   readonly requestId: string;
   /** `HEAD` comes to the route of `GET`: its reply is sent without a body. */
   readonly method: string;
+  readonly path: string;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   /** The parsed query where the route has a query schema. */
@@ -60,7 +64,7 @@ export interface RouteRequest<Body = unknown, Query = unknown> {
   readonly signal: AbortSignal;
 }
 
-/** Who asks. */
+/** The caller of a request. */
 export interface Caller {
   readonly account: string;
   readonly keyId: string | null;

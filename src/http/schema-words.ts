@@ -5,19 +5,27 @@ export function toSchemaAt(root: JsonSchema, path: readonly string[]): JsonSchem
   let at: JsonSchema | undefined = root;
   for (const key of path) {
     if (at === undefined) return undefined;
-    const properties = schemasIn(at.properties);
-    at = own(properties, key) ?? asSchema(at.items) ?? asSchema(at.additionalProperties);
+    at = [at, ...alternativesOf(at)].map((schema) => memberOf(schema, key)).find((member) => member !== undefined);
     if (at !== undefined) at = withoutNull(at);
   }
   return at;
 }
 
-/** What a schema asks for, in words that end "has to be ...": `an integer from 1 to 500`. */
+function memberOf(schema: JsonSchema, key: string): JsonSchema | undefined {
+  return own(schemasIn(schema.properties), key) ?? asSchema(schema.items) ?? asSchema(schema.additionalProperties);
+}
+
+function alternativesOf({ anyOf }: JsonSchema): readonly JsonSchema[] {
+  return Array.isArray(anyOf) ? anyOf.map(asSchema).filter((schema) => schema !== undefined) : [];
+}
+
+/** Describes a schema in words that follow "has to be": `an integer from 1 to 500`. */
 export function describeSchema(schema: JsonSchema | undefined): string | undefined {
   if (schema === undefined) return undefined;
   if (Array.isArray(schema.enum)) return `one of ${schema.enum.map((value) => JSON.stringify(value)).join(', ')}`;
   if ('const' in schema) return JSON.stringify(schema.const);
   if (Array.isArray(schema.anyOf)) return describeAll(schema.anyOf);
+  if (Array.isArray(schema.type)) return describeAll(schema.type.map((type) => ({ ...schema, type })));
   switch (schema.type) {
     case 'integer':
     case 'number':
@@ -58,7 +66,12 @@ function describeAll(schemas: readonly unknown[]): string | undefined {
   return words.every((word) => word !== undefined) ? words.join(' or ') : undefined;
 }
 
+/** zod writes a nullable value as `anyOf`, and as a list of types where there is nothing but the type. */
 function withoutNull(schema: JsonSchema): JsonSchema {
+  if (Array.isArray(schema.type)) {
+    const types = schema.type.filter((type) => type !== 'null');
+    return { ...schema, type: types.length === 1 ? types[0] : types };
+  }
   if (!Array.isArray(schema.anyOf)) return schema;
   const rest = schema.anyOf.map(asSchema).filter((option) => option !== undefined && option.type !== 'null');
   return rest.length === 1 && rest[0] !== undefined ? rest[0] : schema;

@@ -1,17 +1,26 @@
 import type { Response } from 'express';
+import { endReply } from './end-reply.ts';
 import type { RouteReply } from './route.ts';
 import { letGoWhenStalled } from './stalled-client.ts';
 import type { TextStream } from './text-stream.ts';
 
-/** Sends what a handler gave: JSON, text, bytes, or a stream. A client that takes nothing of it any more is let go. */
-export function sendReply(response: Response, reply: RouteReply): void {
+/**
+ * Sends what a handler gave: JSON, text, bytes, or a stream. The connection of a client that is too slow is closed, which
+ * `onTooSlow` is told.
+ */
+export function sendReply(response: Response, reply: RouteReply, onTooSlow: () => void = () => {}): void {
   if (response.destroyed) return;
+  const letGo = () => {
+    if (response.destroyed) return;
+    onTooSlow();
+    response.destroy();
+  };
   const { status = 200, headers = {}, body, stream } = reply;
   response.statusCode = status;
   response.setHeader('cache-control', 'no-store');
   response.setHeader('x-content-type-options', 'nosniff');
   if (stream !== undefined) {
-    sendStream(response, stream, headers);
+    sendStream(response, stream, { headers, letGo });
     return;
   }
   const isRaw = typeof body === 'string' || body instanceof Uint8Array;
@@ -20,21 +29,25 @@ export function sendReply(response: Response, reply: RouteReply): void {
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   const length = payload === undefined ? 0 : Buffer.byteLength(payload);
   if (status !== 204) response.setHeader('content-length', length);
-  if (payload === undefined || length <= SLICE_BYTES || response.req.method === 'HEAD') response.end(payload);
-  else sendLarge(response, typeof payload === 'string' ? Buffer.from(payload) : payload);
+  if (payload === undefined || length <= SLICE_BYTES || response.req.method === 'HEAD') endReply(response, payload);
+  else sendLarge(response, typeof payload === 'string' ? Buffer.from(payload) : payload, letGo);
 }
 
-function sendStream(response: Response, stream: TextStream, headers: Readonly<Record<string, string>>): void {
+function sendStream(
+  response: Response,
+  stream: TextStream,
+  { headers, letGo }: { readonly headers: Readonly<Record<string, string>>; readonly letGo: () => void },
+): void {
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   response.flushHeaders();
-  const write = letGoWhenStalled(response);
+  const write = letGoWhenStalled(response, { letGo });
   response.on('drain', () => stream.drained());
-  stream.readTo({ write: (text) => response.destroyed || write(text), end: () => response.end() });
+  stream.readTo({ write: (text) => response.destroyed || write(text), end: () => response.end(), cut: letGo });
 }
 
 /** In slices, so that it shows whether a client takes any of it. */
-function sendLarge(response: Response, payload: Uint8Array): void {
-  const write = letGoWhenStalled(response);
+function sendLarge(response: Response, payload: Uint8Array, letGo: () => void): void {
+  const write = letGoWhenStalled(response, { letGo });
   let sent = 0;
   const sendOn = () => {
     while (sent < payload.length) {

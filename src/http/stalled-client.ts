@@ -4,6 +4,12 @@ import type { ServerResponse } from 'node:http';
 const STALLED_MS = 60_000;
 const CHECKS = 4;
 
+export interface StalledClientOptions {
+  readonly stalledMs?: number;
+  /** Ends the connection. */
+  letGo?(): void;
+}
+
 /**
  * Ends the connection of a client that takes nothing of a reply any more; one that is slow, or for which nothing waits,
  * is left alone. The socket's own timeout does not tell these apart.
@@ -12,7 +18,7 @@ const CHECKS = 4;
  */
 export function letGoWhenStalled(
   response: ServerResponse,
-  stalledMs = STALLED_MS,
+  { stalledMs = STALLED_MS, letGo = () => void response.destroy() }: StalledClientOptions = {},
 ): (piece: string | Uint8Array) => boolean {
   let waiting = 0;
   let taken = 0;
@@ -25,7 +31,7 @@ export function letGoWhenStalled(
   const timer = setInterval(() => {
     checksWithoutProgress = waiting > 0 && taken === takenBefore ? checksWithoutProgress + 1 : 0;
     takenBefore = taken;
-    if (checksWithoutProgress >= CHECKS) response.destroy();
+    if (checksWithoutProgress >= CHECKS) letGo();
   }, stalledMs / CHECKS);
   timer.unref();
   response.once('close', () => clearInterval(timer));

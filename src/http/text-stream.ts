@@ -1,4 +1,4 @@
-/** What may wait for a reader who takes nothing for so long, and for one who is just slow. */
+/** Limits of the text that waits for a reader: one that reads nothing for so long, and one that is slow. */
 const MAX_WAITING = { characters: 8 * 1024 * 1024, milliseconds: 10_000, charactersInAll: 128 * 1024 * 1024 } as const;
 
 /** Where the text of a stream goes. */
@@ -6,6 +6,8 @@ export interface TextSink {
   /** @returns false where no more should come until `drained` is called. */
   write(text: string): boolean;
   end(): void;
+  /** Closes the connection of a reader that is too slow. */
+  cut(): void;
 }
 
 /**
@@ -15,6 +17,7 @@ export interface TextSink {
 export class TextStream {
   #waiting = '';
   #isEnded = false;
+  #isCut = false;
   #isBlocked = false;
   /** Since when its reader has taken nothing, on the clock of `performance.now`. */
   #blockedAt = 0;
@@ -45,14 +48,27 @@ export class TextStream {
     this.#flush();
   }
 
-  /** What was pushed is still read. */
+  /** Ends the stream; text that was pushed before is still read. */
   end(): void {
     this.#isEnded = true;
     this.#flush();
   }
 
+  /** Ends the stream of a reader that is too slow: what waits for it is dropped, and its connection is closed. */
+  cut(): void {
+    this.#isEnded = true;
+    this.#isCut = true;
+    this.#waiting = '';
+    this.#sink?.cut();
+    this.#sink = undefined;
+  }
+
   /** Hands everything to the sink. One reader. */
   readTo(sink: TextSink): void {
+    if (this.#isCut) {
+      sink.cut();
+      return;
+    }
     this.#sink = sink;
     this.#flush();
   }

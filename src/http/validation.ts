@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ApiError } from '../contract/errors.ts';
 import { isJsonObject, type JsonSchema } from '../contract/json.ts';
-import { preview } from '../contract/json-schema.ts';
+import { preview } from '../schema/json-schema.ts';
 import { describeSchema, toSchemaAt } from './schema-words.ts';
 
 /**
@@ -54,10 +54,11 @@ function toJsonSchema(schema: z.ZodType): JsonSchema {
 function parse(schema: z.ZodType, jsonSchema: JsonSchema, value: unknown): unknown {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
+  const issue = innermost(parsed.error.issues[0]);
   const path = issue?.path.map(String) ?? [];
   const param = path.length === 0 ? null : path.join('.');
-  const words = describeSchema(toSchemaAt(jsonSchema, path)) ?? issue?.message ?? 'valid';
+  const described = issue?.code === 'custom' ? undefined : describeSchema(toSchemaAt(jsonSchema, path));
+  const words = described ?? issue?.message ?? 'valid';
   const got = valueAt(value, path);
   if (got === undefined && param !== null) {
     throw new ApiError('missing_required_parameter', `${param} is required: ${words}.`, { param });
@@ -65,6 +66,15 @@ function parse(schema: z.ZodType, jsonSchema: JsonSchema, value: unknown): unkno
   throw new ApiError('invalid_parameter', `${param ?? 'The body'} has to be ${words}, got ${preview(got)}.`, {
     param,
   });
+}
+
+type Issue = z.core.$ZodIssue;
+
+/** The issue inside of a union: that of the alternative with the kind of the value. */
+function innermost(issue: Issue | undefined): Issue | undefined {
+  if (issue?.code !== 'invalid_union') return issue;
+  const inside = issue.errors.map(([first]) => innermost(first)).find((first) => first && first.path.length > 0);
+  return inside === undefined ? issue : { ...inside, path: [...issue.path, ...inside.path] };
 }
 
 function valueAt(value: unknown, path: readonly string[]): unknown {
@@ -94,7 +104,8 @@ function isScalar(schema: JsonSchema | undefined): boolean {
 
 function toTyped(text: string, schema: JsonSchema | undefined): unknown {
   if (schema?.type === 'integer' || schema?.type === 'number') {
-    return /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) ? Number(text) : text;
+    // A number that is too large is refused as its text, so that the message shows it.
+    return /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text)) ? Number(text) : text;
   }
   if (schema?.type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
   return text;

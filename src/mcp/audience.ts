@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { META } from '../contract/names.ts';
 import type { Audience } from '../environment/definition.ts';
 
-/** What makes a peer of this transport a harness. */
+/** How a peer of this transport proves that it is a harness. */
 export interface HarnessAuthority {
   readonly harnessKey: string | undefined;
   /** True where only the parent can hold the other end (stdio, memory): without a key, its word is enough. */

@@ -1,13 +1,11 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
-import { Refusal, RPC_CODE } from './http/refusal.ts';
-import { isRequest } from './json-rpc.ts';
+import { isRequest, type RequestId } from './json-rpc.ts';
+import { Refusal, RPC_CODE } from './refusal.ts';
 
 /** Revisions whose clients may send several messages at once. */
 const BATCH_REVISIONS: ReadonlySet<string> = new Set(['2025-03-26', '2024-11-05']);
 /** Messages of one batch, each of which may start a call: megabytes of them would hold up everything else. */
 const MAX_BATCH_LENGTH = 100;
-
-type RequestId = string | number;
 
 /** @throws Refusal 400 */
 export function assertBatchLength(batch: readonly unknown[]): void {
@@ -61,7 +59,7 @@ export class Batches {
     for (const id of ids) this.#byId.set(id, batch);
   }
 
-  /** What is to be sent now that this reply is there: itself, its whole batch, or nothing yet. */
+  /** Takes a reply and returns the message to send now: the reply, its whole batch, or nothing yet. */
   take(id: RequestId, reply: JSONRPCMessage): JSONRPCMessage | readonly JSONRPCMessage[] | undefined {
     const batch = this.#byId.get(id);
     if (batch === undefined) return reply;

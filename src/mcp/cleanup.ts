@@ -1,7 +1,8 @@
-import { describeThrown } from './describe-thrown.ts';
+import { endsWithin } from '../runtime/deadline.ts';
+import { describeFailure } from './describe-thrown.ts';
 
 export interface CleanupStep {
-  /** What is being cleaned up, for the log: `the close hook`. */
+  /** Name for the log, such as `the close hook`. */
   readonly name: string;
   run(): unknown;
 }
@@ -23,23 +24,14 @@ export async function runCleanup(steps: readonly CleanupStep[], budgetMs: number
 }
 
 async function runWithin(step: CleanupStep, limitMs: number, report: Report): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), limitMs);
-  });
   const run = async () => {
     try {
       await step.run();
     } catch (error) {
-      report(`${step.name} failed: ${describeThrown(error)}`);
+      report(describeFailure(step.name, error));
     }
-    return true;
   };
-  try {
-    return await Promise.race([run(), limit]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return await endsWithin(run(), limitMs);
 }
 
 /** The default report: standard error, which is nobody's protocol. */

@@ -12,7 +12,7 @@ import { serveOverStdio, takeStdio } from './stdio/serve-over-stdio.ts';
 /** Names the descriptor of the parent that reloads environments: a line comes in that says when to load, reports go out. */
 export const DEVELOPMENT_VARIABLE = 'PROCTOR_DEVELOPMENT_FD';
 
-/** What the process of an environment tells the parent that reloads it, a line of JSON each. */
+/** A message of an environment's process to the parent that reloads it, one line of JSON each. */
 export type ChildReport =
   /** Absolute paths of files that were loaded, since the last report of them. */
   | { readonly kind: 'files'; readonly files: readonly string[] }

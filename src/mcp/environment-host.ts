@@ -3,6 +3,7 @@ import type { Transport } from '@modelcontextprotocol/server';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { EnvironmentDefinition } from '../environment/definition.ts';
 import { type EnvironmentSource, openEnvironment } from '../environment/environment-source.ts';
+import { describeUnmatched } from '../text/tool-patterns.ts';
 import type { HarnessAuthority } from './audience.ts';
 import { type Report, runCleanup } from './cleanup.ts';
 import { type ConnectedSource, openConnectedSource } from './session/connected-source.ts';
@@ -45,6 +46,18 @@ export class EnvironmentHost implements SessionHost {
     // The first instance is made here, so that what is wrong with an environment is an error at start.
     this.#spare = openEnvironment(source).definition;
     this.#latest = this.#spare;
+    this.#reportPatterns(this.#latest);
+  }
+
+  /** At the start, where all tools are known: a connected server or an initialize hook may add some. */
+  #reportPatterns({ tools, hubs, scenarios, connections, initializeHooks }: EnvironmentDefinition): void {
+    if (connections.size > 0 || initializeHooks.length > 0) return;
+    const agentHubs = [...hubs.values()].filter(({ audience }) => audience === 'agent');
+    const names = [...tools.keys(), ...agentHubs.map(({ name }) => name)];
+    for (const scenario of scenarios.values()) {
+      const fault = describeUnmatched(scenario.name, scenario.tools, names);
+      if (fault !== undefined) this.report(fault);
+    }
   }
 
   get name(): string {
@@ -103,8 +116,8 @@ export class EnvironmentHost implements SessionHost {
   }
 
   /**
-   * What SIGTERM does: ends every session, then runs the shutdown hooks of their instances, or where none is open, those
-   * of the last one, so that what an environment put up is taken down. Never rejects.
+   * Handles SIGTERM: ends every session, then runs the shutdown hooks of their instances. If no session is open, the hooks
+   * of the last instance run, so that everything that the environment set up is taken down. Never rejects.
    */
   async shutdown(budgetMs: number): Promise<void> {
     const deadline = Date.now() + budgetMs;

@@ -20,6 +20,31 @@ export interface InMemoryEnvironment {
   close(): Promise<void>;
 }
 
+/** How a client reaches an environment in its own process. */
+export interface InMemoryTarget {
+  readonly kind: 'memory';
+  /**
+   * Starts a session of its own.
+   * @throws TypeError for what is not an environment; what the author's constructor or factory throws.
+   */
+  open(report: Report): InMemoryEnvironment;
+}
+
+/**
+ * The target of an environment in this process, for `connectEnvironment` and every list of environments. For trusted
+ * environments and tests.
+ *
+ * @param environment a class, a factory, or an instance, whose state all sessions share.
+ *
+ * @example
+ * ```ts
+ * const client = await connectEnvironment(inMemory(Counter));
+ * ```
+ */
+export function inMemory(environment: EnvironmentSource): InMemoryTarget {
+  return { kind: 'memory', open: (report) => openInMemory(environment, { report }) };
+}
+
 /**
  * Serves one session of an environment in this process. What crosses is copied as JSON, as on a wire, so that neither
  * side holds the other's objects.

@@ -8,8 +8,11 @@ import {
 } from '@modelcontextprotocol/server';
 import { isJsonObject } from '../contract/json.ts';
 
-// What a message is, of those whose shape has been checked, or that the SDK has made. The SDK's own questions of the same
-// kind read a message by its whole schema each time, which took a fifth of the time of a call.
+/** The id of a request, as its sender gave it. */
+export type RequestId = JSONRPCRequest['id'];
+
+// These classify messages whose shape was checked before, or that the SDK has made. The SDK's own functions parse the
+// whole schema each time, which took a fifth of the time of a call.
 
 export function isRequest(message: JSONRPCMessage): message is JSONRPCRequest {
   return 'method' in message && 'id' in message;
@@ -47,7 +50,7 @@ export function isPlainRequest(value: unknown): value is JSONRPCRequest {
 
 const REQUEST_KEYS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params']);
 
-/** What identifies a request, or the progress of one. */
+/** Whether a value can be a request id or a progress token. */
 function isId(value: unknown): value is string | number {
   return typeof value === 'string' || Number.isSafeInteger(value);
 }

@@ -24,7 +24,7 @@ export class LoadedFiles {
     for (let next = receiveMessageOnPort(this.#port); next !== undefined; next = receiveMessageOnPort(this.#port)) {
       urls.push(String(next.message));
     }
-    // What a CommonJS module requires does not pass the hooks.
+    // Files that a CommonJS module requires do not pass the hooks.
     const required = Object.keys(createRequire(import.meta.url).cache);
     const fresh = [...urls.flatMap(toPath), ...required].filter((path) => isOwn(path) && !this.#known.has(path));
     for (const path of fresh) this.#known.add(path);

@@ -1,7 +1,7 @@
 import { ProtocolError } from '@modelcontextprotocol/server';
 import { isJsonObject } from '../contract/json.ts';
-import { preview } from '../contract/json-schema.ts';
 import { META } from '../contract/names.ts';
+import { preview } from '../schema/json-schema.ts';
 import type { Meta } from './audience.ts';
 
 /** MCP's code for headers that say something else than the body. */
@@ -10,7 +10,7 @@ export const HEADER_MISMATCH = -32_020;
 /** Headers of a request by their names in lower case. */
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** What carries requests that have headers. */
+/** A transport whose requests have headers. */
 export interface HeaderSource {
   /** Those that the open request with this id came with; undefined for one that is over. */
   headersOf(id: string | number): RequestHeaders | undefined;
@@ -59,8 +59,8 @@ export function assertParamHeaders(declared: readonly ParamHeader[], args: unkno
 }
 
 /**
- * What a header says. What one cannot hold as it is comes as `=?base64?…?=`. Undefined where there is none, or what is
- * between is not Base64 of UTF-8.
+ * The value of a header. A value that a header cannot hold comes as `=?base64?…?=`. Undefined without the header, or when
+ * the Base64 is not UTF-8.
  */
 export function decodeHeaderValue(header: string | string[] | undefined): string | undefined {
   if (typeof header !== 'string') return undefined;
@@ -90,7 +90,7 @@ export function passedParamHeaders(meta: Meta | undefined): RequestHeaders | und
 
 const PREFIX = 'mcp-param-';
 const KNOWN = new WeakMap<object, readonly ParamHeader[]>();
-/** What a name of a header may consist of (RFC 9110, `token`). */
+/** Characters of a header name (RFC 9110, `token`). */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const ENCODED = /^=\?base64\?(.*)\?=$/;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;

@@ -67,7 +67,7 @@ function isProgram(url: string): boolean {
 }
 
 /**
- * What `PROCTOR_TRANSPORT` and `PROCTOR_PORT` say; `serve` refuses a transport that does not exist.
+ * Reads `PROCTOR_TRANSPORT` and `PROCTOR_PORT`; `serve` refuses a transport that does not exist.
  *
  * @throws Error for what is not a port.
  */

@@ -6,9 +6,9 @@ import type { SessionChanges } from './session/session-changes.ts';
 /** Session-based revisions begin with `initialize`; 2026-07-28 has no handshake. */
 export type Era = 'legacy' | 'modern';
 
-/** What a transport needs of whoever makes the sessions that it carries. Whoever made it closes it. */
+/** Makes the sessions that a transport carries. Its creator closes it. */
 export interface SessionHost {
-  /** Of the environment. */
+  /** Name of the environment. */
   readonly name: string;
   readonly version: string;
   readonly authority: HarnessAuthority;
@@ -21,7 +21,7 @@ export interface SessionHost {
   openSession(era: Era, hasHandle?: boolean): HostedSession;
   /** Ends every session within the budget (milliseconds). Never rejects. */
   close(budgetMs: number): Promise<void>;
-  /** What SIGTERM does: ends every session, then runs shutdown hooks, within the budget (milliseconds). Never rejects. */
+  /** Handles SIGTERM: ends every session, then runs shutdown hooks, within the budget (milliseconds). Never rejects. */
   shutdown(budgetMs: number): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export interface HostedSession {
   /** The revision that was agreed on. */
   readonly protocol: string;
   readonly isInitialized: boolean;
-  /** What changes in it, for those who tell its clients. */
+  /** Changes of the session, for the code that notifies its clients. */
   readonly changes: SessionChanges;
   /** Called once, when the session has ended for whatever reason, before its cleanup. */
   onclose: (() => void) | undefined;

@@ -1,6 +1,6 @@
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 
-/** What a server of this process does on SIGTERM, within the budget in milliseconds. It never rejects. */
+/** A server's action on SIGTERM, within the budget in milliseconds. It never rejects. */
 export type Shutdown = (budgetMs: number) => Promise<void>;
 
 /**

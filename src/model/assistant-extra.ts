@@ -2,8 +2,8 @@ import type { AssistantMessage } from '../contract/chat.ts';
 import { isJsonObject, type JsonObject } from '../contract/json.ts';
 
 /**
- * What `extra` of an assistant message holds: the provider's fields that have no place of their own in the contract and
- * that the provider wants back (Gemini's thought signatures, OpenRouter's `reasoning_details`).
+ * `extra` of an assistant message: fields of the provider that have no place in the contract, and that the provider
+ * wants back (Gemini's thought signatures, OpenRouter's `reasoning_details`).
  */
 export interface AssistantExtra {
   /** Fields of the message, as they came. */

@@ -1,5 +1,5 @@
 import type { AgentTool, AssistantMessage, FinishReason, TranscriptMessage, Usage } from '../contract/chat.ts';
-import type { Json, JsonObject } from '../contract/json.ts';
+import type { Json, JsonObject, JsonSchema } from '../contract/json.ts';
 
 /** A model that answers a transcript with one message. */
 export interface ChatModel {
@@ -11,7 +11,15 @@ export interface ChatModel {
    *   reason of the signal when that was aborted.
    */
   respond(request: ModelRequest): Promise<ModelResponse>;
+  /**
+   * Sees the results of a response's calls before the turn goes on. For a model whose calls must not fail.
+   *
+   * @throws BoundaryError which ends the turn.
+   */
+  checkResults?(results: readonly ToolMessage[]): void;
 }
+
+type ToolMessage = Extract<TranscriptMessage, { role: 'tool' }>;
 
 export interface ModelRequest {
   readonly messages: readonly TranscriptMessage[];
@@ -37,15 +45,19 @@ export interface ModelResponse {
   readonly retries: number;
   readonly tokenIds: Json;
   readonly logprobs: Json;
-  /** What the gateway calls the response. */
+  /** Id of the response at the gateway. */
   readonly id?: string | null;
   /** The model that answered, as the gateway names it. */
   readonly model?: string | null;
 }
 
-/** What the reference models need to know of the run they play in. The rollout gives it, as data. */
+/** Data that reference models get from the rollout. */
 export interface ReferenceContext {
   readonly seed: number | null;
+  /** Its name, for messages. */
+  readonly scenario: string;
+  /** The schema of a structured answer, once the scenario is set up; null where the answer is text. */
+  answerSchema(): JsonSchema | null;
   /** The scenario's solution, from the harness; `results` are the tool results since it began. */
   solution(
     results: readonly SolutionStepResult[],

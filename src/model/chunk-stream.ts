@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { untilAborted } from '../contract/until-aborted.ts';
+import { untilAborted } from '../runtime/deadline.ts';
 import { EventStreamReader } from './event-stream.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import { GatewayFailure } from './gateway-failure.ts';
@@ -33,7 +33,7 @@ export async function readChunks(client: GatewayClient, body: object, options: C
 /** Bytes of one response, decompressed: more is no answer of a model, and would only fill the memory. */
 const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
-/** What is read of a reply of `fetch`; that of openai 4 is another class. */
+/** The used part of a `fetch` response; openai 4 has a class of its own. */
 interface Reply {
   readonly headers: { get(name: string): string | null };
   readonly body: AsyncIterable<Uint8Array> | null;

@@ -1,6 +1,6 @@
 import { ApiError, BoundaryError } from '../contract/errors.ts';
-import { preview } from '../contract/json-schema.ts';
 import type { ModelList } from '../contract/run.ts';
+import { preview } from '../schema/json-schema.ts';
 import type { ChatModel, ReferenceContext } from './chat-model.ts';
 import { createGatewayModel } from './gateway.ts';
 import { createGatewayClient } from './gateway-client.ts';
@@ -14,7 +14,7 @@ export interface Models {
   create(name: string, context: ReferenceContext): ChatModel;
   /** @throws ApiError model_not_found for an unknown `proctor/` name, and for any other where no gateway would have it. */
   check(name: string): void;
-  /** What the gateways list, kept for a minute, and the reference models. A gateway that does not answer has none. */
+  /** Models of the gateways, cached for a minute, and the reference models. A gateway that does not answer lists none. */
   list(signal: AbortSignal): Promise<ModelList>;
 }
 

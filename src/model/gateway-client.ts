@@ -2,7 +2,7 @@ import { OpenAI } from 'openai';
 import { isJsonObject, type Json } from '../contract/json.ts';
 import { type Fetch, gatewayFetch } from './gateway-fetch.ts';
 
-/** What is needed of an `openai` client, of any version or make. */
+/** The used part of an `openai` client, of any version or make. */
 export interface GatewayClient {
   readonly chat: {
     readonly completions: {
@@ -82,7 +82,7 @@ function toErrorObject(text: string): Json {
   return { ...object, message: typeof said === 'string' ? said : JSON.stringify(said ?? object) };
 }
 
-/** What a proxy's error page says; undefined for a text that is no page. */
+/** The title of a proxy's error page; undefined for any other text. */
 function titleOf(text: string): string | undefined {
   if (!/^\s*<(?:!doctype|html)/i.test(text)) return undefined;
   const title = /<title[^>]*>([^<]*)/i.exec(text)?.[1]?.trim();

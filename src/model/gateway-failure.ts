@@ -69,17 +69,24 @@ export class GatewayFailure extends Error {
     if (this.kind === 'silent')
       return new BoundaryError('model', 'model_timeout', `Model ${model}: ${text}${after}`, cause);
     if (this.kind === 'lost') {
-      const message = `Model ${model}: the gateway did not answer to the end${after}: ${text}. Check that the gateway is up and that PROCTOR_GATEWAY_URL is its address`;
+      const message = `Model ${model}: the gateway did not answer to the end${after}: ${withoutPeriod(text)}. Check that the gateway is up and that PROCTOR_GATEWAY_URL is its address`;
       return new BoundaryError('model', /timed? ?out/i.test(text) ? 'model_timeout' : 'model_failed', message, cause);
     }
     const status = this.details.status === undefined ? 'an error' : String(this.details.status);
     const code = this.isContextOverflow ? 'context_length_exceeded' : 'model_failed';
-    const message = `Model ${model}: the gateway answered ${status}${after}: ${text || 'no text'}${wayOut(this.details.status)}`;
+    const way = wayOut(this.details.status);
+    const said = (way === '' ? text : withoutPeriod(text)) || 'no text';
+    const message = `Model ${model}: the gateway answered ${status}${after}: ${said}${way}`;
     return new BoundaryError('model', code, message, cause);
   }
 }
 
-/** Whatever a client threw, read by its shape: every version of `openai` has its own classes. */
+/** A sentence that goes on. */
+function withoutPeriod(text: string): string {
+  return text.replace(/[\s.]+$/, '');
+}
+
+/** Reads an error of a client by its shape: every version of `openai` has its own classes. */
 export function toGatewayFailure(thrown: unknown): GatewayFailure {
   if (thrown instanceof GatewayFailure) return thrown;
   if (typeof thrown !== 'object' || thrown === null) return new GatewayFailure('lost', String(thrown));
@@ -166,7 +173,7 @@ function describeCauses(thrown: unknown): string {
   const texts: string[] = [];
   for (let at: unknown = thrown; at instanceof Error && texts.length < 5; at = at.cause) {
     // The error of several addresses that were tried has a code alone.
-    const text = at.message || ('code' in at ? String(at.code) : at.name);
+    const text = (at.message || ('code' in at ? String(at.code) : at.name)).replace(/\.$/, '');
     if (!texts.includes(text)) texts.push(text);
   }
   return texts.length === 0 ? String(thrown) : texts.join(': ');

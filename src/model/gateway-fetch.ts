@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import { createHttpAgents, sendRequest, toResponse } from '../http/http-fetch.ts';
+import { createHttpAgents, sendRequest, toResponse } from '../runtime/http-fetch.ts';
 
 export type Fetch = typeof globalThis.fetch;
 
@@ -9,7 +9,7 @@ export type Fetch = typeof globalThis.fetch;
 const REDIRECTS: ReadonlySet<number> = new Set([307, 308]);
 const MAX_REDIRECTS = 5;
 
-/** Of the whole process; idle ones keep nothing alive. */
+/** Connections of the whole process; idle ones do not keep it alive. */
 const agents = createHttpAgents();
 
 /**
@@ -46,13 +46,13 @@ function toGatewayResponse(reply: IncomingMessage): Response {
   }
   const response = toResponse(reply, () => null);
   const body = decoded(reply);
-  // Whoever reads it is told; after that nobody is left to care.
+  // The reader gets the error; later ones have no reader.
   body.on('error', () => {});
   Object.defineProperty(response, 'body', { value: body });
   return response;
 }
 
-/** What some send compressed although they were asked not to. */
+/** Decodes a reply: some gateways compress although they were asked not to. */
 function decoded(reply: IncomingMessage): Readable {
   const decoder = DECODERS.get(reply.headers['content-encoding'] ?? '')?.();
   if (decoder === undefined) return reply;

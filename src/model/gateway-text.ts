@@ -1,8 +1,10 @@
+import { withoutMachineText } from '../redaction/machine-text.ts';
+
 const MAX_TEXT_BYTES = 1_024;
 /** A shorter "key" is the dummy of a gateway without keys, and part of many words. */
 const MIN_KEY_LENGTH = 4;
 
-/** What looks like a credential, whoever it belongs to. Each has what is left of the match as its replacement. */
+/** Patterns of credentials, each with the replacement of a match. */
 const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
   [/\b(bearer|basic)\s+[^\s"',;]{6,}/gi, '$1 [key]'],
   [/\b((?:x-)?(?:api|goog-api|auth)[-_ ]?(?:key|token))(["']?\s*[:=]\s*["']?)[^\s"',;&]{8,}/gi, '$1$2[key]'],
@@ -13,14 +15,16 @@ const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * A gateway's text as it may stand in a message: without keys (those given here, and what looks like one), without
- * control characters, on one line, and at most 1 KiB of UTF-8.
+ * A gateway's text as it may stand in a message: without keys (those given here, and what looks like one), without stacks
+ * and paths of its machine, without control characters, on one line, and at most 1 KiB of UTF-8.
  */
 export function cleanGatewayText(text: string, keys: readonly string[]): string {
   let cleaned = text;
   for (const key of keys) if (key.length >= MIN_KEY_LENGTH) cleaned = cleaned.replaceAll(key, '[key]');
   for (const [pattern, replacement] of CREDENTIALS) cleaned = cleaned.replace(pattern, replacement);
-  cleaned = cleaned.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim();
+  cleaned = withoutMachineText(cleaned)
+    .replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+    .trim();
   const { kept, isCut } = cutToBytes(cleaned, MAX_TEXT_BYTES - '…'.length * 3);
   return isCut ? `${kept}…` : kept;
 }

@@ -1,7 +1,7 @@
 import type { Usage } from '../contract/chat.ts';
 import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
 
-/** Of a model that costs nothing and counts nothing, and of a gateway that does not tell. */
+/** Usage of a reference model, or of a gateway that reports none. */
 export const NO_USAGE: Usage = {
   prompt_tokens: 0,
   completion_tokens: 0,

@@ -1,9 +1,16 @@
-import type { TranscriptMessage } from '../contract/chat.ts';
+import type { AgentTool, TranscriptMessage } from '../contract/chat.ts';
+import { textOfContent } from '../contract/content-text.ts';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
+import { preview } from '../schema/json-schema.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
 import type { ChatModel, ModelRequest, ModelResponse, ReferenceContext, SolutionStepResult } from './chat-model.ts';
 import { answerWith, callWith } from './reference-response.ts';
 
+/** Characters of a failed call's result in the error of the run; the trace has all of it. */
+const MAX_TOLD = 2_000;
+
+type ToolMessage = Extract<TranscriptMessage, { role: 'tool' }>;
 type SolutionPart = Awaited<ReturnType<ReferenceContext['solution']>>;
 
 /**
@@ -18,6 +25,9 @@ export class OracleModel implements ChatModel {
   #playedOfPart = 0;
   /** Ids of all calls that have been made, to find their results. */
   readonly #callIds: string[] = [];
+  #tools: readonly AgentTool[] = [];
+  /** A solution of which a call has failed is not played any further. */
+  #fault: BoundaryError | undefined;
 
   constructor(name: string, context: ReferenceContext) {
     this.name = name;
@@ -26,6 +36,8 @@ export class OracleModel implements ChatModel {
 
   async respond(request: ModelRequest): Promise<ModelResponse> {
     request.signal.throwIfAborted();
+    if (this.#fault !== undefined) throw this.#fault;
+    this.#tools = request.tools;
     const part = await this.#currentPart(request);
     const call = part.calls[this.#playedOfPart];
     if (call === undefined) return answerWith(toAnswerText(part.answer), request.onDelta);
@@ -35,13 +47,32 @@ export class OracleModel implements ChatModel {
     return callWith({ id, name: call.name, arguments: call.arguments, raw_arguments: null });
   }
 
+  /** A known-good trajectory has no call that fails or is refused: the scenario is broken, whatever its reward. */
+  checkResults(results: readonly ToolMessage[]): void {
+    const failed = results.find(({ is_error }) => is_error);
+    if (failed === undefined) return;
+    this.#fault = solutionFault(this.#describeFailure(failed));
+    throw this.#fault;
+  }
+
+  #describeFailure({ name, content }: ToolMessage): string {
+    const { scenario } = this.#context;
+    if (!this.#tools.some((tool) => tool.name === name)) {
+      const names = this.#tools.map((tool) => tool.name);
+      const meant = didYouMean(name, names);
+      return `The solution of the scenario "${scenario}" calls the tool "${name}", which its agent does not have.${meant} It has: ${names.join(', ') || 'no tools'}`;
+    }
+    const call = `${name}(${preview(this.#part?.calls[this.#playedOfPart - 1]?.arguments)})`;
+    return `A call of the solution of the scenario "${scenario}" failed: ${call} gave: ${textOfContent(content).slice(0, MAX_TOLD)}`;
+  }
+
   /** The part of the solution that is being played, or the next one where that is played and there is more. */
   async #currentPart(request: ModelRequest): Promise<SolutionPart> {
     const current = this.#part;
     if (current !== undefined && (current.done || this.#playedOfPart < current.calls.length)) return current;
     const next = await this.#ask(request);
     if (!next.done && next.calls.length === 0) {
-      throw new BoundaryError('model', 'model_failed', `${this.name}: the solution gave neither a call nor its end`);
+      throw solutionFault(`The solution of the scenario "${this.#context.scenario}" gave neither a call nor its end`);
     }
     this.#part = next;
     this.#playedOfPart = 0;
@@ -53,10 +84,18 @@ export class OracleModel implements ChatModel {
       return await this.#context.solution(toResults(messages, this.#callIds), signal);
     } catch (cause) {
       signal.throwIfAborted();
-      const message = `${this.name} plays the scenario's solution and could not get one: ${messageOf(cause)}. A scenario has one if its "solution" is declared`;
-      throw new BoundaryError('model', 'model_failed', message, { cause });
+      if (cause instanceof BoundaryError) throw cause;
+      throw solutionFault(
+        `The solution of the scenario "${this.#context.scenario}" failed: ${messageOf(cause)}`,
+        cause,
+      );
     }
   }
+}
+
+/** A fault of the scenario, not of the model that plays it. */
+function solutionFault(message: string, cause?: unknown): BoundaryError {
+  return new BoundaryError('setup', 'environment_failed', message, { cause });
 }
 
 /** The results of the oracle's own calls, in the order in which it made them. */

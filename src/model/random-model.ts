@@ -1,26 +1,28 @@
 import { randomInt } from 'node:crypto';
 import type { AgentTool, ToolCall } from '../contract/chat.ts';
-import type { ChatModel, ModelRequest, ModelResponse } from './chat-model.ts';
+import type { ChatModel, ModelRequest, ModelResponse, ReferenceContext } from './chat-model.ts';
 import { randomArguments } from './random-arguments.ts';
-import { answerWith, callWith } from './reference-response.ts';
+import { answerWith, callWith, leastAnswer } from './reference-response.ts';
 import { createSeededRandom, type SeededRandom } from './seeded-random.ts';
 
 /** Calls before the answer, at most. */
 const MAX_CALLS = 8;
 
 /**
- * `proctor/random`: one valid call of a tool picked by chance in each response, and after 1 to 8 of them an answer. The
- * same seed over the same tools gives the same calls; without one every run is another.
+ * `proctor/random`: one valid call of a tool picked by chance in each response, and after 1 to 8 of them an answer as
+ * that of `proctor/noop`. The same seed over the same tools gives the same calls; without one every run is another.
  */
 export class RandomModel implements ChatModel {
   readonly name: string;
+  readonly #context: ReferenceContext;
   readonly #random: SeededRandom;
   readonly #maxCalls: number;
   #made = 0;
 
-  constructor(name: string, seed: number | null) {
+  constructor(name: string, context: ReferenceContext) {
     this.name = name;
-    this.#random = createSeededRandom(seed ?? randomInt(2 ** 32));
+    this.#context = context;
+    this.#random = createSeededRandom(context.seed ?? randomInt(2 ** 32));
     this.#maxCalls = this.#random.integer(1, MAX_CALLS);
   }
 
@@ -29,7 +31,8 @@ export class RandomModel implements ChatModel {
     const call = this.#made < this.#maxCalls ? this.#call(request.tools) : undefined;
     // Beyond its calls it answers every further turn.
     this.#made = call === undefined ? this.#maxCalls : this.#made + 1;
-    return call === undefined ? answerWith(`random ${this.#random.integer(0, 999)}`, request.onDelta) : callWith(call);
+    if (call !== undefined) return callWith(call);
+    return answerWith(leastAnswer(this.#context.answerSchema()), request.onDelta);
   }
 
   /** Undefined where no tool is offered, or none for which valid arguments could be found. */

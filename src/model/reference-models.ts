@@ -1,9 +1,10 @@
 import { ApiError } from '../contract/errors.ts';
-import { preview } from '../contract/json-schema.ts';
+import { preview } from '../schema/json-schema.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
 import type { ChatModel, ModelRequest, ModelResponse, ReferenceContext } from './chat-model.ts';
 import { OracleModel } from './oracle-model.ts';
 import { RandomModel } from './random-model.ts';
-import { answerWith } from './reference-response.ts';
+import { answerWith, leastAnswer } from './reference-response.ts';
 
 /** The built-in models, which need no gateway (contract section 3, "Models"). */
 export const REFERENCE_MODELS = ['proctor/oracle', 'proctor/noop', 'proctor/random'] as const;
@@ -18,7 +19,7 @@ export function isReferenceModel(name: string): boolean {
 /** @throws ApiError model_not_found for a name of ours that does not exist, listing those that do. */
 export function checkReferenceModel(name: string): asserts name is ReferenceName {
   if ((REFERENCE_MODELS as readonly string[]).includes(name)) return;
-  const message = `There is no model ${preview(name)}: the reference models are ${REFERENCE_MODELS.join(', ')}`;
+  const message = `There is no model ${preview(name)}: the reference models are ${REFERENCE_MODELS.join(', ')}.${didYouMean(name, REFERENCE_MODELS)}`;
   throw new ApiError('model_not_found', message, { param: 'model' });
 }
 
@@ -33,22 +34,24 @@ export function createReferenceModel(name: string, context: ReferenceContext): C
     case 'proctor/oracle':
       return new OracleModel(name, context);
     case 'proctor/noop':
-      return new NoopModel(name);
+      return new NoopModel(name, context);
     case 'proctor/random':
-      return new RandomModel(name, context.seed);
+      return new RandomModel(name, context);
   }
 }
 
-/** `proctor/noop`: does nothing and answers an empty text. */
+/** `proctor/noop`: does nothing, and answers an empty text or the smallest value that the `answer` schema accepts. */
 class NoopModel implements ChatModel {
   readonly name: string;
+  readonly #context: ReferenceContext;
 
-  constructor(name: string) {
+  constructor(name: string, context: ReferenceContext) {
     this.name = name;
+    this.#context = context;
   }
 
   async respond(request: ModelRequest): Promise<ModelResponse> {
     request.signal.throwIfAborted();
-    return answerWith('');
+    return answerWith(leastAnswer(this.#context.answerSchema()), request.onDelta);
   }
 }

@@ -1,6 +1,8 @@
 import type { ToolCall } from '../contract/chat.ts';
+import type { JsonSchema } from '../contract/json.ts';
 import type { ModelDelta, ModelResponse } from './chat-model.ts';
 import { NO_USAGE } from './gateway-usage.ts';
+import { smallestValue } from './smallest-value.ts';
 
 /** A response that makes one call. */
 export function callWith(call: ToolCall): ModelResponse {
@@ -11,6 +13,13 @@ export function callWith(call: ToolCall): ModelResponse {
 export function answerWith(text: string, onDelta?: (delta: ModelDelta) => void): ModelResponse {
   if (text !== '') onDelta?.({ content: text });
   return respondWith(text, []);
+}
+
+/** The answer of a model that has nothing to say: an empty text, or the JSON of the smallest value of the schema. */
+export function leastAnswer(schema: JsonSchema | null): string {
+  const value = schema === null ? undefined : smallestValue(schema);
+  if (value === undefined) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function respondWith(content: string | null, calls: ToolCall[]): ModelResponse {

@@ -33,11 +33,11 @@ export const systemTiming: RetryTiming = {
 export interface RetryOptions {
   readonly signal: AbortSignal;
   readonly timing: RetryTiming;
-  /** What a try threw, as a failure. */
+  /** Turns the error of a try into a failure. */
   toFailure(thrown: unknown): GatewayFailure;
   /** False once a token was delivered: from then on a failure is final. */
   mayRetry(): boolean;
-  /** What is thrown at the end. */
+  /** Makes the error that is thrown at the end. */
   toError(failure: GatewayFailure, tries: number): Error;
 }
 

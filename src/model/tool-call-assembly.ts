@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
 import { isTooDeep, MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 
-/** Of one response. */
+/** Limit of one response. */
 const MAX_CALLS = 1_000;
 
 /** The calls of one response, put together from the pieces in which gateways send them. */

@@ -7,7 +7,7 @@ import { cutToBytes } from './gateway-text.ts';
 /** A message as OpenAI's chat completions takes it. */
 export type GatewayMessage = { readonly role: string; readonly [field: string]: unknown };
 
-/** What a model is shown of one tool result, in bytes of UTF-8; the trace keeps all of it. Our choice. */
+/** Limit of a tool result for the model, in bytes of UTF-8; the trace keeps all of it. Our choice. */
 const MAX_TOOL_TEXT_BYTES = 32_768;
 
 /**
@@ -136,7 +136,7 @@ function imageOf(block: ContentBlock): { data: string; mimeType: string } | unde
   return isImage ? { data: blob, mimeType } : undefined;
 }
 
-/** What a model can read of a block; of what it cannot, which it is. */
+/** The text of a block, or the kind of a block that a model cannot read. */
 function textOf(block: ContentBlock): string {
   if (block.type === 'text') return String(block.text ?? '');
   if (block.type === 'resource_link') return `(resource ${String(block.name ?? '')}: ${String(block.uri ?? '')})`;

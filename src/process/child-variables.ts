@@ -1,4 +1,4 @@
-/** Of Proctor's own, what says where a program is and no secret. */
+/** Proctor's own variables that children get: they locate a program and hold no secret. */
 const PASSED_ON: ReadonlySet<string> = new Set(['PROCTOR_CHROMIUM']);
 const SECRET_NAME =
   /^PROCTOR_|API_?KEY|SECRET|PASSWORD|PASSWD|PASSPHRASE|^OTEL_.*HEADERS$|(?:TOKEN|CREDENTIALS|PRIVATE_?KEY|ACCESS_?KEY|_PASS|_PWD)$/i;

@@ -6,12 +6,12 @@ import { createRunMark, killMarked } from './run-mark.ts';
 
 const MIB = 1_024 * 1_024;
 const MORE_MEMORY = 'Where it needs more, raise "memoryMiB" of the environment in proctor.config.ts (0: no limit)';
-/** What Node.js says with its last breath. */
+/** The last message of Node.js when its heap is full. */
 const OUT_OF_HEAP = /heap out of memory/;
 
 /**
- * What holds a process and all that it starts: its group, a mark that every one of them inherits, a cgroup where one can
- * be made, and a watch over their memory. None of them outlives it, nor the process that started it.
+ * Confines a process and everything that it starts: its process group, a mark that all of them inherit, a cgroup where one
+ * can be made, and a memory limit. None of them outlives the process, or the process that started it.
  */
 export class Confinement {
   readonly #memoryMiB: number;
@@ -32,7 +32,7 @@ export class Confinement {
     this.#cgroup = createRunCgroup(memoryMiB > 0 ? memoryMiB * MIB : undefined);
   }
 
-  /** What the process has to have in its variable `PROCTOR_RUN` from its start. */
+  /** Value of the variable `PROCTOR_RUN` that the process must be started with. */
   get markValue(): string {
     return this.#mark.value;
   }

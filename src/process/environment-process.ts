@@ -3,8 +3,9 @@ import type { Duplex, Readable } from 'node:stream';
 import { type JSONRPCMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client';
 import { messageOf } from '../contract/errors.ts';
 import { PROCESS_VARIABLES, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
+import { endsWithin } from '../runtime/deadline.ts';
+import { LineSplitter } from '../runtime/line-splitter.ts';
 import { Confinement } from './confinement.ts';
-import { LineSplitter } from './line-splitter.ts';
 import { OutputTail, toPlainLine } from './output-tail.ts';
 import { parseMessage } from './parse-message.ts';
 import { signalGroup } from './process-group.ts';
@@ -122,7 +123,7 @@ export class EnvironmentProcess implements Transport {
     });
     if (!error) return;
     // As a rule it has died. How, is the better answer, and comes when its last words have been read.
-    await this.#goneWithin(DRAIN_MS);
+    await endsWithin(this.#gone, DRAIN_MS);
     throw error;
   }
 
@@ -237,7 +238,7 @@ export class EnvironmentProcess implements Transport {
   /** The protocol's stream is closed: either it is about to exit, or it can never answer again. */
   #onProtocolEnd(): void {
     if (this.#exit !== undefined || this.#ending !== undefined) return;
-    void this.#goneWithin(DRAIN_MS).then(() => this.#fail('closed its end of the connection without exiting'));
+    void endsWithin(this.#gone, DRAIN_MS).then(() => this.#fail('closed its end of the connection without exiting'));
   }
 
   #fail(failure: string): void {
@@ -261,15 +262,6 @@ export class EnvironmentProcess implements Transport {
     this.#confinement?.letGo();
     this.#resolveGone();
     this.#announceClose();
-  }
-
-  async #goneWithin(limitMs: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, limitMs);
-    });
-    await Promise.race([this.#gone, limit]);
-    clearTimeout(timer);
   }
 
   #announceClose(): void {

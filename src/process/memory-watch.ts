@@ -19,7 +19,7 @@ export interface WatchedMemory {
 }
 
 const watched = new Set<WatchedMemory>();
-/** Of processes that were looked at: whom they belong to does not change. By number and start. */
+/** The watch that each known process belongs to, by process id and start time. It never changes. */
 let owners = new Map<string, WatchedMemory | undefined>();
 let timer: NodeJS.Timeout | undefined;
 

@@ -46,7 +46,7 @@ function findOrphans(): readonly number[] {
   });
 }
 
-/** Whose owner is gone, and whose watchdog is. Of another namespace nobody knows here. */
+/** Owners that are gone together with their watchdog. Processes of another pid namespace are unknown here. */
 function orphanedAmong(processes: readonly OwnProcess[]): (owner: MarkOwner) => boolean {
   const watchdogs = processes.filter(({ command }) => command.includes(`\0${WATCHDOG_NAME}\0`));
   const watched = new Set(watchdogs.flatMap(({ command }) => ownersIn(command).map(({ mark }) => mark)));

@@ -54,7 +54,7 @@ export function processNamespace(): string | undefined {
   }
 }
 
-/** What a process of this user tells of itself. */
+/** A process of this user. */
 export interface OwnProcess {
   readonly pid: number;
   readonly command: string;
@@ -84,7 +84,7 @@ export function findMarked(mark: string): readonly number[] {
   return listPids().filter((pid) => pid !== process.pid && isMarked(pid, mark));
 }
 
-/** What a process holds, its share of what it shares alone; undefined where the system does not say. */
+/** Memory of a process with its share of shared pages (PSS), in bytes; undefined if the system does not tell. */
 export function proportionalBytes(pid: number): number | undefined {
   const kilobytes = /^Pss:\s+(\d+) kB$/m.exec(readText(`/proc/${pid}/smaps_rollup`) ?? '')?.[1];
   return kilobytes === undefined ? undefined : Number(kilobytes) * 1_024;

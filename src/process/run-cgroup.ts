@@ -27,7 +27,7 @@ export function cgroupRoot(variables: Readonly<Record<string, string | undefined
   return variables[VARIABLE]?.trim() || undefined;
 }
 
-/** What the names of this process's cgroups begin with: a watchdog ends them by it. */
+/** Prefix of the names of this process's cgroups. The watchdog ends cgroups by it. */
 export const CGROUP_PREFIX: string = `proctor-${OWN_MARK}-`;
 
 let made = 0;

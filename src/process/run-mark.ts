@@ -3,8 +3,9 @@ import { PROCESS_VARIABLES } from '../contract/names.ts';
 import { findMarked, processNamespace, startOf } from './process-table.ts';
 
 /**
- * Of this process: whatever it starts has it, so that a watchdog finds all that is left when this process is gone. It says
- * whose it is (number, start, namespace of process numbers), so that others see whether that process lives; on Linux alone.
+ * The mark of this process. Everything that it starts inherits the mark, so that a watchdog finds what is left when this
+ * process is gone. The mark names its owner (process id, start time, pid namespace), so that others can tell whether the
+ * owner is alive. Linux only.
  */
 export const OWN_MARK: string = [
   process.pid,
@@ -13,7 +14,7 @@ export const OWN_MARK: string = [
   randomBytes(16).toString('hex'),
 ].join('_');
 
-/** Of whom a mark tells. */
+/** The process that a mark names. */
 export interface MarkOwner {
   readonly mark: string;
   readonly pid: number;

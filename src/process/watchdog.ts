@@ -6,10 +6,10 @@ import { startOf } from './process-table.ts';
 import { CGROUP_PREFIX, cgroupRoot } from './run-cgroup.ts';
 import { OWN_MARK } from './run-mark.ts';
 
-/** What a watchdog is known by among the processes of a machine, followed by the mark of the process that it watches. */
+/** Process name of a watchdog; the mark of the watched process follows. */
 export const WATCHDOG_NAME = 'proctor-watchdog';
 
-/** What the environment has to end by itself, and half a second for the machine. */
+/** The grace period of an environment, and half a second for a slow machine. */
 const KILL_AFTER_S = (SHUTDOWN_GRACE_MS.environment + 500) / 1_000;
 
 /**
@@ -80,13 +80,13 @@ export function unwatchGroup(leader: number): void {
   watchdog?.stdin?.write(`- ${leader}\n`);
 }
 
-/** Nobody is left to be watched. */
+/** Ends the watchdog: no process is left to watch. */
 export function stopWatching(): void {
   watchdog?.kill('SIGKILL');
   watchdog = undefined;
 }
 
-/** What the paths of this process's cgroups begin with; where it has none, a path that there is not. */
+/** Prefix of the paths of this process's cgroups; a path that does not exist if it has none. */
 function ownCgroups(): string {
   return join(cgroupRoot() ?? '/nowhere', CGROUP_PREFIX);
 }

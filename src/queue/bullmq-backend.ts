@@ -1,8 +1,9 @@
 import type { Queue, Worker } from 'bullmq';
 import { ApiError, messageOf } from '../contract/errors.ts';
-import { parsePostgresAddress, withoutPassword } from '../database/postgres-address.ts';
+import { withoutPassword } from '../database/postgres-address.ts';
 import { toStoreError } from '../database/postgres-errors.ts';
 import { ConnectionLostError } from '../database/store-errors.ts';
+import { withDeadline } from '../runtime/deadline.ts';
 import type { RunJob } from './bullmq-job.ts';
 import { LEASE } from './run-queue.ts';
 
@@ -14,60 +15,44 @@ export interface BullBackend {
 }
 
 export interface BullBackendOptions {
-  /** `redis://…`, `rediss://…` or `postgres://…`. */
+  /** `redis://…` or `rediss://…`. */
   readonly url: string;
   /** Default `proctor-runs`. */
   readonly name?: string | undefined;
   /** How often leases that ran out are looked for: it takes two looks. Default 5,000. */
   readonly checkEveryMs?: number | undefined;
-  /** Of a lease that does not say. Default 10,000. */
+  /** Length of a lease that sets none. Default 10,000. */
   readonly leaseMs?: number | undefined;
 }
 
-/** Connections of each half. */
-const MAX_CONNECTIONS = 4;
 const CONNECT_TIMEOUT_MS = 10_000;
 const CHECK_EVERY_MS = 5_000;
 /** A job that lost its holder is never given up here: how often a run starts again is the worker's to say. */
 const NEVER = 1_000_000_000;
 
 /**
- * Connects to BullMQ's queue; on Postgres it has a schema of its own, `bullmq`, which is brought up to date.
+ * Connects to BullMQ's queue on a Redis.
  *
  * @throws Error that names the address, without its password, and says what to do.
  */
 export async function openBullBackend(options: BullBackendOptions): Promise<BullBackend> {
   const { url, name = 'proctor-runs', checkEveryMs = CHECK_EVERY_MS, leaseMs = LEASE.durationMs } = options;
   const bullmq = await import('bullmq');
-  const isPostgres = /^postgres(ql)?:/.test(url);
-  const connection = isPostgres
-    ? {
-        connectionString: parsePostgresAddress(url).href,
-        max: MAX_CONNECTIONS,
-        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-        migrate: true,
-      }
-    : { url, connectTimeout: CONNECT_TIMEOUT_MS, maxRetriesPerRequest: null, enableReadyCheck: true };
-  const factory = isPostgres ? [bullmq.createPostgresBackend] : [];
+  const connection = { url, connectTimeout: CONNECT_TIMEOUT_MS, maxRetriesPerRequest: null, enableReadyCheck: true };
   const parts: Part[] = [];
   const close = async () => void (await Promise.all(parts.map(closePart)));
   try {
-    const queue = new bullmq.Queue<RunJob>(name, { connection }, ...(factory as never[]));
+    const queue = new bullmq.Queue<RunJob>(name, { connection });
     parts.push(queue);
     queue.on('error', () => {}); // Each operation says by itself that it failed; without a listener it would end the process.
     await within(queue.waitUntilReady());
-    const worker = new bullmq.Worker<RunJob>(
-      name,
-      null,
-      {
-        connection,
-        autorun: false,
-        lockDuration: leaseMs,
-        stalledInterval: checkEveryMs,
-        maxStalledCount: NEVER,
-      },
-      ...(factory as never[]),
-    );
+    const worker = new bullmq.Worker<RunJob>(name, null, {
+      connection,
+      autorun: false,
+      lockDuration: leaseMs,
+      stalledInterval: checkEveryMs,
+      maxStalledCount: NEVER,
+    });
     parts.push(worker);
     worker.on('error', () => {});
     await within(worker.waitUntilReady());
@@ -97,24 +82,18 @@ async function closePart(part: Part): Promise<void> {
 /** How long an operation may take, in milliseconds; BullMQ waits for a lost connection for ever. */
 const OPERATION_LIMIT_MS = 10_000;
 
-/** @throws ApiError capacity_exceeded when it takes too long, though it may happen all the same then, or cannot be asked. */
+/** @throws ApiError store_unavailable when it takes too long, though it may happen all the same then, or cannot be asked. */
 export async function within<T>(operation: Promise<T>, limitMs = OPERATION_LIMIT_MS): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const fail = () => reject(noAnswer(`no answer within ${limitMs / 1_000} s`));
-    timer = setTimeout(fail, limitMs);
-  });
+  const toError = (limit: string) => noAnswer(`no answer within ${limit}`);
   try {
-    return await Promise.race([operation, late]);
+    return await withDeadline(() => operation, { ms: limitMs, toError });
   } catch (error) {
     throw toStoreError(error) instanceof ConnectionLostError ? noAnswer(messageOf(error), error) : error;
-  } finally {
-    clearTimeout(timer);
   }
 }
 
 function noAnswer(reason: string, cause?: unknown): ApiError {
-  return new ApiError('capacity_exceeded', `The queue does not answer (${reason}). Try again in a few seconds.`, {
+  return new ApiError('store_unavailable', `The queue does not answer (${reason}). Try again in a few seconds.`, {
     headers: { 'retry-after': '5' },
     cause,
   });

@@ -1,9 +1,9 @@
 import type { Job } from 'bullmq';
 import type { QueueEntry } from './run-queue.ts';
 
-/** What a job carries beside its id, which names the trace. Everything else is in the run's row. */
+/** Data of a job. Its id names the trace; everything else is in the run's row. */
 export interface RunJob {
-  /** Of the run, as its entry says. */
+  /** Environment of the run, as in its entry. */
   readonly envName?: string | undefined;
   readonly keyId?: string | null | undefined;
   /** How often it had been taken from a dead holder when it was last given back. */

@@ -3,29 +3,29 @@ import type { Job } from 'bullmq';
 import { afterCommit, type Database, type DatabaseTransaction } from '../database/database.ts';
 import { type BullBackend, type BullBackendOptions, openBullBackend, within } from './bullmq-backend.ts';
 import { isRedelivered, type RunJob, toEntry, toJobData, toJobId, toJobOptions, toTraceId } from './bullmq-job.ts';
-import { EntriesAside } from './entries-aside.ts';
-import { isSelective } from './queue-lanes.ts';
+import { isSelective } from './entry-groups.ts';
+import { ParkedEntries } from './parked-entries.ts';
 import { LEASE, type Lease, type LeaseFilter, type QueueEntry, type RunQueue } from './run-queue.ts';
 
 export interface BullQueueOptions extends BullBackendOptions {
-  /** Of the traces: it keeps the entries that have to wait, so that those behind them are seen. */
+  /** The database of the traces. Entries that have to wait are parked there, so that the entries behind them are reached. */
   readonly database: Database;
 }
 
-/** Jobs of one command; more make the next one. */
+/** Jobs in one `addBulk`; the rest follow in the next. */
 const MAX_BATCH = 500;
-/** Jobs that are set aside together: where one has to wait, many behind it have to as a rule. */
-const ASIDE_BATCH = 20;
-/** How long one call of `lease` sets jobs aside, in milliseconds; then it is asked once more. */
+/** Jobs that are parked together: if one has to wait, many behind it usually have to. */
+const PARK_BATCH = 20;
+/** How long one call of `lease` goes on parking jobs, in milliseconds. */
 const LOOK_FOR_MS = 500;
-/** How often a worker that may take everything looks for what others have set aside, in milliseconds. */
-const LOOK_ASIDE_EVERY_MS = 1_000;
-/** Existence of so many jobs is asked for at once. */
+/** How often a worker without limits looks for entries that others parked, in milliseconds. */
+const LOOK_PARKED_EVERY_MS = 1_000;
+/** Jobs whose state is read at once. */
 const MAX_ASKED = 100;
 
 /**
- * The queue as BullMQ has it, on Redis or on Postgres, for workers on many machines. A job is never part of the run's
- * commit: it follows it, many in one command, and the sweep enqueues the runs whose job got lost on the way.
+ * BullMQ's queue on Redis, for workers on many machines. A job follows the commit of its run, many in one command.
+ * The sweep enqueues runs whose job got lost in between.
  *
  * @throws Error that says what to do, where nothing answers at the address.
  */
@@ -47,20 +47,20 @@ class BullRunQueue implements RunQueue {
   readonly #bull: BullBackend;
   readonly #leaseMs: number;
   readonly #listeners = new Set<() => void>();
-  /** What this process holds, by token. */
+  /** Jobs that this process holds, by lease token. */
   readonly #taken = new Map<string, Taken>();
-  /** What follows a commit and is not done yet: whoever takes an entry waits for it. */
+  /** Steps after a commit that are not done yet. `lease` and the others wait for them. */
   readonly #following = new Set<Promise<unknown>>();
-  readonly #aside: EntriesAside;
-  /** When a worker that may take everything looks there again, by the clock of `performance`. */
-  #nextLookAside = 0;
+  readonly #parked: ParkedEntries;
+  /** When a worker without limits looks for parked entries again, by `performance.now()`. */
+  #nextParkedLook = 0;
   #additions: Addition[] = [];
   #checking: Promise<void> | undefined;
 
   constructor(bull: BullBackend, database: Database, leaseMs: number) {
     this.#bull = bull;
     this.#leaseMs = leaseMs;
-    this.#aside = new EntriesAside(database);
+    this.#parked = new ParkedEntries(database);
   }
 
   async enqueue(entry: QueueEntry, transaction?: DatabaseTransaction): Promise<void> {
@@ -69,8 +69,8 @@ class BullRunQueue implements RunQueue {
   }
 
   /**
-   * As a job that is delayed for as long as the lease lasts, which a renewal puts off: when its holder dies it comes
-   * due, and is anybody's.
+   * Adds a job that is delayed by the length of the lease; a renewal extends the delay. When its holder dies, the job
+   * becomes due and any worker may take it.
    */
   async enqueueLeased(entry: QueueEntry, worker: string, transaction: DatabaseTransaction): Promise<Lease> {
     const lease: Lease = { ...newLease(worker, this.#leaseMs), traceId: entry.traceId, isRedelivered: false };
@@ -90,24 +90,24 @@ class BullRunQueue implements RunQueue {
   ): Promise<Lease | undefined> {
     this.#checking ??= this.#bull.worker.startStalledCheckTimer();
     await this.#settled();
-    const waiting = await this.#leaseAside(worker, leaseMs, filter);
+    const waiting = await this.#leaseParked(worker, leaseMs, filter);
     if (waiting !== undefined) return waiting;
     for (const endsAt = performance.now() + LOOK_FOR_MS; performance.now() < endsAt; ) {
       const next = await this.#next();
       if (next === undefined) return undefined;
-      if (isLetThrough(next.job, filter)) return await this.#hold(next, worker, leaseMs);
-      const behind = await Promise.all(Array.from({ length: ASIDE_BATCH - 1 }, () => this.#next()));
-      await this.#setAside([next, ...behind.filter((each) => each !== undefined)]);
-      const among = await this.#leaseAside(worker, leaseMs, filter);
+      if (isAdmitted(next.job, filter)) return await this.#hold(next, worker, leaseMs);
+      const behind = await Promise.all(Array.from({ length: PARK_BATCH - 1 }, () => this.#next()));
+      await this.#park([next, ...behind.filter((each) => each !== undefined)]);
+      const among = await this.#leaseParked(worker, leaseMs, filter);
       if (among !== undefined) return among;
     }
-    // There is more: a worker that goes on asks again at once, and one that stops does not.
+    // More jobs are waiting: wake the workers of this process, but leave this call.
     setImmediate(() => this.#announce());
     return undefined;
   }
 
   async renew(lease: Lease): Promise<boolean> {
-    if (this.#aside.holds(lease)) return await this.#aside.renew(lease);
+    if (this.#parked.holds(lease)) return await this.#parked.renew(lease);
     await this.#settled();
     const taken = this.#taken.get(lease.token);
     if (taken === undefined) return false;
@@ -121,7 +121,7 @@ class BullRunQueue implements RunQueue {
   }
 
   async complete(lease: Lease): Promise<void> {
-    if (this.#aside.holds(lease)) return await this.#aside.complete(lease);
+    if (this.#parked.holds(lease)) return await this.#parked.complete(lease);
     await this.#settled();
     const taken = this.#taken.get(lease.token);
     if (taken === undefined) return;
@@ -133,9 +133,9 @@ class BullRunQueue implements RunQueue {
   }
 
   async release(lease: Lease, transaction?: DatabaseTransaction): Promise<void> {
-    if (this.#aside.holds(lease)) return await this.#aside.release(lease, transaction);
+    if (this.#parked.holds(lease)) return await this.#parked.release(lease, transaction);
     if (transaction !== undefined) {
-      const before = [...this.#following]; // Among them may be what added it.
+      const before = [...this.#following]; // The step that added the job may be among them.
       return afterCommit(transaction, () => this.#follow(() => Promise.all(before).then(() => this.#release(lease))));
     }
     await this.#settled();
@@ -145,19 +145,19 @@ class BullRunQueue implements RunQueue {
   async withdraw(traceId: string): Promise<void> {
     await this.#settled();
     const job: Job<RunJob> | undefined = await within(this.#bull.queue.getJob(toJobId(traceId)));
-    await this.#aside.queue.withdraw(traceId);
+    await this.#parked.queue.withdraw(traceId);
     if (job === undefined || job.data.isHeld === true) return;
-    // BullMQ refuses it for a job that somebody holds.
+    // BullMQ refuses to remove a job that a worker holds.
     if ((await within(job.getState())) !== 'active') await isOurs(() => within(job.remove()));
   }
 
   onEntry(listener: () => void): () => void {
     const own = () => listener(); // one function may listen twice
     this.#listeners.add(own);
-    const stopAside = this.#aside.queue.onEntry(own);
+    const stopParked = this.#parked.queue.onEntry(own);
     return () => {
       this.#listeners.delete(own);
-      stopAside();
+      stopParked();
     };
   }
 
@@ -166,10 +166,10 @@ class BullRunQueue implements RunQueue {
     const counts = await within(this.#bull.queue.getJobCounts('wait', 'prioritized', 'delayed', 'active'));
     const held = [...this.#taken.values()].filter(({ isHeld }) => isHeld).length;
     const { wait = 0, prioritized = 0, delayed = 0, active = 0 } = counts;
-    const aside = await this.#aside.queue.counts();
+    const parked = await this.#parked.queue.counts();
     return {
-      waiting: wait + prioritized + Math.max(0, delayed - held) + aside.waiting,
-      leased: active + Math.min(held, delayed) + aside.leased,
+      waiting: wait + prioritized + Math.max(0, delayed - held) + parked.waiting,
+      leased: active + Math.min(held, delayed) + parked.leased,
     };
   }
 
@@ -184,8 +184,8 @@ class BullRunQueue implements RunQueue {
         if (state === 'unknown' && traceId !== undefined) missing.push(traceId);
       }
     }
-    // Asked last: what is set aside is there before its job is gone.
-    return await this.#aside.queue.missing(missing);
+    // Parked entries are asked last: an entry is parked before its job is removed.
+    return await this.#parked.queue.missing(missing);
   }
 
   async close(): Promise<void> {
@@ -200,7 +200,7 @@ class BullRunQueue implements RunQueue {
     });
   }
 
-  /** A job that is there already stays as it is: its holder must not lose it to a sweep. */
+  /** A job that exists stays as it is: its holder must not lose it to a sweep. */
   async #addAll(): Promise<void> {
     const batch = this.#additions.splice(0, MAX_BATCH);
     if (this.#additions.length > 0) setImmediate(() => void this.#addAll());
@@ -220,7 +220,7 @@ class BullRunQueue implements RunQueue {
     const { job, isHeld } = taken;
     this.#taken.delete(lease.token);
     await isOurs(async () => {
-      // First, while it is ours: what was given back is no redelivery.
+      // First, while the job is ours, record that giving it back is no redelivery.
       if ((await within(this.#bull.queue.getJob(job.id ?? ''))) === undefined) return;
       if (isHeld) {
         await within(job.updateData({ ...job.data, isHeld: false }));
@@ -233,7 +233,7 @@ class BullRunQueue implements RunQueue {
     setImmediate(() => this.#announce());
   }
 
-  /** What cannot follow is found by the sweep, or comes back when its lease runs out: the commit stands. */
+  /** A step that fails only warns: the commit stands, and the sweep or the end of the lease brings the run back. */
   #follow(step: () => Promise<void>): void {
     const following = step()
       .catch((error: unknown) => process.emitWarning(error instanceof Error ? error : new Error(String(error))))
@@ -249,14 +249,14 @@ class BullRunQueue implements RunQueue {
     for (const listener of this.#listeners) listener();
   }
 
-  /** The first job, locked; one whose entry is aside already is none. */
+  /** The first job, locked. A job whose entry is parked already is removed and skipped. */
   async #next(): Promise<LockedJob | undefined> {
     for (;;) {
       const token = newToken();
       const job = await within(this.#bull.worker.getNextJob(token, { block: false }));
       if (job === undefined || job === null) return undefined;
-      // Whoever set it aside died before the job was gone.
-      if (!isRedelivered(job) || (await this.#aside.queue.missing([toTraceId(job)])).length > 0) return { job, token };
+      // The worker that parked it died before it removed the job.
+      if (!isRedelivered(job) || (await this.#parked.queue.missing([toTraceId(job)])).length > 0) return { job, token };
       await isOurs(() => within(job.moveToCompleted(null, token, false)));
     }
   }
@@ -267,28 +267,28 @@ class BullRunQueue implements RunQueue {
     return { traceId: toTraceId(job), worker, token, leaseMs, isRedelivered: isRedelivered(job) };
   }
 
-  /** First there, then gone here: what is in both for a moment is in none at no time. */
-  async #setAside(jobs: readonly LockedJob[]): Promise<void> {
+  /** Parks first and removes the jobs afterwards, so that an entry is always in at least one of the two queues. */
+  async #park(jobs: readonly LockedJob[]): Promise<void> {
     const entries = jobs.map(({ job }) => ({
       entry: toEntry(job),
       enqueuedAt: job.timestamp,
       isRedelivered: isRedelivered(job),
     }));
-    await this.#aside.add(entries);
-    this.#nextLookAside = 0;
+    await this.#parked.add(entries);
+    this.#nextParkedLook = 0;
     await Promise.all(jobs.map(({ job, token }) => isOurs(() => within(job.moveToCompleted(null, token, false)))));
   }
 
-  async #leaseAside(worker: string, leaseMs: number, filter: LeaseFilter): Promise<Lease | undefined> {
-    if (!isSelective(filter) && performance.now() < this.#nextLookAside) return undefined;
-    const lease = await this.#aside.lease(worker, { leaseMs, filter });
-    if (lease === undefined && !isSelective(filter)) this.#nextLookAside = performance.now() + LOOK_ASIDE_EVERY_MS;
+  async #leaseParked(worker: string, leaseMs: number, filter: LeaseFilter): Promise<Lease | undefined> {
+    if (!isSelective(filter) && performance.now() < this.#nextParkedLook) return undefined;
+    const lease = await this.#parked.lease(worker, { leaseMs, filter });
+    if (lease === undefined && !isSelective(filter)) this.#nextParkedLook = performance.now() + LOOK_PARKED_EVERY_MS;
     return lease;
   }
 }
 
-/** By what the job says of its run; one of before it did is set aside, where its row is asked. */
-function isLetThrough(job: Job<RunJob>, filter: LeaseFilter): boolean {
+/** Decides by the environment and key in the job's data. A job without them is parked; its row has both. */
+function isAdmitted(job: Job<RunJob>, filter: LeaseFilter): boolean {
   if (!isSelective(filter)) return true;
   const { envName, keyId } = job.data;
   if (envName === undefined || keyId === undefined) return false;
@@ -297,7 +297,7 @@ function isLetThrough(job: Job<RunJob>, filter: LeaseFilter): boolean {
   return keyId === null || isRedelivered(job) || !exceptKeys.includes(keyId);
 }
 
-/** Whether a step on a job was ours to take; BullMQ refuses it by a number below 0 when the lease is another's. */
+/** Whether the step succeeded. BullMQ refuses it with a negative number when another worker holds the lease. */
 async function isOurs(step: () => Promise<unknown>): Promise<boolean> {
   try {
     return (await step()) !== false;

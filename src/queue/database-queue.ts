@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely';
 import { afterCommit, type Database, type DatabaseTransaction } from '../database/database.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
-import { isEnvironmentLetThrough, isOfLane, isSelective, readLanes } from './queue-lanes.ts';
+import { isEnvironmentAdmitted, isOfGroup, isSelective, readGroups } from './entry-groups.ts';
 import { LEASE, type Lease, type QueueEntry, type RunQueue } from './run-queue.ts';
 
 /** Entries that one statement asks for. */
@@ -11,7 +11,7 @@ const MAX_ASKED = 500;
 /** A lease that ends later than that was made when the clock was ahead: its holder may be dead for long. */
 const LONGER_THAN_ANY_LEASE_MS = 60_000;
 
-/** Times that the lanes are read again, where others have emptied all of them meanwhile. */
+/** How often the groups are read again when other workers have emptied all of them meanwhile. */
 const MAX_ROUNDS = 3;
 
 export interface DatabaseQueueOptions {
@@ -80,15 +80,15 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
     async lease(worker, { leaseMs = LEASE.durationMs, filter = {} } = {}) {
       const taking = { ...newLease('', worker, leaseMs), leaseMs };
       if (!isSelective(filter)) return await take(taking, (entry) => isWaiting(entry, now()));
-      const lost = await take(taking, (entry) => entry.and([isLost(entry, now()), isEnvironmentLetThrough(filter)]));
+      const lost = await take(taking, (entry) => entry.and([isLost(entry, now()), isEnvironmentAdmitted(filter)]));
       if (lost !== undefined) return lost;
       for (let round = 0; round < MAX_ROUNDS; round++) {
-        const lanes = await readLanes(database, filter);
-        for (const lane of lanes) {
-          const taken = await take(taking, (entry) => isOfLane(entry, lane));
+        const groups = await readGroups(database, filter);
+        for (const group of groups) {
+          const taken = await take(taking, (entry) => isOfGroup(entry, group));
           if (taken !== undefined) return taken;
         }
-        if (lanes.length === 0) return undefined;
+        if (groups.length === 0) return undefined;
       }
       return undefined;
     },
@@ -189,7 +189,7 @@ function newLease(traceId: string, worker: string, leaseMs: number): Lease {
   return { traceId, worker, token: randomBytes(16).toString('hex'), leaseMs, isRedelivered: false };
 }
 
-/** What the entry does not say of its run is in the run's row. */
+/** Fields that the entry leaves out are read from the run's row. */
 export function toRow({ traceId, priority, envName, keyId }: QueueEntry, enqueuedAt: number) {
   return {
     trace_id: traceId,
@@ -211,7 +211,7 @@ function ofRun(traceId: string, column: 'env_name' | 'key_id') {
 type Connection = Database['kysely'] | DatabaseTransaction;
 type Row = ReturnType<typeof toRow>;
 
-/** What is inserted through one connection in one turn of the event loop is one statement. */
+/** Inserts of one connection in one turn of the event loop become one statement. */
 function groupInserts(): (connection: Connection, row: Row) => Promise<void> {
   const groups = new WeakMap<Connection, { readonly rows: Row[]; readonly written: Promise<void> }>();
   return (connection, row) => {

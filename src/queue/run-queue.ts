@@ -46,14 +46,14 @@ export interface QueueEntry {
   readonly traceId: string;
   /** 0 to 9, 9 first. */
   readonly priority: number;
-  /** What a filter looks at: its environment, and its key, null where it has none. Left out: the run's row says it. */
+  /** Environment and key, for filters; the key is null for a run without one. Left out: read from the run's row. */
   readonly envName?: string;
   readonly keyId?: string | null;
 }
 
 /** Which entries a worker can take now. Those that it cannot must not keep others from being taken. */
 export interface LeaseFilter {
-  /** Of these environments alone; undefined: of all. */
+  /** Only these environments; undefined: all. */
   readonly onlyEnvironments?: readonly string[];
   /** Environments that have as many runs here as they may. */
   readonly exceptEnvironments?: readonly string[];

@@ -3,11 +3,11 @@ import type { AgentTool } from '../contract/chat.ts';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { ChatModel, ModelDelta, ModelResponse } from '../model/chat-model.ts';
+import { withDeadline } from '../runtime/deadline.ts';
 import { addRequestContent, addResponseContent } from '../telemetry/content.ts';
 import { during, setChatResponse, startChatSpan } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/recorder.ts';
-import { withLimit } from './limits.ts';
 import type { ResultBudget } from './result-budget.ts';
 import { type AnsweredCall, answerToolCalls } from './tool-calls.ts';
 import type { ToolMessage, Transcript } from './transcript.ts';
@@ -27,11 +27,11 @@ export interface AgentLoopOptions {
   readonly stepsBefore: number;
   readonly maxSteps: number;
   readonly onDelta?: ((delta: ModelDelta) => void) | undefined;
-  /** Of the run or the turn. */
+  /** Span of the run or the turn. */
   readonly span: TraceSpan;
 }
 
-/** What a turn did so far. It stays true when the loop throws. */
+/** Progress of a turn. It stays true when the loop throws. */
 export interface TurnProgress {
   /** One for each completed step: the model answered, and so was each of its calls. */
   readonly responses: ModelResponse[];
@@ -70,6 +70,7 @@ export async function runAgentLoop(
     transcript.addToolMessages(answered.map(toToolMessage));
     await recorder.settled();
     if (interruption !== null) throw interruption.thrown;
+    options.model.checkResults?.(answered.map(toToolMessage));
   }
   return 'max_steps';
 }
@@ -103,15 +104,18 @@ async function askModel(transcript: Transcript, options: AgentLoopOptions, span:
   let firstChunkMs: number | undefined;
   addRequestContent(span, messages, tools);
   try {
-    const response = await withLimit({ signal: options.signal }, (signal) => {
-      // A model that goes on after it was aborted is not heard any more.
-      const whileOpen = (delta: ModelDelta) => {
-        firstChunkMs ??= performance.now() - startedAt;
-        if (!signal.aborted) onDelta?.(delta);
-      };
-      const isHeard = onDelta !== undefined || span.isRecording;
-      return model.respond({ messages, tools, sampling, signal, ...(isHeard && { onDelta: whileOpen }) });
-    });
+    const response = await withDeadline(
+      (signal) => {
+        // A model that goes on after it was aborted is not heard any more.
+        const whileOpen = (delta: ModelDelta) => {
+          firstChunkMs ??= performance.now() - startedAt;
+          if (!signal.aborted) onDelta?.(delta);
+        };
+        const isHeard = onDelta !== undefined || span.isRecording;
+        return model.respond({ messages, tools, sampling, signal, ...(isHeard && { onDelta: whileOpen }) });
+      },
+      { signal: options.signal },
+    );
     setChatResponse(span, response, firstChunkMs);
     addResponseContent(span, response.message, response.finishReason);
     return response;

@@ -1,6 +1,6 @@
 import type { Json, JsonSchema } from '../contract/json.ts';
 import { isTooDeep, MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
-import { asFields, validateJsonSchema } from '../contract/json-schema.ts';
+import { asFields, validateJsonSchema } from '../schema/json-schema.ts';
 
 export type FittedAnswer =
   | { readonly fits: true; readonly answer: Json }
@@ -24,7 +24,7 @@ export function fitAnswer(text: string, schema: JsonSchema | null): FittedAnswer
   return { fits: false, answer: text, problem: `it is not valid JSON (${parsed.problem})` };
 }
 
-/** What the model is asked once when its answer does not fit. */
+/** The request to the model when its answer does not fit. It is made once. */
 export function repairRequest(problem: string, schema: JsonSchema): string {
   return [
     `Your answer cannot be used: ${problem}.`,

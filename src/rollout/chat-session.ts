@@ -2,15 +2,16 @@ import type { ConnectOptions, EnvironmentClient } from '../client/environment-cl
 import { ApiError, messageOf } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
-import type { Redactor } from '../contract/redaction.ts';
 import type { PromptMessage, SetupResult } from '../contract/scenario.ts';
 import type { SessionStatus } from '../contract/session.ts';
 import type { ChatModel, ModelDelta, ReferenceContext } from '../model/chat-model.ts';
+import type { Redactor } from '../redaction/redactor.ts';
+import { startDeadline } from '../runtime/deadline.ts';
 import { during, failWith, setUsage, startAgentSpan } from '../telemetry/spans.ts';
 import { TraceSpan } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/recorder.ts';
 import { GuardedRecorder } from './guarded-recorder.ts';
-import { ROLLOUT_LIMITS, type RolloutLimits, startDeadline } from './limits.ts';
+import { ROLLOUT_LIMITS, type RolloutLimits } from './limits.ts';
 import { openEnvironment } from './open-environment.ts';
 import { toReferenceContext } from './reference-context.ts';
 import { ScenarioSession, type TurnResult } from './scenario-session.ts';
@@ -20,7 +21,7 @@ import { toVersions } from './versions.ts';
 export interface ChatSessionOptions {
   readonly id: string;
   readonly traceId: string;
-  /** Whose it is. */
+  /** Account of the session. */
   readonly account: string;
   /** The environment's configured name. */
   readonly environment: string;
@@ -37,7 +38,7 @@ export interface ChatSessionOptions {
   /** @throws BoundaryError boundary `model` for a name that cannot be used. */
   createModel(name: string, context: ReferenceContext): ChatModel;
   readonly recorder: EventRecorder;
-  /** Who plays it, for the trace. */
+  /** Name of the server, for the trace. */
   readonly server: string;
   readonly environmentHash: string | null;
   readonly limits?: Partial<RolloutLimits> | undefined;
@@ -115,7 +116,7 @@ export class ChatSession {
     return this.#scenario?.steps ?? 0;
   }
 
-  /** What its setup gave; undefined before its first turn is set up. */
+  /** The result of setup; undefined before its first turn is set up. */
   get setup(): SetupResult | undefined {
     return this.#scenario?.setup;
   }
@@ -246,7 +247,13 @@ export class ChatSession {
     const { scenario, args, server, environmentHash, limits, connect } = this.options;
     const recorder = this.#recorder;
     recorder.record({ type: 'run.started', worker: server, versions: toVersions(undefined, environmentHash) });
-    const context = toReferenceContext({ scenario, args, seed: null, client: () => this.#client });
+    const context = toReferenceContext({
+      scenario,
+      args,
+      seed: null,
+      client: () => this.#client,
+      answerSchema: () => this.setup?.answer_schema,
+    });
     const model = this.options.createModel(this.options.model, context);
     const client = await openEnvironment({ connect, recorder, signal, environmentHash, span });
     this.#client = client;
@@ -271,7 +278,7 @@ export class ChatSession {
       const stop_reason = status === 'finished' ? 'answered' : 'expired';
       const { reward } = result.evaluation;
       this.#recorder.record({ type: 'run.finished', status: 'completed', stop_reason, reward, error: null });
-      await this.#recorder.settled(); // What is told of an end is durable.
+      await this.#recorder.settled(); // An end is told only when it is durable.
       return await this.#close({ status, result, message: null });
     } catch (thrown) {
       await this.#giveUp('failed', thrown);
@@ -279,9 +286,12 @@ export class ChatSession {
     }
   }
 
-  /** What cannot be repaired in time is submitted as the text that it is. */
+  /** An answer that cannot be repaired in time is submitted as plain text. */
   async #repairAnswer(scenario: ScenarioSession): Promise<void> {
-    const deadline = startDeadline(this.options.limits?.repairMs ?? ROLLOUT_LIMITS.repairMs);
+    const deadline = startDeadline(
+      this.options.limits?.repairMs ?? ROLLOUT_LIMITS.repairMs,
+      (limit) => new Error(`The answer was not repaired within ${limit}`),
+    );
     try {
       const signal = AbortSignal.any([this.#stop.signal, this.#lost.signal, deadline.signal]);
       await scenario.repairAnswer({ signal, span: this.#root });
@@ -293,7 +303,7 @@ export class ChatSession {
   async #giveUp(status: 'abandoned' | 'failed', cause: unknown): Promise<SessionEnd> {
     const message = cause === null ? null : messageOf(cause);
     this.#stop.abort(status === 'abandoned' ? sessionFinished(this.id, { status, message }) : cause);
-    // What it still records comes before the end.
+    // The turn's last events come before the end.
     await this.#turn?.catch(() => {});
     const isFailed = status === 'failed';
     this.#recorder.record({
@@ -307,7 +317,7 @@ export class ChatSession {
   }
 
   async #close(end: SessionEnd): Promise<SessionEnd> {
-    await this.#recorder.end().catch(() => {}); // What cannot be written has no other place to be told.
+    await this.#recorder.end().catch(() => {}); // A failed write cannot be reported anywhere else.
     this.#end = end;
     this.#lastActiveAt = this.options.now();
     this.#closed = (this.#scenario ?? this.#client)?.close() ?? this.#closed;

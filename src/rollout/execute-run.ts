@@ -3,10 +3,11 @@ import type { Usage } from '../contract/chat.ts';
 import { type Boundary, BoundaryError, messageOf } from '../contract/errors.ts';
 import type { StopReason } from '../contract/trace.ts';
 import type { ChatModel } from '../model/chat-model.ts';
+import { type Deadline, startDeadline } from '../runtime/deadline.ts';
 import { setUsage } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import { GuardedRecorder } from './guarded-recorder.ts';
-import { type Deadline, ROLLOUT_LIMITS, type RolloutLimits, RunTimeoutError, startDeadline } from './limits.ts';
+import { ROLLOUT_LIMITS, type RolloutLimits, RunTimeoutError } from './limits.ts';
 import { openEnvironment } from './open-environment.ts';
 import { toReferenceContext } from './reference-context.ts';
 import { RunInterrupted, type RunOptions, type RunOutcome } from './run.ts';
@@ -50,7 +51,7 @@ interface Run {
   /** `stop`, or the run's time is over. Setup and turns heed it; the evaluation has its grace. */
   readonly stopOrTimeout: AbortSignal;
   readonly span: TraceSpan;
-  /** Of each response of the model. */
+  /** Usage of each model response. */
   readonly usages: Usage[];
   client?: EnvironmentClient;
   session?: ScenarioSession;
@@ -65,7 +66,7 @@ type EndedOutcome = Exclude<RunOutcome, { status: 'released' }>;
 
 function startRun(options: RunOptions, span: TraceSpan): Run {
   const recorder = new GuardedRecorder(options.recorder);
-  const deadline = startDeadline(options.request.timeout_seconds * 1_000);
+  const deadline = startDeadline(options.request.timeout_seconds * 1_000, (limit) => new RunTimeoutError(limit));
   const stop = AbortSignal.any([options.signal, recorder.failed]);
   const stopOrTimeout = AbortSignal.any([stop, deadline.signal]);
   const limits = { ...ROLLOUT_LIMITS, ...options.limits };
@@ -98,6 +99,7 @@ function createModel(run: Run): ChatModel {
     args: scenario_args,
     seed,
     client: () => run.client,
+    answerSchema: () => run.session?.setup.answer_schema,
   });
   return run.options.createModel(model, context);
 }

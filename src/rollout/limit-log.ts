@@ -2,7 +2,7 @@ import type { ConnectOptions } from '../client/environment-client.ts';
 
 type OnLog = NonNullable<ConnectOptions['onLog']>;
 
-/** What one attempt keeps of its environment's log. Our choice: what prints without end must not fill the store. */
+/** Limits of the environment's log in one attempt. Our choice: endless output must not fill the store. */
 const LOG_LIMITS = { lines: 10_000, characters: 4 * 1024 * 1024 } as const;
 
 /** Passes log lines on until one of the limits is reached; then says so once, and drops what follows. */

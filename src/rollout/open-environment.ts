@@ -1,9 +1,9 @@
 import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
+import { withDeadline } from '../runtime/deadline.ts';
 import { during, setPeer, startMcpSpan } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import type { GuardedRecorder } from './guarded-recorder.ts';
 import { limitLog } from './limit-log.ts';
-import { withLimit } from './limits.ts';
 import { toVersions } from './versions.ts';
 
 export interface OpenEnvironmentOptions {
@@ -13,7 +13,7 @@ export interface OpenEnvironmentOptions {
   readonly signal: AbortSignal;
   /** SHA-256 of the environment's code, hex; null where it is not known. */
   readonly environmentHash: string | null;
-  /** Of the run or the turn that needs it. */
+  /** Span of the run or the turn that needs it. */
   readonly span: TraceSpan;
 }
 
@@ -28,12 +28,15 @@ export async function openEnvironment(options: OpenEnvironmentOptions): Promise<
   const startedAt = performance.now();
   const onLog = limitLog((log) => recorder.record({ type: 'log', ...log }));
   const client = await during(startMcpSpan(options.span, 'initialize'), async (span) => {
-    const connected = await withLimit({ signal: options.signal }, async (signal) => {
-      const late = await options.connect({ signal, onLog });
-      // Nobody waits for it any more, so nobody else would close it.
-      if (signal.aborted) await late.close();
-      return late;
-    });
+    const connected = await withDeadline(
+      async (signal) => {
+        const late = await options.connect({ signal, onLog });
+        // The caller has gone, so it is closed here.
+        if (signal.aborted) await late.close();
+        return late;
+      },
+      { signal: options.signal },
+    );
     setPeer(span, connected);
     return connected;
   });

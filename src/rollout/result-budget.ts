@@ -8,7 +8,7 @@ export interface ResultLimits {
   readonly traceBytes: number;
 }
 
-/** What a result may have when the others have used up the trace's share. */
+/** Bytes of a result when the others have used up the trace's share. */
 const LEAST_BYTES = 64 * 1_024;
 const MIB = 1_024 * 1_024;
 

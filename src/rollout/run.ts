@@ -11,7 +11,7 @@ import type { RolloutLimits } from './limits.ts';
 export interface RunOptions {
   /** The body of the trace's `run.queued`: what to run. */
   readonly request: EventOf<'run.queued'>;
-  /** Who executes it, for the trace. */
+  /** Name of the worker, for the trace. */
   readonly worker: string;
   /** A fresh environment for this run alone; the run closes it. */
   connect(options: ConnectOptions): Promise<EnvironmentClient>;
@@ -24,7 +24,7 @@ export interface RunOptions {
   /** SHA-256 of the environment's code, hex; null where it is not known. */
   readonly environmentHash?: string | null;
   readonly limits?: Partial<RolloutLimits>;
-  /** What its spans belong to. Default: there are none. */
+  /** The telemetry trace of its spans. Default: no spans. */
   readonly trace?: TraceOptions & { readonly attempt: number };
 }
 

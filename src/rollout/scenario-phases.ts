@@ -1,18 +1,18 @@
 import type { AgentToolEntry, EnvironmentClient } from '../client/environment-client.ts';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import type { Json, JsonObject, JsonSchema } from '../contract/json.ts';
-import { validateJsonSchema } from '../contract/json-schema.ts';
 import type { Evaluation, SetupResult } from '../contract/scenario.ts';
+import { withDeadline } from '../runtime/deadline.ts';
+import { validateJsonSchema } from '../schema/json-schema.ts';
 import { addEvaluation, during, startMcpSpan } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
-import { withLimit } from './limits.ts';
 
 export interface ScenarioPhase {
   readonly client: EnvironmentClient;
   readonly scenario: string;
   readonly signal: AbortSignal;
   readonly limitMs: number;
-  /** Of the run or the turn. */
+  /** Span of the run or the turn. */
   readonly span: TraceSpan;
 }
 
@@ -66,7 +66,7 @@ async function limited<T>(
   const toError = (time: string) =>
     new BoundaryError(boundary, 'environment_failed', `The ${half} of scenario ${scenario} did not end within ${time}`);
   try {
-    return await withLimit({ signal, limitMs, toError }, work);
+    return await withDeadline(work, { signal, ms: limitMs, toError });
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
     if (thrown instanceof BoundaryError) throw thrown;

@@ -25,7 +25,7 @@ export interface OpenSessionOptions {
   readonly recorder: GuardedRecorder;
   readonly signal: AbortSignal;
   readonly limits?: Partial<RolloutLimits> | undefined;
-  /** What the setup happens in. Default: there are no spans. */
+  /** Span of the setup. Default: no spans. */
   readonly span?: TraceSpan | undefined;
 }
 
@@ -100,7 +100,7 @@ export class ScenarioSession {
   }
 
   readonly setup: SetupResult;
-  /** What the model is offered. */
+  /** Tools that the model is offered. */
   readonly tools: readonly AgentTool[];
   readonly #options: OpenSessionOptions;
   readonly #limits: RolloutLimits;

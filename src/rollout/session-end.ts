@@ -1,5 +1,6 @@
 import { ApiError, BoundaryError, messageOf } from '../contract/errors.ts';
 import type { SessionStatus } from '../contract/session.ts';
+import { toPublicMessage } from '../http/errors.ts';
 import type { FinishResult, TurnResult } from './scenario-session.ts';
 
 /** How a chat session ended, for whoever asks afterwards. */
@@ -11,12 +12,12 @@ export interface SessionEnd {
   readonly message: string | null;
 }
 
-/** What a session that has ended says to whoever comes after. */
+/** The error for requests to a session that has ended. */
 export function sessionFinished(
   id: string,
   { status, message }: { readonly status: SessionStatus; readonly message: string | null },
 ): ApiError {
-  const why = message === null ? '' : `: ${message.replace(/\.$/, '')}`;
+  const why = message === null ? '' : `: ${toPublicMessage(message).replace(/\.$/, '')}`;
   return new ApiError('session_finished', `Session ${id} is ${status}${why}. Start a new one.`);
 }
 

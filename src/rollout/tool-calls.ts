@@ -3,11 +3,11 @@ import type { FinishReason, ToolCall } from '../contract/chat.ts';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import { isJsonObject, type Json } from '../contract/json.ts';
 import { MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
+import { withDeadline } from '../runtime/deadline.ts';
 import { addToolArguments, addToolResult } from '../telemetry/content.ts';
 import { failWith, startToolSpan } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/recorder.ts';
-import { withLimit } from './limits.ts';
 import type { ResultBudget } from './result-budget.ts';
 import { textBlock } from './transcript.ts';
 
@@ -23,7 +23,7 @@ export interface ToolCallContext {
   /** Milliseconds that one call may take. */
   readonly toolCallMs: number;
   readonly resultBudget: ResultBudget;
-  /** Of the run or the turn. */
+  /** Span of the run or the turn. */
   readonly span: TraceSpan;
 }
 
@@ -35,7 +35,7 @@ export interface AnsweredCall {
 export interface AnsweredCalls {
   /** Every call, in the order of the response. */
   readonly answered: readonly AnsweredCall[];
-  /** What stopped the calls before their end: the reason of the signal, or the failure of the environment. */
+  /** The reason that stopped the calls early: that of the signal, or the failure of the environment. */
   readonly interruption: { readonly thrown: unknown } | null;
 }
 
@@ -112,18 +112,21 @@ async function resultOf(call: ToolCall, context: ToolCallContext): Promise<ToolR
   if (call.raw_arguments !== null) return toErrorResult(malformedText(call, call.raw_arguments, context.finishReason));
   const limit = {
     signal: context.signal,
-    limitMs: context.toolCallMs,
+    ms: context.toolCallMs,
     toError: (time: string) => new ToolLimitError(`The tool ${call.name} did not answer within ${time}`),
   };
   try {
     // The limit is ours alone: 0 turns the client's own off.
     const { meta } = context.span;
     const { client } = context;
-    return await withLimit(limit, (signal) => client.call(call.name, call.arguments, { signal, timeoutMs: 0, meta }));
+    return await withDeadline(
+      (signal) => client.call(call.name, call.arguments, { signal, timeoutMs: 0, meta }),
+      limit,
+    );
   } catch (thrown) {
     if (context.signal.aborted) throw context.signal.reason;
     if (thrown instanceof ToolLimitError) return toErrorResult(thrown.message);
-    // What the agent may see is a result, so that this is the environment's end.
+    // A failure that the agent may see comes as a result, so this one ended the environment.
     if (thrown instanceof BoundaryError) throw thrown;
     const message = `The environment failed at the call of ${call.name}: ${messageOf(thrown)}`;
     throw new BoundaryError('environment', 'environment_failed', message, { cause: thrown });

@@ -4,7 +4,7 @@ import type { PromptMessage } from '../contract/scenario.ts';
 export type ToolMessage = Extract<TranscriptMessage, { role: 'tool' }>;
 
 /**
- * What the model is sent: the scenario's system prompt, the caller's instructions, the scenario's prompt, then the
+ * The messages for the model: the scenario's system prompt, the caller's instructions, the scenario's prompt, then the
  * turns (contract section 2, "The model's transcript is").
  */
 export class Transcript {
@@ -29,7 +29,7 @@ export class Transcript {
     }
   }
 
-  /** What a model answered, as it may be sent back: gateways refuse a history with arguments that are not JSON. */
+  /** Adds a model's answer in the form that may be sent back: gateways refuse arguments that are not JSON. */
   addResponse(message: AssistantMessage): void {
     const calls = message.tool_calls.map((call) =>
       call.raw_arguments === null ? call : { ...call, arguments: {}, raw_arguments: null },

@@ -1,8 +1,8 @@
 import type { EnvironmentClient } from '../client/environment-client.ts';
 import type { EventOf } from '../contract/event.ts';
-import { PROCTOR_VERSION } from '../contract/version.ts';
+import { PROCTOR_VERSION } from '../runtime/version.ts';
 
-/** What a trace says of the software that made it; of the environment, once it is connected. */
+/** Versions for the trace; those of the environment once it is connected. */
 export function toVersions(
   client: EnvironmentClient | undefined,
   environmentHash: string | null,

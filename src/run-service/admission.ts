@@ -41,7 +41,7 @@ export class Admission {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  /** What the queue is asked for. */
+  /** The filter for the next lease. */
   filter(): LeaseFilter {
     const { onlyEnvironments } = this.#options;
     for (const [key, until] of this.#fullKeys) if (until <= this.#now()) this.#fullKeys.delete(key);

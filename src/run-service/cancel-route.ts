@@ -5,9 +5,9 @@ import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import { CANCELLED } from '../rollout/run-endings.ts';
+import { isFinal } from '../trace/trace-heads.ts';
 import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
 import { findRow, findTrace } from '../trace-routes/traces-route.ts';
-import { isFinal } from '../trace-routes/wait-for-end.ts';
 
 export interface CancelRouteOptions {
   readonly store: TraceStore;
@@ -31,7 +31,7 @@ export function createCancelRoute({ store, queue, logger, cancelHere }: CancelRo
     about: { errors: ['trace_not_found', 'run_finished'] },
     async handle({ params, caller }) {
       const row = await findRow(store, params.trace_id, accountOf(caller));
-      if (isFinal(row.status)) throw runFinished(row);
+      if (isFinal(row)) throw runFinished(row);
       const isEnded = row.status === 'queued' && (await cancelQueued(store, row));
       if (!isEnded && !(await store.requestCancel(row.traceId))) {
         throw runFinished((await store.row(row.traceId)) ?? row);

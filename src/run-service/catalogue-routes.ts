@@ -1,7 +1,13 @@
 import type { Catalogue } from '../client/catalogue.ts';
 import { ApiError } from '../contract/errors.ts';
-import { environmentListSchema, environmentToolListSchema, modelListSchema } from '../contract/run.ts';
+import {
+  type EnvironmentEntry,
+  environmentListSchema,
+  environmentToolListSchema,
+  modelListSchema,
+} from '../contract/run.ts';
 import { scenarioListSchema } from '../contract/scenario.ts';
+import { toPublicMessage } from '../http/errors.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
 
@@ -13,7 +19,7 @@ export function createCatalogueRoutes(catalogue: Catalogue, models: Models): rea
     summary: 'The environments of this service',
     access: 'key-or-browser',
     response: environmentListSchema,
-    handle: async () => ({ body: { object: 'list', data: await catalogue.list() } }),
+    handle: async () => ({ body: { object: 'list', data: (await catalogue.list()).map(toPublicEntry) } }),
   });
   const scenarios = defineRoute({
     method: 'GET',
@@ -44,6 +50,12 @@ export function createCatalogueRoutes(catalogue: Catalogue, models: Models): rea
     handle: async ({ signal }) => ({ body: await models.list(signal) }),
   });
   return [environments, scenarios, tools, modelList];
+}
+
+function toPublicEntry(entry: EnvironmentEntry): EnvironmentEntry {
+  return entry.state === 'ready'
+    ? { ...entry, warnings: entry.warnings.map(toPublicMessage) }
+    : { ...entry, reason: toPublicMessage(entry.reason) };
 }
 
 /** In these routes the name of the environment is a part of the path, not a field. */

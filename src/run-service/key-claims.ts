@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts';
-import { UNFINISHED_STATUSES } from '../trace-routes/wait-for-end.ts';
+import { UNFINISHED } from '../trace/trace-rows.ts';
 
 /**
  * The places of runs whose key may have only so many at once (contract section 3, "Keys"). A place is held from before a
@@ -30,7 +30,7 @@ export function createKeyClaims(database: Database): KeyClaims {
             .where('run_claims.key_id', '=', keyId)
             .where('run_claims.trace_id', '!=', traceId)
             // A worker may have died between the end of a run and that of its place.
-            .where('traces.status', 'in', UNFINISHED_STATUSES)
+            .where('traces.status', 'in', UNFINISHED)
             .executeTakeFirstOrThrow();
           if (Number(taken) >= limit) return false;
           await transaction

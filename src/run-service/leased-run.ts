@@ -12,8 +12,8 @@ import { RunInterrupted, type RunOutcome } from '../rollout/run.ts';
 import { CANCELLED, failedByWorker } from '../rollout/run-endings.ts';
 import { addLostSpan } from '../rollout/run-span.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
+import { isFinal } from '../trace/trace-heads.ts';
 import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
-import { isFinal } from '../trace-routes/wait-for-end.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 
 export interface LeasedRunOptions {
@@ -22,7 +22,7 @@ export interface LeasedRunOptions {
   readonly queue: RunQueue;
   readonly models: Models;
   readonly logger: Logger;
-  /** Who executes it, for queue and trace. */
+  /** Name of the worker, for queue and trace. */
   readonly worker: string;
   /** Has processes ready; undefined: each run waits until one has started. */
   readonly pool?: WarmPool | undefined;
@@ -81,7 +81,7 @@ async function takeAttempt(
   row: TraceRow | undefined,
   { store, logger }: LeasedRunOptions,
 ): Promise<Attempt | undefined> {
-  if (row === undefined || isFinal(row.status)) return undefined;
+  if (row === undefined || isFinal(row)) return undefined;
   if (row.cancelRequested) {
     await store.append(row.traceId, row.attempt, [CANCELLED]);
     return undefined;
@@ -149,8 +149,8 @@ async function executeAttempt(
 }
 
 /**
- * What a run does fails the run; what comes here is the store or the queue. The attempt is lost, as with its worker, and the
- * run is anybody's; where that fails too, its lease runs out.
+ * Handles a failure of the store or the queue; a failure of the run itself has ended the run. The attempt is lost, as with
+ * its worker, and any worker may take the run. If giving it back fails too, its lease runs out.
  */
 async function startAgain({ number, row }: Attempt, heartbeat: Heartbeat, { store }: LeasedRunOptions): Promise<void> {
   const { lost } = await lostAttempts(store, row);

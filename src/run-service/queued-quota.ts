@@ -53,7 +53,7 @@ export class QueuedQuota {
     return queue;
   }
 
-  /** Who comes meanwhile waits for the same count: with one each, all would take the same last place. */
+  /** Callers that come meanwhile share the same count: with separate counts, all would take the same last place. */
   async #countOnce(keyId: string, queue: KeyQueue): Promise<void> {
     queue.counting ??= this.#count(keyId, queue).finally(() => {
       queue.counting = undefined;

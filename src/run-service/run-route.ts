@@ -3,6 +3,7 @@ import { Idempotency } from '../accounts/idempotency.ts';
 import { type Catalogue, checkScenarioArgs } from '../client/catalogue.ts';
 import type { EventOf } from '../contract/event.ts';
 import { type RunAccepted, type RunRequest, runAcceptedSchema, runRequestSchema } from '../contract/run.ts';
+import { checkSize } from '../contract/size-limits.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { TRACE_ID_HEADER } from '../http/request-id.ts';
@@ -30,7 +31,7 @@ export interface RunRouteOptions {
   readonly now: () => number;
 }
 
-/** What was accepted, before anybody waited for it. */
+/** An accepted run, before any wait for its end. */
 type Accepted = Pick<RunAccepted, 'trace_id' | 'trace_url'>;
 type Incoming = RouteRequest<RunRequest>;
 
@@ -47,7 +48,8 @@ export function createRunRoute(options: RunRouteOptions): Route {
     about: {
       requestHeaders: {
         Prefer: '`wait=N`: answer when the run ends, or after N seconds, at most 240',
-        'Idempotency-Key': 'The same request with the same key gets the same answer for 24 hours, and starts one run',
+        'Idempotency-Key':
+          'The same request with the same key gets the same answer for 24 hours, and starts one run, as long as its trace exists',
       },
       replyHeaders: {
         'Preference-Applied': 'The `wait` that was taken',
@@ -60,8 +62,10 @@ export function createRunRoute(options: RunRouteOptions): Route {
         'scenario_not_found',
         'model_not_found',
         'idempotency_conflict',
+        'request_in_progress',
         'quota_exceeded',
         'environment_failed',
+        'store_unavailable',
       ],
     },
     handle: (request) => runs.handle(request),
@@ -76,7 +80,12 @@ class Runs {
   constructor(options: RunRouteOptions) {
     this.#options = options;
     this.#quota = new QueuedQuota(options.database);
-    this.#idempotency = new Idempotency(options.database, 'run', options.now);
+    this.#idempotency = new Idempotency({
+      database: options.database,
+      scope: 'run',
+      now: options.now,
+      isAlive: async ({ trace_id }) => (await options.store.row(trace_id)) !== undefined,
+    });
   }
 
   async handle(request: Incoming): Promise<RouteReply> {
@@ -112,6 +121,7 @@ class Runs {
     const scenario = await catalogue.find(body.env_name, body.scenario_name);
     checkScenarioArgs(scenario, body.scenario_args);
     models.check(body.model);
+    checkSize('sampling', body.sampling);
     checkMetadata(body.metadata);
     const keyId = caller?.keyId ?? null;
 
@@ -150,6 +160,6 @@ async function toResult(
   traceId: string,
 ): Promise<Pick<RunAccepted, 'status' | 'reward' | 'answer'>> {
   const trace = await store.trace(traceId);
-  if (trace === undefined) throw traceNotFound(traceId); // Of a key that was used before: the trace was deleted since.
+  if (trace === undefined) throw traceNotFound(traceId); // Deleted while this request waited for its end.
   return { status: trace.status, reward: trace.reward, answer: trace.answer };
 }

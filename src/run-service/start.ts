@@ -4,7 +4,6 @@ import { guardedBy } from '../accounts/guard.ts';
 import { type Catalogue, catalogueCheck, createCatalogue } from '../client/catalogue.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
-import { PROCTOR_VERSION } from '../contract/version.ts';
 import { type Database, storeCheck } from '../database/database.ts';
 import { createHttpApp } from '../http/app.ts';
 import { createHealthRoutes } from '../http/health-routes.ts';
@@ -14,6 +13,7 @@ import { assertBindAllowed } from '../http/origin-guard.ts';
 import type { Route } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
 import { queueCheck, type RunQueue } from '../queue/run-queue.ts';
+import { PROCTOR_VERSION } from '../runtime/version.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { createBlobRoute } from '../trace-routes/blob-route.ts';
 import { createEventsRoute } from '../trace-routes/events-route.ts';
@@ -125,7 +125,7 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
   };
 }
 
-/** Of the budget; the rest is for the database and for the end of the process. */
+/** Share of the budget; the rest is for the database and the end of the process. */
 const CLOSING_SHARE = 0.95;
 
 interface Parts {
@@ -167,7 +167,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
       createUsageRoute(store),
       ...createCatalogueRoutes(catalogue, models),
       ...createHealthRoutes({
-        checks: [storeCheck(database), queueCheck(queue), catalogueCheck(catalogue)],
+        checks: [storeCheck(database), queueCheck(queue), catalogueCheck(catalogue, logger)],
         isShuttingDown,
       }),
       metrics.route,

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
 import { guardedBy } from '../accounts/guard.ts';
-import { PROCTOR_VERSION } from '../contract/version.ts';
 import { type Database, storeCheck } from '../database/database.ts';
 import { createHttpApp } from '../http/app.ts';
 import { createHealthRoutes } from '../http/health-routes.ts';
@@ -9,6 +8,7 @@ import { listen } from '../http/listen.ts';
 import { createHttpMetrics } from '../http/metrics.ts';
 import { assertBindAllowed } from '../http/origin-guard.ts';
 import { queueCheck, type RunQueue } from '../queue/run-queue.ts';
+import { PROCTOR_VERSION } from '../runtime/version.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { addRunMetrics } from './metrics.ts';
 import type { Worker } from './worker.ts';

@@ -5,6 +5,7 @@ import { WarmPool } from '../client/warm-pool.ts';
 import type { Database } from '../database/database.ts';
 import type { Lease } from '../queue/run-queue.ts';
 import { RunInterrupted } from '../rollout/run.ts';
+import { endsWithin } from '../runtime/deadline.ts';
 import type { TraceRow } from '../trace/trace-store.ts';
 import { Admission, type Candidate } from './admission.ts';
 import { createKeyClaims } from './key-claims.ts';
@@ -184,7 +185,7 @@ export function startWorker(options: WorkerOptions): Worker {
       clearInterval(sweeps);
       for (const run of active) run.interrupt.abort(new RunInterrupted('released'));
       const ended = Promise.all([filling, sweeping, pool.close(), ...[...active].map((run) => run.ended)]);
-      const isDone = await settlesWithin(ended, graceMs);
+      const isDone = await endsWithin(ended, graceMs);
       if (!isDone) logger.error({ runs: [...active].map((run) => run.traceId) }, 'Runs were left to their leases');
     },
   };
@@ -192,16 +193,4 @@ export function startWorker(options: WorkerOptions): Worker {
 
 function toCandidate({ traceId, request, keyId = null }: TraceRow): Candidate {
   return { traceId, envName: request.env_name, keyId };
-}
-
-async function settlesWithin(promise: Promise<unknown>, limitMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), limitMs);
-  });
-  try {
-    return await Promise.race([promise.then(() => true), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

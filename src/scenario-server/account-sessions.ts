@@ -38,7 +38,7 @@ export class AccountSessions {
     throw sessionFinished(id, { status: record.status, message: record.message });
   }
 
-  /** What there is to say of a session, active or not. @throws ApiError session_not_found */
+  /** The record of a session, active or not. @throws ApiError session_not_found */
   async record(id: string): Promise<SessionRecord> {
     const session = this.held(id);
     if (session !== undefined) return toRecord(session);

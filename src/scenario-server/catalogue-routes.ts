@@ -11,7 +11,7 @@ export function createCatalogueRoutes(scenarios: Scenarios, models: Models, mode
       method: 'GET',
       path: '/scenarios',
       summary: 'The scenarios, with the schemas of their arguments',
-      access: 'key',
+      access: 'key-or-browser',
       response: scenarioListSchema,
       handle: async () => ({ body: { scenarios: await scenarios.list() } }),
     }),
@@ -19,7 +19,7 @@ export function createCatalogueRoutes(scenarios: Scenarios, models: Models, mode
       method: 'GET',
       path: '/v1/models',
       summary: 'The models of the gateway, and the reference models',
-      access: 'key',
+      access: 'key-or-browser',
       response: modelListSchema,
       async handle({ signal }) {
         const { data } = await models.list(signal);

@@ -4,7 +4,7 @@ import type { ChatUsage } from '../contract/chat-completions.ts';
 import type { Svc } from '../contract/session.ts';
 import type { PlayedTurn } from './play-turn.ts';
 
-/** What every part of one reply has in common. */
+/** Fields that all parts of one reply have in common. */
 export interface ReplyHead {
   readonly id: string;
   /** Unix seconds. */

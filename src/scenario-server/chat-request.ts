@@ -3,11 +3,11 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ChatMessage, ChatRequest } from '../contract/chat-completions.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
-import { preview } from '../contract/json-schema.ts';
 import type { ContentPart, PromptMessage } from '../contract/scenario.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
+import { preview } from '../schema/json-schema.ts';
 
-/** What says which session is meant, in the order in which it is looked at. */
+/** Names of the session id, in the order in which they are read. */
 const SESSION_HEADER = 'x-svc-session-id';
 
 /** Which session is meant, and the field of the body that says it; null for the header. */
@@ -64,7 +64,7 @@ export function refuseUnsupported(request: ChatRequest): void {
   }
 }
 
-/** What starts a session. @throws ApiError missing_required_parameter for what is not there. */
+/** Reads the scenario that a request starts. @throws ApiError missing_required_parameter for a missing field. */
 export function startOf(request: ChatRequest): { readonly scenario: string; readonly args: JsonObject } {
   const { scenario, scenario_args: args } = request;
   if (scenario === undefined && args === undefined) {
@@ -113,7 +113,7 @@ export function refuseChanges(session: ChatSession, request: ChatRequest): void 
   }
 }
 
-/** Of a first turn: what the caller instructs and says. */
+/** The instructions and user messages of a first turn. */
 export function firstMessages(messages: readonly ChatMessage[]): readonly PromptMessage[] {
   return messages.flatMap((message, index): PromptMessage[] => {
     const { role } = message;
@@ -123,7 +123,7 @@ export function firstMessages(messages: readonly ChatMessage[]): readonly Prompt
 }
 
 /**
- * Of a later turn: the user's messages after the last of the assistant, since clients send their history again.
+ * The new user messages of a later turn: those after the last assistant message, since clients send their history again.
  *
  * @throws ApiError invalid_parameter where there is none.
  */

@@ -42,7 +42,7 @@ export class ChatStream {
     this.begun = new Promise((resolve) => {
       this.#resolveBegun = resolve;
     });
-    // What is the same in each chunk is written once: a delta costs little more than its own text.
+    // The common part of all chunks is written once, so that a delta costs little more than its text.
     const { id, created, model } = head;
     const common = JSON.stringify({ id, object: 'chat.completion.chunk', created, model });
     this.#before = `data: ${common.slice(0, -1)},"choices":[{"index":0,"delta":`;
@@ -62,10 +62,11 @@ export class ChatStream {
     if (refusal !== undefined && refusal !== '') this.#chunk({ refusal });
   }
 
-  /** What happens in the turn. */
+  /** Takes an event of the turn. */
   event(event: EventBody): void {
-    if (event.type === 'model.requested') this.#sent = 0;
-    else if (event.type === 'model.responded') {
+    if (event.type === 'model.requested') {
+      this.#sent = 0;
+    } else if (event.type === 'model.responded') {
       // A model that gives no deltas has said it all at once.
       const rest = (event.message.content ?? '').slice(this.#sent);
       if (this.#sent === 0 && rest !== '') this.#content(rest);

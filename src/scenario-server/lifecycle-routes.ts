@@ -1,8 +1,8 @@
 import { ApiError } from '../contract/errors.ts';
-import { preview } from '../contract/json-schema.ts';
 import { lifecycleCallSchema, lifecycleResultSchema, lifecycleToolListSchema } from '../contract/lifecycle.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { preview } from '../schema/json-schema.ts';
 import type { LifecycleTools } from './lifecycle-tools.ts';
 
 /** The lifecycle tools over plain HTTP, at both of their addresses. */

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { ApiError } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
-import { preview } from '../contract/json-schema.ts';
 import {
   LIFECYCLE_TOOLS,
   type LifecycleResult,
@@ -15,18 +14,16 @@ import type { PromptMessage } from '../contract/scenario.ts';
 import { toApiError } from '../http/errors.ts';
 import { parseBody } from '../http/validation.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
+import { preview } from '../schema/json-schema.ts';
 import { logFailure } from './log-failure.ts';
-import { playTurn, toSvc } from './play-turn.ts';
+import { playTurn, TURN_LIMIT_MS, toSvc } from './play-turn.ts';
 import type { Scenarios } from './scenarios.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import { finishSession } from './session-routes.ts';
 import type { SessionStarter } from './session-starter.ts';
 
-/** Milliseconds that a turn may take, as over chat: of a caller who hears nothing before the end, and of one who does. */
-const TURN_LIMIT_MS = { plain: 280_000, streamed: 3_600_000 } as const;
-
 export interface LifecycleCall {
-  /** Whose sessions it is about. */
+  /** Account of the sessions. */
   readonly account: string;
   readonly requestId: string;
   /** Aborted when the caller gives the call up: so is its turn. */
@@ -160,6 +157,6 @@ function sessionIdOf(ids: SessionIds): string {
 }
 
 function toResult(value: object, isError: boolean): LifecycleResult {
-  const structuredContent = value as JsonObject; // What our schemas describe is JSON.
+  const structuredContent = value as JsonObject; // Our schemas describe JSON.
   return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent, isError };
 }

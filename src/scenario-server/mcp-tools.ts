@@ -1,7 +1,6 @@
 import type { JsonObject } from '../contract/json.ts';
 import type { LifecycleToolName } from '../contract/lifecycle.ts';
 import { SCENARIOS_URI } from '../contract/names.ts';
-import { PROCTOR_VERSION } from '../contract/version.ts';
 import type {
   EnvironmentDefinition,
   ResourceDefinition,
@@ -12,11 +11,12 @@ import { EnvironmentServer } from '../environment/environment-server.ts';
 import { ENVIRONMENT } from '../environment/environment-source.ts';
 import { ToolError } from '../environment/tool-result.ts';
 import { createRequestId } from '../http/request-id.ts';
+import { PROCTOR_VERSION } from '../runtime/version.ts';
 import type { LifecycleTools } from './lifecycle-tools.ts';
 import type { Scenarios } from './scenarios.ts';
 
 export interface McpToolsOptions {
-  /** Whose sessions the tools are about. */
+  /** Account of the sessions that the tools drive. */
   readonly account: string;
   /** Milliseconds between two reports of progress while nothing happens. Default 4,000. */
   readonly progressEveryMs?: number | undefined;
@@ -86,7 +86,7 @@ function toScenariosResource(scenarios: Scenarios): ResourceDefinition {
   };
 }
 
-/** What is going on until the first event of a turn says more. */
+/** Progress messages until the first event of a turn. */
 const BEGINNINGS: Readonly<Record<LifecycleToolName, string>> = {
   scenario_list: 'The scenarios are being listed',
   scenario_start: 'The scenario is being set up',

@@ -1,5 +1,6 @@
-import { preview } from '../contract/json-schema.ts';
-import { DEFAULT_PORTS, LONGEST_TIMER_MS, MAX_STEPS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
+import { DEFAULT_PORTS, MAX_STEPS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
+import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
+import { preview } from '../schema/json-schema.ts';
 
 /** Where the options of a scenario server do not say. */
 export const SESSION_DEFAULTS = { sessionTtlMs: 30 * 60_000, maxSessions: 1_000 } as const;
@@ -31,7 +32,7 @@ const RANGES = {
   port: { min: 0, max: 65_535, wayOut: `Take 0 for any free one, or leave it out for ${DEFAULT_PORTS.scenarioServer}` },
 } as const satisfies Readonly<Record<string, Range>>;
 
-/** What may come from a program that knows no types. */
+/** Options as an untyped program may pass them. */
 export type RangedOptions = { readonly [Name in keyof typeof RANGES]?: unknown };
 
 /**

@@ -7,6 +7,7 @@ import { type Svc, toSessionIds } from '../contract/session.ts';
 import { sumUsage } from '../contract/usage.ts';
 import type { ModelDelta, ModelResponse } from '../model/chat-model.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
+import { startDeadline } from '../runtime/deadline.ts';
 import type { SessionRegistry } from './session-registry.ts';
 
 export interface PlayOptions {
@@ -32,6 +33,12 @@ export interface PlayedTurn {
 }
 
 /**
+ * Milliseconds that a turn may take. A caller of a plain turn hears nothing before its end, and clients give up 300 s after
+ * the request where no headers came.
+ */
+export const TURN_LIMIT_MS = { plain: 280_000, streamed: 3_600_000 } as const;
+
+/**
  * Runs one turn of a session, and starts the clock of its expiry anew.
  *
  * @throws ApiError turn_timeout, session_busy, session_finished, or what the gateway or the environment failed with,
@@ -43,20 +50,34 @@ export async function playTurn(
   messages: readonly PromptMessage[],
   options: PlayOptions,
 ): Promise<PlayedTurn> {
-  const { signal, limitMs, ...rest } = options;
-  const timeUp = new AbortController();
+  const { signal, limitMs, onDelta, ...rest } = options;
   const isFirst = session.turns === 0;
-  const timer = setTimeout(() => timeUp.abort(turnTimeout(limitMs, isFirst)), limitMs);
-  timer.unref();
+  const deadline = startDeadline(limitMs, (limit) => turnTimeout(limit, isFirst));
   try {
-    const result = await session.turn(messages, { ...rest, signal: AbortSignal.any([signal, timeUp.signal]) });
+    const result = await session.turn(messages, {
+      ...rest,
+      ...(onDelta === undefined ? {} : { onDelta: published(registry, session, onDelta) }),
+      signal: AbortSignal.any([signal, deadline.signal]),
+    });
     if (result.status === 'failed') throw result.error;
     if (result.status === 'aborted') throw result.reason;
     return toPlayedTurn(result.responses, result.status === 'max_steps');
   } finally {
-    clearTimeout(timer);
+    deadline.clear();
     registry.touch(session);
   }
+}
+
+/** Pages that follow the session see the text as its caller does. */
+function published(
+  { deltas }: SessionRegistry,
+  { traceId }: ChatSession,
+  onDelta: (delta: ModelDelta) => void,
+): (delta: ModelDelta) => void {
+  return (delta) => {
+    deltas.publish(traceId, { attempt: 1, ...delta });
+    onDelta(delta);
+  };
 }
 
 function toPlayedTurn(responses: readonly ModelResponse[], isExhausted: boolean): PlayedTurn {
@@ -99,14 +120,7 @@ export function withSession(error: ApiError, session: ChatSession): ApiError {
   return new ApiError(code, message, { param, headers: { ...sessionHeaders(session), ...error.headers }, cause });
 }
 
-/** A client that stopped reading: its turn is not worth going on with. */
-export function clientTooSlow(): ApiError {
-  const message = 'The client did not take what was streamed to it. The completed steps of the turn are kept.';
-  return new ApiError('turn_timeout', message);
-}
-
-function turnTimeout(limitMs: number, isFirst: boolean): ApiError {
-  const limit = limitMs < 1_000 ? `${limitMs} ms` : `${Math.round(limitMs / 1_000)} s`;
+function turnTimeout(limit: string, isFirst: boolean): ApiError {
   const wayOut = isFirst
     ? 'Its session has failed with it, since it was the first: start a new one, streamed where it takes long.'
     : 'Its completed steps are kept: send the same messages again to go on.';

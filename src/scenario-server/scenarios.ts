@@ -1,8 +1,8 @@
 import { type Catalogue, checkScenarioArgs } from '../client/catalogue.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
-import { preview } from '../contract/json-schema.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
+import { preview } from '../schema/json-schema.ts';
 
 /** A scenario, and the environment that it is one of. */
 export interface FoundScenario {
@@ -68,7 +68,11 @@ function fullName({ environment, entry }: FoundScenario): string {
 }
 
 function unknownScenario(name: string, all: readonly FoundScenario[]): ApiError {
-  const names = all.slice(0, MAX_LISTED_NAMES).map(({ entry }) => entry.short_name);
+  const isShared = ({ entry }: FoundScenario) =>
+    all.filter((other) => other.entry.short_name === entry.short_name).length > 1;
+  const names = all
+    .slice(0, MAX_LISTED_NAMES)
+    .map((scenario) => (isShared(scenario) ? fullName(scenario) : scenario.entry.short_name));
   const more = all.length > names.length ? ` and ${all.length - names.length} more (GET /scenarios lists them)` : '';
   const known = names.length === 0 ? 'There are none' : `There are ${names.join(', ')}${more}`;
   return new ApiError('scenario_not_found', `There is no scenario ${preview(name)}. ${known}.`, { param: 'scenario' });

@@ -5,16 +5,17 @@ import { connectEnvironment } from '../client/connect.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { ApiError } from '../contract/errors.ts';
-import { preview } from '../contract/json-schema.ts';
 import { DEFAULT_PORTS } from '../contract/names.ts';
-import { createRedactor, type Secret } from '../contract/redaction.ts';
-import { secretsOfVariables } from '../contract/secrets.ts';
 import type { Database } from '../database/database.ts';
 import { openDatabase } from '../database/open-database.ts';
 import { type AuthenticationOptions, LOCAL_CALLER } from '../http/api-keys.ts';
+import { inMemory } from '../mcp/in-memory.ts';
 import { createModels, type Models } from '../model/create-model.ts';
 import type { GatewayClient } from '../model/gateway-client.ts';
 import { modelConfigFromEnvironment } from '../model/model-config.ts';
+import { createRedactor, type Secret } from '../redaction/redactor.ts';
+import { secretsOfVariables } from '../redaction/secrets.ts';
+import { preview } from '../schema/json-schema.ts';
 import { assertRanges } from './option-ranges.ts';
 import type { ScenarioServer, ScenarioServerOptions } from './start.ts';
 import { startAlone } from './start-alone.ts';
@@ -43,7 +44,7 @@ export interface ServeScenariosOptions
    * reference models (`proctor/…`) need none.
    */
   readonly client?: GatewayClient;
-  /** Of sessions that name none. */
+  /** Default model of sessions. */
   readonly model: string;
   /** Default 8321; 0 for any free one. */
   readonly port?: number;
@@ -171,7 +172,7 @@ function toTarget(source: ScenarioEnvironment): EnvironmentTarget {
     return { kind: 'command', command, args, ...(env === undefined ? {} : { env }) };
   }
   if ('url' in source && typeof source.url === 'string') return { ...source, kind: 'url', url: source.url };
-  return { kind: 'memory', environment: source };
+  return inMemory(source);
 }
 
 function appUrlOf({ appUrl }: ServeScenariosOptions): string | undefined {

@@ -8,6 +8,7 @@ import { MAX_STEPS } from '../contract/names.ts';
 import type { Database } from '../database/database.ts';
 import type { Models } from '../model/create-model.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
+import { endsWithin } from '../runtime/deadline.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { assertRanges, SESSION_DEFAULTS } from './option-ranges.ts';
 import { Scenarios } from './scenarios.ts';
@@ -21,10 +22,10 @@ export interface SessionEngineOptions {
   readonly database: Database;
   readonly store: TraceStore;
   readonly models: Models;
-  /** Of sessions that name none. */
+  /** Default model of sessions. */
   readonly model: string;
   readonly logger: Logger;
-  /** Of a turn, where a session does not say. Default 100. */
+  /** Default limit of a turn. Default 100. */
   readonly maxSteps?: number | undefined;
   /** Milliseconds since the end of the last turn. Default 30 minutes. */
   readonly sessionTtlMs?: number | undefined;
@@ -42,7 +43,7 @@ export interface SessionEngineOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** What holds sessions, whoever drives them: the scenario server, or a command. */
+/** Holds sessions for the scenario server or for a command. */
 export interface SessionEngine {
   readonly catalogue: Catalogue;
   readonly scenarios: Scenarios;
@@ -96,7 +97,7 @@ export function createSessionEngine(options: SessionEngineOptions): SessionEngin
     starter,
     pool,
     async close(graceMs, limitMs) {
-      await within(limitMs, Promise.all([registry.close(graceMs), catalogue.close(), pool.close()]));
+      await endsWithin(Promise.all([registry.close(graceMs), catalogue.close(), pool.close()]), limitMs);
       records.close();
     },
   };
@@ -106,14 +107,4 @@ function targetOf(environments: ReadonlyMap<string, EnvironmentTarget>, name: st
   const target = environments.get(name);
   if (target === undefined) throw new TypeError(`There is no environment ${name}`);
   return target;
-}
-
-/** Waits no longer than `limitMs` for what never rejects; it goes on by itself then. */
-async function within(limitMs: number | undefined, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<void>((resolve) => {
-    if (limitMs !== undefined) timer = setTimeout(resolve, limitMs);
-  });
-  await Promise.race([work, limit]);
-  clearTimeout(timer);
 }

@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
 import type { Json, JsonObject } from '../contract/json.ts';
-import type { Redactor } from '../contract/redaction.ts';
 import type { SessionStatus } from '../contract/session.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
+import type { Redactor } from '../redaction/redactor.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
 import type { FinishResult } from '../rollout/scenario-session.ts';
 
@@ -20,7 +20,7 @@ export interface SessionRecord {
   readonly lastActiveAt: number;
   readonly turns: number;
   readonly steps: number;
-  /** What finishing gave; null where nothing was evaluated. */
+  /** The result of finishing; null if nothing was evaluated. */
   readonly result: FinishResult | null;
   /** Why it failed. */
   readonly message: string | null;
@@ -154,7 +154,7 @@ export class SessionRecords {
   }
 }
 
-/** What there is to keep of a session now. */
+/** The record of a session as it is now. */
 export function toRecord(session: ChatSession): SessionRecord {
   const { id, traceId, status, createdAt, lastActiveAt, turns, steps, end, options } = session;
   return {

@@ -10,6 +10,7 @@ import type { RolloutLimits } from '../rollout/limits.ts';
 import { failedByWorker } from '../rollout/run-endings.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
+import { LiveDeltas } from '../trace-routes/live-deltas.ts';
 import { AccountSessions } from './account-sessions.ts';
 import type { FoundScenario } from './scenarios.ts';
 import { type SessionRecords, toRecord } from './session-records.ts';
@@ -19,7 +20,7 @@ export interface SessionRegistryOptions {
   readonly records: SessionRecords;
   readonly models: Models;
   readonly logger: Logger;
-  /** Of this server, for traces. */
+  /** Id of this server, for traces. */
   readonly serverId: string;
   /** A fresh environment of the code with this hash (`hashOf`). */
   connect(environment: string, options: WarmConnectOptions): Promise<EnvironmentClient>;
@@ -34,21 +35,23 @@ export interface SessionRegistryOptions {
 }
 
 export interface NewSession {
-  /** Whose it is. */
+  /** Account of the session. */
   readonly account: string;
   readonly scenario: FoundScenario;
   readonly args: JsonObject;
   readonly model: string;
   readonly maxSteps: number;
-  /** Of the first turn, for the trace. */
+  /** Sampling fields of the first turn, for the trace. */
   readonly sampling: JsonObject;
 }
 
-/** Whose traces those of all chat sessions are (contract section 3). */
+/** Account of the traces of all chat sessions (contract section 3). */
 const TRACE_ACCOUNT = 'local';
 
 /** Every session of a scenario server: the active ones with their expiry, and what is left of those that have ended. */
 export class SessionRegistry {
+  /** Text of models as it streams, for pages that follow a session. */
+  readonly deltas = new LiveDeltas();
   readonly #options: SessionRegistryOptions;
   readonly #active = new Map<string, ChatSession>();
   readonly #timers = new Map<ChatSession, NodeJS.Timeout>();

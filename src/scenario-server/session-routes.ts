@@ -30,7 +30,7 @@ export function createSessionRoutes(options: SessionRoutesOptions): readonly Rou
     method: 'GET',
     path: '/v1/sessions',
     summary: 'The active sessions, or every one',
-    access: 'key',
+    access: 'key-or-browser',
     query: z.object({ status: z.enum(['active', 'all']).default('active') }),
     response: sessionListSchema,
     async handle({ queryValues: { status }, caller }) {
@@ -43,7 +43,7 @@ export function createSessionRoutes(options: SessionRoutesOptions): readonly Rou
     method: 'GET',
     path: '/v1/sessions/:session_id',
     summary: 'A session',
-    access: 'key',
+    access: 'key-or-browser',
     response: sessionEntrySchema,
     handle: async ({ params, caller }) => ({
       body: toEntry(await registry.of(accountOf(caller)).record(params.session_id ?? '')),
@@ -53,7 +53,7 @@ export function createSessionRoutes(options: SessionRoutesOptions): readonly Rou
     method: 'POST',
     path: '/v1/sessions/:session_id/finish',
     summary: 'Submit the answer of a session and evaluate it',
-    access: 'key',
+    access: 'key-or-browser',
     request: finishRequestSchema,
     response: finishResultSchema,
     handle: async ({ params, body, caller }) => ({
@@ -64,7 +64,7 @@ export function createSessionRoutes(options: SessionRoutesOptions): readonly Rou
     method: 'DELETE',
     path: '/v1/sessions/:session_id',
     summary: 'Abandon a session without evaluating it',
-    access: 'key',
+    access: 'key-or-browser',
     response: sessionEntrySchema,
     async handle({ params, caller }) {
       const id = params.session_id ?? '';

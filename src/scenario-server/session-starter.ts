@@ -1,11 +1,12 @@
 import type { JsonObject } from '../contract/json.ts';
+import { checkSize } from '../contract/size-limits.ts';
 import type { Models } from '../model/create-model.ts';
 import type { ChatSession } from '../rollout/chat-session.ts';
 import type { Scenarios } from './scenarios.ts';
 import type { SessionRegistry } from './session-registry.ts';
 
 export interface SessionStart {
-  /** Whose the session will be. */
+  /** Account of the new session. */
   readonly account: string;
   /** A short or a full name. */
   readonly scenario: string;
@@ -32,12 +33,13 @@ export class SessionStarter {
     this.#options = options;
   }
 
-  /** @throws ApiError scenario_not_found, invalid_scenario_args, model_not_found, capacity_exceeded. */
+  /** @throws ApiError scenario_not_found, invalid_scenario_args, model_not_found, request_too_large, capacity_exceeded. */
   async start({ account, scenario, args, model, maxSteps, sampling }: SessionStart): Promise<ChatSession> {
     const { scenarios, registry, models, defaults } = this.#options;
     const name = model ?? defaults.model;
     const found = await scenarios.check(scenario, args);
     models.check(name);
+    checkSize('sampling', sampling);
     return await registry.create({
       account,
       scenario: found,

@@ -14,7 +14,7 @@ export async function startAlone(
   let appUrl = options.appUrl ?? '';
   const store = createTraceStore(options.database, { appUrl: () => appUrl, redactor: options.redactor });
   const server = await startScenarioServer({ ...options, store });
-  // Nobody knows the port of a server before it listens.
+  // The port of a server is unknown before it listens.
   appUrl ||= server.url;
   return { server, store };
 }

@@ -3,7 +3,6 @@ import { guardedBy } from '../accounts/guard.ts';
 import { Idempotency } from '../accounts/idempotency.ts';
 import { catalogueCheck } from '../client/catalogue.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
-import { PROCTOR_VERSION } from '../contract/version.ts';
 import { storeCheck } from '../database/database.ts';
 import { type AuthenticationOptions, accountOf } from '../http/api-keys.ts';
 import { createHttpApp } from '../http/app.ts';
@@ -14,6 +13,7 @@ import { createHttpMetrics } from '../http/metrics.ts';
 import { assertBindAllowed } from '../http/origin-guard.ts';
 import type { Route } from '../http/route.ts';
 import { mountEndpoint } from '../mcp/http/mounted-endpoint.ts';
+import { PROCTOR_VERSION } from '../runtime/version.ts';
 import { createBlobRoute } from '../trace-routes/blob-route.ts';
 import { createEventsRoute } from '../trace-routes/events-route.ts';
 import { createTracesRoutes } from '../trace-routes/traces-route.ts';
@@ -26,8 +26,9 @@ import { createLifecycleRoutes } from './lifecycle-routes.ts';
 import { LifecycleTools } from './lifecycle-tools.ts';
 import { createMcpTools, type McpToolsOptions } from './mcp-tools.ts';
 import { assertRanges, SESSION_DEFAULTS } from './option-ranges.ts';
-import { createPlayground, type PlaygroundOptions } from './playground/playground-routes.ts';
 import { createSessionEngine, type SessionEngineOptions } from './session-engine.ts';
+import { createSessionEventsRoute } from './session-events-route.ts';
+import type { SessionRegistry } from './session-registry.ts';
 import { createSessionRoutes } from './session-routes.ts';
 
 export interface ScenarioServerOptions
@@ -38,7 +39,7 @@ export interface ScenarioServerOptions
   readonly port: number;
   /** Where the trace pages are, without a slash at the end. Undefined: here. */
   readonly appUrl?: string | undefined;
-  /** Who may open the playground at `/` and the trace pages. Undefined: the server has no pages. */
+  /** Accounts that may open the playground at `/` and the trace pages. Undefined: the server has no pages. */
   readonly accounts?: Accounts | undefined;
   readonly allowedHosts?: readonly string[] | undefined;
   /** Milliseconds that `close` may take in all. Default 10,000. */
@@ -73,10 +74,10 @@ const MCP_HEADERS = [
   'mcp-name',
 ] as const;
 
-/** Of each environment that runs in a process, where the options do not say. */
+/** Default for each environment that runs in a process. */
 const DEFAULT_WARM_PROCESSES = 2;
 
-/** Of the budget, for turns to end by themselves; an environment process that has to be killed takes half of it. */
+/** Share of the budget for turns to end by themselves; an environment process that has to be killed takes half of it. */
 const PATIENT_SHARE = 0.45;
 const CLOSING_SHARE = 0.95;
 
@@ -106,9 +107,15 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
       maxBodyBytes: DEFAULT_BODY_LIMIT_BYTES,
     }),
   );
-  const idempotency = new Idempotency<ChatCompletion>(database, 'chat', now, options.store.redactor);
+  const idempotency = new Idempotency<ChatCompletion>({
+    database,
+    scope: 'chat',
+    now,
+    redactor: options.store.redactor,
+    isAlive: async ({ svc }) => (await options.store.row(svc.trace_id)) !== undefined,
+  });
   const metrics = createHttpMetrics();
-  const pages = createServerPages(options, { scenarios, registry, starter, toTraceUrl }, closing.signal);
+  const pages = createServerPages(options, registry, closing.signal);
   const app = createHttpApp({
     title: 'Proctor scenario server',
     version: PROCTOR_VERSION,
@@ -134,7 +141,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
       ...createSessionRoutes({ registry, toTraceUrl, now }),
       ...createLifecycleRoutes(tools),
       ...createCatalogueRoutes(scenarios, models, options.model),
-      ...createHealthRoutes({ checks: [storeCheck(database), catalogueCheck(catalogue)], isShuttingDown }),
+      ...createHealthRoutes({ checks: [storeCheck(database), catalogueCheck(catalogue, logger)], isShuttingDown }),
       metrics.route,
       ...pages,
     ],
@@ -168,8 +175,8 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
 }
 
 function createServerPages(
-  { accounts, verifyKey, store, models, model, logger }: ScenarioServerOptions,
-  parts: Pick<PlaygroundOptions, 'scenarios' | 'registry' | 'starter' | 'toTraceUrl'>,
+  { accounts, verifyKey, store, model, logger, appUrl }: ScenarioServerOptions,
+  registry: SessionRegistry,
   closing: AbortSignal,
 ): readonly Route[] {
   if (accounts === undefined) return [];
@@ -177,11 +184,11 @@ function createServerPages(
   const verifyEither = async (key: string) => (await verifyKey?.(key)) ?? (await accounts.verifyKey(key));
   const visitors: Accounts = { ...accounts, verifyKey: verifyEither };
   return [
-    ...createPlayground({ ...parts, accounts: visitors, models, model, store, logger }),
-    ...createPages({ store, accounts: visitors, runsPath: '/traces' }),
-    // What they show: the run service has the same for everybody who has a key.
+    ...createPages({ store, accounts: visitors, runsPath: '/traces', playground: { model, runService: appUrl } }),
+    createSessionEventsRoute(registry, { store, accounts, logger, closing }),
+    // The data of the pages. The run service has the same routes for API keys.
     ...createTracesRoutes({ store, access: 'browser', closing }),
-    createEventsRoute({ store, accounts, access: 'browser', logger, closing }),
+    createEventsRoute({ store, accounts, access: 'browser', deltas: registry.deltas, logger, closing }),
     createBlobRoute({ store, access: 'browser' }),
   ];
 }

@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../contract/errors.ts';
 
 /**
- * What a run service answered in place of what was asked for. `connection_failed` (status 0) is what never got an
- * answer, `unexpected_reply` an answer that is not the service's, such as a proxy's.
+ * An error answer of a run service. `connection_failed` (status 0) is a request without an answer, `unexpected_reply` an
+ * answer that is not the service's, such as a proxy's.
  */
 export class ApiError extends Error {
   override readonly name = 'ApiError';

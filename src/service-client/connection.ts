@@ -4,15 +4,18 @@ import { ApiError, toApiError } from './api-error.ts';
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 export interface ServiceClientOptions {
-  /** The address of the service: `http://127.0.0.1:8320`. */
-  readonly baseUrl: string;
-  /** Left out where the browser has signed in. */
+  /** The address of the service. Default: in a browser where its page came from; in Node.js `PROCTOR_APP_URL`, else `http://127.0.0.1:8320`. */
+  readonly baseUrl?: string;
+  /**
+   * Left out where the browser has signed in. Default in Node.js: `PROCTOR_API_KEY`, else, of a service on this machine,
+   * the key that its first start has kept in this directory.
+   */
   readonly apiKey?: string;
   /** Default: the one of the platform. */
   readonly fetch?: Fetch;
-  /** Of requests that can be sent again without harm. Default 2. */
+  /** Retries of requests that can be sent again without harm. Default 2. */
   readonly maxRetries?: number;
-  /** What a request may take, beside what the service is asked to wait, in milliseconds. Default 60,000. */
+  /** Limit of a request beside the time that the service is asked to wait, in milliseconds. Default 60,000. */
   readonly timeoutMs?: number;
 }
 
@@ -24,7 +27,7 @@ export interface ServiceRequest {
   readonly body?: unknown;
   /** True where it can be sent again: it changes nothing, or has an `Idempotency-Key`. */
   readonly isRepeatable: boolean;
-  /** What the service is asked to wait before it answers. */
+  /** Seconds that the service is asked to wait before it answers. */
   readonly waitSeconds?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -47,7 +50,7 @@ export class Connection {
 
   /** @throws TypeError for a base URL that is none. */
   constructor({ baseUrl, apiKey, fetch: given, maxRetries = 2, timeoutMs = 60_000 }: ServiceClientOptions) {
-    this.#baseUrl = new URL(baseUrl).href.replace(/\/+$/, '');
+    this.#baseUrl = new URL(baseUrl ?? pageOrigin()).href.replace(/\/+$/, '');
     this.#headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
     // A browser's fetch wants to be called as a function of its window.
     this.#fetch = given ?? ((url, init) => fetch(url, init));
@@ -117,9 +120,18 @@ export class Connection {
       });
     } catch (cause) {
       given?.throwIfAborted();
-      throw connectionFailed(`The service at ${this.#baseUrl} does not answer`, cause);
+      throw connectionFailed(
+        `The service at ${this.#baseUrl} does not answer. Is it started, and is the address right?`,
+        cause,
+      );
     }
   }
+}
+
+/** @throws TypeError where there is no page. */
+function pageOrigin(): string {
+  if (globalThis.location === undefined) throw new TypeError('The client needs the baseUrl of the service.');
+  return globalThis.location.origin;
 }
 
 /** True where the service is not there, or not itself: it may be back in a moment. */
@@ -149,16 +161,20 @@ export function backoffMs(retry: number): number {
 }
 
 /** Undefined where there is no use in trying again. */
-function retryDelayMs({ status, retryAfterSeconds }: ApiError, retry: number): number | undefined {
-  if (status !== 0 && !RETRIED_STATUSES.has(status)) return undefined;
+function retryDelayMs({ status, code, retryAfterSeconds }: ApiError, retry: number): number | undefined {
+  // The first try is still being answered, although its reply was lost: the next one gets its answer.
+  const isRetried = status === 0 || RETRIED_STATUSES.has(status) || code === 'request_in_progress';
+  if (!isRetried) return undefined;
   const delayMs = retryAfterSeconds === null ? backoffMs(retry) : retryAfterSeconds * 1_000;
   return delayMs > LONGEST_DELAY_MS ? undefined : delayMs;
 }
 
 function connectionFailed(problem: string, cause: unknown): ApiError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  // `fetch failed` of Node.js has its reason in the cause.
+  const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+  const reason = inner instanceof Error ? inner.message : String(inner);
   return new ApiError(
-    `${problem}: ${reason}`,
+    `${problem} (${reason})`,
     { status: 0, code: 'connection_failed', type: 'server_error' },
     { cause },
   );

@@ -1,5 +1,5 @@
 import type { ModelDeltaEvent, TraceEvent } from '../contract/event.ts';
-import type { TraceFigures, UsageGroupBy, UsageList } from '../contract/figures.ts';
+import type { FiguresGroupBy, TraceFigures, UsageGroupBy, UsageList } from '../contract/figures.ts';
 import type {
   EnvironmentList,
   EnvironmentToolList,
@@ -75,7 +75,11 @@ export interface ServiceClient {
     list(query?: TraceListQuery, options?: RequestOptions): Promise<TraceList>;
     /** Every trace of the list, page by page. */
     all(query?: TraceListQuery, options?: RequestOptions): AsyncGenerator<TraceSummary, void>;
-    summary(filters?: TraceFilters, options?: RequestOptions): Promise<TraceFigures>;
+    /** `group_by` splits the figures, too. */
+    summary(
+      filters?: TraceFilters & { readonly group_by?: FiguresGroupBy },
+      options?: RequestOptions,
+    ): Promise<TraceFigures>;
     /** Those that are stored and those that come, to the end of the run; a lost connection is opened again. */
     events(traceId: string, options?: EventsOptions): AsyncGenerator<TraceEvent | ModelDeltaEvent, void>;
     cancel(traceId: string, options?: RequestOptions): Promise<Trace>;
@@ -88,7 +92,7 @@ export interface ServiceClient {
   readonly environments: {
     list(options?: RequestOptions): Promise<EnvironmentList>;
     scenarios(envName: string, options?: RequestOptions): Promise<{ readonly scenarios: readonly ScenarioEntry[] }>;
-    /** What it lists to an agent; a scenario may offer fewer. */
+    /** Tools that the environment lists to an agent; a scenario may offer fewer. */
     tools(envName: string, options?: RequestOptions): Promise<EnvironmentToolList>;
   };
   readonly models: { list(options?: RequestOptions): Promise<ModelList> };
@@ -101,8 +105,12 @@ export interface ServiceClient {
 /** Seconds that one request waits for the end of a run, so that proxies do not take it for dead. */
 const WAIT_SECONDS = 60;
 
-/** @throws TypeError for a base URL that is none. Nothing is open: there is nothing to close. */
-export function createServiceClient(options: ServiceClientOptions): ServiceClient {
+/**
+ * For browsers: it knows nothing of files and variables.
+ *
+ * @throws TypeError for a base URL that is none. Nothing is open: there is nothing to close.
+ */
+export function createServiceClient(options: ServiceClientOptions = {}): ServiceClient {
   const connection = new Connection(options);
   const read = <T>(path: string, { signal }: RequestOptions = {}, more: Partial<ServiceRequest> = {}) =>
     connection.json<T>({ method: 'GET', path, isRepeatable: true, signal, ...more });

@@ -1,6 +1,7 @@
 import type { ModelDeltaEvent, TraceEvent } from '../contract/event.ts';
 import { ApiError } from './api-error.ts';
 import { backoffMs, type Connection, isAway, MAX_FAILURES, sleep } from './connection.ts';
+import { readEventData } from './event-data.ts';
 
 export interface EventsOptions {
   /** The number of the last event that is known already: those that follow it come. Default 0: all. */
@@ -23,13 +24,22 @@ const CUT_OFF = { status: 0, code: 'connection_failed', type: 'server_error' } a
 export async function* readTraceEvents(
   connection: Connection,
   traceId: string,
+  options: EventsOptions = {},
+): AsyncGenerator<TraceEvent | ModelDeltaEvent, void> {
+  yield* readEventsAt(connection, `/v1/traces/${encodeURIComponent(traceId)}/events`, options);
+}
+
+/** The same from another path of the server. */
+export async function* readEventsAt(
+  connection: Connection,
+  path: string,
   { after = 0, signal }: EventsOptions = {},
 ): AsyncGenerator<TraceEvent | ModelDeltaEvent, void> {
   const place = { after };
   for (let failures = 0; ; ) {
     const before = place.after;
     try {
-      if (yield* readConnection(connection, traceId, place, signal)) return;
+      if (yield* readConnection(connection, path, place, signal)) return;
     } catch (error) {
       signal?.throwIfAborted();
       if (!isAway(error) || failures >= MAX_FAILURES) throw error;
@@ -42,7 +52,7 @@ export async function* readTraceEvents(
 /** @returns true when there will be no more. */
 async function* readConnection(
   connection: Connection,
-  traceId: string,
+  path: string,
   place: { after: number },
   given: AbortSignal | undefined,
 ): AsyncGenerator<TraceEvent | ModelDeltaEvent, boolean> {
@@ -54,12 +64,12 @@ async function* readConnection(
   try {
     const response = await connection.open({
       method: 'GET',
-      path: `/v1/traces/${encodeURIComponent(traceId)}/events`,
+      path,
       headers: { accept: 'text/event-stream', ...(place.after > 0 ? { 'last-event-id': String(place.after) } : {}) },
       signal,
     });
     if (response.status === 204 || response.body === null) return true;
-    for await (const event of parseFrames(readText(response.body, silence))) {
+    for await (const event of readEvents(response.body, silence)) {
       if ('seq' in event) place.after = event.seq;
       yield event;
       if (event.type === 'run.finished') return true;
@@ -67,7 +77,7 @@ async function* readConnection(
     return false;
   } finally {
     silence.stop();
-    gone.abort(); // Whoever stops to read closes the connection.
+    gone.abort(); // A reader that stops closes the connection.
   }
 }
 
@@ -91,30 +101,17 @@ class Silence {
   }
 }
 
-/** Not every browser iterates over a body. */
-async function* readText(body: ReadableStream<Uint8Array>, silence: Silence): AsyncGenerator<string, void> {
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
+/** Events hold everything that their other fields say. */
+async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+  silence: Silence,
+): AsyncGenerator<TraceEvent | ModelDeltaEvent, void> {
+  const texts = readEventData(body, () => silence.broken());
   for (;;) {
-    const { done, value } = await reader.read().catch((cause: unknown) => {
+    const next = await texts.next().catch((cause: unknown) => {
       throw new ApiError('The stream of events was cut off', CUT_OFF, { cause });
     });
-    if (done) return;
-    silence.broken();
-    yield decoder.decode(value, { stream: true });
-  }
-}
-
-/** Of server-sent events the data, which have the rest. What is cut off in the middle of a frame is dropped. */
-async function* parseFrames(texts: AsyncIterable<string>): AsyncGenerator<TraceEvent | ModelDeltaEvent, void> {
-  let rest = '';
-  for await (const text of texts) {
-    const frames = (rest + text).replaceAll('\r\n', '\n').split('\n\n');
-    rest = frames.pop() ?? '';
-    for (const frame of frames) {
-      const lines = frame.split('\n').filter((line) => line.startsWith('data:'));
-      const data = lines.map((line) => line.slice('data:'.length).replace(/^ /, '')).join('\n');
-      if (data !== '') yield JSON.parse(data);
-    }
+    if (next.done) return;
+    yield JSON.parse(next.value);
   }
 }

@@ -5,7 +5,7 @@ import type { TraceSpan } from './trace-span.ts';
 /** A picture is named, not exported: bytes have no place in a span. */
 const NO_BYTES = '[not exported]';
 
-/** What a model is given and what it answers, in the form of the GenAI conventions, where somebody asked for content. */
+/** Adds the model's input and output in the form of the GenAI conventions, if content was asked for. */
 export function addRequestContent(
   span: TraceSpan,
   messages: readonly TranscriptMessage[],

@@ -41,7 +41,7 @@ export function startAgentSpan(root: TraceSpan, call: AgentCall): TraceSpan {
   return root.start(`invoke_agent ${name}`, SpanKind.INTERNAL, attributes, call.startTime);
 }
 
-/** What the calls of the model used in it. */
+/** Sets the token usage of the span's model calls. */
 export function setUsage(span: TraceSpan, usages: readonly Usage[]): void {
   if (!span.isRecording) return;
   const sum = (of: (usage: Usage) => number) => usages.reduce((total, usage) => total + of(usage), 0);
@@ -62,7 +62,7 @@ export function startChatSpan(parent: TraceSpan, model: string, sampling: JsonOb
   });
 }
 
-/** What a response says, as far as spans have it. */
+/** The parts of a response that a span records. */
 export interface ChatSpanResponse {
   readonly finishReason: FinishReason;
   readonly usage: Usage;
@@ -124,7 +124,7 @@ export function startMcpSpan(
   });
 }
 
-/** What is known of the other end once it is connected. */
+/** Sets what is known of the peer once it is connected. */
 export function setPeer(span: TraceSpan, peer: McpPeer): void {
   span.set(peerAttributes('initialize', peer));
 }

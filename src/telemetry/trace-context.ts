@@ -1,6 +1,6 @@
 import { type Context, ROOT_CONTEXT, type SpanContext, TraceFlags, trace } from '@opentelemetry/api';
 
-/** What a request carries of its trace in `_meta`, by names that SEP-414 leaves without a prefix. */
+/** The trace context in a request's `_meta`. SEP-414 gives these names no prefix. */
 export type TraceMeta = { readonly traceparent?: string; readonly tracestate?: string };
 
 /**

@@ -7,8 +7,8 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import { NO_REDACTION, type Redactor } from '../contract/redaction.ts';
-import { PROCTOR_VERSION } from '../contract/version.ts';
+import { NO_REDACTION, type Redactor } from '../redaction/redactor.ts';
+import { PROCTOR_VERSION } from '../runtime/version.ts';
 import { type TraceMeta, toRootContext, toTraceMeta } from './trace-context.ts';
 
 export interface TraceOptions {
@@ -20,7 +20,7 @@ export interface TraceOptions {
 
 export type SpanAttributes = Attributes;
 
-/** Of one attribute. */
+/** Limit of one attribute. */
 const MAX_CONTENT_CHARACTERS = 64 * 1024;
 
 interface SpanScope {

@@ -30,6 +30,16 @@ interface Sleeper {
  * framework, such as that of `serve`.
  *
  * @param startMs milliseconds since 1970; default 0.
+ *
+ * @example
+ * ```ts
+ * const clock = fakeClock();
+ * await using env = await openEnvironment(() => oven(clock));
+ * const baking = env.agent.call('bake', { ms: 3_600_000 });
+ * await clock.sleeping(); // the call has arrived, and waits
+ * await clock.advance(3_600_000);
+ * expect((await baking).text).toBe('baked for 3600000 ms');
+ * ```
  */
 export function fakeClock(startMs = 0): FakeClock {
   let now = startMs;

@@ -5,6 +5,7 @@ import type { Json, JsonObject } from '../contract/json.ts';
 import type { Evaluation, ScenarioEntry, SetupResult, Solution } from '../contract/scenario.ts';
 import type { LogRecord, Trace } from '../contract/trace.ts';
 import type { EnvironmentSource } from '../environment/environment-source.ts';
+import { inMemory } from '../mcp/in-memory.ts';
 import { createParticipant, type Participant } from './participant.ts';
 import { playRun, type TestRunOptions } from './play-run.ts';
 import { readTask, type TaskArguments } from './task.ts';
@@ -27,13 +28,13 @@ export interface OpenEnvironmentOptions {
  * transport, and no more. Whoever opened it closes it, best with `await using`.
  */
 export interface OpenEnvironment extends AsyncDisposable {
-  /** What it announced in the handshake. */
+  /** Name from the handshake. */
   readonly name: string;
   readonly version: string;
   readonly instructions: string;
-  /** What the model has: harness tools are neither listed nor callable. */
+  /** Acts as the model does: harness tools are neither listed nor callable. */
   readonly agent: Participant;
-  /** What the framework has: everything. */
+  /** Acts as the framework does: everything is listed and callable. */
   readonly harness: Participant;
 
   scenarios(options?: CallOptions): Promise<readonly ScenarioEntry[]>;
@@ -79,14 +80,22 @@ export interface StartedScenario extends SetupResult {
  *
  * @param source what a module exports by default: a class, a factory, or an instance, whose state all sessions share.
  * @throws BoundaryError boundary `environment` for what is none, and for what its constructor or initialize hook throws.
+ *
+ * @example
+ * ```ts
+ * await using env = await openEnvironment(Counter);
+ * const task = await env.setup('count_to', { target: 3 });
+ * expect(task.prompt[0]?.content).toContain('exactly 3');
+ * expect((await env.agent.call('increment', { by: 3 })).text).toBe('3');
+ * expect(await task.evaluate('The counter shows 3.')).toMatchObject({ reward: 1 });
+ * ```
  */
 export async function openEnvironment(
   source: EnvironmentSource,
   options: OpenEnvironmentOptions = {},
 ): Promise<OpenEnvironment> {
   const { onLog = printFaults, ...others } = options;
-  const connect = (more: ConnectOptions) =>
-    connectEnvironment({ kind: 'memory', environment: source }, { ...others, ...more });
+  const connect = (more: ConnectOptions) => connectEnvironment(inMemory(source), { ...others, ...more });
   const client = await connect({ onLog });
   return {
     name: client.name,

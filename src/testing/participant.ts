@@ -1,7 +1,9 @@
 import type { CallOptions, ToolResult } from '../client/environment-client.ts';
 import type { McpEnvironmentClient } from '../client/mcp-environment-client.ts';
+import { toToolResult } from '../client/mcp-tools.ts';
 import type { ContentBlock } from '../contract/chat.ts';
-import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.ts';
+import { textOfContent } from '../contract/content-text.ts';
+import type { JsonObject, JsonSchema } from '../contract/json.ts';
 import { META } from '../contract/names.ts';
 
 /**
@@ -48,7 +50,7 @@ export interface CallResult extends ToolResult {
 }
 
 export interface ListedResource {
-  /** Of a template, with its `{variables}`. */
+  /** For a template: with its `{variables}`. */
   readonly uri: string;
   readonly name: string;
   readonly description: string | null;
@@ -99,7 +101,7 @@ export function createParticipant(client: McpEnvironmentClient, audience: 'agent
       const result = await (audience === 'agent'
         ? client.call(name, copied, options)
         : callAsHarness(name, copied, options));
-      return { ...result, text: toText(result.content) };
+      return { ...result, text: textOfContent(result.content) };
     },
     async resources(options) {
       const { resources } = await client.request('resources/list', { _meta }, options);
@@ -138,10 +140,7 @@ export function createParticipant(client: McpEnvironmentClient, audience: 'agent
   };
 
   async function callAsHarness(name: string, args: JsonObject, options: CallOptions | undefined): Promise<ToolResult> {
-    const result = await client.request('tools/call', { name, arguments: args, _meta }, options);
-    const { content, structuredContent } = result;
-    const structured = isJsonObject(structuredContent) ? structuredContent : null;
-    return { content, structured_content: structured, is_error: result.isError === true };
+    return toToolResult(await client.request('tools/call', { name, arguments: args, _meta }, options));
   }
 }
 
@@ -150,8 +149,4 @@ function toListedResource(
   { name, description, mimeType }: { name: string; description?: string | undefined; mimeType?: string | undefined },
 ): ListedResource {
   return { uri, name, description: description ?? null, mime_type: mimeType ?? null };
-}
-
-function toText(content: readonly ContentBlock[]): string {
-  return content.flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : [])).join('\n');
 }

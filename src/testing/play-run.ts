@@ -15,16 +15,17 @@ import type { EventRecorder } from '../trace/recorder.ts';
 export interface TestRunOptions {
   /**
    * A `scriptedModel(...)`, or a reference model: `proctor/oracle` (the default) plays the scenario's solution,
-   * `proctor/noop` answers an empty text, `proctor/random` calls tools at random.
+   * `proctor/noop` answers an empty text or the smallest value of the `answer` schema, `proctor/random` calls tools at
+   * random before that.
    */
   readonly model?: string | ChatModel;
   /** 1 to 500, default 100. */
   readonly maxSteps?: number;
   /** Whole seconds, 1 to 86,400, default 3,600. */
   readonly timeoutSeconds?: number;
-  /** Of `proctor/random`; forwarded to any other model. */
+  /** Seed of `proctor/random`; forwarded to any other model. */
   readonly seed?: number;
-  /** What setup, a tool call and evaluation may take, in milliseconds. */
+  /** Limits of setup, a tool call and evaluation, in milliseconds. */
   readonly limits?: Partial<RolloutLimits>;
   /** Cancels the run, whose trace is `cancelled` then. */
   readonly signal?: AbortSignal;
@@ -96,7 +97,7 @@ function both(first: ConnectOptions['onLog'], second: NonNullable<ConnectOptions
   };
 }
 
-/** What a store does, without one: numbers and stamps the events. */
+/** Numbers and stamps the events as a store does, without a store. */
 class EventLog implements EventRecorder {
   readonly #traceId = randomBytes(16).toString('hex');
   readonly #events: TraceEvent[] = [];

@@ -1,9 +1,9 @@
 import type { AssistantMessage, FinishReason, Usage } from '../contract/chat.ts';
 import { BoundaryError } from '../contract/errors.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
-import { untilAborted } from '../contract/until-aborted.ts';
 import type { ChatModel, ModelRequest, ModelResponse } from '../model/chat-model.ts';
 import { NO_USAGE } from '../model/gateway-usage.ts';
+import { untilAborted } from '../runtime/deadline.ts';
 
 /** A call in a script. `rawArguments` plays a model that sent what is not a JSON object. */
 export interface ScriptedCall {
@@ -15,7 +15,7 @@ export interface ScriptedCall {
   readonly id?: string;
 }
 
-/** What the model answers: a text, a response, or an error that it fails with. */
+/** An answer of the model: a text, a response, or an error. */
 export type ScriptedResponse =
   | string
   | Error
@@ -36,7 +36,7 @@ export type Script =
   | ((request: ModelRequest, index: number) => ScriptedResponse | Promise<ScriptedResponse>);
 
 export interface ScriptedModel extends ChatModel {
-  /** What it was asked, in order, as it was then. */
+  /** The requests to the model, in order, as they were then. */
   readonly requests: readonly ModelRequest[];
 }
 
@@ -45,6 +45,12 @@ export interface ScriptedModel extends ChatModel {
  *
  * Its `respond` rejects with a `BoundaryError` (`model`, `model_failed`) beyond the end of a list, with an error of the
  * script, and with the reason of the request's signal when that is aborted.
+ *
+ * @example
+ * ```ts
+ * const model = scriptedModel([{ toolCalls: [{ name: 'increment', arguments: { by: 2 } }] }, 'The counter shows 3.']);
+ * const trace = await env.run('count_to', { target: 3 }, { model });
+ * ```
  */
 export function scriptedModel(script: Script, options: { readonly name?: string } = {}): ScriptedModel {
   const requests: ModelRequest[] = [];

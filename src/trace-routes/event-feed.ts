@@ -1,8 +1,8 @@
 import type { TraceEvent } from '../contract/event.ts';
 import { TextStream } from '../http/text-stream.ts';
+import { isFinal } from '../trace/trace-heads.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import type { LiveDelta, LiveDeltas } from './live-deltas.ts';
-import { isFinal } from './wait-for-end.ts';
 
 export interface EventFeedOptions {
   readonly store: Pick<TraceStore, 'events' | 'row' | 'subscribe'>;
@@ -98,7 +98,7 @@ class EventFeed {
       for (const event of events) {
         this.#text.push(toFrame(event));
         this.#after = event.seq;
-        // What was streamed of it is all in there.
+        // The event holds everything that was streamed before.
         if (event.type === 'model.responded' || event.type === 'run.queued') this.#pending.length = 0;
         if (event.type === 'run.finished') return true;
         await this.#taken();
@@ -111,7 +111,7 @@ class EventFeed {
     this.#isPolled = false;
     // Deleted meanwhile, or ended before the event that the reader says to have.
     const row = await store.row(traceId);
-    return row === undefined || (isFinal(row.status) && row.lastSeq <= this.#after);
+    return row === undefined || (isFinal(row) && row.lastSeq <= this.#after);
   }
 
   /** Until the reader takes more. */

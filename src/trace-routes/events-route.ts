@@ -2,13 +2,13 @@ import type { Logger } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
 import { ApiError } from '../contract/errors.ts';
 import { accountOf } from '../http/api-keys.ts';
-import { defineRoute, type Route } from '../http/route.ts';
+import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
 import { TextStream } from '../http/text-stream.ts';
-import type { TraceStore } from '../trace/trace-store.ts';
+import { isFinal } from '../trace/trace-heads.ts';
+import type { TraceRow, TraceStore } from '../trace/trace-store.ts';
 import { startEventFeed } from './event-feed.ts';
 import { LiveDeltas } from './live-deltas.ts';
 import { findRow, type TraceAccess } from './traces-route.ts';
-import { isFinal } from './wait-for-end.ts';
 
 export interface EventsRouteOptions {
   readonly store: TraceStore;
@@ -19,8 +19,17 @@ export interface EventsRouteOptions {
   readonly logger: Logger;
   /** Aborted when the service shuts down. */
   readonly closing: AbortSignal;
+  /** Another way to a trace than its id. Default: `/v1/traces/{trace_id}/events`. */
+  readonly place?: EventsPlace | undefined;
   /** For tests. */
   readonly keepAliveMs?: number | undefined;
+}
+
+/** Where the events of a trace are, and which trace that is. */
+export interface EventsPlace {
+  readonly path: string;
+  /** @throws ApiError for what this account does not have. */
+  find(params: RouteRequest['params'], account: string): Promise<TraceRow>;
 }
 
 const KEEP_ALIVE_MS = 10_000;
@@ -37,9 +46,10 @@ const HEADERS = {
  */
 export function createEventsRoute(options: EventsRouteOptions): Route {
   const { store, accounts, access, deltas = new LiveDeltas(), logger, closing, keepAliveMs = KEEP_ALIVE_MS } = options;
+  const { path, find } = options.place ?? tracePlace(store);
   return defineRoute({
     method: 'GET',
-    path: '/v1/traces/:trace_id/events',
+    path,
     summary: 'The events of a trace as they come, as server-sent events, until run.finished',
     access,
     about: {
@@ -49,9 +59,9 @@ export function createEventsRoute(options: EventsRouteOptions): Route {
       errors: ['trace_not_found'],
     },
     async handle({ requestId, method, params, headers, caller, signal }) {
-      const row = await findRow(store, params.trace_id, accountOf(caller));
+      const row = await find(params, accountOf(caller));
       const after = parseLastEventId(headers['last-event-id']);
-      if (after >= row.lastSeq && isFinal(row.status)) return { status: 204 };
+      if (after >= row.lastSeq && isFinal(row)) return { status: 204 };
       if (method === 'HEAD') return { headers: HEADERS, stream: endedStream() };
       const stream = startEventFeed({
         store,
@@ -66,6 +76,13 @@ export function createEventsRoute(options: EventsRouteOptions): Route {
       return { headers: HEADERS, stream };
     },
   });
+}
+
+function tracePlace(store: TraceStore): EventsPlace {
+  return {
+    path: '/v1/traces/:trace_id/events',
+    find: (params, account) => findRow(store, params.trace_id, account),
+  };
 }
 
 function parseLastEventId(header: string | readonly string[] | undefined): number {

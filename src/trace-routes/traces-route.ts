@@ -1,15 +1,16 @@
 import { z } from 'zod';
 import { ApiError } from '../contract/errors.ts';
-import { traceFiguresSchema } from '../contract/figures.ts';
+import { figuresGroupBySchema, traceFiguresSchema } from '../contract/figures.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import { runStatusSchema } from '../contract/run.ts';
 import { originSchema, type Trace, type TraceList, traceListSchema, traceSchema } from '../contract/trace.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { isFinal } from '../trace/trace-heads.ts';
 import type { TraceQuery, TraceRow, TraceStore } from '../trace/trace-store.ts';
-import { isFinal, MAX_WAIT_SECONDS, waitForEnd } from './wait-for-end.ts';
+import { MAX_WAIT_SECONDS, waitForEnd } from './wait-for-end.ts';
 
-/** Who may ask: `browser` where a server shows traces on its pages alone. */
+/** Access to traces: `browser` if a server shows them only on its pages. */
 export type TraceAccess = Extract<Route['access'], 'key-or-browser' | 'browser'>;
 
 export interface TracesRouteOptions {
@@ -92,14 +93,15 @@ export function createTracesRoutes({ store, access, closing }: TracesRouteOption
   const summary = defineRoute({
     method: 'GET',
     path: '/v1/traces/summary',
-    summary: 'What the traces of a list come to: counts, rewards and tokens',
+    summary: 'What the traces of a list come to: counts, rewards and tokens; with group_by split, too',
     access,
-    query: filterQuerySchema,
+    query: filterQuerySchema.extend({ group_by: figuresGroupBySchema.optional() }),
     response: traceFiguresSchema,
     about: { queryPrefixes: QUERY_PREFIXES },
     async handle({ query, queryValues, caller }) {
       const filters = toTraceQuery(queryValues, toMetadata(query));
-      return { body: await store.summary({ ...filters, account: accountOf(caller) }) };
+      const groupBy = queryValues.group_by;
+      return { body: await store.summary({ ...filters, account: accountOf(caller) }, { groupBy }) };
     },
   });
   const remove = defineRoute({
@@ -110,7 +112,7 @@ export function createTracesRoutes({ store, access, closing }: TracesRouteOption
     about: { statuses: { 204: 'It is gone' }, errors: ['trace_not_found', 'run_running'] },
     async handle({ params, caller }) {
       const row = await findRow(store, params.trace_id, accountOf(caller));
-      if (!isFinal(row.status)) throw runRunning(row);
+      if (!isFinal(row)) throw runRunning(row);
       if (!(await store.remove(row.traceId))) throw traceNotFound(row.traceId); // Someone was faster.
       return { status: 204 };
     },

@@ -1,4 +1,4 @@
-import type { RunStatus } from '../contract/run.ts';
+import { isFinal } from '../trace/trace-heads.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 
 /** Longest wait of `Prefer: wait` and `?wait=`, in seconds (contract section 3). */
@@ -6,14 +6,6 @@ export const MAX_WAIT_SECONDS = 240;
 
 /** A run that another process executes is not heard of here: its row is asked for this often, in milliseconds. */
 const POLL_EVERY_MS = 500;
-
-/** The states that a run leaves. */
-export const UNFINISHED_STATUSES: readonly RunStatus[] = ['queued', 'running'];
-
-/** True for the states that a run does not leave. */
-export function isFinal(status: RunStatus): boolean {
-  return !UNFINISHED_STATUSES.includes(status);
-}
 
 /**
  * Waits until the run has its final state, `seconds` have passed, or the signal is aborted, whichever is first.
@@ -29,7 +21,7 @@ export async function waitForEnd(
   await new Promise<void>((resolve, reject) => {
     const check = async () => {
       const row = await store.row(traceId);
-      if (row === undefined || isFinal(row.status)) end(resolve);
+      if (row === undefined || isFinal(row)) end(resolve);
     };
     const fail = (error: unknown) => end(() => reject(error));
     const stop = () => end(resolve);

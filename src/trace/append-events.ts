@@ -34,7 +34,7 @@ export interface AppendedGroup {
  * Writes a group of appends in one transaction: checks that each is for its trace's current attempt, numbers its
  * events, inserts all, and brings the traces' rows up to date.
  *
- * What keeps a stalled worker out is the key of the events: whatever ends an attempt or a trace is an event too, so
+ * The key of the events keeps a stalled worker out: every end of an attempt or a trace is an event too, so
  * that a number which an outdated head gives is always taken. A deleted trace is refused by the events' reference to it.
  * A group whose connection was lost is written again unless its first event is there under its number: the group is one
  * commit, and nobody else writes that event at that time.
@@ -42,7 +42,7 @@ export interface AppendedGroup {
  * @throws when a number is taken, or the database fails: the whole group is undone then.
  */
 export async function appendEvents(requests: readonly AppendRequest[], context: AppendContext): Promise<AppendedGroup> {
-  /** Whose commit may be under way. */
+  /** Traces whose commit may be under way. */
   const tried: PlannedGroup[] = [];
   const found = async () => {
     for (const planned of tried) if (await isWritten(context.database.kysely, planned.accepted[0])) return planned;
@@ -65,7 +65,7 @@ interface PlannedGroup extends AppendedGroup {
 }
 
 interface Tries {
-  /** What an earlier try has written after all. */
+  /** The group that an earlier try has written after all. */
   found(): Promise<PlannedGroup | undefined>;
   onPlanned(planned: PlannedGroup): void;
 }
@@ -77,7 +77,7 @@ async function appendOnce(
 ): Promise<AppendedGroup> {
   const { heads: remembered, endRows, writer } = context;
   const known = await readUnknownHeads(requests, context);
-  // What an earlier try wrote may be a part of a head that was read now: numbered after itself it would be there twice.
+  // A head that was read now may include events of an earlier try. Writing them again would duplicate them.
   const written = known.size > 0 ? await found() : undefined;
   if (written !== undefined) return written;
   const planned = plan(requests, (traceId) => known.get(traceId) ?? remembered.get(traceId));

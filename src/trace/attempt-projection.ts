@@ -3,7 +3,7 @@ import type { Step, Trace, TurnStatus } from '../contract/trace.ts';
 import { sumUsage } from '../contract/usage.ts';
 import { ToolResults } from './tool-results.ts';
 
-/** What one attempt says about its trace. */
+/** Fields of a trace that come from one attempt. */
 export type AttemptFields = Pick<
   Trace,
   'versions' | 'started_at' | 'system' | 'prompt' | 'tools' | 'turns' | 'steps' | 'answer' | 'evaluation' | 'usage'
@@ -18,7 +18,7 @@ const UNKNOWN_VERSIONS: Trace['versions'] = {
   node: '',
 };
 
-/** What happened in one attempt of a run, or in a chat session, from the events of that attempt. */
+/** Projects the events of one attempt of a run, or of a chat session. */
 export class AttemptProjection {
   readonly #queuedAt: string;
   #startedAt: string | null = null;
@@ -130,7 +130,7 @@ export class AttemptProjection {
     return this.#steps.filter((step) => step.turn === turn).map(({ step }) => step);
   }
 
-  /** Of a turn without its end the wall time is not known: the sum counts parallel calls twice. */
+  /** A turn without an end has no wall time: the sum counts parallel calls twice. */
   #sumToolMs({ turn }: Turn): number {
     const results = this.#stepsOf(turn).flatMap((step) => this.#toolResults.of(step));
     return sum(results.map(({ duration_ms }) => duration_ms));

@@ -1,10 +1,11 @@
 import type { EventBody, EventOf, TraceEvent } from '../contract/event.ts';
 import type { TraceFigures, UsageGroup } from '../contract/figures.ts';
-import { createRedactor, NO_REDACTION, type Redactor } from '../contract/redaction.ts';
-import { secretsOfVariables } from '../contract/secrets.ts';
+import { fitting, PageBudget, sizeOf } from '../contract/page-budget.ts';
 import type { Trace, TraceSummary } from '../contract/trace.ts';
 import type { Database } from '../database/database.ts';
 import { untilWritten } from '../database/until-written.ts';
+import { createRedactor, NO_REDACTION, type Redactor } from '../redaction/redactor.ts';
+import { secretsOfVariables } from '../redaction/secrets.ts';
 import { BLOB_PREFIX } from './blob-references.ts';
 import { putBlob, readBlob } from './blob-rows.ts';
 import { TraceCreator } from './create-traces.ts';
@@ -23,9 +24,10 @@ import {
 import { toSummary } from './projection.ts';
 import { redactBytes, redactEvent } from './redact-event.ts';
 import { removeTrace } from './remove-trace.ts';
-import type { TraceFilters } from './trace-filters.ts';
+import type { SummaryOptions, TraceFilters } from './trace-filters.ts';
 import { lockTraceAndEvents, readHead } from './trace-heads.ts';
-import { listTraceRows } from './trace-list.ts';
+import { listTraceRows, readSummaries } from './trace-list.ts';
+
 import { readTraceRow, requeueTraceRow, UNFINISHED } from './trace-rows.ts';
 import {
   type Alongside,
@@ -187,12 +189,24 @@ class DatabaseTraceStore implements TraceStore {
 
   async list(query: TraceQuery): Promise<{ data: TraceSummary[]; nextCursor: string | null }> {
     const { rows, nextCursor } = await listTraceRows(this.#database.kysely, query);
+    const loaded = fitting(rows, ({ bytes }) => bytes ?? 0);
+    const stored = await readSummaries(this.#database.kysely, loaded);
+    const budget = new PageBudget();
     const data: TraceSummary[] = [];
-    for (let at = 0; at < rows.length; at += MAX_PROJECTED) {
-      const summaries = rows.slice(at, at + MAX_PROJECTED).map((row) => this.#toSummary(row.trace_id, row.summary));
-      for (const summary of await Promise.all(summaries)) if (summary !== undefined) data.push(summary);
+    for (let at = 0; at < loaded.length; at += MAX_PROJECTED) {
+      const batch = loaded.slice(at, at + MAX_PROJECTED);
+      const summaries = await Promise.all(
+        batch.map(({ trace_id }) => this.#toSummary(trace_id, stored.get(trace_id) ?? null)),
+      );
+      for (const [index, summary] of summaries.entries()) {
+        if (summary === undefined) continue;
+        // The size of an unfinished run is only known now.
+        const bytes = batch[index]?.bytes ?? sizeOf(summary);
+        if (!budget.takes(bytes)) return { data, nextCursor: loaded[at + index - 1]?.cursor ?? null };
+        data.push(summary);
+      }
     }
-    return { data, nextCursor };
+    return { data, nextCursor: loaded.length < rows.length ? (loaded.at(-1)?.cursor ?? null) : nextCursor };
   }
 
   subscribe(traceId: string, listener: Listener): () => void {
@@ -212,12 +226,12 @@ class DatabaseTraceStore implements TraceStore {
     return () => this.#observers.delete(own);
   }
 
-  async summary(filters: TraceFilters): Promise<TraceFigures> {
-    return await summarizeTraces(this.#database.kysely, filters);
+  async summary(filters: TraceFilters, options?: SummaryOptions): Promise<TraceFigures> {
+    return await summarizeTraces(this.#database.scans, filters, options);
   }
 
   async usage(query: UsageQuery): Promise<readonly UsageGroup[]> {
-    return await readUsage(this.#database.kysely, query);
+    return await readUsage(this.#database.scans, query);
   }
 
   async putBlob(traceId: string, bytes: Uint8Array, mimeType: string): Promise<string> {

@@ -17,7 +17,7 @@ export interface EndedTrace {
   readonly finishedAt: number;
 }
 
-/** What the beginning and the end of attempts write beside their events, by statements that are compiled once. */
+/** Writes the rows that go with the first and last events of an attempt, by statements that are compiled once. */
 export class EndRows {
   readonly #database: Database;
   readonly #start: CompiledQuery;

@@ -1,13 +1,11 @@
-import { messageOf } from '../contract/errors.ts';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Database } from '../database/database.ts';
 import { type AppendContext, type AppendedGroup, appendEvents } from './append-events.ts';
-import { CommitLanes } from './commit-lanes.ts';
-import { countOutcomes, isTimeToCount } from './daily-figures.ts';
+import { CommitShards } from './commit-shards.ts';
 import { EndRows } from './end-rows.ts';
 import { type AppendRequest, type EventWriter, readProjection } from './event-rows.ts';
 import { RunningTraces } from './running-traces.ts';
-import { isFinal, type TraceHead, TraceHeads } from './trace-heads.ts';
+import { type TraceHead, TraceHeads } from './trace-heads.ts';
 import { type OpenedTrace, readTraceRow } from './trace-rows.ts';
 
 export interface EventAppenderOptions {
@@ -23,7 +21,7 @@ export class EventAppender {
   readonly #heads = new TraceHeads();
   readonly #running = new RunningTraces();
   readonly #context: AppendContext;
-  readonly #lanes: CommitLanes<AppendRequest, readonly TraceEvent[]>;
+  readonly #shards: CommitShards<AppendRequest, readonly TraceEvent[]>;
 
   constructor(database: Database, writer: EventWriter, options: EventAppenderOptions) {
     this.#database = database;
@@ -36,12 +34,12 @@ export class EventAppender {
       readUntil: (traceId, lastSeq) => this.#readUntil(traceId, lastSeq),
     };
     const commit = (requests: readonly AppendRequest[]) => this.#commit(requests);
-    this.#lanes = new CommitLanes<AppendRequest, readonly TraceEvent[]>(database.kind, commit);
+    this.#shards = new CommitShards<AppendRequest, readonly TraceEvent[]>(database.kind, commit);
   }
 
   /** Resolves once it is durable. @throws AttemptSupersededError where the attempt is not the current one any more. */
   async append(request: AppendRequest): Promise<readonly TraceEvent[]> {
-    return await this.#lanes.submit(request);
+    return await this.#shards.submit(request);
   }
 
   /** Where a trace stands after a commit of others. */
@@ -49,7 +47,7 @@ export class EventAppender {
     this.#heads.remember(traceId, head);
   }
 
-  /** Whoever reads a trace's row may be about to write. What is remembered already may be newer than what was read. */
+  /** A reader of a trace's row may write next. A head that is remembered may be newer than the row that was read. */
   opened(opened: OpenedTrace): void {
     const { traceId, origin, lastSeq } = opened.row;
     if (this.#heads.get(traceId) === undefined) this.#heads.remember(traceId, opened.row);
@@ -69,7 +67,6 @@ export class EventAppender {
       this.#running.add(request, result);
       this.#options.onWritten(request.traceId, result);
     }
-    if ([...heads].some(([traceId, head]) => isFinal(head) && isTimeToCount(traceId))) await this.#count();
     return results;
   }
 
@@ -83,15 +80,6 @@ export class EventAppender {
         this.#running.forget(traceId);
       }
       throw error;
-    }
-  }
-
-  /** What waits is counted by the next one, so that a failure takes nothing from those whose events are written. */
-  async #count(): Promise<void> {
-    try {
-      await this.#database.transaction(countOutcomes);
-    } catch (error) {
-      process.emitWarning(`What ended could not be counted into the figures of its day yet: ${messageOf(error)}`);
     }
   }
 

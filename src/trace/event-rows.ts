@@ -33,7 +33,7 @@ export function encodeEvent<Body extends EventBody>(body: Body): EncodedEvent<Bo
   return { body, json: JSON.stringify(body) };
 }
 
-/** What a request is once it is written after the event with the number `lastSeq`. */
+/** The events of a request, numbered from `lastSeq` + 1. */
 export function toEvents({ attempt, at, events }: AppendRequest, lastSeq: number): TraceEvent[] {
   const time = new Date(at).toISOString();
   return events.map(({ body }, index) => ({ seq: lastSeq + 1 + index, at: time, attempt, ...body }));

@@ -1,10 +1,9 @@
 import type { Trace } from '../contract/trace.ts';
 import type { OutcomesTable } from '../database/schema.ts';
-import { countedAtFirst } from './daily-figures.ts';
 import { toRewardClass } from './reward-classes.ts';
 import type { UsedFigures } from './used-figures.ts';
 
-/** What a trace's figures have from its row. */
+/** The part of an outcome that comes from the trace's row. */
 export interface OutcomeOwner {
   readonly account: string;
   readonly key_id: string | null;
@@ -12,7 +11,7 @@ export interface OutcomeOwner {
   readonly created_at: number;
 }
 
-/** The figures of a trace that has ended, for summaries and usage. */
+/** The outcome of a finished trace, for summaries and usage. */
 export function toOutcomeRow(owner: OutcomeOwner, trace: Trace, used: UsedFigures): OutcomesTable {
   const { usage } = trace;
   return {
@@ -36,6 +35,5 @@ export function toOutcomeRow(owner: OutcomeOwner, trace: Trace, used: UsedFigure
     used_total_tokens: used.totalTokens,
     used_ms: used.ms,
     is_deleted: 0,
-    is_counted: countedAtFirst(trace.reward),
   };
 }

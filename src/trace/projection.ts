@@ -3,7 +3,7 @@ import type { Trace, TraceSummary } from '../contract/trace.ts';
 import { AttemptProjection, millisecondsBetween } from './attempt-projection.ts';
 import { addUsage, NO_USAGE, type UsedFigures } from './used-figures.ts';
 
-/** What a trace has from outside its events: its name and its address. */
+/** Id and address of a trace, which are not in its events. */
 export interface TraceIdentity {
   readonly traceId: string;
   readonly traceUrl: string;
@@ -65,7 +65,7 @@ export class TraceProjection {
     this.#attempt?.add(event);
   }
 
-  /** What every attempt has used, where the trace says it of the last one. */
+  /** Usage of all attempts. The trace has that of the last one. */
   toUsed(): UsedFigures {
     const spans = this.#attempts.map(({ started_at: start, ended_at: end }) =>
       start === null || end === null ? 0 : millisecondsBetween(start, end),
@@ -73,7 +73,7 @@ export class TraceProjection {
     return { ...this.#used, ms: spans.reduce((total, ms) => total + ms, 0) };
   }
 
-  /** What was added so far. @throws Error when the first event was not `run.queued`. */
+  /** The trace of the events so far. @throws Error when the first event was not `run.queued`. */
   toTrace(): Trace {
     const request = this.#request;
     const attempt = this.#attempt;
@@ -103,7 +103,7 @@ export class TraceProjection {
       ...did,
       created_at: request.at,
       finished_at: finished?.at ?? null,
-      // Of a failed or cancelled run the reward stays apart, in `evaluation` (contract section 3).
+      // The reward of a failed or cancelled run stays apart, in `evaluation` (contract section 3).
       reward: finished?.status === 'completed' ? finished.reward : null,
       timing: { ...did.timing, total_ms: finished === undefined ? 0 : millisecondsBetween(request.at, finished.at) },
       error: finished?.error ?? null,

@@ -9,7 +9,7 @@ import { UNFINISHED } from './trace-rows.ts';
 export interface PruneQuery {
   /** Ended before this, in milliseconds since 1970. */
   readonly before?: number;
-  /** Of the others, the newest that stay whatever their age. */
+  /** Number of the newest other traces that stay whatever their age. */
   readonly keepLast?: number;
   readonly status?: RunStatus;
   readonly envName?: string;
@@ -97,7 +97,7 @@ function matches(
   boundary: Boundary | undefined,
 ) {
   const conditions = [row('status', 'not in', UNFINISHED)];
-  // What ended before a time was made before it too: that is what the index knows.
+  // A trace that ended before a time was created before it too, and creation has the index.
   if (before !== undefined) conditions.push(row('created_at', '<', before), row('finished_at', '<', before));
   if (status !== undefined) conditions.push(row('status', '=', status));
   if (envName !== undefined) conditions.push(row('env_name', '=', envName));

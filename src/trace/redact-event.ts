@@ -1,5 +1,5 @@
 import type { EventBody } from '../contract/event.ts';
-import type { Redactor } from '../contract/redaction.ts';
+import type { Redactor } from '../redaction/redactor.ts';
 
 /** An event as it is stored. Where a response held a secret its tokens are left out, since they spell it in pieces. */
 export function redactEvent<Body extends EventBody>(body: Body, redactor: Redactor): Body {

@@ -1,6 +1,5 @@
 import type { Database, DatabaseTransaction } from '../database/database.ts';
 import { isReferenceBroken } from '../database/is-reference-broken.ts';
-import { readTags, uncountOutcome } from './daily-figures.ts';
 import { UNFINISHED } from './trace-rows.ts';
 
 /** A blob gets a reference in the moment in which it would be removed: very rare, and the next try sees it. */
@@ -38,7 +37,6 @@ async function removeOnce(transaction: DatabaseTransaction, traceId: string): Pr
     .select('sha256')
     .where('trace_id', '=', traceId)
     .execute();
-  const tags = (await readTags(transaction, [traceId])).get(traceId) ?? [];
   const row = await transaction
     .deleteFrom('traces')
     .where('trace_id', '=', traceId)
@@ -46,13 +44,7 @@ async function removeOnce(transaction: DatabaseTransaction, traceId: string): Pr
     .returning('trace_id')
     .executeTakeFirst();
   if (row === undefined) return false;
-  const outcome = await transaction
-    .updateTable('outcomes')
-    .set({ is_deleted: 1 })
-    .where('trace_id', '=', traceId)
-    .returningAll()
-    .executeTakeFirst();
-  if (outcome !== undefined) await uncountOutcome(transaction, outcome, tags);
+  await transaction.updateTable('outcomes').set({ is_deleted: 1 }).where('trace_id', '=', traceId).execute();
   for (const { sha256 } of references) await removeUnreferencedBlob(transaction, sha256);
   return true;
 }

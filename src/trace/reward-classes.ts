@@ -1,4 +1,4 @@
-/** Classes of the reward: what each sum is kept by, so that a range of rewards is a list of classes. */
+/** Classes of the reward: a sum for each of them gives mean, pass rate and histogram in one query. */
 export const NO_REWARD = -1;
 const BELOW_ZERO = 0;
 const ZERO = 1;
@@ -8,12 +8,10 @@ const LAST_TENTH = 11;
 const ONE = 12;
 const ABOVE_ONE = 13;
 
-export const REWARD_CLASSES: readonly number[] = Array.from({ length: ABOVE_ONE + 1 }, (_, index) => index);
-
 /** Bins of the summary's histogram, over 0 to 1. */
 export const REWARD_BINS = 10;
 
-/** What lies below 0, 0 itself, the tenths between, 1 itself, and what lies above. */
+/** Classes: below 0, exactly 0, the tenths between, exactly 1, above 1. */
 export function toRewardClass(reward: number | null): number {
   if (reward === null) return NO_REWARD;
   if (reward < 0) return BELOW_ZERO;
@@ -30,35 +28,4 @@ export function binOfClass(rewardClass: number): number {
 /** Passed is a reward of 1 or more. */
 export function isPassed(rewardClass: number): boolean {
   return rewardClass >= ONE;
-}
-
-/**
- * How a class lies to a range of rewards, both ends inclusive. Of one that lies in it in part, or by rounding may, the
- * rewards have to be looked at.
- */
-export function placeOfClass(
-  rewardClass: number,
-  {
-    minReward = -Infinity,
-    maxReward = Infinity,
-  }: { readonly minReward?: number | undefined; readonly maxReward?: number | undefined },
-): 'inside' | 'outside' | 'partial' {
-  const [lowest, highest] = boundsOf(rewardClass);
-  if (minReward <= lowest && highest <= maxReward) return 'inside';
-  return highest < minReward || lowest > maxReward ? 'outside' : 'partial';
-}
-
-/** A reward next to the border of two tenths may be in either, since multiplying by ten rounds. */
-const ROUNDING = 1e-9;
-
-function boundsOf(rewardClass: number): readonly [lowest: number, highest: number] {
-  if (rewardClass === BELOW_ZERO) return [-Infinity, -Number.MIN_VALUE];
-  if (rewardClass === ZERO) return [0, 0];
-  if (rewardClass === ONE) return [1, 1];
-  if (rewardClass === ABOVE_ONE) return [1 + Number.EPSILON, Infinity];
-  const tenth = rewardClass - FIRST_TENTH;
-  return [
-    rewardClass === FIRST_TENTH ? Number.MIN_VALUE : tenth / REWARD_BINS - ROUNDING,
-    rewardClass === LAST_TENTH ? 1 - Number.EPSILON / 2 : (tenth + 1) / REWARD_BINS + ROUNDING,
-  ];
 }

@@ -25,7 +25,7 @@ export class ToolResults {
     if (open !== undefined) open.result = result;
   }
 
-  /** What was answered; a call that still runs has no result. */
+  /** Results of the step's calls; a call that still runs has none. */
   of(step: number): ToolResultRecord[] {
     return (this.#steps.get(step) ?? []).flatMap(({ call, result }) =>
       result === undefined ? [] : [toRecord(call, result)],

@@ -1,3 +1,4 @@
+import type { FiguresGroupBy } from '../contract/figures.ts';
 import type { RunStatus } from '../contract/run.ts';
 import type { Origin } from '../contract/trace.ts';
 
@@ -16,4 +17,9 @@ export interface TraceFilters {
   readonly since?: number;
   readonly until?: number;
   readonly metadata?: Readonly<Record<string, string>>;
+}
+
+export interface SummaryOptions {
+  /** Splits the figures, too. */
+  readonly groupBy?: FiguresGroupBy | undefined;
 }

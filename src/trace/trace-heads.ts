@@ -56,6 +56,7 @@ export async function readHead(queries: Kysely<DatabaseSchema>, traceId: string)
     .executeTakeFirst();
 }
 
+/** True for the states that a run does not leave. */
 export function isFinal({ status }: Pick<TraceHead, 'status'>): boolean {
   return !UNFINISHED.some((unfinished) => unfinished === status);
 }

@@ -7,8 +7,10 @@ import type { TraceQuery } from './trace-store.ts';
 
 export interface ListedRow {
   readonly trace_id: string;
-  /** JSON of the finished trace without steps and logs; null until it is finished. */
-  readonly summary: string | null;
+  /** Size of the JSON of the finished trace without steps and logs; null until it is finished. */
+  readonly bytes: number | null;
+  /** Where a page goes on that ends with this row. */
+  readonly cursor: string;
 }
 
 /** Traces that are read and sorted for a page. */
@@ -48,7 +50,7 @@ export async function listTraceRows(
   const last = rows[limit - 1];
   const nextCursor = rows.length > limit && last !== undefined ? toCursor(last, query) : null;
   const listed = rows.slice(0, limit);
-  return { rows: isRare ? await withSummaries(queries, listed) : listed, nextCursor };
+  return { rows: listed.map((row) => ({ ...row, cursor: toCursor(row, query) })), nextCursor };
 }
 
 type Part = 'all' | 'valued' | 'missing';
@@ -61,7 +63,7 @@ interface Position {
   readonly trace_id: string;
 }
 
-interface SortedRow extends ListedRow, Position {}
+interface SortedRow extends Omit<ListedRow, 'cursor'>, Position {}
 
 /** How a part of a page is read. */
 interface PartPlan {
@@ -73,14 +75,14 @@ interface PartPlan {
 function selectPart(queries: Queries, query: TraceQuery, { part, isRare, after }: PartPlan) {
   const { column } = SORTS[query.sort ?? 'created_at'];
   const [createdAt, traceId] = keyColumns(query, isRare);
-  // What comes after a row in time is older than what the row had to be older than: said twice, SQLite may seek the first.
+  // The cursor is the narrower bound. With both bounds SQLite might seek by the wider one.
   const isWithin = part !== 'valued' && after !== undefined && after.created_at <= (query.until ?? Infinity);
   const { until: _until, ...others } = query;
   let page = filter(queries, isWithin ? others : query, isRare).select([
     'traces.trace_id',
     'traces.created_at',
-    // Sorted without it, since it is large: it is read for those of the page.
-    isRare ? sql<null>`null`.as('summary') : 'traces.summary',
+    // Sorted and counted without the text, which is large: it is read for those that fit into the page.
+    sql<number | null>`octet_length(${sql.ref('traces.summary')})`.as('bytes'),
     `traces.${column} as value`,
   ]);
   if (part === 'valued') {
@@ -103,16 +105,19 @@ function selectPart(queries: Queries, query: TraceQuery, { part, isRare, after }
   return page.orderBy(createdAt, 'desc').orderBy(traceId, 'desc');
 }
 
-async function withSummaries(queries: Queries, rows: readonly ListedRow[]): Promise<ListedRow[]> {
-  if (rows.length === 0) return [];
-  const ids = rows.map(({ trace_id }) => trace_id);
+/** JSON of the finished traces among these, without steps and logs. */
+export async function readSummaries(
+  queries: Queries,
+  rows: readonly ListedRow[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids = rows.filter(({ bytes }) => bytes !== null).map(({ trace_id }) => trace_id);
+  if (ids.length === 0) return new Map();
   const found = await queries
     .selectFrom('traces')
     .select(['trace_id', 'summary'])
     .where('trace_id', 'in', ids)
     .execute();
-  const summaries = new Map(found.map(({ trace_id, summary }) => [trace_id, summary]));
-  return ids.map((trace_id) => ({ trace_id, summary: summaries.get(trace_id) ?? null }));
+  return new Map(found.flatMap(({ trace_id, summary }) => (summary === null ? [] : [[trace_id, summary] as const])));
 }
 
 /**

@@ -1,6 +1,7 @@
 import { type ExpressionBuilder, type InsertObject, type Kysely, sql } from 'kysely';
 import type { EventOf } from '../contract/event.ts';
 import type { RunStatus } from '../contract/run.ts';
+import { runningMs } from '../contract/running-time.ts';
 import type { Origin, Trace } from '../contract/trace.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
@@ -11,6 +12,7 @@ import type { TraceRow } from './trace-store.ts';
 type Queries = Kysely<DatabaseSchema>;
 type RunRequestEvent = EventOf<'run.queued'>;
 
+/** The states that a run leaves. */
 export const UNFINISHED: readonly RunStatus[] = ['queued', 'running'];
 
 export interface NewTraceRow {
@@ -19,7 +21,7 @@ export interface NewTraceRow {
   readonly keyId: string | null;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
-  /** What is executed. */
+  /** The request that is executed. */
   readonly request: RunRequestEvent;
   /** The same without secrets. */
   readonly shown: RunRequestEvent;
@@ -76,13 +78,13 @@ async function insertEach<Table extends 'traces' | 'trace_metadata'>(
   await database.runEach([{ statement, rows: rows.map((row) => Object.values(row)) }], { transaction });
 }
 
-/** What the end of a trace writes into its row. @param finishedAt milliseconds since 1970. */
+/** Columns that the end of a trace sets in its row. @param finishedAt milliseconds since 1970. */
 export function toFinishedColumns(trace: Trace, finishedAt: number) {
   return {
     status: trace.status,
     reward: trace.reward,
     finished_at: finishedAt,
-    duration_ms: trace.timing.total_ms,
+    duration_ms: runningMs(trace),
     total_tokens: trace.usage.total_tokens,
     summary: JSON.stringify(toSummary(trace)),
   };
@@ -107,7 +109,7 @@ export async function requeueTraceRow(
 
 export interface OpenedTrace {
   readonly row: TraceRow;
-  /** What its figures have from its row. */
+  /** The part of the outcome that comes from the trace's row. */
   readonly owner: OutcomeOwner;
   /** The body of its first event, JSON. */
   readonly first: string;

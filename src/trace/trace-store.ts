@@ -1,10 +1,10 @@
 import type { EventBody, EventOf, TraceEvent } from '../contract/event.ts';
 import type { TraceFigures, UsageGroup } from '../contract/figures.ts';
-import type { Redactor } from '../contract/redaction.ts';
 import type { RunStatus } from '../contract/run.ts';
 import type { AttemptEnd, Origin, Trace, TraceSummary } from '../contract/trace.ts';
 import type { DatabaseTransaction } from '../database/database.ts';
-import type { TraceFilters } from './trace-filters.ts';
+import type { Redactor } from '../redaction/redactor.ts';
+import type { SummaryOptions, TraceFilters } from './trace-filters.ts';
 import type { UsageQuery } from './usage.ts';
 
 /**
@@ -70,9 +70,9 @@ export interface TraceStore {
   /** Calls back after each append of this process, with the milliseconds that it took. Returns the way to stop. */
   observe(listener: AppendListener): () => void;
 
-  /** Of all traces that the filters let through. */
-  summary(filters: TraceFilters): Promise<TraceFigures>;
-  /** What traces that have ended have used, deleted ones too. */
+  /** Sums over all traces that match the filters. */
+  summary(filters: TraceFilters, options?: SummaryOptions): Promise<TraceFigures>;
+  /** Usage of finished traces, including deleted ones. */
   usage(query: UsageQuery): Promise<readonly UsageGroup[]>;
 
   /** Stores bytes once by content, for as long as a trace refers to them: this one does from now on. @returns `svc-blob://sha256/<hex>`. */
@@ -116,7 +116,7 @@ export interface TraceQuery extends TraceFilters {
   readonly sort?: 'created_at' | 'reward' | 'duration' | 'tokens';
   /** 1 to 100, default 50. */
   readonly limit?: number;
-  /** What the page before gave. @throws ApiError invalid_parameter for one that this store did not make. */
+  /** The cursor of the previous page. @throws ApiError invalid_parameter for one that this store did not make. */
   readonly cursor?: string;
 }
 

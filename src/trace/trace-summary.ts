@@ -1,19 +1,27 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { TraceFigures } from '../contract/figures.ts';
+import type { FiguresGroupBy, TraceFigures } from '../contract/figures.ts';
 import { type RunStatus, runStatusSchema } from '../contract/run.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
-import { and, columnConditions, createdIn, metadataConditions, toFigureParts } from './figure-parts.ts';
+import { and, columnConditions, createdIn, metadataConditions, rewardConditions } from './outcome-conditions.ts';
 import { binOfClass, isPassed, NO_REWARD, REWARD_BINS } from './reward-classes.ts';
-import type { TraceFilters } from './trace-filters.ts';
+import type { SummaryOptions, TraceFilters } from './trace-filters.ts';
 import { UNFINISHED } from './trace-rows.ts';
 
 type Queries = Kysely<DatabaseSchema>;
 
-/** Traces that are rather looked up one by one than found among all. */
+/** Up to so many traces are looked up one by one instead of being found among all. */
 const MAX_RARE = 20_000;
 
-/** Traces of one status and one class of the reward, added up. */
+/** Limit of groups in an answer: a person cannot choose among more. */
+const MAX_GROUPS = 500;
+
+const COLUMN_OF = { env: 'env_name', scenario: 'scenario_name', model: 'model', origin: 'origin' } as const;
+type GroupColumn = (typeof COLUMN_OF)[FiguresGroupBy];
+
+/** Traces of one group, one status and one class of the reward, added up. */
 interface Cell {
+  /** Null without groups. */
+  readonly group: string | null;
   readonly status: RunStatus;
   readonly rewardClass: number;
   readonly count: number;
@@ -23,11 +31,14 @@ interface Cell {
   readonly total: number;
 }
 
-/** What the traces that the filters let through come to. Tokens are those of last attempts, as the traces say. */
-export async function summarizeTraces(queries: Queries, filters: TraceFilters): Promise<TraceFigures> {
-  const cells = await readCells(queries, filters);
-  const rewarded = cells.filter(({ rewardClass }) => rewardClass !== NO_REWARD);
-  const count = sumOf(rewarded, ({ count }) => count);
+/** Sums over the traces that match the filters. Tokens are those of the last attempts, as in the traces. */
+export async function summarizeTraces(
+  queries: Queries,
+  filters: TraceFilters,
+  { groupBy }: SummaryOptions = {},
+): Promise<TraceFigures> {
+  const cells = await readCells(queries, filters, groupBy && COLUMN_OF[groupBy]);
+  const rewarded = cells.filter(hasReward);
   const byStatus = Object.fromEntries(
     runStatusSchema.options.map((status) => [
       status,
@@ -36,10 +47,8 @@ export async function summarizeTraces(queries: Queries, filters: TraceFilters): 
   );
   return {
     object: 'summary',
-    count: sumOf(cells, ({ count }) => count),
+    ...toRewardFigures(cells),
     by_status: byStatus as Record<RunStatus, number>, // One entry for each of them.
-    mean_reward: count === 0 ? null : sumOf(rewarded, ({ reward }) => reward) / count,
-    pass_rate: count === 0 ? null : sumOf(rewarded, (cell) => (isPassed(cell.rewardClass) ? cell.count : 0)) / count,
     histogram: Array.from({ length: REWARD_BINS }, (_, bin) =>
       sumOf(rewarded, (cell) => (binOfClass(cell.rewardClass) === bin ? cell.count : 0)),
     ),
@@ -48,15 +57,47 @@ export async function summarizeTraces(queries: Queries, filters: TraceFilters): 
       completion: sumOf(cells, ({ completion }) => completion),
       total: sumOf(cells, ({ total }) => total),
     },
+    ...(groupBy === undefined ? {} : { groups: toGroups(cells) }),
   };
 }
 
+function hasReward({ rewardClass }: Cell): boolean {
+  return rewardClass !== NO_REWARD;
+}
+
+function toRewardFigures(cells: readonly Cell[]) {
+  const rewarded = cells.filter(hasReward);
+  const count = sumOf(rewarded, (cell) => cell.count);
+  const passed = sumOf(rewarded, (cell) => (isPassed(cell.rewardClass) ? cell.count : 0));
+  return {
+    count: sumOf(cells, (cell) => cell.count),
+    with_reward: count,
+    mean_reward: count === 0 ? null : sumOf(rewarded, ({ reward }) => reward) / count,
+    pass_rate: count === 0 ? null : passed / count,
+  };
+}
+
+function toGroups(cells: readonly Cell[]): NonNullable<TraceFigures['groups']> {
+  const byGroup = new Map<string, Cell[]>();
+  for (const cell of cells) {
+    const known = byGroup.get(cell.group ?? '');
+    if (known === undefined) byGroup.set(cell.group ?? '', [cell]);
+    else known.push(cell);
+  }
+  return [...byGroup]
+    .map(([group, ofGroup]) => ({ group, ...toRewardFigures(ofGroup) }))
+    .sort((one, other) => other.count - one.count || (one.group < other.group ? -1 : 1))
+    .slice(0, MAX_GROUPS);
+}
+
 /** In one statement, so that a trace that ends meanwhile is counted once. */
-async function readCells(queries: Queries, filters: TraceFilters): Promise<Cell[]> {
+async function readCells(queries: Queries, filters: TraceFilters, column: GroupColumn | undefined): Promise<Cell[]> {
   const isRare = await isRareMetadata(queries, filters);
-  const parts = [...finishedParts(filters, isRare), ...unfinishedParts(filters)];
+  const parts = [...finishedPart(filters, isRare, column), ...unfinishedPart(filters, column)];
+  if (parts.length === 0) return [];
   const { rows } = await sql<Cell>`${sql.join(parts, sql` union all `)}`.execute(queries);
   return rows.map((row) => ({
+    group: row.group,
     status: row.status,
     rewardClass: row.rewardClass,
     count: Number(row.count),
@@ -67,31 +108,29 @@ async function readCells(queries: Queries, filters: TraceFilters): Promise<Cell[
   }));
 }
 
-function finishedParts(filters: TraceFilters, isRareMetadata: boolean): RawBuilder<unknown>[] {
+function finishedPart(
+  filters: TraceFilters,
+  isRareMetadata: boolean,
+  column: GroupColumn | undefined,
+): RawBuilder<unknown>[] {
   if (filters.status !== undefined && UNFINISHED.includes(filters.status)) return [];
-  const { days, outcomes } = toFigureParts(filters, { isRareMetadata });
-  const ofDays =
-    days === undefined
-      ? []
-      : [
-          sql`select row.status as status, row.reward_class as "rewardClass", sum(row.traces) as count,
-                sum(row.reward) as reward, sum(row.prompt_tokens) as prompt, sum(row.completion_tokens) as completion,
-                sum(row.total_tokens) as total
-              from daily_figures as row where ${days} group by row.status, row.reward_class`,
-        ];
-  // The sign keeps SQLite from reading all that are not deleted, where those that are not counted have their own index.
-  const ofOutcomes = outcomes.map(
-    (condition) => sql`
-      select row.status as status, row.reward_class as "rewardClass", count(*) as count,
-        coalesce(sum(row.reward), 0) as reward, sum(row.prompt_tokens) as prompt,
-        sum(row.completion_tokens) as completion, sum(row.total_tokens) as total
-      from outcomes as row where +row.is_deleted = 0 and ${condition} group by row.status, row.reward_class`,
+  const condition = and(
+    ...columnConditions(filters),
+    ...rewardConditions(filters),
+    ...createdIn(filters),
+    ...metadataConditions(filters, isRareMetadata),
   );
-  return [...ofDays, ...ofOutcomes];
+  const { group, groupedBy } = groupIn(column);
+  return [
+    sql`select ${group} as "group", row.status as status, row.reward_class as "rewardClass", count(*) as count,
+          coalesce(sum(row.reward), 0) as reward, sum(row.prompt_tokens) as prompt,
+          sum(row.completion_tokens) as completion, sum(row.total_tokens) as total
+        from outcomes as row where row.is_deleted = 0 and ${condition} group by ${groupedBy}row.status, row.reward_class`,
+  ];
 }
 
-/** They have no figures yet: they are counted alone. A range of rewards leaves them out. */
-function unfinishedParts(filters: TraceFilters): RawBuilder<unknown>[] {
+/** Unfinished traces have no outcome: they are only counted. A range of rewards leaves them out. */
+function unfinishedPart(filters: TraceFilters, column: GroupColumn | undefined): RawBuilder<unknown>[] {
   const { status, minReward, maxReward } = filters;
   if (minReward !== undefined || maxReward !== undefined) return [];
   if (status !== undefined && !UNFINISHED.includes(status)) return [];
@@ -100,11 +139,19 @@ function unfinishedParts(filters: TraceFilters): RawBuilder<unknown>[] {
     ...createdIn(filters),
     ...metadataConditions(filters, false),
   );
+  const { group, groupedBy } = groupIn(column);
   return [
-    sql`select row.status as status, ${sql.lit(NO_REWARD)} as "rewardClass", count(*) as count, 0 as reward,
+    sql`select ${group} as "group", row.status as status, ${sql.lit(NO_REWARD)} as "rewardClass", count(*) as count, 0 as reward,
           0 as prompt, 0 as completion, 0 as total
-        from traces as row where row.status in (${sql.join(UNFINISHED)}) and ${condition} group by row.status`,
+        from traces as row where row.status in (${sql.join(UNFINISHED)}) and ${condition} group by ${groupedBy}row.status`,
   ];
+}
+
+/** The column of the group, and the beginning of the `group by`. */
+function groupIn(column: GroupColumn | undefined) {
+  if (column === undefined) return { group: sql`cast(null as text)`, groupedBy: sql`` };
+  const group = sql.ref(`row.${column}`);
+  return { group, groupedBy: sql`${group}, ` };
 }
 
 /** Whether few traces have the first of the metadata. */

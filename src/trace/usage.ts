@@ -1,8 +1,10 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { UsageGroup, UsageGroupBy } from '../contract/figures.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
-import { DAY_MS } from './daily-figures.ts';
-import { type Condition, toFigureParts } from './figure-parts.ts';
+import { and, columnConditions, createdIn } from './outcome-conditions.ts';
+import type { TraceFilters } from './trace-filters.ts';
+
+const DAY_MS = 86_400_000;
 
 export interface UsageQuery {
   readonly account: string;
@@ -12,22 +14,21 @@ export interface UsageQuery {
   readonly groupBy?: UsageGroupBy;
 }
 
-/** What the traces of an account that have ended have used, deleted ones too. Days come oldest first, other groups by their tokens. */
+/** Usage of an account's finished traces, including deleted ones. Days come oldest first, other groups by their tokens. */
 export async function readUsage(queries: Kysely<DatabaseSchema>, query: UsageQuery): Promise<UsageGroup[]> {
   const { account, since, until, groupBy } = query;
-  const { days, outcomes } = toFigureParts(
-    { account, ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) },
-    { groupBy: dimensionOf(groupBy) },
-  );
-  const parts = [
-    ...(days === undefined ? [] : [sumOf(DAILY, groupBy, days)]),
-    ...outcomes.map((condition) => sumOf(OUTCOMES, groupBy, condition)),
-  ];
+  const times: TraceFilters = {
+    ...(since === undefined ? {} : { since }),
+    ...(until === undefined ? {} : { until }),
+  };
+  const condition = and(...columnConditions({ account }), ...createdIn(times));
+  const group = groupOf(groupBy);
+  const grouping = groupBy === undefined ? sql`having count(*) > 0` : sql`group by ${group}`;
   const { rows } = await sql<Sums>`
-    select part.grouped as grouped, sum(part.runs) as runs, sum(part.model_calls) as model_calls,
-      sum(part.prompt_tokens) as prompt_tokens, sum(part.completion_tokens) as completion_tokens,
-      sum(part.total_tokens) as total_tokens, sum(part.ms) as ms
-    from (${sql.join(parts, sql` union all `)}) as part group by part.grouped`.execute(queries);
+    select ${group} as grouped, count(*) as runs, sum(row.used_model_calls) as model_calls,
+      sum(row.used_prompt_tokens) as prompt_tokens, sum(row.used_completion_tokens) as completion_tokens,
+      sum(row.used_total_tokens) as total_tokens, sum(row.used_ms) as ms
+    from outcomes as row where ${condition} ${grouping}`.execute(queries);
   // Without a group it is one row, of nothing too.
   const found = rows.length === 0 && groupBy === undefined ? [NOTHING] : rows;
   const names = groupBy === 'key' ? await keyNames(queries, account) : undefined;
@@ -67,34 +68,12 @@ const NOTHING: Sums = {
   ms: 0,
 };
 
-/** Rows of either table, called `row`, added up by group. */
-function sumOf(table: RawBuilder<unknown>, groupBy: UsageGroupBy | undefined, condition: Condition) {
-  const isDaily = table === DAILY;
-  const group = isDaily ? dailyGroup(groupBy) : outcomeGroup(groupBy);
-  const grouping = groupBy === undefined ? sql`having count(*) > 0` : sql`group by ${group}`;
-  return sql`
-    select ${group} as grouped, ${isDaily ? sql`sum(row.used_runs)` : sql`count(*)`} as runs,
-      sum(row.used_model_calls) as model_calls, sum(row.used_prompt_tokens) as prompt_tokens,
-      sum(row.used_completion_tokens) as completion_tokens, sum(row.used_total_tokens) as total_tokens,
-      sum(row.used_ms) as ms
-    from ${table} as row where ${condition} ${grouping}`;
-}
-
-const DAILY = sql`daily_figures`;
-const OUTCOMES = sql`outcomes`;
-
-function dailyGroup(groupBy: UsageGroupBy | undefined): RawBuilder<unknown> {
-  if (groupBy === undefined) return NO_GROUP;
-  if (groupBy === 'key') return sql`nullif(row.key_id, '')`;
-  return groupBy === 'env' ? sql`row.env_name` : sql.ref(`row.${groupBy}`);
-}
-
-function outcomeGroup(groupBy: UsageGroupBy | undefined): RawBuilder<unknown> {
+function groupOf(groupBy: UsageGroupBy | undefined): RawBuilder<unknown> {
   switch (groupBy) {
     case undefined:
       return NO_GROUP;
     case 'day':
-      // Of integers: the number of the day since 1970, in UTC.
+      // Integer division: the number of the day since 1970, in UTC.
       return sql`row.created_at / ${sql.lit(DAY_MS)}`;
     case 'model':
       return sql`row.model`;
@@ -106,12 +85,6 @@ function outcomeGroup(groupBy: UsageGroupBy | undefined): RawBuilder<unknown> {
 }
 
 const NO_GROUP = sql`cast(null as text)`;
-
-function dimensionOf(groupBy: UsageGroupBy | undefined): 'model' | 'env_name' | 'key_id' | undefined {
-  if (groupBy === 'model') return 'model';
-  if (groupBy === 'env') return 'env_name';
-  return groupBy === 'key' ? 'key_id' : undefined;
-}
 
 function toDay(number: number): string {
   return new Date(number * DAY_MS).toISOString().slice(0, 10);

@@ -1,6 +1,6 @@
 import type { Usage } from '../contract/chat.ts';
 
-/** What a run has used, in all of its attempts. */
+/** Usage of a run over all of its attempts. */
 export interface UsedFigures {
   readonly modelCalls: number;
   readonly promptTokens: number;

@@ -40,7 +40,7 @@ export async function answerSampling(
     maxTokens,
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
   });
-  // What the client answered was checked as the result of a sampling request when it came.
+  // The SDK has checked the answer as the result of a sampling request.
   return { role, content, model } as CreateMessageResult;
 }
 

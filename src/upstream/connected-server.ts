@@ -1,9 +1,9 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import { messageOf } from '../contract/errors.ts';
-import { untilAborted } from '../contract/until-aborted.ts';
 import { type ConnectionDefinition, type ConnectionTarget, openTarget } from '../environment/connection.ts';
 import type { ClientOffer } from '../environment/definition.ts';
 import { ToolError } from '../environment/tool-result.ts';
+import { untilAborted } from '../runtime/deadline.ts';
 import { STREAM_CUT_CODE } from './streamable-http.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
 import { UpstreamClient } from './upstream-client.ts';
@@ -17,7 +17,7 @@ const RESTART_WINDOW_MS = 60_000;
 
 export interface ConnectedServerParts {
   readonly openServer: LinkParts['openServer'];
-  /** What the client of the session offers, when the connection is opened. */
+  /** The capabilities of the session's client, read when the connection is opened. */
   readonly capabilities: () => ClientOffer;
   /** How many environments are connected to each other up to this server. */
   readonly depth: () => number;
@@ -156,7 +156,7 @@ export class ConnectedServer {
     }
   }
 
-  /** What starts is waited for at the end, so that nothing of it is left. */
+  /** A start in progress is awaited at the end, so that no process is left. */
   #start(): Promise<Opened> {
     const starting = this.#connect();
     this.#starting = starting;

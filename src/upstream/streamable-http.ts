@@ -1,4 +1,5 @@
 import { isJSONRPCRequest, type StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { endsWithin } from '../runtime/deadline.ts';
 
 /** JSON-RPC leaves this range to implementations; here: the stream of a request ended without its answer. */
 export const STREAM_CUT_CODE = -32_000;
@@ -21,11 +22,9 @@ export function answerCutStreams(transport: StreamableHTTPClientTransport): void
 
 /** Tells the server that the session is over, and waits for its answer at most `limitMs` milliseconds. Never rejects. */
 export async function endSession(transport: StreamableHTTPClientTransport, limitMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, limitMs);
-  });
   // Its failure is of no interest: a server that cannot be told forgets the session by itself.
-  await Promise.race([transport.terminateSession().catch(() => {}), limit]);
-  clearTimeout(timer);
+  await endsWithin(
+    transport.terminateSession().catch(() => {}),
+    limitMs,
+  );
 }

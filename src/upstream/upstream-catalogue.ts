@@ -8,19 +8,19 @@ import {
   type Tool,
 } from '@modelcontextprotocol/client';
 import { isTooDeep, MAX_JSON_DEPTH } from '../contract/json-depth.ts';
-import { preview } from '../contract/json-schema.ts';
 import { NAME_PATTERN } from '../contract/names.ts';
-import { matchesToolPatterns } from '../contract/tool-patterns.ts';
 import type { ConnectionDefinition } from '../environment/connection.ts';
-import { NO_TIMEOUT_MS } from '../process/no-timeout.ts';
+import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
+import { preview } from '../schema/json-schema.ts';
+import { matchesToolPatterns } from '../text/tool-patterns.ts';
 import { withoutOwnMeta } from './own-meta.ts';
 
-/** Of one list. A server that gives more does not end its list at all, or is not one for an agent. */
+/** Limit of one list. A server that gives more never ends its list, or is not made for an agent. */
 const MAX_PAGES = 100;
 const MAX_ENTRIES = 1_000;
 /** Characters of all lists as JSON: each session holds them, and each list of ours sends them. */
 const MAX_CATALOGUE_LENGTH = 4 * 1024 * 1024;
-/** Of Proctor itself: another environment that is connected has these too, and they describe that one. */
+/** Resources of Proctor itself. A connected environment has them too; they describe that environment. */
 const OWN_SCHEME = 'svc://';
 
 /** Something of a connected server under the name that it has in the environment. */
@@ -30,7 +30,7 @@ export interface Connected<Entry> {
   readonly entry: Entry;
 }
 
-/** What an environment takes of a connected server. */
+/** The tools, resources and prompts that an environment takes from a connected server. */
 export interface UpstreamCatalogue {
   readonly tools: readonly Connected<Tool>[];
   readonly resources: readonly Connected<Resource>[];
@@ -55,7 +55,7 @@ export async function readCatalogue(
   { signal, report }: ReadOptions,
 ): Promise<UpstreamCatalogue> {
   const has = client.getServerCapabilities() ?? {};
-  const options = { signal, timeout: NO_TIMEOUT_MS };
+  const options = { signal, timeout: LONGEST_TIMER_MS };
   const list = <Entry>(isThere: boolean, what: string, read: ReadPage<Entry>) =>
     isThere ? readPages(what, read) : Promise.resolve([]);
   const tools = await list(has.tools !== undefined, 'tools', async (params) => {

@@ -10,10 +10,10 @@ import {
 } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../contract/json.ts';
 import { META } from '../contract/names.ts';
-import { PROCTOR_VERSION } from '../contract/version.ts';
 import type { ConnectionDefinition } from '../environment/connection.ts';
 import type { ClientOffer, LogLevel, ToolContext } from '../environment/definition.ts';
-import { NO_TIMEOUT_MS } from '../process/no-timeout.ts';
+import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
+import { PROCTOR_VERSION } from '../runtime/version.ts';
 import { answerElicitation, answerSampling } from './client-answers.ts';
 import { isOwnKey } from './own-meta.ts';
 import { readCatalogue, type UpstreamCatalogue } from './upstream-catalogue.ts';
@@ -22,7 +22,7 @@ import type { UpstreamLink } from './upstream-link.ts';
 export interface UpstreamClientParts {
   readonly definition: ConnectionDefinition;
   readonly link: UpstreamLink;
-  /** What the client of the environment offers, of which servers of this one are told what can be passed through. */
+  /** The capabilities of the environment's client. The connected server is told those that can be passed through. */
   readonly capabilities: ClientOffer;
   /** How many environments are connected to each other up to this server, with ours. */
   readonly depth: number;
@@ -30,7 +30,7 @@ export interface UpstreamClientParts {
   readonly report: (text: string) => void;
 }
 
-/** What a connected server has said without being asked. */
+/** Notifications of a connected server. */
 export interface UpstreamEvents {
   onListsChanged?: () => void;
   onResourceUpdated?: (uri: string) => void;
@@ -69,7 +69,7 @@ export class UpstreamClient {
   async connect(signal: AbortSignal): Promise<void> {
     this.#client.onclose = () => this.events.onclose?.();
     this.#client.onerror = () => {};
-    await this.#client.connect(this.#parts.link.transport, { signal, timeout: NO_TIMEOUT_MS });
+    await this.#client.connect(this.#parts.link.transport, { signal, timeout: LONGEST_TIMER_MS });
   }
 
   catalogue(signal: AbortSignal): Promise<UpstreamCatalogue> {
@@ -101,10 +101,10 @@ export class UpstreamClient {
     );
   }
 
-  /** What may follow in an argument; nothing where the server completes nothing. */
+  /** Completions of an argument; empty if the server has no completion. */
   async complete(params: CompletionParams, signal: AbortSignal): Promise<CompleteResult['completion']> {
     if (this.#client.getServerCapabilities()?.completions === undefined) return { values: [] };
-    const options = { signal, timeout: NO_TIMEOUT_MS };
+    const options = { signal, timeout: LONGEST_TIMER_MS };
     const request = { method: 'completion/complete' as const, params: { ...params } };
     return (await this.#client.request(request, options)).completion;
   }
@@ -131,7 +131,7 @@ export class UpstreamClient {
       const progress = context.meta.progressToken === undefined ? {} : { progressToken: token };
       return await send(
         { ...passedMeta(context.meta), ...progress },
-        { signal: context.signal, timeout: NO_TIMEOUT_MS },
+        { signal: context.signal, timeout: LONGEST_TIMER_MS },
       );
     } finally {
       this.#running.delete(token);
@@ -178,7 +178,7 @@ export class UpstreamClient {
     else context.log[LOG_LEVELS[level] ?? 'error'](text);
   }
 
-  /** What the server asks goes to the client in the request that waits; MCP says of none which one it belongs to. */
+  /** Passes the server's requests to the client within the request that waits. MCP does not tell which one they belong to. */
   #answerTheServer(capabilities: ClientOffer): void {
     if (capabilities.elicitation) {
       this.#client.setRequestHandler('elicitation/create', ({ params }) => answerElicitation(params, this.#latest()));
@@ -214,7 +214,7 @@ function passedOn({ elicitation, sampling }: ClientOffer) {
   return { ...(elicitation ? { elicitation: { form: {} } } : {}), ...(sampling ? { sampling: {} } : {}) };
 }
 
-/** What the client says of its request, without what it says to Proctor and to the protocol of its own connection. */
+/** The client's `_meta` without the entries for Proctor and for its own connection. */
 function passedMeta(meta: Readonly<Record<string, unknown>>): JsonObject {
   const isPassed = (key: string) =>
     !isOwnKey(key) && key !== 'progressToken' && !key.startsWith('io.modelcontextprotocol/');

@@ -1,8 +1,8 @@
 import { SSEClientTransport, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import type { CommandTarget, ConnectionTarget, UrlTarget } from '../environment/connection.ts';
-import { createHttpFetch } from '../http/http-fetch.ts';
 import { toChildVariables } from '../process/child-variables.ts';
 import { EnvironmentProcess } from '../process/environment-process.ts';
+import { createHttpFetch } from '../runtime/http-fetch.ts';
 import { answerCutStreams, endSession } from './streamable-http.ts';
 
 /** Between SIGTERM and SIGKILL. Less than the budget of a session, of which author code needs a part. */
@@ -96,7 +96,7 @@ function toLink({ transport, close }: { transport: Transport; close(): Promise<v
     status: () => undefined,
     ending: () => undefined,
     close: () => {
-      // What cannot be told that it is over finds out by itself.
+      // A server that cannot be told notices the end by itself.
       closing ??= close().catch(() => {});
       return closing;
     },

@@ -1,3 +1,5 @@
+import { HIDDEN_CHARACTERS } from '../text/hidden-characters.ts';
+
 /** `1.25` → `1.25`, `1` → `1`, null → `–`: at most three decimals, none that say nothing. */
 export function formatReward(reward: number | null): string {
   return reward === null ? '–' : String(Number(reward.toFixed(3)));
@@ -38,19 +40,16 @@ export function preview(value: unknown, length = 100): string {
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }
 
-/**
- * Characters that a reader cannot see, or that change the order of others, by their names: control characters, zero-width
- * spaces, overrides of direction, and tags, in which text can be hidden from people but not from models.
- */
+/** Shows hidden characters by their names, but those that lay text out. */
 export function revealHidden(text: string): string {
-  return text.replace(HIDDEN, (character) => {
+  return text.replace(HIDDEN_CHARACTERS, (character) => {
+    if (LAYOUT.has(character)) return character;
     const code = character.codePointAt(0) ?? 0;
     return code < 0x20 ? String.fromCodePoint(CONTROL_PICTURES + code) : `[U+${toHex(code)}]`;
   });
 }
 
-/** All control and format characters, but those that lay text out, and the joiners that emoji are made with. */
-const HIDDEN = /(?![\t\n\r\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const LAYOUT: ReadonlySet<string> = new Set(['\t', '\n', '\r']);
 const CONTROL_PICTURES = 0x2400;
 
 function toHex(code: number): string {

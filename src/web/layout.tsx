@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { renderToString } from 'preact-render-to-string';
-import { builtAssets } from './built-assets.ts';
+import { builtAssets } from '../http/built-assets.ts';
 import { revealHidden } from './format.ts';
 
 /** Where the list of traces is: at `/` of a run service; beside the playground, which is at `/` there, at `/traces`. */
@@ -10,7 +10,7 @@ export interface PageProps {
   readonly title: string;
   /** The browser loads the page again after these seconds, or another page of ours: for what is still going on. */
   readonly refresh?: { readonly seconds: number; readonly path?: string };
-  /** Beside the playground the header leads there, and to the traces. */
+  /** The header leads to the pages that there are beside this list. Undefined: nowhere. */
   readonly runsPath?: RunsPath;
   readonly children: ComponentChildren;
 }
@@ -36,7 +36,7 @@ function Page({ title, refresh, runsPath, children }: PageProps) {
           <a href="/" class="brand">
             Proctor
           </a>
-          {runsPath === '/traces' ? <PlaygroundLinks /> : null}
+          {runsPath === undefined ? null : <PageLinks runsPath={runsPath} />}
         </header>
         <main>{children}</main>
       </body>
@@ -44,10 +44,26 @@ function Page({ title, refresh, runsPath, children }: PageProps) {
   );
 }
 
-function PlaygroundLinks() {
+const LINKS = {
+  '/': [
+    ['/', 'Runs'],
+    ['/environments', 'Environments'],
+    ['/usage', 'Usage'],
+  ],
+  '/traces': [
+    ['/', 'Playground'],
+    ['/traces', 'Traces'],
+  ],
+} as const;
+
+function PageLinks({ runsPath }: { readonly runsPath: RunsPath }) {
   return (
-    <nav>
-      <a href="/">Playground</a> <a href="/traces">Traces</a>
+    <nav aria-label="Pages">
+      {LINKS[runsPath].map(([path, title]) => (
+        <a key={path} href={path}>
+          {title}
+        </a>
+      ))}
     </nav>
   );
 }

@@ -3,13 +3,14 @@ import { csrfToken } from '../accounts/csrf.ts';
 import { readSessionCookie } from '../accounts/session-cookie.ts';
 import { ApiError } from '../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
-import type { Route, RouteReply, RouteRequest } from '../http/route.ts';
+import { ASSETS_PATH, assetReply, builtAssets } from '../http/built-assets.ts';
+import { appReply, fileReply, pageReply, redirectReply } from '../http/page-reply.ts';
+import { type Route, type RouteReply, type RouteRequest, UNKNOWN_PATH } from '../http/route.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
-import { ASSETS_PATH, builtAssets } from './built-assets.ts';
 import type { RunsPath } from './layout.tsx';
-import { renderNotFoundPage } from './not-found-page.tsx';
-import { appReply, fileReply, pageReply } from './page-reply.ts';
-import { renderShell } from './shell.tsx';
+import { renderNotFoundPage, renderTraceNotFoundPage } from './not-found-page.tsx';
+import { playgroundAddress, type ServerPorts } from './playground-address.ts';
+import { type PlaygroundStart, renderShell } from './shell.tsx';
 import { createSignIn } from './sign-in.ts';
 import { renderStandalone } from './standalone-page.ts';
 import { createTraceDataRoute } from './trace-data-route.ts';
@@ -17,9 +18,15 @@ import { createTraceDataRoute } from './trace-data-route.ts';
 export interface PagesOptions {
   readonly store: TraceStore;
   readonly accounts: Accounts;
-  /** Of the list of runs. Default `/`: that of a run service, which has the pages of runs and environments too. */
+  /** Path of the list of runs. Default `/`, as in a run service. */
   readonly runsPath?: RunsPath;
+  /** Makes `/` the playground of a scenario server. Undefined: there is none here. */
+  readonly playground?: PlaygroundStart;
+  /** Ports of a process that serves the playground too, once both listen. */
+  readonly ports?: () => ServerPorts | undefined;
 }
+
+const RUNS_NAMES: ReadonlySet<string> = new Set(['/runs', '/traces']);
 
 /** Pages of a run service alone: they need its routes. */
 const RUN_SERVICE_PATHS = ['/environments', '/environments/:name', '/usage'] as const;
@@ -31,27 +38,36 @@ const RUN_SERVICE_PATHS = ['/environments', '/environments/:name', '/usage'] as 
  *
  * @throws Error where the pages were never built.
  */
-export function createPages({ store, accounts, runsPath = '/' }: PagesOptions): readonly Route[] {
+export function createPages({ store, accounts, runsPath = '/', playground, ports }: PagesOptions): readonly Route[] {
   const assets = builtAssets();
   const signIn = createSignIn(accounts);
 
   function showApp(account: string, request: RouteRequest): RouteReply {
     const session = readSessionCookie(request.headers.cookie) ?? '';
-    return appReply(renderShell({ csrfToken: csrfToken(session), account, runsPath }));
+    const address = playgroundAddress(request.headers.host, ports?.());
+    return appReply(
+      renderShell({ csrfToken: csrfToken(session), account, runsPath, playground: address, start: playground }),
+    );
   }
 
   async function showTrace(account: string, request: RouteRequest): Promise<RouteReply> {
     const traceId = request.params.trace_id ?? '';
     const row = TRACE_ID_PATTERN.test(traceId) ? await store.row(traceId) : undefined;
-    if (row?.account !== account) return pageReply(renderNotFoundPage(traceId, runsPath), 404);
+    if (row?.account !== account) return pageReply(renderTraceNotFoundPage(traceId, runsPath), 404);
     return showApp(account, request);
   }
 
   async function keepTrace(account: string, request: RouteRequest): Promise<RouteReply> {
     const traceId = request.params.trace_id ?? '';
     const html = TRACE_ID_PATTERN.test(traceId) ? await renderStandalone(store, traceId, account) : undefined;
-    if (html === undefined) return pageReply(renderNotFoundPage(traceId, runsPath), 404);
+    if (html === undefined) return pageReply(renderTraceNotFoundPage(traceId, runsPath), 404);
     return fileReply(html, `trace-${traceId}.html`);
+  }
+
+  /** Names under which somebody may look for the list of runs lead there. */
+  async function showNothing(_account: string, { path, query }: RouteRequest): Promise<RouteReply> {
+    if (RUNS_NAMES.has(path)) return redirectReply(query.size === 0 ? runsPath : `${runsPath}?${query}`);
+    return pageReply(renderNotFoundPage(path, runsPath), 404);
   }
 
   const page = (path: string, show: typeof showApp | typeof showTrace = showApp): Route => ({
@@ -63,10 +79,18 @@ export function createPages({ store, accounts, runsPath = '/' }: PagesOptions): 
   });
   return [
     page(runsPath),
+    ...(playground === undefined ? [] : [page('/')]),
     page('/compare'),
     page('/traces/:trace_id', showTrace),
     page('/traces/:trace_id/export', keepTrace),
     ...(runsPath === '/' ? RUN_SERVICE_PATHS.map((path) => page(path)) : []),
+    {
+      method: 'GET',
+      path: UNKNOWN_PATH,
+      summary: 'What a browser gets where there is nothing',
+      access: 'page',
+      handle: signIn.guard(showNothing, runsPath),
+    },
     ...signIn.routes,
     createTraceDataRoute(store),
     {
@@ -78,17 +102,7 @@ export function createPages({ store, accounts, runsPath = '/' }: PagesOptions): 
         const asset = assets.files.get(params.file ?? '');
         if (asset === undefined)
           throw new ApiError('unknown_url', `There is no ${ASSETS_PATH}${params.file?.slice(0, 100)}.`);
-        const isGzip = /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
-        return {
-          headers: {
-            'content-type': asset.contentType,
-            'cache-control': 'public, max-age=31536000, immutable',
-            vary: 'accept-encoding, origin',
-            'cross-origin-resource-policy': 'same-origin',
-            ...(isGzip ? { 'content-encoding': 'gzip' } : {}),
-          },
-          body: isGzip ? asset.gzip : asset.bytes,
-        };
+        return assetReply(asset, headers['accept-encoding']);
       },
     },
   ];

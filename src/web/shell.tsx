@@ -1,12 +1,25 @@
 import { renderToString } from 'preact-render-to-string';
-import { builtAssets } from './built-assets.ts';
+import { builtAssets } from '../http/built-assets.ts';
+import { PAGE_ICON } from '../http/page-reply.ts';
 import type { RunsPath } from './layout.tsx';
 
+/** The first values of a scenario server's playground. */
+export interface PlaygroundStart {
+  /** The model of sessions that name none. */
+  readonly model: string;
+  /** The address of the run service beside it. Undefined: this server has the pages of its own traces alone. */
+  readonly runService?: string | undefined;
+}
+
 export interface ShellProps {
-  /** What changes made from the page carry. */
+  /** The token of changes made from the page. */
   readonly csrfToken: string;
   readonly account: string;
   readonly runsPath: RunsPath;
+  /** Where the playground is. Undefined: there is none, or it is at `/`. */
+  readonly playground?: string | undefined;
+  /** Settings of the playground at `/`. */
+  readonly start?: PlaygroundStart | undefined;
 }
 
 /** The document in which the application starts (`web/app/main`). It holds no data of a run. */
@@ -14,16 +27,24 @@ export function renderShell(props: ShellProps): string {
   return `<!doctype html>${renderToString(<Shell {...props} />)}`;
 }
 
-function Shell({ csrfToken, account, runsPath }: ShellProps) {
+function Shell({ csrfToken, account, runsPath, playground, start }: ShellProps) {
   const { script, stylesheet } = builtAssets();
   return (
-    <html lang="en" data-csrf={csrfToken} data-account={account} data-runs-path={runsPath}>
+    <html
+      lang="en"
+      data-csrf={csrfToken}
+      data-account={account}
+      data-runs-path={runsPath}
+      data-playground={playground}
+      data-model={start?.model}
+      data-run-service={start?.runService}
+    >
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>Proctor</title>
-        <link rel="icon" href={ICON} />
+        <link rel="icon" href={PAGE_ICON} />
         <link rel="stylesheet" href={stylesheet} />
         <script type="module" src={script} />
       </head>
@@ -39,9 +60,3 @@ function Shell({ csrfToken, account, runsPath }: ShellProps) {
     </html>
   );
 }
-
-const ICON = `data:image/svg+xml,${encodeURIComponent(
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20" fill="none" stroke="#4d78e8">' +
-    '<rect x="1.5" y="1.5" width="17" height="17" rx="5" stroke-width="2"/>' +
-    '<path d="M5.8 10.4l2.9 2.9 5.6-6.2" stroke-width="2.4"/></svg>',
-)}`;

@@ -3,7 +3,7 @@ import { renderPage } from './layout.tsx';
 export interface SignInProps {
   /** Where to go after the sign-in: a path of this server. */
   readonly next: string;
-  /** What prints a sign-in address where the server was started. */
+  /** The command that prints a sign-in address where the server was started. */
   readonly command: string;
   /** True where a first start has kept a key in a file. */
   readonly hasKeptKey: boolean;
@@ -45,7 +45,8 @@ export function renderSignInPage({ next, command, hasKeptKey, problem, reload }:
 function KeptKey() {
   return (
     <>
-      The first start kept one in <code>.proctor/key</code>;{' '}
+      The first start kept one in <code>.proctor/key</code>, or in <code>.proctor/keys</code> where the database is not
+      the default one;{' '}
     </>
   );
 }

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { Accounts } from '../accounts/accounts.ts';
 import { readSessionCookie, sessionCookie } from '../accounts/session-cookie.ts';
 import { DEFAULT_PORTS } from '../contract/names.ts';
+import { pageReply, redirectReply } from '../http/page-reply.ts';
 import type { Route, RouteReply, RouteRequest } from '../http/route.ts';
-import { pageReply, redirectReply } from './page-reply.ts';
 import { renderSignInPage, type SignInProps } from './sign-in-page.tsx';
 
 export interface SignIn {
@@ -23,7 +23,7 @@ export function createSignIn(accounts: Accounts): SignIn {
     (show, path = '/') =>
     async (request) => {
       const here = addressOf(path, request);
-      // What looks at an address before a person opens it, as a preview of a link does, must not use it up.
+      // The preview of a link must not use the address up before a person opens it.
       const token = request.method === 'HEAD' ? null : request.query.get('token');
       const redeemed = token === null ? undefined : await accounts.redeemSignInToken(token);
       if (redeemed !== undefined) return redirectReply(here, sessionCookie(redeemed.session));
@@ -103,7 +103,7 @@ function openCommand({ headers }: RouteRequest, next: string): string {
 
 const TRACE_PAGE = /^\/traces\/([0-9a-f]{32})(?:\?|$)/;
 const PAGE_OF_OURS = /^\/(traces(\/[0-9a-f]{32})?|compare|environments(\/[\w.~%-]+)?|usage)?(\?[\w.~%&=+*-]*)?$/;
-/** The names of keys that a command makes by itself, and keeps in `.proctor/key`. */
+/** The names of keys that a command makes by itself, and keeps in the key file of the database. */
 const KEPT_KEY = /^local(-|$)/;
 const UNKNOWN_KEY = 'This key is not known, or it was revoked.';
 

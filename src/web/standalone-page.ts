@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { builtStandalone } from '../http/built-assets.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
-import { builtStandalone } from './built-assets.ts';
 import type { KeptTrace } from './trace-data.ts';
 
 /** Images beyond it are left out, and said to be. In bytes. */
@@ -47,7 +47,7 @@ async function readBlobs(store: TraceStore, hashes: ReadonlySet<string>, account
   return blobs;
 }
 
-/** What a run wrote is in a block of data, in which no character can end it. */
+/** Text of a run is in a data block that no character of it can end. */
 function toDocument(traceId: string, json: string): string {
   const { script: built, style } = builtStandalone();
   const script = built.replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--');

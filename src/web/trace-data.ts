@@ -6,11 +6,11 @@ export interface TraceData {
   /** With the first reply alone. */
   readonly trace?: TraceSummary;
   readonly events: readonly TraceEvent[];
-  /** What to ask for after it; null at the end of what is stored. */
+  /** The next request; null at the end of the stored events. */
   readonly next: number | null;
 }
 
-/** What the file of a kept trace holds. */
+/** The contents of a kept trace's file. */
 export interface KeptTrace {
   readonly trace: TraceSummary;
   readonly events: readonly TraceEvent[];

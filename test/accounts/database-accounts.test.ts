@@ -106,6 +106,27 @@ describe('API keys', () => {
     expect(await accounts.revokeKey('ci')).toMatchObject({ id });
   });
 
+  it('cannot be named like the id of a key, be there one or not', async () => {
+    const { id } = await accounts.createKey({ name: 'ci' });
+    for (const name of [id, 'key_0123456789abcdef', id.toUpperCase()]) {
+      const taken = accounts.createKey({ name });
+      await expect(taken, name).rejects.toMatchObject({ code: 'invalid_parameter', param: 'name' });
+      await expect(taken).rejects.toThrow(/form of a key's id/);
+    }
+    expect(await accounts.createKey({ name: 'key_ci' })).toMatchObject({ name: 'key_ci' });
+  });
+
+  it('are revoked one at a time: an id means that key alone, though an older one is named so', async () => {
+    const [first, second] = [await accounts.createKey({ name: 'ci' }), await accounts.createKey({ name: 'other' })];
+    await database.kysely.updateTable('api_keys').set({ name: first.id }).where('id', '=', second.id).execute();
+    expect(await accounts.revokeKey(first.id)).toMatchObject({ id: first.id });
+    expect(await accounts.verifyKey(first.key)).toBeUndefined();
+    expect(await accounts.verifyKey(second.key)).toMatchObject({ keyId: second.id });
+    expect(await accounts.revokeKey(first.id)).toBeUndefined();
+    expect(await accounts.verifyKey(second.key)).toMatchObject({ keyId: second.id });
+    expect(await accounts.revokeKey(second.id)).toMatchObject({ id: second.id, name: first.id });
+  });
+
   it('are refused with a bad name, account or limit, by name', async () => {
     for (const name of ['', ' ', 'a\nb', '\u001b[31m', 'x'.repeat(101)]) {
       await expect(accounts.createKey({ name }), name).rejects.toMatchObject({ param: 'name' });

@@ -126,6 +126,11 @@ describe.skipIf(executablePath === undefined)('for everybody, in Chromium', PATI
     await turnIsOver(page);
     await page.evaluate(openEverything);
     await expectUsable(page, 'a session');
+    await page.getByRole('button', { name: 'Finish…' }).click();
+    await expectUsable(page, 'an answer');
+    await page.getByRole('button', { name: 'Submit and evaluate' }).click();
+    await page.locator('#evaluation').waitFor();
+    await expectUsable(page, 'a reward');
     await page.close();
   });
 

@@ -59,8 +59,7 @@ describe.skipIf(executablePath === undefined)('the page of a comparison, in Chro
     const bar = page.getByRole('region', { name: 'Selected runs' });
     await bar.getByText('select another').waitFor();
     expect(new URL(page.url()).searchParams.get('compare')).toBe(careful);
-    await page.getByLabel('Model').fill('hasty');
-    await page.getByLabel('Model').press('Enter');
+    await page.getByLabel('Model').selectOption('hasty');
     await bar.getByText('1 not on this page').waitFor();
     await expect.poll(() => boxes.count()).toBe(1);
     await boxes.first().focus();
@@ -84,14 +83,14 @@ describe.skipIf(executablePath === undefined)('the page of a comparison, in Chro
       (await page.locator('.run-table').getByRole('row', { name }).getByRole('cell').allTextContents()).map((text) =>
         text.trim(),
       );
-    expect(await page.locator('.run-card-reward').allTextContents()).toEqual(['0.667', '1+0.333']);
+    expect(await page.locator('.run-card-reward').allTextContents()).toEqual(['0.778', '1+0.222']);
     expect(await cellsOf('hidden tests')).toEqual(['0.333', '1 +0.667']);
     expect(await cellsOf('Steps')).toEqual(['5', '6 +1']);
     expect(await cellsOf('Cost')).toEqual(['$0.021', '$0.037 +$0.016']);
     expect(await cellsOf('Environment code')).toEqual(['ab12ab12ab12', 'cd34cd34cd34']);
     expect(await page.getByRole('row', { name: 'Seed' }).count()).toBe(0);
     await page.getByRole('link', { name: 'Put it first' }).click();
-    await page.locator('.run-card-reward', { hasText: '−0.333' }).waitFor();
+    await page.locator('.run-card-reward', { hasText: '−0.222' }).waitFor();
     expect(new URL(page.url()).searchParams.get('traces')).toBe(`${careful},${hasty}`);
   });
 

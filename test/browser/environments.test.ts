@@ -1,13 +1,14 @@
 import type { Locator } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { EnvironmentServer } from '../../src/index.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 import { BROKEN as BROKEN_TARGET, COUNTER } from '../run-service/service.ts';
-import { newTrace } from '../trace/events.ts';
+import { finished, newTrace, started } from '../trace/events.ts';
 import { WRONG_ANSWER } from '../web/failed-traces.ts';
 import { shopTarget } from '../web/shop-environment.ts';
 import { openSite } from '../web/site.ts';
 import { findChromium, useChromium } from './chromium.ts';
-import { PATIENCE } from './open-playground.ts';
+import { openPlayground, PATIENCE } from './open-playground.ts';
 import { isRefused, signedIn } from './open-trace.ts';
 
 const executablePath = findChromium('test/browser/environments.test.ts');
@@ -62,7 +63,7 @@ describe.skipIf(executablePath === undefined)('the pages of environments, in Chr
       return many;
     };
     const site = await openSite({
-      service: { environments: new Map([['many', { kind: 'memory', environment: create }]]) },
+      service: { environments: new Map([['many', inMemory(create)]]) },
     });
     const { page } = await openPage(await signedIn(site, '/environments/many'));
     await page.locator('.tool-entry').last().waitFor();
@@ -155,6 +156,49 @@ describe.skipIf(executablePath === undefined)('the pages of environments, in Chr
     await page.close();
   });
 
+  it('start several runs at once with what proctor run takes, and go to the list of them', async () => {
+    const site = await openSite({ service: SHOP });
+    const { page, problems } = await openPage(await signedIn(site, '/environments/shop'));
+    const scenario = page.getByRole('article', { name: 'order' });
+    await scenario.getByRole('button', { name: 'Start a run' }).click();
+    const field = (name: string) => scenario.getByLabel(new RegExp(`^${name}`));
+    const start = scenario.getByRole('button', { name: 'Start', exact: true });
+    await field('customer').fill('Ada');
+    await field('isUrgent').selectOption('true');
+    await field('Runs').fill('101');
+    await scenario.getByText('Metadata, sampling, seed and timeout').click();
+    await field('Metadata').fill('team=search\nnothing');
+    await field('Temperature').fill('hot');
+    await start.click();
+    for (const text of ['from 1 to 100', 'key=value, such as', 'This has to be a number.']) {
+      await scenario.getByRole('alert').filter({ hasText: text }).waitFor();
+    }
+    expect(await site.countRuns()).toBe(0);
+    await field('Runs').fill('3');
+    await field('Metadata').fill('team=search\n note = a=b ');
+    await field('Temperature').fill('0.7');
+    await field('Sampling').fill('{"top_p": 0.9}');
+    await field('Seed').fill('7');
+    await field('Timeout').fill('0');
+    await start.click();
+    await scenario.getByRole('alert').filter({ hasText: 'timeout_seconds' }).waitFor();
+    await field('Timeout').fill('60');
+    await start.click();
+    await page.waitForURL(/\/\?metadata\.batch=\w+$/);
+    await expect.poll(() => page.locator('.table tbody tr').count()).toBe(3);
+    const { data } = await site.store.list({});
+    const batch = new URL(page.url()).searchParams.get('metadata.batch');
+    for (const { metadata, sampling, seed } of data) {
+      expect({ metadata, sampling, seed }).toEqual({
+        metadata: { team: 'search', note: 'a=b', batch },
+        sampling: { temperature: 0.7, top_p: 0.9 },
+        seed: 7,
+      });
+    }
+    expect(problems).toEqual([]);
+    await page.close();
+  });
+
   it('show the rewards of the last runs of each scenario, and lead to them', async () => {
     const site = await openSite({ service: { ...SHOP, worker: {} } });
     const traceIds: string[] = [];
@@ -174,10 +218,87 @@ describe.skipIf(executablePath === undefined)('the pages of environments, in Chr
     expect(
       await bars.evaluateAll((links) => links.map((link) => link.getAttribute('aria-label')?.slice(0, 10))),
     ).toEqual(['reward 0.5', 'reward 1, ']);
-    await order.getByText('2 runs, 50 % passed, mean 0.75').waitFor();
+    await order.getByRole('row', { name: 'proctor/oracle 50 % passed mean 0.75 2 runs' }).waitFor();
     await page.getByRole('article', { name: 'wait' }).getByText('No runs yet').waitFor();
     await bars.first().click();
     await page.waitForURL(`**/traces/${traceIds[0]}`);
+    await page.close();
+  });
+
+  it('tell the pass rate by model, reference models apart, and of how many runs each has a reward', async () => {
+    const site = await openSite({ service: SHOP });
+    const add = async (model: string, reward: number | null) => {
+      const end = reward === null ? finished(null, { status: 'failed', stop_reason: 'error' }) : finished(reward);
+      await site.addTrace([started, end], newTrace({ env_name: 'shop', scenario_name: 'order', model }));
+    };
+    for (const reward of [1, 1, 1]) await add('proctor/oracle', reward);
+    for (const reward of [1, 0, 0.5, null]) await add('qwen', reward);
+    const { page, problems } = await openPage(await signedIn(site, '/environments/shop'));
+    const order = page.getByRole('article', { name: 'order' });
+    const models = order.getByRole('table', { name: 'Models', exact: true });
+    await models.waitFor();
+    expect(await cellsOf(models)).toEqual([['qwen', '33 % passed', 'mean 0.5', '4 runs, 1 without a reward']]);
+    expect(await cellsOf(order.getByRole('table', { name: 'Reference models' }))).toEqual([
+      ['proctor/oracle', '100 % passed', 'mean 1', '3 runs'],
+    ]);
+    await models.getByRole('link', { name: 'qwen' }).click();
+    await page.waitForURL('**/?env_name=shop&scenario_name=order&model=qwen');
+    expect(problems).toEqual([]);
+    await page.close();
+  });
+
+  it('lead to the playground from everywhere, to a scenario of it too, where one is served beside the pages', async () => {
+    const playground = await openPlayground();
+    const port = Number(new URL(playground.url).port);
+    let pages = 0;
+    const site = await openSite({ service: SHOP, ports: () => ({ pages, playground: port }) });
+    pages = site.port;
+    const { page, problems } = await openPage(await signedIn(site, '/environments/shop'));
+    const order = page.getByRole('article', { name: 'order' });
+    const talk = order.getByRole('link', { name: 'Talk to it' });
+    expect(await talk.getAttribute('href')).toBe(`${playground.url}/?scenario=shop%3Aorder`);
+    const nav = page.getByRole('navigation', { name: 'Pages' });
+    expect(await nav.getByRole('link', { name: 'Playground' }).getAttribute('href')).toBe(`${playground.url}/`);
+    expect(problems).toEqual([]);
+
+    pages = 1; // As behind a proxy: the way to the other port is not known.
+    await page.goto(`${site.url}/environments/shop`);
+    await order.getByRole('button', { name: 'Start a run' }).waitFor();
+    expect([await talk.count(), await nav.getByRole('link', { name: 'Playground' }).count()]).toEqual([0, 0]);
+
+    await page.goto(playground.address);
+    await page.goto(`${playground.url}/?scenario=counter:fail_later`);
+    await page.locator('#choices').waitFor();
+    const names = await page
+      .locator('#scenario option')
+      .evaluateAll((all) => all.map((each) => each.getAttribute('value')));
+    const last = names.at(-1) ?? '';
+    await page.goto(`${playground.url}/?scenario=${last}`);
+    await page.locator('#choices').waitFor();
+    expect([names.length > 1, await page.locator('#scenario').inputValue()]).toEqual([true, last]);
+    await page.close();
+  });
+
+  it('on a narrow screen have cards for the last runs, and nothing that has to be scrolled aside', async () => {
+    const site = await openSite({ service: SHOP });
+    const trace = newTrace({ env_name: 'shop', scenario_name: 'order', model: 'a-model-with-quite-a-long-name' });
+    await site.addTrace([started, finished(0.5)], trace);
+    const { page } = await openPage(await signedIn(site, '/environments/shop'), {
+      viewport: { width: 390, height: 844 },
+    });
+    const row = page.getByRole('region', { name: 'Recent runs' }).locator('tbody tr');
+    await row.getByText('a-model-with-quite-a-long-name').waitFor();
+    const widths = await page.evaluate(() =>
+      [document.documentElement, ...document.querySelectorAll('.table-scroll')].map((each) => [
+        each.scrollWidth,
+        each.clientWidth,
+      ]),
+    );
+    for (const [inner, outer] of widths) expect(inner).toBe(outer);
+    const boxes = await Promise.all(
+      ['reward', 'status', 'model', 'took'].map((name) => row.locator(`[data-column="${name}"]`).boundingBox()),
+    );
+    for (const box of boxes) expect((box?.x ?? 999) + (box?.width ?? 0)).toBeLessThanOrEqual(390);
     await page.close();
   });
 

@@ -1,6 +1,7 @@
 import { EnvironmentServer } from 'proctor';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 import { calls, says } from '../scenario-server/server.ts';
 import { findChromium, type OpenPage, useChromium } from './chromium.ts';
 import { choose, openPlayground, openPlaygroundOf, PATIENCE, turnIsOver } from './open-playground.ts';
@@ -34,30 +35,29 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium,', PA
   }
 
   async function openTea(): Promise<OpenPage> {
-    const environments = new Map([['tea', { kind: 'memory', environment: createTea } as const]]);
+    const environments = new Map([['tea', inMemory(createTea)]]);
     return await open((await openPlaygroundOf({ environments }, says('Here you are.'))).address);
   }
 
-  it('labels a field with its range or its values, and names a default once', async () => {
+  it('says the range and the description of a field, and fills its default in', async () => {
     const { page, problems } = await openTea();
-    const labelOf = (name: string) => page.locator(`label[for="argument-${name}"]`).textContent();
-    expect(await labelOf('strength')).toBe('strength mild, strong or bitter, optional');
+    const aboutOf = (name: string) => page.locator(`#argument-${name}-about`).textContent();
     expect(await page.locator('#argument-strength option').allTextContents()).toEqual([
-      'mild (default)',
+      '–',
+      'mild',
       'strong',
       'bitter',
     ]);
-    expect(await labelOf('cups')).toBe('cups integer, 1 to 10');
-    const cups = page.locator('#argument-cups');
-    expect([await cups.getAttribute('min'), await cups.getAttribute('max')]).toEqual(['1', '10']);
-    expect(await labelOf('degrees')).toBe('degrees number, over 60, optional');
-    expect(await labelOf('sugar')).toBe('sugar integer, at least 0, optional');
-    expect(await page.locator('#argument-sugar').getAttribute('max')).toBeNull();
-    expect(await page.locator('#argument-label').getAttribute('placeholder')).toBe('of the day by default');
+    expect(await page.locator('#argument-strength').inputValue()).toBe('mild');
+    expect(await aboutOf('strength')).toBe('How it tastes.');
+    expect(await aboutOf('cups')).toBe(' 1 to 10.');
+    expect(await aboutOf('degrees')).toBe(' Over 60.');
+    expect(await aboutOf('sugar')).toBe(' At least 0.');
+    expect(await page.locator('#argument-label').inputValue()).toBe('of the day');
     await page.locator('#argument-cups').fill('3');
     await page.getByRole('button', { name: 'Start', exact: true }).click();
     await turnIsOver(page);
-    expect(await page.locator('.bubble.prompt').textContent()).toContain('3 cups of mild tea.');
+    expect(await page.locator('#prompt').textContent()).toContain('3 cups of mild tea.');
     expect(problems).toEqual([]);
     await page.close();
   });
@@ -71,15 +71,19 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium,', PA
       await page.setViewportSize(viewport);
       await page.locator('#argument-cups').fill('99');
       await page.getByRole('button', { name: 'Start', exact: true }).click();
-      const problem = page.locator('#start-problem', { hasText: 'scenario_args.cups' });
+      const problem = page.locator('#argument-cups-problem', { hasText: 'scenario_args.cups' });
       await problem.waitFor();
-      expect(await page.locator('#argument-cups').getAttribute('aria-errormessage')).toBe('start-problem');
+      expect(await page.locator('#argument-cups').getAttribute('aria-describedby')).toContain('argument-cups-problem');
+      await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('argument-cups');
       const [field, said] = [await page.locator('#argument-cups').boundingBox(), await problem.boundingBox()];
       if (field === null || said === null) throw new Error('Not shown');
       expect(field.y).toBeGreaterThanOrEqual(0);
       expect(said.y).toBeGreaterThanOrEqual(field.y + field.height);
       expect(said.y).toBeLessThan(field.y + field.height + 60);
       expect(said.y + said.height).toBeLessThanOrEqual(viewport.height);
+      await page.locator('#argument-cups').fill('');
+      await page.getByRole('button', { name: 'Start', exact: true }).click();
+      await page.locator('#argument-cups-problem', { hasText: 'This is required.' }).waitFor();
     }
     await page.close();
   });
@@ -102,9 +106,9 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium,', PA
     const { address } = await openPlayground(calls(['wait', {}]), says('Done.'));
     const { page } = await open(address);
     await choose(page, 'keep', { wanted: '[]' });
-    await page.locator('.tool .state', { hasText: /^running… [1-9]\d* s$/ }).waitFor();
+    await page.locator('.call', { hasText: /running [1-9]\d* s/ }).waitFor();
     await page.getByRole('button', { name: 'Stop' }).click();
-    await page.locator('.tool .state', { hasText: 'not answered' }).waitFor();
+    await page.locator('#fact-status', { hasText: 'failed' }).waitFor();
     expect(await page.locator('#fact-steps').textContent()).toBe('1');
     // What was stopped on purpose was not left.
     await page.reload();
@@ -121,13 +125,11 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium,', PA
     await page.reload();
     await turnIsOver(page);
     await page.getByRole('button', { name: 'Finish…' }).click();
-    await page.getByText('What an answer has to look like').click();
-    expect(JSON.parse(String(await page.locator('#answer-schema pre').textContent()))).toMatchObject({
-      properties: { count: { type: 'integer' } },
-    });
+    await page.locator('#answer-schema summary').click();
+    expect(await page.locator('#answer-schema').textContent()).toMatch(/properties.*count.*integer/);
     await page.locator('#answer').fill('{"cuont": 3}');
     await page.getByRole('button', { name: 'Submit and evaluate' }).click();
-    await page.locator('.reward', { hasText: 'cuont: is not a field that exists' }).waitFor();
+    await page.locator('#evaluation', { hasText: 'cuont: is not a field that exists' }).waitFor();
     await page.getByRole('button', { name: 'New session' }).click();
     await choose(page, 'keep', { wanted: '[]' });
     await turnIsOver(page);

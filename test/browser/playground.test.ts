@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { LOCAL_CALLER } from '../../src/http/api-keys.ts';
 import { send } from '../http/http-server.ts';
 import { holdRequest } from '../scenario-server/open-chat.ts';
 import { calls, says } from '../scenario-server/server.ts';
 import { findChromium, type OpenPage, useChromium } from './chromium.ts';
-import { choose, openPlayground, PATIENCE, turnIsOver } from './open-playground.ts';
+import { choose, openPlayground, openPlaygroundOf, PATIENCE, turnIsOver } from './open-playground.ts';
 
 const executablePath = findChromium('test/browser/playground.test.ts');
 
@@ -30,17 +31,20 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
     const { page, problems, hosts } = await open(playground.address);
     await choose(page, 'count_to', { target: '3' });
     await turnIsOver(page);
-    expect(await page.locator('.bubble.prompt').textContent()).toContain('Make the counter show exactly 3');
-    const tool = page.locator('.tool');
-    expect(await tool.locator('summary').textContent()).toMatch(/increment {"by":3} \d+ ms3/);
-    expect(await page.locator('.bubble.model .text').textContent()).toBe('It shows three.');
+    expect(await page.locator('#prompt').textContent()).toContain('Make the counter show exactly 3');
+    const call = page.getByRole('region', { name: 'Tool call increment' });
+    expect(await call.locator('.side').allTextContents()).toEqual([
+      expect.stringMatching(/^Arguments.*by.*3/),
+      expect.stringMatching(/^Result.*3/),
+    ]);
+    expect(await page.locator('#step-2 pre.text').textContent()).toBe('It shows three.');
     expect(await page.locator('#fact-model').textContent()).toBe('test-model');
 
     await page.locator('#message').fill('Are you sure?');
     await page.keyboard.press('Enter');
     await page.getByText('Yes, I am.').waitFor();
     await turnIsOver(page);
-    expect(await page.locator('.bubble.user .text').textContent()).toBe('Are you sure?');
+    expect(await page.locator('#turn-2 pre.text').textContent()).toBe('Are you sure?');
     expect(playground.gateway.requests.map(({ path }) => path)).toEqual([
       '/v1/models',
       ...Array(3).fill('/v1/chat/completions'),
@@ -48,10 +52,10 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
 
     await page.getByRole('button', { name: 'Finish…' }).click();
     await page.getByRole('button', { name: 'Submit and evaluate' }).click();
-    await page.locator('.reward').waitFor();
-    expect(await page.locator('.reward .number').textContent()).toBe('1');
-    expect(await page.locator('.reward pre').first().textContent()).toBe('Yes, I am.');
-    const trace = await page.locator('.reward a').getAttribute('href');
+    await page.locator('#evaluation').waitFor();
+    expect(await page.locator('#evaluation .reward').textContent()).toBe('1');
+    expect(await page.locator('#answer pre.text').textContent()).toBe('Yes, I am.');
+    const trace = await page.locator('.note.end a').getAttribute('href');
     expect(trace).toBe(await page.locator('#trace').getAttribute('href'));
     await page.goto(String(trace));
     await page.locator('#turn-2', { hasText: 'Are you sure?' }).waitFor();
@@ -63,20 +67,23 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
     const { address } = await openPlayground(says('Done.'));
     const { page } = await open(address);
     await choose(page, 'count_to', {});
-    const problemSays = (text: string) => page.locator('#start-problem', { hasText: text }).waitFor();
-    await problemSays('scenario_args.target is required');
+    const problemSays = (id: string, text: string) => page.locator(`#${id}-problem`, { hasText: text }).waitFor();
+    await problemSays('argument-target', 'This is required.');
     expect(await page.locator('#argument-target').getAttribute('aria-invalid')).toBe('true');
     await choose(page, 'keep', { wanted: '[1' });
-    await problemSays('wanted is not JSON');
+    await problemSays('argument-wanted', 'This has to be JSON');
     await choose(page, 'keep', { wanted: '[1]' });
-    await problemSays('scenario_args.wanted');
+    await problemSays('argument-wanted', 'scenario_args.wanted');
     expect(await page.locator('#argument-wanted').getAttribute('aria-invalid')).toBe('true');
     await page.getByRole('button', { name: 'Write them as JSON' }).click();
     expect(await page.locator('#arguments-json').inputValue()).toContain('"wanted"');
+    await page.locator('#arguments-json').fill('[]');
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
+    await problemSays('arguments-json', 'This has to be an object');
     await page.locator('#arguments-json').fill('{"wanted": ["milk"]}');
     await page.getByRole('button', { name: 'Start', exact: true }).click();
     await turnIsOver(page);
-    expect(await page.locator('.bubble.prompt').textContent()).toContain('Note: milk.');
+    expect(await page.locator('#prompt').textContent()).toContain('Note: milk.');
     await page.close();
   });
 
@@ -85,10 +92,9 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
     const { page, problems } = await open(address);
     await choose(page, 'keep', { wanted: JSON.stringify([MARKUP]) });
     await turnIsOver(page);
-    for (const tool of await page.locator('.tool summary').all()) await tool.click();
     expect(await page.locator('#log :is(b, img)').count()).toBe(0);
     expect(await page.locator('#log').textContent()).not.toContain('\u202e');
-    for (const shown of ['.bubble.prompt', '.tool pre', '.bubble.model'])
+    for (const shown of ['#prompt', '.call', '#step-2'])
       expect((await page.locator(shown).allTextContents()).join(' ')).toContain('<b>bold</b>[U+202E]');
     expect([await page.title(), problems]).toEqual(['Playground · Proctor', []]);
     await page.close();
@@ -121,11 +127,12 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
     await turnIsOver(page);
     await say('Fail.');
     await page.locator('.note.problem', { hasText: 'No such thing' }).waitFor();
+    await turnIsOver(page);
     await page.getByRole('button', { name: 'Abandon' }).click();
     await page.getByText('Abandoned: it was not evaluated.').waitFor();
     expect(await page.locator('#fact-status').textContent()).toBe('abandoned');
     await page.getByRole('button', { name: 'New session' }).click();
-    expect(await page.locator('#start').isVisible()).toBe(true);
+    await page.locator('#choices').waitFor();
     await page.close();
   });
 
@@ -137,11 +144,12 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
       says('At three.'),
     );
     const { page, problems } = await open(playground.address);
-    await page.locator('#first').evaluate((field) => Object.assign(field, { value: 'Be quick.' }));
+    await page.getByText('More', { exact: true }).click();
+    await page.locator('#first').fill('Be quick.');
     await choose(page, 'count_to', { target: '3' });
     await turnIsOver(page);
     const shownOf = async () => ({
-      log: String(await page.locator('#log').textContent()).replaceAll(/\d+ ms/g, 'n ms'),
+      log: String(await page.locator('#log').textContent()).replaceAll(/[\d.]+ m?s\b/g, 'n s'),
       facts: await page.locator('#facts').textContent(),
       trace: await page.locator('#trace').getAttribute('href'),
       state: await page.locator('#state').textContent(),
@@ -163,19 +171,20 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
 
     await page.getByRole('button', { name: 'Finish…' }).click();
     await page.getByRole('button', { name: 'Submit and evaluate' }).click();
-    await page.locator('.reward').waitFor();
+    await page.locator('#fact-status', { hasText: 'finished' }).waitFor();
     const ended = await shownOf();
     await page.reload();
-    await page.locator('.reward').waitFor();
+    await page.locator('#fact-status', { hasText: 'finished' }).waitFor();
+    await page.locator('.note.end').waitFor();
     expect(await shownOf()).toEqual(ended);
-    expect(await page.locator('.reward .number').textContent()).toBe('1');
+    expect(await page.locator('#evaluation .reward').textContent()).toBe('1');
     expect(await page.locator('#say').isVisible()).toBe(false);
 
     await page.getByRole('button', { name: 'New session' }).click();
-    expect(new URL(page.url()).hash).toBe('');
+    expect(new URL(page.url()).search).toBe('');
     await page.reload();
     await page.locator('#choices').waitFor();
-    expect([await page.locator('#start').isVisible(), problems]).toEqual([true, []]);
+    expect(problems).toEqual([]);
     await page.close();
   });
 
@@ -215,15 +224,13 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
     expect(asked).toEqual(['beforeunload']);
     expect(await page.locator('#say').isVisible()).toBe(false);
 
-    // Another session in the address is shown at once.
-    await page.goto(`${playground.url}/#session=sess_0`);
+    await page.goto(`${playground.url}/?session=sess_0`);
     await page.locator('#start-problem', { hasText: 'There is no session "sess_0"' }).waitFor();
-    await page.locator('#choices').waitFor();
-    expect(new URL(page.url()).hash).toBe('');
+    expect(new URL(page.url()).search).toBe('');
     await page.close();
   });
 
-  it('shows a turn that runs on another surface once it is over', async () => {
+  it('follows a turn that runs on another surface', async () => {
     const held = holdRequest();
     const playground = await openPlayground(says('Ready.'), held.play);
     const { page } = await open(playground.address);
@@ -233,14 +240,15 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
     const running = playground.chat('From elsewhere.', { thread_id });
     await held.asked;
     await page.reload();
-    await page.getByText('A turn goes on that this page does not follow').waitFor();
-    expect(await page.locator('#say').isVisible()).toBe(false);
+    await page.getByText('The model is at work').waitFor();
+    await page.locator('#turn-2', { hasText: 'From elsewhere.' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true);
+    expect(await page.getByRole('button', { name: 'Stop' }).count()).toBe(0);
     await says('Also there.')(await held.asked);
     await running;
     await page.getByText('Also there.').waitFor();
     await turnIsOver(page);
-    expect(await page.locator('.bubble.user .text').textContent()).toBe('From elsewhere.');
-    expect(await page.locator('#say').isVisible()).toBe(true);
+    expect(await page.getByRole('button', { name: 'Send' }).isEnabled()).toBe(true);
     await page.close();
   });
 
@@ -252,17 +260,19 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
     await page.keyboard.type('0');
     await page.keyboard.press('Enter');
     await turnIsOver(page);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('message');
     await page.keyboard.type('Thanks.');
     await page.keyboard.press('Enter');
-    await expect.poll(() => page.locator('.bubble.model').count()).toBe(2);
+    await expect.poll(() => page.locator('.step').count()).toBe(2);
     await turnIsOver(page);
     for (const _ of ['Send', 'Finish…']) await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
+    await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('answer');
     await page.keyboard.type('my own answer');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    await page.locator('.reward').waitFor();
-    expect(await page.locator('.reward pre').first().textContent()).toBe('my own answer');
+    await page.locator('#evaluation').waitFor();
+    expect(await page.locator('#answer pre.text').textContent()).toBe('my own answer');
     await page.close();
   });
 
@@ -296,46 +306,93 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium', PAT
   });
 });
 
-describe('what the playground page asks for', PATIENCE, () => {
+describe('what the playground asks for', PATIENCE, () => {
   const json = { 'content-type': 'application/json' };
-  const start = JSON.stringify({ scenario: 'count_to', scenario_args: { target: 0 }, model: 'proctor/noop' });
+  const start = JSON.stringify({
+    scenario: 'count_to',
+    scenario_args: { target: 0 },
+    model: 'proctor/noop',
+    messages: [{ role: 'user', content: 'Go.' }],
+  });
+  const tokenOf = (page: string) => String(/data-csrf="([\w-]{43})"/.exec(page)?.[1]);
 
-  it('needs the cookie of a signed-in browser, and for a change the token of the page: neither a key nor a cookie alone will do', async () => {
-    const playground = await openPlayground(says('Done.'));
-    const { url, accounts } = playground;
+  async function openKeyed() {
+    const playground = await openPlaygroundOf(
+      { verifyKey: async (key) => (key === 'its-key' ? LOCAL_CALLER : undefined) },
+      says('Done.'),
+    );
     const cookie = await cookieFor(playground);
-    const { key } = await accounts.createKey({ name: 'mine' });
+    const page = await send(playground.url, '/', { headers: { cookie } });
+    return { ...playground, cookie, token: tokenOf(page.text) };
+  }
+
+  it('is for a key, or for a signed-in browser with the token of its page: a cookie alone changes nothing', async () => {
+    const playground = await openKeyed();
+    const { url, cookie, token } = playground;
     const turn = (headers: Readonly<Record<string, string>>) =>
-      send(url, '/playground/turn', { method: 'POST', headers: { ...json, ...headers }, body: start });
-    expect((await send(url, '/', { headers: { authorization: `Bearer ${key}` } })).status).toBe(401);
-    expect((await send(url, '/playground/choices')).status).toBe(401);
-    expect(
-      (await send(url, '/playground/sessions/sess_1', { headers: { authorization: `Bearer ${key}` } })).status,
-    ).toBe(401);
-    expect((await turn({ authorization: `Bearer ${key}` })).status).toBe(401);
-    expect((await turn({ cookie })).status).toBe(403);
+      send(url, '/v1/chat/completions', { method: 'POST', headers: { ...json, ...headers }, body: start });
+    expect((await send(url, '/', { headers: { authorization: 'Bearer its-key' } })).status).toBe(401);
+    expect((await turn({ cookie })).status).toBe(401);
     expect((await turn({ cookie, 'x-csrf-token': 'x'.repeat(43) })).status).toBe(403);
-    for (const path of ['/playground/finish', '/playground/abandon']) {
-      const reply = await send(url, path, {
-        method: 'POST',
-        headers: { ...json, cookie },
-        body: '{"session_id":"sess_1"}',
-      });
-      expect([path, reply.status]).toEqual([path, 403]);
-    }
-    const page = await send(url, '/', { headers: { cookie } });
-    const token = /data-csrf="([\w-]{43})"/.exec(page.text)?.[1];
-    expect((await turn({ cookie, 'x-csrf-token': String(token) })).text).toContain('"type":"answered"');
     const other = await cookieFor(playground);
-    expect((await turn({ cookie: other, 'x-csrf-token': String(token) })).status).toBe(403);
+    expect((await turn({ cookie: other, 'x-csrf-token': token })).status).toBe(403);
+    for (const origin of ['null', 'https://elsewhere.example'])
+      expect((await turn({ cookie, 'x-csrf-token': token, origin })).status).toBe(403);
+    const host = 'rebound.example';
+    expect((await turn({ cookie, 'x-csrf-token': token, host })).status).toBe(403);
+    const first = await turn({ cookie, 'x-csrf-token': token, origin: url });
+    expect(first.status).toBe(200);
+    const session = `/v1/sessions/${first.headers['x-svc-session-id']}`;
+    for (const [method, path] of [
+      ['POST', `${session}/finish`],
+      ['DELETE', session],
+    ] as const) {
+      expect((await send(url, path, { method, headers: { cookie } })).status).toBe(401);
+      expect((await send(url, path, { method, headers: { cookie, 'x-csrf-token': 'x' } })).status).toBe(403);
+    }
+    for (const path of ['/scenarios', '/v1/models', session]) {
+      expect([path, (await send(url, path)).status]).toEqual([path, 401]);
+      expect([path, (await send(url, path, { headers: { cookie } })).status]).toEqual([path, 200]);
+    }
+    const remove = { method: 'DELETE', headers: { cookie, 'x-csrf-token': token } };
+    expect((await send(url, session, remove)).json).toMatchObject({ status: 'abandoned' });
   });
 
-  it('is a page whose policy lets nothing run but its own script, and nothing come from elsewhere', async () => {
+  it('acts for the account of its key, on a server that asks for none too; nobody else reads its events', async () => {
+    const playground = await openPlayground(says('Done.'));
+    const { url, accounts } = playground;
+    const { session } = await accounts.createBrowserSession('team');
+    const cookie = `proctor_session=${session}`;
+    const token = tokenOf((await send(url, '/', { headers: { cookie } })).text);
+    const headers = { ...json, cookie, 'x-csrf-token': token };
+    const { headers: said } = await send(url, '/v1/chat/completions', { method: 'POST', headers, body: start });
+    const id = String(said['x-svc-session-id']);
+    expect((await send(url, `/v1/sessions/${id}`, { headers: { cookie } })).status).toBe(200);
+    expect((await send(url, `/v1/sessions/${id}`)).status).toBe(404);
+    const finished = await send(url, `/v1/sessions/${id}/finish`, { method: 'POST', headers, body: '{}' });
+    expect(finished.json).toMatchObject({ status: 'finished' });
+    const events = `/data/sessions/${id}/events`;
+    expect((await send(url, events, { headers: { cookie } })).text).toContain('event: run.finished');
+    expect((await send(url, events)).status).toBe(401);
+    expect((await send(url, events, { headers: { cookie: await cookieFor(playground) } })).status).toBe(404);
+  });
+
+  it('has no routes of its own', async () => {
+    const { url, cookie, token } = await openKeyed();
+    for (const name of ['turn', 'finish', 'abandon']) {
+      const headers = { ...json, cookie, 'x-csrf-token': token };
+      const reply = await send(url, `/playground/${name}`, { method: 'POST', headers, body: '{}' });
+      expect([name, reply.status]).toEqual([name, 404]);
+    }
+  });
+
+  it('is a page whose policy lets nothing run but the script of this server, and nothing become markup', async () => {
     const playground = await openPlayground();
     const page = await send(playground.url, '/', { headers: { cookie: await cookieFor(playground) } });
     const policy = String(page.headers['content-security-policy']);
-    expect(policy).toContain("default-src 'none'");
-    expect(policy).toMatch(/script-src 'sha256-[\w+/]+=*';/);
+    for (const rule of ["default-src 'none'", "script-src 'self'", "require-trusted-types-for 'script'"])
+      expect(policy).toContain(rule);
     expect(policy).not.toMatch(/unsafe|https?:|\*/);
+    expect(page.text).not.toMatch(/<script(?![^>]* src=)|<style|\son\w+=/);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { finished, newTrace, responded, started } from '../trace/events.ts';
+import { createTraceStore } from '../../src/trace/database-store.ts';
+import { finished, newTrace, ready, responded, started } from '../trace/events.ts';
 import { openSite, type Site } from '../web/site.ts';
 import { findChromium, useChromium } from './chromium.ts';
 import { PATIENCE } from './open-playground.ts';
@@ -35,8 +36,7 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
     expect(await rows.count()).toBe(50);
     expect(await page.locator('.histogram title').textContent()).toContain('0.5 to 0.6: 1');
 
-    await page.getByLabel('Environment').fill('retail');
-    await page.getByLabel('Environment').press('Enter');
+    await page.getByLabel('Environment').selectOption('retail');
     await figure('Runs').filter({ hasText: '55' }).waitFor();
     expect(new URL(page.url()).search).toBe('?env_name=retail');
     await page.getByLabel('Reward from').fill('1');
@@ -72,8 +72,35 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
     await expect.poll(() => rows.count()).toBe(1);
     expect(await rows.first().textContent()).toContain(MARKUP);
     await page.getByRole('link', { name: 'Without team=b' }).click();
-    await page.getByLabel('Status').selectOption('failed');
+    await page.goto(`${site.url}/?status=failed`);
     await page.getByRole('heading', { name: 'Nothing matches the filters' }).waitFor();
+    expect(problems).toEqual([]);
+    await page.close();
+  });
+
+  it('tell and sort by how long a run has run; its time in the queue stands apart, on the page of its trace too', async () => {
+    const site = await openSite();
+    let now = Date.now() - 600_000;
+    const store = createTraceStore(site.database, { appUrl: site.url, now: () => now });
+    const add = async (waitedMs: number, ranMs: number) => {
+      const trace = newTrace();
+      await store.create(trace);
+      now += waitedMs;
+      await store.append(trace.traceId, 1, [started, ready, responded(1)]);
+      now += ranMs;
+      await store.append(trace.traceId, 1, [finished(1)]);
+      return trace.traceId;
+    };
+    const waited = await add(70_000, 75);
+    await add(5, 3_000);
+    const { page, problems } = await openPage(await signedIn(site, '/'));
+    const durations = page.locator('td[data-column="duration"]');
+    await page.getByRole('link', { name: 'Duration' }).click();
+    await page.waitForURL(/sort=duration/);
+    await expect.poll(() => durations.allInnerTexts()).toEqual(['3.0 s', '75 ms\n1 min 10 s queued']);
+    await page.goto(`${site.url}/traces/${waited}`);
+    const figure = page.locator('.figure', { hasText: 'Duration' }).locator('dd');
+    await expect.poll(() => figure.textContent()).toBe('75 ms 1 min 10 s queued');
     expect(problems).toEqual([]);
     await page.close();
   });
@@ -85,6 +112,68 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
     await site.addTrace([started, responded(1), finished(1)], newTrace());
     await page.locator('.table tbody tr').waitFor();
     await page.locator('.figures-count', { hasText: '100.0 %' }).waitFor();
+    expect(problems).toEqual([]);
+    await page.close();
+  });
+
+  it('offer as filters what there is, those of the chosen environment, and filter by the cell that is clicked', async () => {
+    const site = await openSite();
+    const add = (queued: Parameters<typeof newTrace>[0], reward = 1) =>
+      site.addTrace([started, finished(reward)], newTrace(queued));
+    await add({ env_name: 'retail', scenario_name: 'task', model: 'gpt' });
+    await add({ env_name: 'retail', scenario_name: 'task', model: 'proctor/oracle', origin: 'chat' }, 0);
+    await add({ env_name: 'counter', model: 'qwen' }, 0.5);
+    await site.addTrace([started], newTrace({ env_name: 'counter', model: 'qwen' }));
+    const { page, problems } = await openPage(await signedIn(site, '/'));
+    const rows = page.locator('.table tbody tr');
+    const choices = (label: string) => page.getByLabel(label, { exact: true }).locator('option').allTextContents();
+    await expect.poll(() => choices('Environment')).toEqual(['any', 'counter', 'retail']);
+    expect(await choices('Scenario')).toEqual(['any', 'count_to', 'task']);
+    expect(await choices('Model')).toEqual(['any', 'gpt', 'proctor/oracle', 'qwen']);
+    expect(await choices('Status')).toEqual(['any', 'running', 'completed']);
+    expect(await choices('Origin')).toEqual(['any', 'chat', 'run']);
+    await page.getByLabel('Environment').selectOption('retail');
+    await expect.poll(() => choices('Model')).toEqual(['any', 'gpt', 'proctor/oracle']);
+    await expect.poll(() => rows.count()).toBe(2);
+
+    await rows.getByRole('link', { name: 'gpt', exact: true }).click();
+    await expect.poll(() => rows.count()).toBe(1);
+    expect(new URL(page.url()).search).toBe('?env_name=retail&model=gpt');
+    expect(await page.getByLabel('Model').inputValue()).toBe('gpt');
+    await page.goto(`${site.url}/`);
+    await rows.getByRole('link', { name: 'task' }).first().click();
+    await expect.poll(() => rows.count()).toBe(2);
+    await rows.getByRole('link', { name: '0', exact: true }).click();
+    await expect.poll(() => rows.count()).toBe(1);
+    await page.goto(`${site.url}/`);
+    await rows.getByRole('link', { name: 'running' }).click();
+    await expect.poll(() => rows.count()).toBe(1);
+    await page.goto(`${site.url}/?model=unheard`);
+    await page.getByRole('heading', { name: 'Nothing matches the filters' }).waitFor();
+    expect(await page.getByLabel('Model').inputValue()).toBe('unheard');
+    expect(problems).toEqual([]);
+    await page.close();
+  });
+
+  it('say beside the mean how many runs have a reward; a reward is drawn stronger than that a run is completed', async () => {
+    const site = await openSite();
+    for (const reward of [1, 0]) await site.addTrace([started, responded(1), finished(reward)], newTrace());
+    await site.addTrace([started, finished(null, { status: 'failed', stop_reason: 'error' })], newTrace());
+    const { page, problems } = await openPage(await signedIn(site, '/'));
+    const mean = page.locator('.run-figures div', { hasText: 'Mean reward' });
+    await mean.filter({ hasText: 'over 2 of 3: 1 without a reward' }).waitFor();
+    const row = page.locator('.table tbody tr', { hasText: 'completed' }).first();
+    const looks = (selector: string) =>
+      row.locator(selector).evaluate((element) => {
+        const { color, backgroundColor, fontWeight } = getComputedStyle(element);
+        return { color, backgroundColor, fontWeight };
+      });
+    const quiet = await page
+      .locator('thead th')
+      .last()
+      .evaluate((element) => getComputedStyle(element).color);
+    expect(await looks('.badge')).toEqual({ color: quiet, backgroundColor: 'rgba(0, 0, 0, 0)', fontWeight: '400' });
+    expect((await looks('.reward')).fontWeight).toBe('650');
     expect(problems).toEqual([]);
     await page.close();
   });
@@ -123,8 +212,7 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
     expect(await row.locator('td[data-column="took"]').isVisible()).toBe(true);
     expect(await row.locator('td[data-column="steps"]').isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Filters' }).click();
-    await page.getByLabel('Model').fill('gpt');
-    await page.getByLabel('Model').press('Enter');
+    await page.getByLabel('Model').selectOption('gpt');
     await page.getByText('3 not on this page').waitFor();
     expect(await page.getByRole('button', { name: 'Filters (some are set)' }).getAttribute('aria-expanded')).toBe(
       'true',

@@ -8,6 +8,11 @@ import { onTestFinished } from 'vitest';
 
 export const COMMAND = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
+/** `proctor` with these arguments as a line for a shell. The path of the checkout may have spaces. */
+export function shellLine(args: readonly string[]): string {
+  return [process.execPath, COMMAND, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
+}
+
 /** Commands are processes, on machines that have other things to do. */
 export const PATIENCE = { timeout: 60_000 } as const;
 

@@ -39,6 +39,15 @@ describe('proctor demo', PATIENCE, () => {
     expect((await demo.ended).code).toBe(0);
   });
 
+  it('names the key file of its database in the curl line', async () => {
+    const cwd = createProject('retail');
+    const env = { PROCTOR_DATABASE_URL: 'sqlite:other.db' };
+    const { stdout } = await proctor(['demo', '--once', '--port', String(await freePort())], { cwd, env });
+    const [, file = ''] = /Bearer \$\(cat (\S+)\)"/.exec(stdout) ?? [];
+    expect(file).toMatch(/^\.proctor\/keys\/sqlite-other\.db-/);
+    expect(readFileSync(join(cwd, file), 'utf8')).toMatch(/^pk_/);
+  });
+
   it('ends with 2 where there is no retail desk', async () => {
     const { code, stderr } = await proctor(['demo'], { cwd: createProject('counter') });
     expect([code, stderr]).toEqual([2, expect.stringContaining('environments/retail')]);

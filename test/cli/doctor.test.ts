@@ -345,4 +345,24 @@ describe('proctor doctor', PATIENCE, () => {
     expect(right.stdout + wrong.stdout).not.toMatch(/right-one|wrong-one/);
     expect(asked.join('')).toContain('AUTH');
   });
+
+  it('warns of an environment that lacks a program of the system, and fails for it by name', async () => {
+    const cwd = createProject('counter');
+    const code = "import { execFileSync } from 'node:child_process';\nexecFileSync('bwrap', ['--version']);\n";
+    writeEnvironment(cwd, 'boxed', code);
+    const env = { PATH: join(cwd, 'no-programs') };
+    const all = await examine(cwd, { env });
+    expect([all.code, all.healthy]).toEqual([0, true]);
+    expect(all.by('environment boxed')).toMatchObject({
+      status: 'warn',
+      message: expect.stringMatching(/^it needs bub/),
+    });
+    expect(all.by('environment counter')).toMatchObject({ status: 'ok' });
+    const named = await examine(cwd, { env, args: ['boxed'] });
+    expect([named.code, named.healthy]).toEqual([1, false]);
+    expect(named.by('environment boxed')).toMatchObject({ status: 'fail' });
+    expect(named.by('environment counter')).toBeUndefined();
+    const unknown = await proctor(['doctor', 'boxd'], { cwd });
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('Environments: boxed, counter.')]);
+  });
 });

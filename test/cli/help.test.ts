@@ -9,6 +9,7 @@ describe('proctor --help', PATIENCE, () => {
     const commands = [...stdout.matchAll(/^ {2}([a-z]+)(?: |$)/gm)].map(([, name = '']) => name);
     expect(commands).toEqual([
       'init',
+      'list',
       'run',
       'chat',
       'serve',

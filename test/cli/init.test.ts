@@ -36,20 +36,32 @@ describe('proctor init', PATIENCE, () => {
     expect(made.files.every((file: string) => existsSync(join(cwd, 'plain', file)))).toBe(true);
   });
 
-  it('depends on the proctor that it is told to: a range as it is, a path as one that holds in the new folder', async () => {
+  it('depends on the proctor that it is told to: a range as it is, a packed one in the new folder, a folder where it is', async () => {
     const cwd = createProject();
-    writeFileSync(join(cwd, 'packed $& "1".tgz'), '');
+    writeFileSync(join(cwd, 'packed $& "1".tgz'), 'packed');
+    mkdirSync(join(cwd, 'checkout'));
     const dependency = async (name: string, spec: string) => {
       const { code, stderr } = await proctor(['init', name, '--proctor', spec], { cwd });
-      const notes = spec.endsWith('.tgz') ? expect.stringMatching(/^npm installs .*has to go along.*\n$/) : '';
+      const notes = spec.endsWith('checkout') ? expect.stringMatching(/^npm installs .*has to go along.*\n$/) : '';
       expect([code, stderr]).toEqual([0, notes]);
       return JSON.parse(read(cwd, name, 'package.json')).dependencies.proctor;
     };
     expect(await dependency('one', '~0.1.0')).toBe('~0.1.0');
-    expect(await dependency('two', './packed $& "1".tgz')).toBe('file:../packed $& "1".tgz');
+    expect(await dependency('two', './packed $& "1".tgz')).toBe('file:packed $& "1".tgz');
+    expect(read(cwd, 'two', 'packed $& "1".tgz')).toBe('packed');
+    expect(await dependency('four', './checkout')).toBe('file:../checkout');
     const { code, stderr } = await proctor(['init', 'three', '--proctor', './nothing.tgz'], { cwd });
     expect([code, stderr]).toEqual([2, expect.stringContaining('"./nothing.tgz"')]);
     expect(existsSync(join(cwd, 'three'))).toBe(false);
+  });
+
+  it('depends on the packed proctor of the project that it is called in', async () => {
+    const cwd = createProject();
+    writeFileSync(join(cwd, 'proctor-0.1.0.tgz'), 'packed');
+    writeFileSync(join(cwd, 'package.json'), '{ "dependencies": { "proctor": "file:proctor-0.1.0.tgz" } }');
+    expect((await proctor(['init', 'second'], { cwd })).code).toBe(0);
+    expect(JSON.parse(read(cwd, 'second', 'package.json')).dependencies.proctor).toBe('file:proctor-0.1.0.tgz');
+    expect(read(cwd, 'second', 'proctor-0.1.0.tgz')).toBe('packed');
   });
 
   it.each(['My-Env', '-a', '../a', '', 'a'.repeat(65), 'zod'])(

@@ -48,6 +48,7 @@ describe('proctor keys', PATIENCE, () => {
 
   it.each([
     [['create', '--name', 'two words'], /"two words"/],
+    [['create', '--name', 'key_0123456789abcdef'], /form of a key's id/],
     [['create', '--name', 'a', '--concurrent-runs', '0'], /'0'.*whole number/],
     [['destroy'], /unknown command 'destroy'/],
   ])('%j ends with 2 and says what is wrong', async (args, message) => {

@@ -31,9 +31,11 @@ describe('the arguments of a scenario', () => {
   });
 
   it('never reach a prototype', () => {
-    const args = parseScenarioArgs(undefined, ['__proto__="x"', 'constructor=1'], SCHEMA);
-    expect(Object.keys(args).sort()).toEqual(['__proto__', 'constructor']);
-    expect(Object.getPrototypeOf(args)).toBe(Object.prototype);
+    for (const pair of ['__proto__="x"', '__proto__=x']) {
+      const args = parseScenarioArgs(undefined, [pair, 'constructor=1'], SCHEMA);
+      expect(Object.keys(args).sort()).toEqual(['__proto__', 'constructor']);
+      expect(Object.getPrototypeOf(args)).toBe(Object.prototype);
+    }
   });
 
   it.each([[['target']], [['=3']]])('%j are refused', (pairs) => {
@@ -51,5 +53,17 @@ describe('text of others on the terminal', () => {
     expect(printable('a\r\n\t b')).toBe('a b');
     expect(printable('x'.repeat(200), 10)).toBe(`${'x'.repeat(9)}…`);
     expect(printableLines('a\r\nb\u001b\nc')).toBe('a\nb\ufffd\nc');
+  });
+
+  it.each([
+    ['cannot read the file of orders /srv/shop/orders.json:3:7 today', 40, 'cannot read the file of orders…'],
+    ['at environments/shop/environment.ts:3:7 today', 20, 'at environments/shop/environment.ts:3:7…'],
+    ['failed at environment.ts:117:24', 28, 'failed at environment.ts:117:24'],
+    ['see https://shop.example/docs/errors for more', 20, 'see https://shop.example/docs/errors…'],
+    ['see C:\\shop\\orders.json for more', 10, 'see C:\\shop\\orders.json…'],
+    ['{"path":"/srv/shop/orders.json","by":3}', 20, '{"path":"/srv/shop/orders.json…'],
+    ['an ordinary sentence is cut', 12, 'an ordinary…'],
+  ])('is not cut within a path or the place in a file: %j', (text, length, shown) => {
+    expect(printable(text, length)).toBe(shown);
   });
 });

@@ -1,4 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -6,16 +7,17 @@ import { freePort } from '../free-port.ts';
 import { createProject, PATIENCE, proctor, start } from './command.ts';
 
 /** A service with `counter`, and a directory without environments, where its clients are. */
-async function serve() {
+async function serve(env: Readonly<Record<string, string>> = {}) {
   const directory = createProject('counter');
   const port = await freePort();
   const service = start(['serve', '--port', String(port), '--scenario-port', String(await freePort()), '--json'], {
     cwd: directory,
+    env,
   });
   const [line] = await service.prints(/^\{.*\}$/m);
-  const { url } = z.object({ url: z.string() }).parse(JSON.parse(line));
-  const key = readFileSync(join(directory, '.proctor', 'key'), 'utf8').trim();
-  return { directory, url, at: { cwd: createProject(), env: { PROCTOR_API_KEY: key } } };
+  const { url, key_file } = z.object({ url: z.string(), key_file: z.string() }).parse(JSON.parse(line));
+  const key = readFileSync(join(directory, key_file), 'utf8').trim();
+  return { directory, url, key, at: { cwd: createProject(), env: { PROCTOR_API_KEY: key } } };
 }
 
 const listSchema = z.object({ data: z.array(z.object({ status: z.string(), trace_url: z.string() })) });
@@ -30,7 +32,7 @@ describe('proctor run --service', PATIENCE, () => {
     const { directory, url, at } = await serve();
     const args = ['run', 'counter', 'count_to', '--arg', 'target=3', '-n', '3', '--min-reward', '1', '--service', url];
     const { code, stdout, stderr } = await proctor(args, at);
-    expect([code, stdout]).toEqual([0, 'mean reward 1 ± 0 over 3 of 3 runs\n']);
+    expect([code, stdout]).toEqual([0, 'mean reward 1, 95 % interval 1 to 1; 3 of 3 runs have a reward\n']);
     expect(stderr).toContain('#2 step 1 increment {"by":3}');
     expect(stderr).toMatch(new RegExp(`^#3 reward 1 {2}${url}/traces/[0-9a-f]{32}$`, 'm'));
     expect(existsSync(join(at.cwd, '.proctor'))).toBe(false);
@@ -41,6 +43,42 @@ describe('proctor run --service', PATIENCE, () => {
     const { directory, url } = await serve();
     const args = ['run', 'counter', 'count_to', '--arg', 'target=1', '--quiet', '--service', `${url}/`];
     expect(await proctor(args, { cwd: directory })).toMatchObject({ code: 0, stdout: 'reward 1\n' });
+  });
+
+  it('takes the key of the database that is configured here', async () => {
+    const env = { PROCTOR_DATABASE_URL: 'sqlite:other.db' };
+    const { directory, url } = await serve(env);
+    const args = ['run', 'counter', 'count_to', '--arg', 'target=1', '--quiet', '--service', url];
+    expect(await proctor(args, { cwd: directory, env })).toMatchObject({ code: 0, stdout: 'reward 1\n' });
+    const { code, stderr } = await proctor(args, { cwd: directory });
+    expect([code, stderr]).toEqual([2, expect.stringContaining('there is none in .proctor/key')]);
+  });
+
+  it('createServiceClient takes it too, or that of the variable, and gives it to no other machine', async () => {
+    const env = { PROCTOR_DATABASE_URL: 'sqlite:other.db' };
+    const { directory, url, key } = await serve(env);
+    const script = `
+      import { createServiceClient } from ${JSON.stringify(new URL('../../dist/client.js', import.meta.url).href)};
+      const seen = [];
+      const fetchAndKeep = (url, init) => (seen.push(init.headers.authorization ?? null), fetch(url, init));
+      await createServiceClient({ fetch: fetchAndKeep, maxRetries: 0 }).models.list().catch(() => {});
+      const refused = async () => { throw new Error('not sent'); };
+      const elsewhere = (url, init) => (seen.push(init.headers.authorization ?? null), refused());
+      await createServiceClient({ baseUrl: 'http://proctor.example', fetch: elsewhere, maxRetries: 0 }).models.list().catch(() => {});
+      console.log(JSON.stringify(seen));`;
+    const keysSent = (variables: Readonly<Record<string, string>>) =>
+      JSON.parse(
+        execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+          cwd: directory,
+          encoding: 'utf8',
+          env: { PATH: process.env.PATH, PROCTOR_APP_URL: url, ...variables },
+        }),
+      );
+    expect(keysSent(env)).toEqual([`Bearer ${key}`, null]);
+    expect(keysSent({ ...env, PROCTOR_API_KEY: 'pk_own' })).toEqual(['Bearer pk_own', 'Bearer pk_own']);
+    expect(keysSent({})).toEqual([null, null]);
+    writeFileSync(join(directory, '.env'), 'PROCTOR_DATABASE_URL=sqlite:other.db\n');
+    expect(keysSent({})).toEqual([`Bearer ${key}`, null]);
   });
 
   it('cancels the run at the service when it is stopped', async () => {

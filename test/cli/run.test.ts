@@ -10,10 +10,16 @@ import { createProject, PATIENCE, proctor, start } from './command.ts';
 import { environmentsOf } from './processes.ts';
 
 const resultSchema = z.object({
-  passed: z.boolean(),
+  passed: z.boolean().nullable(),
+  n: z.int(),
+  with_reward: z.int(),
   completed: z.int(),
+  failed: z.int(),
+  cancelled: z.int(),
+  not_started: z.int(),
   mean_reward: z.number().nullable(),
-  reward_deviation: z.number().nullable(),
+  stderr: z.number().nullable(),
+  ci95: z.tuple([z.number(), z.number()]).nullable(),
   runs: z.array(
     traceSchema.pick({
       trace_id: true,
@@ -50,14 +56,40 @@ describe('proctor run', PATIENCE, () => {
     expect(trace).toMatchObject({ status: 'completed', origin: 'run', scenario_args: { target: 3 } });
   });
 
-  it('-n plays several runs and prints their mean and spread; listeners do not pile up', async () => {
+  it('-n plays several runs and prints their mean with its interval; listeners do not pile up', async () => {
     const cwd = createProject('counter');
     const args = ['run', 'counter', 'count_to', '--arg', 'target=1', '-n', '12', '--concurrency', '12', '--quiet'];
     const { code, stdout, stderr } = await proctor(args, { cwd });
-    expect([code, stdout]).toEqual([0, 'mean reward 1 ± 0 over 12 of 12 runs\n']);
+    expect([code, stdout]).toEqual([0, 'mean reward 1, 95 % interval 1 to 1; 12 of 12 runs have a reward\n']);
     expect(stderr).not.toMatch(/Warning/);
     expect(stderr).not.toContain('prompt');
     expect(stderr.match(/^#\d+ reward 1 {2}http/gm)).toHaveLength(12);
+  });
+
+  it('says the 95 % interval of the mean, and which runs have no reward, in one line and in --json', async () => {
+    const cwd = createProject('probe');
+    const play = (list: string, ...more: string[]) => {
+      const args = ['--arg', `log=${join(cwd, `log-${list.length}-${more.length}`)}`, '--arg', `list=${list}`];
+      const model = ['--model', 'proctor/noop', '--concurrency', '1', '--quiet'];
+      return proctor(['run', 'probe', 'rewards', ...args, ...model, ...more], { cwd });
+    };
+    const [mixed, json, one, none] = await Promise.all([
+      play('[0,1,null,0,1]', '-n', '5'),
+      play('[0,1,null,0,1]', '-n', '5', '--json', '--min-reward', '0.5'),
+      play('[1,null]', '-n', '2'),
+      play('[null,null,null]', '-n', '3'),
+    ]);
+    const expected = 'mean reward 0.5, 95 % interval -0.4187 to 1.4187; 4 of 5 runs have a reward: 1 failed\n';
+    expect([mixed.code, mixed.stdout]).toEqual([1, expected]);
+    expect(resultSchema.parse(JSON.parse(json.stdout))).toMatchObject({
+      passed: false,
+      ...{ n: 5, with_reward: 4, completed: 4, failed: 1, cancelled: 0, not_started: 0 },
+      mean_reward: 0.5,
+      stderr: expect.closeTo(0.288675, 6),
+      ci95: [expect.closeTo(-0.418693, 6), expect.closeTo(1.418693, 6)],
+    });
+    expect([one.code, one.stdout]).toEqual([1, 'mean reward 1; 1 of 2 runs have a reward: 1 failed\n']);
+    expect([none.code, none.stdout]).toEqual([1, 'no mean reward; 0 of 3 runs have a reward: 3 failed\n']);
   });
 
   it('--json prints one object and nothing else, with the runs in the order of their seeds', async () => {
@@ -66,7 +98,7 @@ describe('proctor run', PATIENCE, () => {
     const { code, stdout } = await proctor([...args, '--seed', '5', '--max-steps', '2', '--json'], { cwd });
     const result = resultSchema.parse(JSON.parse(stdout));
     expect(stdout.trim()).not.toContain('\n');
-    expect([code, result.passed, result.completed]).toEqual([0, true, 3]);
+    expect([code, result.passed, result.completed, result.with_reward]).toEqual([0, null, 3, 3]);
     const { store } = await partsOf(cwd);
     const traces = await Promise.all(result.runs.map(({ trace_id }) => store.trace(trace_id)));
     expect(traces.map((trace) => [trace?.seed, trace?.max_steps])).toEqual([
@@ -89,7 +121,7 @@ describe('proctor run', PATIENCE, () => {
   it('ends with 1 and says why when a scenario fails in its setup', async () => {
     const cwd = createProject('probe');
     const { code, stdout, stderr } = await proctor(['run', 'probe', 'throws_in_setup'], { cwd });
-    expect([code, stdout]).toEqual([1, 'no reward\n']);
+    expect([code, stdout]).toEqual([1, 'no reward: the run failed\n']);
     expect(stderr).toMatch(/failed at setup: .*the fixture is missing/);
     expect(stderr).toContain('1 of 1 runs did not complete.');
     expect(await tracesOf(cwd)).toMatchObject([{ status: 'failed', error: { boundary: 'setup' } }]);
@@ -104,7 +136,7 @@ describe('proctor run', PATIENCE, () => {
 
   it('merges --args with --arg, which wins', async () => {
     const cwd = createProject('counter');
-    const args = ['--args', '{"target":1,"delay_ms":0}', '--arg', 'target=2', '--timeout-seconds', '60'];
+    const args = ['--args', '{"target":1,"delay_ms":0}', '--arg', 'target=2', '--timeout', '60'];
     const { code } = await proctor(['run', 'counter', 'slow_count', ...args], { cwd });
     expect(code).toBe(0);
     expect((await tracesOf(cwd))[0]?.scenario_args).toEqual({ target: 2, delay_ms: 0 });
@@ -140,6 +172,24 @@ describe('a wrong proctor run', PATIENCE, () => {
     ],
     ['an argument that is missing', ['counter', 'count_to'], /target/],
     ['an argument that does not exist', ['counter', 'count_to', '--arg', 'target=1', '--arg', 'goal=1'], /goal/],
+    ['an environment that is nearly right', ['countr', 'count_to'], /Did you mean "counter"\?/],
+    ['a scenario that is nearly right', ['counter', 'count_t'], /Did you mean "count_to"\? Scenarios:/],
+    ['a model that is nearly right', ['counter', 'count_to', '--model', 'proctor/oracel'], /mean "proctor\/oracle"\?/],
+    ['an argument that is nearly right', ['counter', 'count_to', '--arg', 'targt=1'], /Did you mean "target"\?/],
+    ['an option that is nearly right', ['counter', 'count_to', '--modle', 'x'], /Did you mean --model\?/],
+    [
+      'a missing argument, with its type and an example',
+      ['counter', 'slow_count', '--arg', 'target=1'],
+      /delay_ms {2}integer from 0 to 60000, required: Millis.*\$ npx proctor run counter slow_count --arg target=1 --arg delay_ms=1/,
+    ],
+    [
+      'a missing argument, with its choices',
+      ['probe', 'choice'],
+      /size {2}"small" \| "large", required: How big\. {3}note {2}string, default "none" .*--arg size=small/,
+    ],
+    ['no scenario', ['counter'], /Name a scenario of "counter": {3}count_to: .*--arg target=1 {3}slow_count: /],
+    ['a URL without its scheme', ['localhost:8000/mcp', 'x'], /the URL is http:\/\/localhost:8000\/mcp\./],
+    ['--service without its scheme', ['counter', 'x', '--service', 'localhost:8320'], /is http:\/\/localhost:8320\./],
     ['--arg without a value', ['counter', 'count_to', '--arg', 'target'], /name=value, not "target"/],
     ['--args that is no JSON', ['counter', 'count_to', '--args', '{target:1}'], /not JSON: \{target:1\}/],
     ['--args that is no object', ['counter', 'count_to', '--args', '[1]'], /JSON object, not \[1\]/],
@@ -150,7 +200,7 @@ describe('a wrong proctor run', PATIENCE, () => {
   ];
 
   it('ends with 2, a message that helps, and no run', async () => {
-    const cwd = createProject('counter');
+    const cwd = createProject('counter', 'probe');
     const left = rows.entries();
     const next = async () => {
       for (const [, [what, args, message]] of left) {
@@ -176,7 +226,7 @@ describe('a proctor run that is stopped', PATIENCE, () => {
     expect(children).toHaveLength(1);
     command.process.kill(signal);
     const { code, stdout, stderr } = await command.ended;
-    expect([code, stdout]).toEqual([1, 'no reward\n']);
+    expect([code, stdout]).toEqual([1, 'no reward: the run was cancelled\n']);
     expect(stderr).toContain('Stopping');
     expect(children.filter(isRunning)).toEqual([]);
     const { store, queue } = await partsOf(cwd);
@@ -194,7 +244,11 @@ describe('a proctor run that is stopped', PATIENCE, () => {
     command.process.kill('SIGINT'); // npm passes on what the terminal has sent already: still one press
     const { code, stdout, stderr } = await command.ended;
     expect(code).toBe(1);
-    expect(resultSchema.parse(JSON.parse(stdout))).toMatchObject({ passed: false, runs: [{ status: 'cancelled' }] });
+    expect(resultSchema.parse(JSON.parse(stdout))).toMatchObject({
+      passed: null,
+      ...{ n: 5, with_reward: 0, cancelled: 1, not_started: 4 },
+      runs: [{ status: 'cancelled' }],
+    });
     expect(stderr).toContain('5 of 5 runs did not complete.');
   });
 

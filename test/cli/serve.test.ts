@@ -1,9 +1,11 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
+import { listen } from '../../src/http/listen.ts';
 import { freePort } from '../free-port.ts';
 import { send } from '../http/http-server.ts';
+import { sharedPostgres } from '../postgres.ts';
 import { createProject, PATIENCE, proctor, start, takenPort } from './command.ts';
 
 const startedSchema = z.object({
@@ -11,6 +13,7 @@ const startedSchema = z.object({
   scenarios_url: z.string(),
   address: z.string(),
   environments: z.array(z.string()),
+  key_file: z.string().nullable(),
 });
 
 async function serve(cwd: string, env: Readonly<Record<string, string>> = {}) {
@@ -69,6 +72,23 @@ describe('proctor serve', PATIENCE, () => {
     const signedIn = await send(url, `${pathname}${search}`);
     expect(signedIn.status).toBe(303);
 
+    const up = await proctor(['open', '--port', String(port)], { cwd });
+    expect([up.code, up.stdout, up.stderr]).toEqual([0, expect.stringContaining(`${url}/?token=`), '']);
+    const args = ['run', 'counter', 'count_to', '--arg', 'target=1', '--quiet'];
+    const played = await proctor(args, { cwd, env: { PROCTOR_APP_URL: url } });
+    expect(played.stderr).toMatch(/^To see what happened: npx proctor open [0-9a-f]{32}$/m);
+    const free = `http://127.0.0.1:${await freePort()}`;
+    const unserved = await proctor(args, { cwd, env: { PROCTOR_APP_URL: free } });
+    expect(unserved.stderr).toMatch(
+      /: start npx proctor serve in another terminal, then npx proctor open [0-9a-f]{32}$/m,
+    );
+
+    // The pages and the playground lead to each other.
+    const cookie = String(signedIn.headers['set-cookie']).split(';')[0] ?? '';
+    expect((await send(url, '/', { headers: { cookie } })).text).toContain(`data-playground="${scenarios_url}/"`);
+    const playground = await send(scenarios_url, '/', { headers: { cookie } });
+    expect(playground.text).toContain(`data-run-service="${url}"`);
+
     service.process.kill('SIGTERM');
     const { code, signal, stdout, stderr } = await service.ended;
     expect([code, signal]).toEqual([0, null]);
@@ -93,7 +113,7 @@ describe('proctor serve', PATIENCE, () => {
     expect(origin).toBe(`http://127.0.0.1:${scenarioPort}`);
     const signedIn = await send(origin, `${pathname}${search}`);
     const cookie = String(signedIn.headers['set-cookie']).split(';')[0] ?? '';
-    expect((await send(origin, '/', { headers: { cookie } })).text).toContain('<title>Playground');
+    expect((await send(origin, '/', { headers: { cookie } })).text).toContain('data-model="proctor/oracle"');
   });
 
   it('keeps the key of its first start', async () => {
@@ -105,21 +125,56 @@ describe('proctor serve', PATIENCE, () => {
     expect(() => statSync(join(cwd, '.proctor', 'key'))).toThrow('ENOENT');
   });
 
-  it('keeps the key of another database beside that of a new one, and tells when the kept one is not in force', async () => {
+  it('keeps a key for each database, so that going to another one and back locks nobody out', async () => {
     const cwd = createProject();
-    const start = async (database: string) => {
-      const { service } = await serve(cwd, { PROCTOR_DATABASE_URL: `sqlite:${database}` });
+    const start = async (database?: string) => {
+      const { service, url, key_file } = await serve(
+        cwd,
+        database === undefined ? {} : { PROCTOR_DATABASE_URL: database },
+      );
+      const key = readFileSync(join(cwd, key_file ?? ''), 'utf8').trim();
+      const headers = { authorization: `Bearer ${key}` };
+      expect((await send(url, '/v1/environments', { headers })).status).toBe(200);
       service.process.kill('SIGTERM');
-      return (await service.ended).stderr;
+      expect((await service.ended).stderr).not.toContain('.proctor/key');
+      return { key_file, key };
     };
-    const read = (file: string) => readFileSync(join(cwd, '.proctor', file), 'utf8');
-    expect(await start('first.db')).not.toContain('.proctor/key');
-    const first = read('key');
-    const said = await start('second.db');
-    const [, aside = ''] = /the one before in \.proctor\/(key\.\w+\.\w+)\.$/m.exec(said) ?? [];
-    expect([read(aside), statSync(join(cwd, '.proctor', aside)).mode & 0o777]).toEqual([first, 0o600]);
-    expect(read('key')).not.toBe(first);
-    expect(await start('first.db')).toContain('The key in .proctor/key is not in force in this database');
+    const first = await start();
+    expect(first.key_file).toBe('.proctor/key');
+    const other = await start('sqlite:other.db');
+    expect(other).toEqual({
+      key_file: expect.stringMatching(/^\.proctor\/keys\/sqlite-other\.db-[0-9a-f]{8}$/),
+      key: expect.not.stringMatching(first.key),
+    });
+    expect(statSync(join(cwd, other.key_file ?? '')).mode & 0o777).toBe(0o600);
+    expect(await start(await (await sharedPostgres()).createDatabase())).toEqual({
+      key_file: expect.stringMatching(/^\.proctor\/keys\/postgres-127\.0\.0\.1-\d+-\w+-[0-9a-f]{8}$/),
+      key: expect.stringMatching(/^pk_/),
+    });
+    expect(await start()).toEqual(first);
+    expect(await start('sqlite:other.db')).toEqual(other);
+  });
+
+  it('takes over a key of the one file of before, and puts aside one that the database does not have', async () => {
+    const cwd = createProject();
+    const start = async () => {
+      const { service, key_file } = await serve(cwd, { PROCTOR_DATABASE_URL: 'sqlite:other.db' });
+      service.process.kill('SIGTERM');
+      return { key_file: key_file ?? '', stderr: (await service.ended).stderr };
+    };
+    const read = (file: string) => readFileSync(join(cwd, file), 'utf8');
+    const { key_file } = await start();
+    const key = read(key_file);
+    renameSync(join(cwd, key_file), join(cwd, '.proctor', 'key'));
+    await start();
+    expect([read(key_file), read('.proctor/key')]).toEqual([key, key]);
+
+    rmSync(join(cwd, 'other.db'));
+    const said = (await start()).stderr;
+    const [, aside = ''] = /the one before in (\.proctor\/keys\/\S+)\.$/m.exec(said) ?? [];
+    expect([read(aside), statSync(join(cwd, aside)).mode & 0o777]).toEqual([key, 0o600]);
+    writeFileSync(join(cwd, key_file), key);
+    expect((await start()).stderr).toContain(`The key in ${key_file} is not in force in this database`);
   });
 
   it('says that it executes nothing, and names its database', async () => {
@@ -168,6 +223,23 @@ describe('proctor open', PATIENCE, () => {
       env: { PROCTOR_APP_URL: 'https://traces.example' },
     });
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^https:\/\/traces\.example\/\?token=[\w-]{43}\n$/)]);
+  });
+
+  it('prints no token where something other than Proctor listens, and says what does', async () => {
+    const asked: string[] = [];
+    const stranger = await listen(
+      (request, response) => {
+        asked.push(`${request.url} ${request.headers.authorization ?? ''}`);
+        response.writeHead(200, { server: 'other/1.0', 'content-type': 'application/json' }).end('{"status":"ok"}');
+      },
+      { host: '127.0.0.1', port: 0 },
+    );
+    onTestFinished(() => stranger.close());
+    const cwd = createProject();
+    const { code, stdout, stderr } = await proctor(['open'], { cwd, env: { PROCTOR_APP_URL: stranger.url } });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain(`What listens at ${stranger.url} is not Proctor: other/1.0.`);
+    expect(asked).toEqual(['/openapi.json ']);
   });
 
   it.each(['f'.repeat(32), '../etc'])('ends with 1 for %s, which is no trace', async (traceId) => {

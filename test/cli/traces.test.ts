@@ -12,7 +12,7 @@ import type { TraceStore } from '../../src/trace/trace-store.ts';
 import { freePort } from '../free-port.ts';
 import { send } from '../http/http-server.ts';
 import { sharedPostgres } from '../postgres.ts';
-import { COMMAND, createProject, PATIENCE, proctor, start } from './command.ts';
+import { createProject, PATIENCE, proctor, shellLine, start } from './command.ts';
 
 /** The program that gives a command a terminal; its options are those of Linux. */
 const SCRIPT = '/usr/bin/script';
@@ -35,7 +35,7 @@ describe('proctor traces list and show', PATIENCE, () => {
     const table = await proctor(['traces', 'list', '--since', '1h', '--min-reward', '1'], { cwd });
     expect(table.stdout).toMatch(
       new RegExp(
-        `^TRACE +MADE +STATE +REWARD +SCENARIO +MODEL +TOOK +TOKENS\\n${id} +\\S+Z +completed +1 +counter/count_to +proctor/oracle +\\S+ m?s +\\d+\\n$`,
+        `^TRACE +MADE +STATE +REWARD +SCENARIO +MODEL +TOOK +QUEUED +TOKENS\\n${id} +\\S+Z +completed +1 +counter/count_to +proctor/oracle +\\S+ m?s +\\S+ m?s +\\d+\\n$`,
       ),
     );
     const none = await proctor(['traces', 'list', '--status', 'failed'], { cwd });
@@ -136,7 +136,7 @@ describe('proctor traces prune', PATIENCE, () => {
     const cwd = createProject();
     await fill(cwd, [{ daysAgo: 40 }, { daysAgo: 1 }]);
     const ask = async (keys: string) => {
-      const prune = [process.execPath, COMMAND, 'traces', 'prune', '--older-than', '30d'].join(' ');
+      const prune = shellLine(['traces', 'prune', '--older-than', '30d']);
       const command = `stty cols 120 rows 40; ${prune}`; // Without columns every letter is a line.
       const terminal = spawn(SCRIPT, ['-qec', command, '/dev/null'], { cwd, stdio: ['pipe', 'pipe', 'inherit'] });
       onTestFinished(() => void terminal.kill('SIGKILL'));

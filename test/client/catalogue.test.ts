@@ -3,18 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Catalogue, createCatalogue } from '../../src/client/catalogue.ts';
+import { type Catalogue, catalogueCheck, createCatalogue } from '../../src/client/catalogue.ts';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import { ApiError } from '../../src/contract/errors.ts';
-import { EnvironmentServer, Hub } from '../../src/index.ts';
+import { EnvironmentServer, Hub, ToolError } from '../../src/index.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 import { failureOf, fixture } from './harness.ts';
 import { processesNamed, until } from './processes.ts';
 
 let made = 0;
 const catalogues: Catalogue[] = [];
 
-function create(targets: Record<string, EnvironmentTarget>): Catalogue {
-  const catalogue = createCatalogue(new Map(Object.entries(targets)));
+function create(targets: Record<string, EnvironmentTarget>, now?: () => number): Catalogue {
+  const catalogue = createCatalogue(new Map(Object.entries(targets)), now);
   catalogues.push(catalogue);
   return catalogue;
 }
@@ -29,7 +30,7 @@ function demo(): EnvironmentTarget {
     });
     return env;
   };
-  return { kind: 'memory', environment };
+  return inMemory(environment);
 }
 
 const broken: EnvironmentTarget = { kind: 'command', command: process.execPath, args: ['-e', 'process.exit(9)'] };
@@ -48,7 +49,7 @@ afterEach(() => Promise.all(catalogues.splice(0).map((catalogue) => catalogue.cl
 describe('the catalogue of environments', () => {
   it('lists them with the first line of what they say of themselves, and their version', async () => {
     expect(await create({ demo: demo() }).list()).toEqual([
-      { name: 'demo', description: 'First line.', version: '3.0.0' },
+      { name: 'demo', description: 'First line.', version: '3.0.0', state: 'ready', warnings: [] },
     ]);
   });
 
@@ -65,7 +66,7 @@ describe('the catalogue of environments', () => {
       });
       return env;
     };
-    const scenarios = await create({ heavy: { kind: 'memory', environment } }).scenarios('heavy');
+    const scenarios = await create({ heavy: inMemory(environment) }).scenarios('heavy');
     expect([scenarios.map(({ name }) => name), hooks]).toEqual([['heavy:one'], 0]);
   });
 
@@ -90,7 +91,7 @@ describe('the catalogue of environments', () => {
       });
       return env;
     };
-    const tools = await create({ desk: { kind: 'memory', environment } }).tools('desk');
+    const tools = await create({ desk: inMemory(environment) }).tools('desk');
     expect(tools).toEqual([
       {
         name: 'find',
@@ -105,21 +106,85 @@ describe('the catalogue of environments', () => {
 
   it('lists one that cannot be started too, with the reason', async () => {
     const entries = await create({ broken, demo: demo() }).list();
-    expect(entries.map(({ name, version }) => [name, version])).toEqual([
-      ['broken', ''],
-      ['demo', '3.0.0'],
+    expect(entries).toEqual([
+      { name: 'broken', description: '', version: '', state: 'failed', reason: expect.stringContaining('code 9') },
+      { name: 'demo', description: 'First line.', version: '3.0.0', state: 'ready', warnings: [] },
     ]);
-    expect(entries[0]?.description).toContain('exited with code 9');
+  });
+
+  it('lists one whose initialize hook fails with the reason, at once the second time, and as ready once it does not', async () => {
+    let isBroken = true;
+    let started = 0;
+    let time = 0;
+    const environment = () => {
+      const env = new EnvironmentServer({ name: 'hooked', version: '1.0.0' });
+      env.initialize(() => {
+        started += 1;
+        if (isBroken) throw new ToolError('bubblewrap is missing');
+      });
+      return env;
+    };
+    const catalogue = create({ hooked: inMemory(environment) }, () => time);
+    const states = async () => (await catalogue.list()).map(({ state }) => state);
+    const failed = { version: '1.0.0', state: 'failed', reason: expect.stringContaining('bubblewrap is missing') };
+    expect(await Promise.all([catalogue.list(), catalogue.list()])).toMatchObject([[failed], [failed]]);
+    expect(await catalogue.list()).toMatchObject([failed]);
+    expect(started).toBe(1);
+    isBroken = false;
+    time = 5_000;
+    await expect.poll(states).toEqual(['ready']);
+    expect([await states(), started]).toEqual([['ready'], 2]);
+  });
+
+  it('takes a server without a version for ready, where it answers', async () => {
+    const environment = () => new EnvironmentServer({ name: 'plain', version: '' });
+    const catalogue = create({ plain: inMemory(environment) });
+    expect(await catalogue.list()).toEqual([
+      { name: 'plain', description: '', version: '', state: 'ready', warnings: [] },
+    ]);
+    expect(await catalogueCheck(catalogue, { warn: () => {} }).failed()).toEqual([]);
+  });
+
+  it('warns of a scenario whose tools fit none, those of a connected server and of the hook included, and says it to the log once', async () => {
+    const files = () => new EnvironmentServer({ name: 'files' }).tool('read_file', {}, () => 'text');
+    const environment = () => {
+      const env = new EnvironmentServer({ name: 'desk' }).tool('find', {}, () => 1);
+      env.connect('files', { server: files });
+      env.initialize(() => {
+        env.tool('late', {}, () => 1);
+      });
+      const play = async function* () {
+        yield 'go';
+        return 1;
+      };
+      env.scenario('fits', { tools: ['read_*', 'late', 'find'] }, play);
+      env.scenario('typo', { tools: ['raed_file', 'find'] }, play);
+      return env;
+    };
+    const catalogue = create({ desk: inMemory(environment) });
+    const warning =
+      'The scenario typo allows in "tools" what no tool of the environment matches: "raed_file". Did you mean "read_file"? There are: ';
+    expect(await catalogue.list()).toMatchObject([
+      { name: 'desk', state: 'ready', warnings: [expect.stringContaining(warning)] },
+    ]);
+    const warned: unknown[] = [];
+    const check = catalogueCheck(catalogue, { warn: (fields) => warned.push(fields) });
+    for (let time = 0; time < 2; time += 1) expect(await check.failed()).toEqual([]);
+    expect(warned).toEqual([{ environment: 'desk', reason: expect.stringContaining(warning) }]);
+  });
+
+  it('says why an environment is not ready to the log alone, and once', async () => {
+    const warned: unknown[] = [];
+    const check = catalogueCheck(create({ broken }), { warn: (fields) => warned.push(fields) });
+    for (let time = 0; time < 2; time += 1) {
+      expect(await check.failed()).toEqual(['environment broken (it cannot be started, the log says why)']);
+    }
+    expect(warned).toEqual([{ environment: 'broken', reason: expect.stringContaining('code 9') }]);
   });
 
   it('reads an environment once, for callers at the same time and later', async () => {
     const catalogue = create({ demo: demo() });
-    await Promise.all([
-      catalogue.list(),
-      catalogue.scenarios('demo'),
-      catalogue.find('demo', 'one'),
-      catalogue.tools('demo'),
-    ]);
+    await Promise.all([catalogue.scenarios('demo'), catalogue.find('demo', 'one'), catalogue.tools('demo')]);
     await Promise.all([catalogue.scenarios('demo'), catalogue.tools('demo')]);
     expect(made).toBe(1);
   });
@@ -134,7 +199,7 @@ describe('the catalogue of environments', () => {
   it('refuses an unknown environment and lists those that exist', async () => {
     const error = await refusal(create({ demo: demo(), other: demo() }).find('dmo', 'one'));
     expect(error).toMatchObject({ code: 'env_not_found', param: 'env_name', status: 404 });
-    expect(error.message).toBe('No environment is named "dmo". Environments: demo, other.');
+    expect(error.message).toBe('No environment is named "dmo". Did you mean "demo"? Environments: demo, other.');
     expect((await refusal(create({}).scenarios('demo'))).message).toContain('Environments: none.');
   });
 
@@ -152,7 +217,7 @@ describe('the catalogue of environments', () => {
       if (isBroken) throw new Error('not today');
       return new EnvironmentServer({ name: 'moody' });
     };
-    const catalogue = create({ moody: { kind: 'memory', environment } });
+    const catalogue = create({ moody: inMemory(environment) });
     const error = await failureOf(catalogue.scenarios('moody'));
     expect(error).toMatchObject({ boundary: 'environment', code: 'environment_failed' });
     isBroken = false;

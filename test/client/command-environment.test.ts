@@ -61,6 +61,7 @@ describe('a command as an environment', () => {
     expect(await catalogue.scenarios('late')).toEqual([]);
     expect((await failureOf(catalogue.tools('late'))).boundary).toBe('environment');
     expect((await catalogue.tools('late')).map(({ name }) => name)).toEqual(['first', 'second', 'last']);
+    await catalogue.close(); // Waits for the end of its processes, which the check after each test looks for.
   });
 
   it('that lists tools without end is a failure', async () => {

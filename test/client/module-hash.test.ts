@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import { hashEnvironmentCode, hashTargetCode } from '../../src/client/module-hash.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 
 let folder: string;
 const path = (name: string) => join(folder, name);
@@ -90,7 +91,7 @@ describe('the hash of a target', () => {
     await writeFile(path('node_modules/x/cli.js'), '');
     const targets: readonly EnvironmentTarget[] = [
       { kind: 'url', url: 'https://environments.example/mcp' },
-      { kind: 'memory', environment: {} },
+      inMemory({}),
       { kind: 'command', command: 'npx', args: ['-y', 'some-server'], cwd: folder },
       { kind: 'command', command: 'python3', args: ['server.py'], cwd: folder },
       { kind: 'command', command: 'node', args: ['node_modules/x/cli.js'], cwd: folder },

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { describeOutcome } from '../../src/cli/run-view.ts';
 import { EnvironmentServer } from '../../src/environment/environment-server.ts';
 import { ToolError } from '../../src/environment/tool-result.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 import { connections, failureOf, fixture } from './harness.ts';
 import { processesNamed } from './processes.ts';
 
@@ -20,14 +21,16 @@ describe('an environment that cannot be initialized', () => {
     );
   });
 
-  it('otherwise by the last lines of its log, at most 20 and without stack or folder', async () => {
+  it('otherwise by the last lines of its log, at most 20 and without a stack', async () => {
     const { message } = await failureOf(connect({ kind: 'module', path }));
     const [head = '', lastWords = ''] = message.split('The last lines of its log:\n');
     expect(head).toMatch(/^The environment refusing\/environment\.ts failed while connecting: The environment could/);
-    expect(lastWords).toContain('The initialize hook failed: Error: the database does not answer');
+    expect(lastWords).toMatch(
+      /The initialize hook failed at test\/client\/fixtures\/refusing\/environment\.ts:\d+:\d+: Error: the database does not answer/,
+    );
     expect(lastWords).toContain('port 5432 is closed');
     expect(lastWords.split('\n').length).toBeLessThanOrEqual(20);
-    expect(lastWords).not.toMatch(/^line 1$|^\s+at |\/environment\.ts:/m);
+    expect(lastWords).not.toMatch(/^line 1$|^\s+at /m);
   });
 
   it('in memory says the same', async () => {
@@ -35,9 +38,9 @@ describe('an environment that cannot be initialized', () => {
       new EnvironmentServer({ name: 'r' }).initialize(() => {
         throw error;
       });
-    const untold = await failureOf(connect({ kind: 'memory', environment: refusing(new Error('no disk')) }));
+    const untold = await failureOf(connect(inMemory(refusing(new Error('no disk')))));
     expect(untold.message).toMatch(/could not be initialized[\s\S]*The last lines of its log:\n.*no disk/);
-    const told = await failureOf(connect({ kind: 'memory', environment: refusing(new ToolError('Mount a disk')) }));
+    const told = await failureOf(connect(inMemory(refusing(new ToolError('Mount a disk')))));
     expect(told.message).toMatch(/could not be initialized: Mount a disk$/);
   });
 

@@ -2,15 +2,15 @@ import { expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { createDatabaseQueue } from '../../src/queue/database-queue.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
-import { startPostgres } from '../postgres.ts';
+import { ownPostgres } from '../postgres.ts';
 import { log, newTrace, seqs, started, upTo } from '../trace/events.ts';
 
 const WRITERS = 8;
 /** A request that comes while the server is away may be refused; what was accepted is counted. */
-const isRefusal = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'capacity_exceeded';
+const isRefusal = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'store_unavailable';
 
 it('nothing is lost or doubled when Postgres is restarted and killed under load', { timeout: 120_000 }, async () => {
-  const server = await startPostgres({ isDurable: true });
+  const server = await ownPostgres();
   onTestFinished(() => server.close());
   const url = await server.createDatabase();
   const databases = [await openDatabase(url), await openDatabase(url)];

@@ -128,13 +128,18 @@ describe('a reload', PATIENCE, () => {
     expect(JSON.parse((await display({})).text).result.content[0].text).toBe('800x600');
   });
 
-  it('loses an active scenario, never silently: the developer is told, and an evaluation finds none', async () => {
+  it('loses an active scenario, never silently: developer and client are told, and an evaluation finds none', async () => {
     const lab = createLab();
     const server = await startDev(lab);
     const { client } = await connectTo(server, { meta: WITH_KEY });
+    const logged: unknown[] = [];
+    client.setNotificationHandler('notifications/message', ({ params }) => void logged.push(params));
     await client.callTool({ name: 'setup', arguments: { name: 'exam' } });
     lab.change("'v1'", "'v2'");
     await server.says('A session lost its active scenario ("exam"): set it up again.');
+    await until(() => logged.length > 0);
+    const data = 'The environment was reloaded: the scenario "exam" is lost. Set it up again.';
+    expect(logged).toEqual([{ level: 'warning', logger: 'proctor', data }]);
     const evaluation = { name: 'evaluate', arguments: { name: 'exam', arguments: { answer: 'x' } } };
     const refused = await client.callTool(evaluation);
     expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringMatching(/no scenario is active/i)]);

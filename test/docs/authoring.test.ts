@@ -101,7 +101,10 @@ describe('what a tool returns', () => {
       text: '{"apples":3,"pears":0}',
       structured_content: { apples: 3, pears: 0 },
     });
-    expect(await call('list')).toMatchObject({ text: '["apple","apple","apple"]', structured_content: null });
+    expect(await call('list')).toMatchObject({
+      text: '["apple","apple","apple"]',
+      structured_content: { result: ['apple', 'apple', 'apple'] },
+    });
     expect(await call('nothing')).toMatchObject({ content: [], is_error: false });
     expect((await call('picture')).content).toMatchObject([{ type: 'image', mimeType: 'image/png' }]);
     expect((await call('report')).content.map(({ type }) => type)).toEqual([

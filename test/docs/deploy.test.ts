@@ -163,8 +163,8 @@ describe('the files of docs/deploy', PATIENCE, () => {
     }
   });
 
-  it('every variable that they set is told of in docs/operations.md', () => {
-    const told = new Set(read('docs/operations.md').match(/\b[A-Z]+_[A-Z_]+\b/g));
+  it('every variable that they set is told of in docs/reference/configuration.md', () => {
+    const told = new Set(read('docs/reference/configuration.md').match(/\b[A-Z]+_[A-Z_]+\b/g));
     const set = FILES.flatMap((file) => read(`docs/deploy/${file}`).match(/\bPROCTOR_[A-Z_]+\b/g) ?? []);
     expect(set.length).toBeGreaterThan(5);
     expect(set.filter((name) => !told.has(name))).toEqual([]);

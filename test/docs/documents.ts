@@ -14,10 +14,12 @@ export function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-/** What a person reads: the README, and every page of `docs/`. */
+/** The pages that a user reads: the README, and every page of `docs/` and `docs/reference/`. */
 export function listDocuments(): readonly string[] {
-  const pages = readdirSync(join(ROOT, 'docs')).filter((file) => file.endsWith('.md'));
-  return ['README.md', ...pages.map((file) => `docs/${file}`)];
+  const pages = ['docs', 'docs/reference'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder)).map((file) => `${folder}/${file}`),
+  );
+  return ['README.md', ...pages.filter((page) => page.endsWith('.md'))];
 }
 
 /** The code blocks of a document, by the language that they name. */

@@ -26,6 +26,13 @@ describe.each(excerpting)('every block of %s', (document) => {
   );
 });
 
+it.each(listFiles('src').flatMap(docstringExamples))(
+  'the @example $number of $path is part of a file that is compiled and run',
+  ({ block }) => {
+    expect(sources.some((path) => contains(read(path), block)) ? '' : block).toBe('');
+  },
+);
+
 it.each(Object.entries(RUN_AS_THEY_STAND))('%s is run by $test', (document, { test, blocks }) => {
   expect(blocksOf(document, 'ts')).toHaveLength(blocks);
   expect(read(test)).toContain(document);
@@ -49,6 +56,14 @@ function listFiles(folder: string): readonly string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts') && !path.includes('node_modules'))
     .map((path) => `${folder}/${path}`);
+}
+
+/** The blocks of code in the docstrings of a file. */
+function docstringExamples(
+  path: string,
+): readonly { readonly path: string; readonly number: number; readonly block: string }[] {
+  const blocks = [...read(path).matchAll(/^ *\* @example\n *\* ```ts\n((?: *\*.*\n)*?) *\* ```$/gm)];
+  return blocks.map(([, lines = ''], index) => ({ path, number: index + 1, block: lines.replace(/^ *\* ?/gm, '') }));
 }
 
 /** True when the file has the code of the block in one piece, and imports what the block does. */

@@ -90,22 +90,25 @@ async function helpOf(command: string): Promise<string> {
   return stdout;
 }
 
-it('every page is linked from the README', () => {
-  const readme = read('README.md');
-  expect(listDocuments().filter((page) => page !== 'README.md' && !readme.includes(`](${page})`))).toEqual([]);
+it('the README links to the index of the pages, and the index to every other page', () => {
+  expect(read('README.md')).toContain('](docs/README.md)');
+  const index = read('docs/README.md');
+  const pages = listDocuments().filter((page) => page !== 'README.md' && page !== 'docs/README.md');
+  expect(pages.filter((page) => !index.includes(`](${page.replace('docs/', '')})`))).toEqual([]);
 });
 
 it('every document that the documents link to exists', () => {
-  const missing = [...listDocuments(), 'ARCHITECTURE.md', 'CONTRIBUTING.md'].flatMap((document) =>
-    [...read(document).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].flatMap(([, target = '']) => {
-      const path = join(document, '..', target);
-      try {
-        read(path);
-        return [];
-      } catch {
-        return [`${document} links to ${target}`];
-      }
-    }),
+  const missing = [...listDocuments(), 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'REVIEW.md', 'SECURITY.md'].flatMap(
+    (document) =>
+      [...read(document).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].flatMap(([, target = '']) => {
+        const path = join(document, '..', target);
+        try {
+          read(path);
+          return [];
+        } catch {
+          return [`${document} links to ${target}`];
+        }
+      }),
   );
   expect(missing).toEqual([]);
 });

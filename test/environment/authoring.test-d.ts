@@ -4,6 +4,7 @@ import {
   Hub,
   type Prompt,
   type ScenarioGenerator,
+  type SolutionGenerator,
   scenario,
   type ToolContext,
   tool,
@@ -16,6 +17,28 @@ import type { StandardSchema } from '../../src/environment/schema-types.ts';
 
 const environment = new EnvironmentServer({ name: 'types' });
 const Add = z.object({ by: z.number().default(1), note: z.string().optional() });
+
+function solved<const Answer>(answer: Answer) {
+  return { calls: [], answer };
+}
+
+function call<const Arguments>(args: Arguments) {
+  return { name: 'call', arguments: args };
+}
+
+async function* readTotal(): SolutionGenerator<{ total: number }> {
+  const { text } = yield { name: 'read', arguments: {} };
+  return { total: Number(text) };
+}
+
+async function* readText() {
+  yield { name: 'read', arguments: {} };
+  return { total: 'one' };
+}
+
+async function* readNothing() {
+  yield { name: 'read', arguments: {} };
+}
 
 describe('completers', () => {
   it('are checked against the arguments of a prompt and the variables of a template', () => {
@@ -90,8 +113,44 @@ describe('the call style infers', () => {
     environment.tool('wrong', { returns }, () => ({ count: 'one' }));
     // @ts-expect-error nothing is returned
     environment.tool('nothing', { returns }, () => {});
+  });
+
+  it('what a handler returns without `returns`: whatever may be JSON, and nothing that never is', () => {
+    interface Row {
+      readonly id: string;
+      readonly tags?: string[];
+    }
+    const row: Row = { id: 'a' };
+    environment.tool('interface', {}, () => row);
+    environment.tool('later', {}, async () => [row]);
+    environment.tool('unknown', {}, () => JSON.parse('{}') as unknown);
+    environment.tool('fetched', {}, async () => (await fetch('http://127.0.0.1')).json());
+    environment.tool('record', {}, () => ({}) as Record<string, unknown>);
+    environment.tool('some', { args: Add }, ({ by }) => (by > 1 ? 'many' : undefined));
+    environment.tool('nothing', {}, async () => {});
+    environment.tool('throws', {}, () => {
+      throw new Error('No.');
+    });
+    environment.tool('date', {}, () => new Date(0));
+
     // @ts-expect-error JSON has no such value
     environment.tool('symbol', {}, () => Symbol('x'));
+    // @ts-expect-error JSON has no such value
+    environment.tool('bigint', {}, () => 1n);
+    // @ts-expect-error JSON makes {} of a Map
+    environment.tool('map', {}, () => new Map([['a', 1]]));
+    // @ts-expect-error JSON makes {} of a Map
+    environment.tool('later_map', {}, async () => new Map());
+    // @ts-expect-error JSON makes {} of a Map
+    environment.tool('sometimes', { args: Add }, ({ by }) => (by > 1 ? new Map([['a', by]]) : 'none'));
+    // @ts-expect-error JSON makes {} of a Set
+    new Hub('setup').tool('set', {}, () => new Set([1]));
+    // @ts-expect-error JSON has no functions
+    environment.tool('function', {}, () => () => 1);
+    // @ts-expect-error JSON has no classes
+    environment.tool('class', {}, () => EnvironmentServer);
+    // @ts-expect-error JSON makes {} of a Map
+    environment.addTool({ name: 'object', args: Add, handler: ({ by }) => new Map([['by', by]]) });
   });
 
   it('a scenario’s arguments, answer and solution', () => {
@@ -114,6 +173,81 @@ describe('the call style infers', () => {
       yield 'Go.';
       return { subscores: [{ name: 'a', value: 1, weight: 2 }] };
     });
+  });
+
+  it('a solution, whose answer is what the answer’s schema takes', () => {
+    const answer = z.object({ total: z.number(), unit: z.enum(['m', 'km']).default('m') });
+    const summed = async function* () {
+      yield 'Sum up.';
+      return 1;
+    };
+    environment.scenario(
+      'data',
+      { args: Add, answer, solution: ({ by }) => solved({ total: by, unit: 'km' }) },
+      summed,
+    );
+    environment.scenario(
+      'choice',
+      { answer: z.enum(['a', 'b']), solution: () => ({ calls: [], answer: 'b' }) },
+      summed,
+    );
+    environment.scenario('later', { answer, solution: async () => ({ calls: [], answer: { total: 1 } }) }, summed);
+    environment.scenario('read', { answer, solution: () => readTotal() }, summed);
+    environment.scenario('open', { solution: () => ({ calls: [] }) }, summed);
+    environment.scenario('json', { answer: { type: 'object' }, solution: () => solved({ a: 1 }) }, summed);
+
+    // @ts-expect-error total is a number
+    environment.scenario('text', { answer, solution: () => ({ calls: [], answer: { total: 'one' } }) }, summed);
+    // @ts-expect-error total is a number
+    environment.scenario('args', { args: Add, answer, solution: ({ by }) => solved({ total: String(by) }) }, summed);
+    // @ts-expect-error an answer is missing
+    environment.scenario('none', { answer, solution: () => ({ calls: [] }) }, summed);
+    // @ts-expect-error there is no such choice
+    environment.scenario('wrong', { answer: z.enum(['a', 'b']), solution: () => ({ calls: [], answer: 'c' }) }, summed);
+    // @ts-expect-error total is a number
+    environment.scenario('generator', { answer, solution: () => readText() }, summed);
+    // @ts-expect-error the generator gives no answer
+    environment.scenario('endless', { answer, solution: () => readNothing() }, summed);
+  });
+
+  it('placeholders of a scenario that is made of hub functions', () => {
+    const args = { target: z.number(), label: z.string().optional() };
+    const setup = { name: 'seed' };
+    const evaluate = { name: 'judge' };
+    environment.scenario('known', {
+      args,
+      prompt: 'Count to {{target}}, {{ label }}.',
+      setup: { name: 'seed', arguments: { deep: [{ value: '{{target}}' }], count: 1 } },
+      evaluate: { name: 'judge', arguments: { given: '{{answer}}', wanted: '{{target}}' } },
+    });
+    const text: string = 'Count to {{target}}.';
+    environment.scenario('string', { args, prompt: text, setup, evaluate });
+    environment.scenario('messages', {
+      args,
+      prompt: [{ role: 'user', content: [{ type: 'text', text: 'Count to {{target}}.' }] }],
+      setup,
+      evaluate,
+    });
+    environment.scenario('loose', { args: z.looseObject({}), prompt: 'To {{anything}}.', setup, evaluate });
+    const json = {} as JsonObject;
+    environment.scenario('json', { args, prompt: 'Go.', setup: { name: 'seed', arguments: json }, evaluate });
+    const either = z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]);
+    environment.scenario('either', { args: either, prompt: '{{a}}{{b}}', setup, evaluate });
+
+    // @ts-expect-error there is no such argument
+    environment.scenario('typo', { args, prompt: 'Count to {{targt}}.', setup, evaluate });
+    // @ts-expect-error it takes none
+    environment.scenario('none', { prompt: 'Count to {{target}}.', setup, evaluate });
+    // @ts-expect-error the answer comes after the prompt
+    environment.scenario('early', { args, prompt: 'Say {{answer}}.', setup, evaluate });
+    // @ts-expect-error the answer comes after the setup
+    environment.scenario('seed', { args, prompt: 'Go.', setup: call({ value: '{{answer}}' }), evaluate });
+    // @ts-expect-error there is no such argument
+    environment.scenario('judge', { args, prompt: 'Go.', setup, evaluate: call({ deep: ['to {{goal}}'] }) });
+    // @ts-expect-error there is no such argument
+    environment.scenario('message', { args, prompt: [{ role: 'user', content: '{{goal}}' }], setup, evaluate });
+    // @ts-expect-error there is no such option
+    environment.scenario('option', { args, prompt: 'Go.', descripton: 'Typo.', setup, evaluate });
   });
 
   it('a handle whose arguments are those that a caller writes', () => {
@@ -214,6 +348,12 @@ describe('the decorator style checks', () => {
       @tool({ args: Add })
       move({ to }: { to: number }) {
         return to;
+      }
+
+      // @ts-expect-error JSON makes {} of a Map
+      @tool({})
+      map() {
+        return new Map([['a', 1]]);
       }
 
       // @ts-expect-error a static method

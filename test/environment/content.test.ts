@@ -36,7 +36,7 @@ describe('a content block', () => {
     ],
   ])('that is %s comes out of a tool as it was made, alone and in a list', async (_what, make) => {
     const env = () =>
-      new EnvironmentServer({ name: 'e' }).tool('alone', {}, make).tool('listed', {}, () => [make(), make()]);
+      new EnvironmentServer({ name: 'e' }).tool('alone', {}, () => make()).tool('listed', {}, () => [make(), make()]);
     const client = await connectInMemory(env);
     const block = { ...make() };
     expect(block).toHaveProperty('annotations', annotations);

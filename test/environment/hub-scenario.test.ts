@@ -86,7 +86,9 @@ describe('a scenario of hub functions alone', () => {
 
   it('refuses a placeholder that is not one of its arguments, at registration', () => {
     const { environment } = newEnvironment();
-    expect(() => environment.scenario('count', { ...CONFIG, prompt: 'To {{goal}}.' })).toThrow(
+    // A literal would not compile.
+    const prompt: string = 'To {{goal}}.';
+    expect(() => environment.scenario('count', { ...CONFIG, prompt })).toThrow(
       'Scenario "count": {{goal}} in prompt is not one of its arguments: ["target","label","tags"]',
     );
     const setup = { name: 'seed', arguments: { deep: [{ value: '{{answer}}' }] } };

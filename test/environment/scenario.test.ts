@@ -38,6 +38,24 @@ describe('a scenario', () => {
     expect(await play(environment, 'say', { word: 'bye' }, 'hello')).toMatchObject({ evaluation: { reward: 0 } });
   });
 
+  it.each([
+    ['Now say no.', 'it gave "Now say no."'],
+    [[{ role: 'user', content: 'Now say no.' }], 'it gave [{"role":"user"'],
+    [undefined, 'it gave undefined'],
+  ])('that yields %j a second time is told that this yield is the mistake', async (second, gave) => {
+    const environment = newEnvironment();
+    environment.scenario('twice', {}, async function* () {
+      yield 'Say yes.';
+      yield second as never;
+      return 1;
+    });
+    const playing = play(environment, 'twice', {}, 'yes');
+    await expect(playing).rejects.toThrow(
+      /^Scenario "twice": the second yield has to be the evaluation, .* One yield gives the whole prompt, and `return` the evaluation/,
+    );
+    await expect(playing).rejects.toThrow(gave);
+  });
+
   it('may yield its evaluation a second time instead, and its finally runs then', async () => {
     const environment = newEnvironment();
     let cleaned = 0;

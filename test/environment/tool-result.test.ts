@@ -19,9 +19,15 @@ describe('what a handler returns', () => {
       { type: 'text', text: 'a record' },
       { ...text('{"type":"text","text":"a record"}'), structuredContent: { type: 'text', text: 'a record' } },
     ],
-    [[1, 'two'], text('[1,"two"]')],
-    [[], text('[]')],
-    [[{ type: 'text', text: 'a' }, { type: 'note' }], text('[{"type":"text","text":"a"},{"type":"note"}]')],
+    [[1, 'two'], { ...text('[1,"two"]'), structuredContent: [1, 'two'] }],
+    [[], { ...text('[]'), structuredContent: [] }],
+    [
+      [{ type: 'text', text: 'a' }, { type: 'note' }],
+      {
+        ...text('[{"type":"text","text":"a"},{"type":"note"}]'),
+        structuredContent: [{ type: 'text', text: 'a' }, { type: 'note' }],
+      },
+    ],
     [new Date(0), text('"1970-01-01T00:00:00.000Z"')],
   ])('%j becomes a tool result', async (returned, expected) => {
     expect(await toToolResult(returned)).toEqual(expected);

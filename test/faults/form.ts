@@ -7,14 +7,14 @@ export const IS_FULL = process.env.FAULT_FORM === 'full';
 /** Rounds of what happens at random. */
 export const ROUNDS = IS_FULL ? Number(process.env.FAULT_ROUNDS ?? 20) : 1;
 
-/** Of the first round; each next one has the next number. */
-export const SEED = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31));
+/** Seed of the first round; each next round adds one. Short forms always play the same round. */
+export const SEED = Number(process.env.FAULT_SEED ?? (IS_FULL ? Math.floor(Math.random() * 2 ** 31) : 1));
 
 /** Short forms wait side by side; in full each has the machine to itself, so that its seconds say something. */
 export const SIDE_BY_SIDE = { concurrent: !IS_FULL, timeout: IS_FULL ? 2_400_000 : 180_000 } as const;
 
-/** Where rows and queue are: a SQLite file; Postgres; Postgres with the queue of BullMQ; Postgres with BullMQ on Redis. */
-export const STORE_KINDS = ['sqlite', 'postgres', 'bullmq', 'redis'] as const;
+/** Where rows and queue are: a SQLite file; Postgres; Postgres with the queue on Redis. */
+export const STORE_KINDS = ['sqlite', 'postgres', 'redis'] as const;
 export type StoreKind = (typeof STORE_KINDS)[number];
 
 export const HAS_REDIS = findRedisServer() !== undefined;

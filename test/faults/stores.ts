@@ -20,7 +20,6 @@ export async function openStores(kind: StoreKind, directory: string): Promise<St
   const postgres = await sharedPostgres();
   const databaseUrl = await postgres.createDatabase();
   if (kind === 'postgres') return { databaseUrl };
-  if (kind === 'bullmq') return { databaseUrl, queueUrl: databaseUrl };
   const redis = await sharedRedis();
   await redis.flush();
   return { databaseUrl, queueUrl: redis.url };

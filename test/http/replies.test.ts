@@ -51,6 +51,18 @@ test.each([
   });
 });
 
+test("an environment's words are told without its stack and without paths of the machine", async () => {
+  const stack = '    at open (/srv/shop/environment.ts:3:1)\n    at node:internal/main/run_main_module:36:49';
+  const message = `ENOENT: open '/srv/shop/orders.json', see https://shop.example/docs/errors\n${stack}`;
+  const { url } = await serveRoutes([failing(new BoundaryError('environment', 'environment_failed', message))]);
+  expectError(await send(url, '/fails'), 502, {
+    message: "ENOENT: open '[path]', see https://shop.example/docs/errors",
+    type: 'upstream_error',
+    param: null,
+    code: 'environment_failed',
+  });
+});
+
 test('a conflict says that trying again is of no use', async () => {
   const { url } = await serveRoutes([failing(new ApiError('run_finished', 'It is over'))]);
   const reply = await send(url, '/fails');

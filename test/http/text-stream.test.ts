@@ -7,9 +7,11 @@ import { deferred, send, serveRoutes } from './http-server.ts';
 function createSink(room: number) {
   const pieces: string[] = [];
   let isEnded = false;
+  let isCut = false;
   return {
     pieces,
     isEnded: () => isEnded,
+    isCut: () => isCut,
     sink: {
       write(text: string) {
         pieces.push(text);
@@ -18,9 +20,15 @@ function createSink(room: number) {
       end() {
         isEnded = true;
       },
+      cut() {
+        isCut = true;
+      },
     },
   };
 }
+
+const route = (stream: TextStream) =>
+  ({ method: 'GET', path: '/stream', summary: 'Streams', access: 'public', handle: () => ({ stream }) }) as const;
 
 describe('text that is streamed', () => {
   it('goes to its reader in the same tick', () => {
@@ -86,10 +94,42 @@ describe('text that is streamed', () => {
   });
 });
 
-describe('a reply that is a stream', () => {
-  const route = (stream: TextStream) =>
-    ({ method: 'GET', path: '/stream', summary: 'Streams', access: 'public', handle: () => ({ stream }) }) as const;
+describe('a stream that is cut', () => {
+  it('drops what waits, takes nothing more and tells its reader', () => {
+    const stream = new TextStream();
+    const { sink, pieces, isCut, isEnded } = createSink(1);
+    stream.readTo(sink);
+    for (const text of ['a', 'b']) stream.push(text);
+    stream.cut();
+    stream.push('c');
+    stream.end();
+    stream.drained();
+    expect({ pieces, isCut: isCut(), isEnded: isEnded() }).toEqual({ pieces: ['a'], isCut: true, isEnded: false });
+  });
 
+  it('tells a reader that comes later', () => {
+    const stream = new TextStream();
+    const { sink, pieces, isCut } = createSink(10);
+    stream.push('a');
+    stream.cut();
+    stream.readTo(sink);
+    expect({ pieces, isCut: isCut() }).toEqual({ pieces: [], isCut: true });
+  });
+
+  it('closes the connection, and the log says client_too_slow with the request id', async () => {
+    const stream = new TextStream();
+    const { url, log } = await serveRoutes([route(stream)]);
+    const response = await fetch(`${url}/stream`);
+    const reading = response.text();
+    stream.cut();
+    await expect(reading).rejects.toThrow('terminated');
+    const requestId = response.headers.get('x-request-id');
+    await vi.waitUntil(() => log().some(({ msg }) => msg === 'request'));
+    expect(log()).toContainEqual(expect.objectContaining({ level: 40, code: 'client_too_slow', requestId }));
+  });
+});
+
+describe('a reply that is a stream', () => {
   it('has its headers at once and its text as it comes', async () => {
     const stream = new TextStream();
     const { url } = await serveRoutes([route(stream)]);

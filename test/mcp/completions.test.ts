@@ -124,3 +124,19 @@ describe('a completer', () => {
     expect(() => env.resource('a://{b}', { complete: { c: [] } as never }, () => '')).toThrow('there are: b');
   });
 });
+
+it('the description of an argument lists its choices, for prompts and for those of scenarios', async () => {
+  const environment = new EnvironmentServer({ name: 'choices' });
+  const args = { tone: z.enum(['polite', 'angry']).describe('How it sounds.'), loud: z.boolean(), name: z.string() };
+  environment.prompt('write', { args }, () => 'Write.');
+  environment.scenario('read', { args }, async function* () {
+    yield 'Read.';
+    return 1;
+  });
+  const { prompts } = await (await connectInMemory(environment)).listPrompts();
+  const described = prompts.map((prompt) => prompt.arguments?.map(({ description }) => description));
+  expect(described).toEqual([
+    ['How it sounds. One of: polite, angry.', 'One of: true, false.', undefined],
+    ['How it sounds. (string) One of: polite, angry.', '(boolean) One of: true, false.', '(string)'],
+  ]);
+});

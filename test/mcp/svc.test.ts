@@ -94,16 +94,7 @@ describe('the development helpers', () => {
       )),
     ];
     for (const { text } of everything) {
-      const secrets = [
-        'data-tool="setup"',
-        '"name":"setup"',
-        'evaluate',
-        'solution',
-        'vault',
-        'exam://key',
-        'grading',
-        KEY,
-      ];
+      const secrets = ['"name":"setup"', 'evaluate', 'solution', 'vault', 'exam://key', 'grading', KEY];
       for (const secret of secrets) expect(text).not.toContain(secret);
     }
   });
@@ -175,53 +166,84 @@ describe('the development helpers', () => {
 });
 
 describe('the page at /svc', () => {
-  const attack = `"><script>alert(1)</script>'&`;
-
-  it('comes where HTML is preferred, under a policy that lets in nothing of another’s', async () => {
+  it('comes where HTML is preferred, under the policy of the pages, which makes no markup or code of a text', async () => {
     const { headers, text, status } = await getPage(await serveHttp(createExam()));
     expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
-    const policy = String(headers['content-security-policy']);
-    expect(policy).toMatch(
-      /^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'; connect-src 'self';/,
-    );
-    expect(policy).toContain("frame-ancestors 'none'");
+    expect(String(headers['content-security-policy']).split('; ').sort()).toEqual([
+      "base-uri 'none'",
+      "connect-src 'self'",
+      "default-src 'none'",
+      "form-action 'self'",
+      "frame-ancestors 'none'",
+      "img-src 'self' data: blob:",
+      'media-src data:',
+      "require-trusted-types-for 'script'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "trusted-types 'none'",
+    ]);
     expect(headers).toMatchObject({
       'x-frame-options': 'DENY',
       'x-content-type-options': 'nosniff',
       'cache-control': 'no-store',
     });
-    expect(text).not.toMatch(/https?:|(src|href)="(?!#)|url\(|@import|\son\w+=/);
-    for (const shown of ['increment', 'exam://items/{id}', 'greet', 'exam:count_to', 'The rules.'])
-      expect(text).toContain(shown);
+    expect(text.match(/<(script|style)[^>]*>/g)).toHaveLength(1);
+    expect(text).not.toMatch(/\son\w+=/);
     for (const accept of ['application/json', '*/*', 'application/json, text/html;q=0.5']) {
       const { headers: json } = await getPage(await serveHttp(createExam()), { accept });
       expect(json['content-type']).toBe('application/json; charset=utf-8');
     }
   });
 
-  it('escapes every text of an author', async () => {
-    const environment = new EnvironmentServer({ name: `n ${attack}`, version: attack })
-      .tool(
-        't',
-        {
-          description: attack,
-          args: {
-            type: 'object',
-            properties: { [attack]: { type: 'string', description: attack, enum: [attack], default: attack } },
-          },
-        },
-        () => '',
-      )
-      .resource('a://b', { description: attack }, () => '')
-      .prompt('p', { description: attack, args: { x: z.string().describe(attack) } }, () => '');
-    environment.scenario('s', { description: attack, args: { y: z.string().describe(attack) } }, async function* () {
-      yield 'x';
-      return 1;
-    });
-    const { text } = await getPage(await serveHttp(environment));
-    expect(text).not.toContain('<script>alert');
-    expect(text.match(/<script>/g)).toHaveLength(1);
-    expect(text).toContain('&#60;script&#62;alert(1)&#60;/script&#62;&#39;&#38;');
+  it('holds nothing of the environment, not even its name, and names the MCP endpoint whatever is in its path', async () => {
+    const attack = `"><script>alert(1)</script>'&`;
+    const path = "/m&'x";
+    const url = await serveHttp(new EnvironmentServer({ name: `n ${attack}`, version: attack }), { path });
+    const { text } = await getPage(url);
+    expect(text).not.toContain('alert');
+    expect(text).toContain(`data-mcp="/m&#38;'x"`);
+  });
+
+  it('loads script and style from this server alone, by names that change with the content', async () => {
+    const url = await serveHttp(createExam());
+    const addresses = [...(await getPage(url)).text.matchAll(/(?:src|href)="(?!data:)([^"]+)"/g)].map(
+      ([, address]) => address,
+    );
+    expect(addresses).toHaveLength(2);
+    for (const path of addresses) {
+      expect(path).toMatch(/^\/svc\/assets\/helpers-[\w-]+\.(js|css)$/);
+      const { status, headers } = await send(url, { method: 'GET', path: String(path) });
+      expect([status, headers['cache-control']]).toEqual([200, 'public, max-age=31536000, immutable']);
+      expect(headers['content-type']).toMatch(/^text\/(javascript|css); charset=utf-8$/);
+      const refused = await send(url, { method: 'GET', path: String(path), headers: { host: 'evil.example' } });
+      expect(refused.status).toBe(403);
+    }
+    for (const path of [
+      '/svc/assets/',
+      '/svc/assets/nope.js',
+      '/svc/assets/../manifest.json',
+      '/svc/assets/%2e%2e/manifest.json',
+    ]) {
+      const { status, text } = await send(url, { method: 'GET', path });
+      expect([path, status, JSON.parse(text).error.code]).toEqual([path, 404, 'unknown_url']);
+    }
+    const off = await serveHttp(createExam(), { helpers: false });
+    expect((await send(off, { method: 'GET', path: String(addresses[0]) })).status).toBe(404);
+  });
+
+  it('no route of the helpers gains anything by the harness key, or tells of it', async () => {
+    const url = await serveHttp(createExam(), { harnessKey: KEY });
+    const shown = async (headers: Record<string, string>, query = '') =>
+      Promise.all(
+        PATHS.map(async (path) => {
+          const { status, text } = await send(url, { method: 'GET', path: `${path}${query}`, headers });
+          return [path, status, text];
+        }),
+      );
+    const plain = await shown({});
+    const headers = { 'svc-harness-key': KEY, 'x-harness-key': KEY, authorization: `Bearer ${KEY}` };
+    expect(await shown(headers, `?harness_key=${KEY}`)).toEqual(plain);
+    expect(JSON.stringify(plain)).not.toContain(KEY);
   });
 
   it('calls over the MCP endpoint, which another site cannot: its Origin and what a plain form can send are refused', async () => {

@@ -31,6 +31,34 @@ describe.each(['legacy', 'modern'] as const)('a tool on the %s era', (mode) => {
     expect(textOf(result)).toContain('to: is not an argument that exists');
   });
 
+  it('that returns a list has structured content as the revision spells it, and an output schema to match', async () => {
+    const environment = new EnvironmentServer({ name: 'lists' });
+    const item = z.object({ type: z.literal('text'), text: z.string() });
+    environment.tool('plain', {}, () => [1, 2]);
+    environment.tool('empty', {}, () => []);
+    environment.tool('declared', { returns: z.array(z.int()) }, () => [1, 2]);
+    environment.tool('blocks', { returns: z.array(item) }, () => [{ type: 'text' as const, text: 'a' }]);
+    const client = await connectInMemory(environment, { mode });
+    const { tools } = await client.listTools();
+    const spelled = (list: readonly unknown[]) => (mode === 'legacy' ? { result: list } : list);
+    for (const [name, list] of [
+      ['plain', [1, 2]],
+      ['empty', []],
+      ['declared', [1, 2]],
+    ] as const) {
+      const result = await client.callTool({ name });
+      expect(result.structuredContent).toEqual(spelled(list));
+      expect(textOf(result)).toBe(JSON.stringify(list));
+    }
+    const blocks = await client.callTool({ name: 'blocks' });
+    expect(blocks).toMatchObject({ content: [{ type: 'text', text: 'a' }] });
+    expect(blocks.structuredContent).toEqual(spelled([{ type: 'text', text: 'a' }]));
+    const schema = { type: 'array', items: { type: 'integer' } };
+    expect(tools.find(({ name }) => name === 'declared')?.outputSchema).toMatchObject(
+      mode === 'legacy' ? { type: 'object', properties: { result: schema }, required: ['result'] } : schema,
+    );
+  });
+
   it('shows a ToolError as it is, and of any other throw only that it failed', async () => {
     const reports: string[] = [];
     const client = await connectInMemory(createExam(), { mode, report: (text) => reports.push(text) });

@@ -7,7 +7,12 @@ import { modelConfigFromEnvironment } from '../../src/model/model-config.ts';
 import { fakeTiming, json, type Play, says, toRequest } from './fake-gateway.ts';
 import { playing } from './gateway-model.ts';
 
-const context: ReferenceContext = { seed: 1, solution: () => Promise.reject(new Error('none')) };
+const context: ReferenceContext = {
+  seed: 1,
+  scenario: 'x',
+  answerSchema: () => null,
+  solution: () => Promise.reject(new Error('none')),
+};
 const REFERENCES = ['proctor/oracle', 'proctor/noop', 'proctor/random'];
 const unaborted = () => new AbortController().signal;
 

@@ -297,6 +297,15 @@ describe("a gateway's own words are told", () => {
     expect(message).toContain('PROCTOR_GATEWAY_API_KEY');
   });
 
+  it("without stacks and paths of the gateway's machine, neither in the message nor in its causes", async () => {
+    const text =
+      'Invalid API key, see https://gateway.example/docs/errors\n    at Object.<anonymous> (/srv/gateway/index.js:10:5)';
+    const { error, message } = await failureOf([json(401, openAiError(text))]);
+    const told = `${message} ${error.cause instanceof Error ? error.cause.message : ''}`;
+    expect(told).not.toMatch(/srv|index\.js|Object\.<anonymous>/);
+    expect(message).toContain('answered 401: Invalid API key, see https://gateway.example/docs/errors');
+  });
+
   it('without the key where it is the key itself that cannot be sent', async () => {
     const { error, message } = await failureOf([says('hi')], { apiKey: `${KEY}\nmore` } as GatewayOptions);
     expect(`${message} ${String(error.cause)}`).not.toContain(KEY);

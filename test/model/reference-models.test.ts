@@ -1,15 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentTool, ToolCall, TranscriptMessage } from '../../src/contract/chat.ts';
 import type { Json, JsonSchema } from '../../src/contract/json.ts';
-import { validateJsonSchema } from '../../src/contract/json-schema.ts';
 import type { ChatModel, ReferenceContext, SolutionStepResult } from '../../src/model/chat-model.ts';
 import { createReferenceModel, isReferenceModel } from '../../src/model/reference-models.ts';
+import { fitAnswer } from '../../src/rollout/answer.ts';
+import { validateJsonSchema } from '../../src/schema/json-schema.ts';
 import { toRequest, USER_MESSAGE } from './fake-gateway.ts';
 
 const noSolution: ReferenceContext['solution'] = () => Promise.reject(new Error('scenario "x" has no solution'));
 
-function contextOf(solution: ReferenceContext['solution'], seed: number | null = null): ReferenceContext {
-  return { seed, solution };
+function contextOf(
+  solution: ReferenceContext['solution'],
+  seed: number | null = null,
+  answerSchema: JsonSchema | null = null,
+): ReferenceContext {
+  return { seed, scenario: 'x', answerSchema: () => answerSchema, solution };
 }
 
 const add = (by: number) => ({ name: 'add', arguments: { by } });
@@ -61,7 +66,7 @@ describe('the names of reference models', () => {
       expect.objectContaining({
         code: 'model_not_found',
         message:
-          'There is no model "proctor/nope": the reference models are proctor/oracle, proctor/noop, proctor/random',
+          'There is no model "proctor/nope": the reference models are proctor/oracle, proctor/noop, proctor/random. Did you mean "proctor/noop"?',
       }),
     );
   });
@@ -101,7 +106,7 @@ describe('proctor/oracle', () => {
     const { calls, answer } = await play(createReferenceModel('proctor/oracle', contextOf(solution)), [], (call) =>
       call.arguments.by === 1
         ? { content: [{ type: 'text', text: '{"value":1}' }] }
-        : { structured_content: { value: 2 }, is_error: true },
+        : { structured_content: { value: 2 } },
     );
     expect(calls.map((call) => call.arguments)).toEqual([{ by: 1 }, { by: 2 }]);
     expect(answer).toBe('done');
@@ -110,7 +115,7 @@ describe('proctor/oracle', () => {
       structured_content: { value: 1 },
       is_error: false,
     };
-    const second = { content: [{ type: 'text', text: 'ok' }], structured_content: { value: 2 }, is_error: true };
+    const second = { content: [{ type: 'text', text: 'ok' }], structured_content: { value: 2 }, is_error: false };
     expect(seen).toEqual([[], [first], [first, second]]);
   });
 
@@ -126,19 +131,32 @@ describe('proctor/oracle', () => {
     expect(asked).toBe(1);
   });
 
-  it('fails in a scenario without a solution, and says so', async () => {
+  it('fails where it gets no solution, as a fault of the scenario', async () => {
     const model = createReferenceModel('proctor/oracle', contextOf(noSolution));
     await expect(model.respond(toRequest())).rejects.toMatchObject({
-      boundary: 'model',
-      code: 'model_failed',
-      message: expect.stringMatching(/could not get one: scenario "x" has no solution.*"solution" is declared/),
+      boundary: 'setup',
+      code: 'environment_failed',
+      message: 'The solution of the scenario "x" failed: scenario "x" has no solution',
     });
+  });
+
+  it('plays no further after a call that failed', async () => {
+    const solution = async () => ({ calls: [add(1), add(2)], answer: 'done', done: true });
+    const model = createReferenceModel('proctor/oracle', contextOf(solution));
+    await model.respond(toRequest({ tools: [tool({}, 'add')] }));
+    const failed = { content: [{ type: 'text', text: 'no' }], is_error: true, role: 'tool' as const };
+    const fault = expect.objectContaining({
+      boundary: 'setup',
+      message: 'A call of the solution of the scenario "x" failed: add({"by":1}) gave: no',
+    });
+    expect(() => model.checkResults?.([{ ...failed, tool_call_id: 'oracle_1', name: 'add' }])).toThrow(fault);
+    await expect(model.respond(toRequest())).rejects.toEqual(fault);
   });
 
   it('fails with a solution that neither calls nor ends', async () => {
     const stuck = async () => ({ calls: [], answer: null, done: false });
     const model = createReferenceModel('proctor/oracle', contextOf(stuck));
-    await expect(model.respond(toRequest())).rejects.toMatchObject({ boundary: 'model', code: 'model_failed' });
+    await expect(model.respond(toRequest())).rejects.toMatchObject({ boundary: 'setup', code: 'environment_failed' });
   });
 
   it('rejects with the reason of an aborted signal', async () => {
@@ -166,6 +184,43 @@ function tool(schema: JsonSchema, name = 'act'): AgentTool {
 const properties = (fields: Record<string, unknown>): JsonSchema => ({
   properties: fields,
   required: Object.keys(fields),
+});
+
+const ANSWERS: readonly [string, JsonSchema, Json][] = [
+  ['a text', { type: 'string' }, ''],
+  ['a text of a length', { type: 'string', minLength: 2 }, 'aa'],
+  ['a day', { type: 'string', format: 'date' }, '1970-01-01'],
+  ['a number', { type: 'number' }, 0],
+  ['a number above', { type: 'integer', exclusiveMinimum: 0 }, 1],
+  ['a number below', { type: 'integer', maximum: -5 }, -5],
+  ['a number around zero', { type: 'integer', minimum: -5, maximum: 5 }, 0],
+  ['yes or no', { type: 'boolean' }, false],
+  ['nothing', { type: 'null' }, null],
+  ['a choice', { enum: ['refund', 'exchange'] }, 'refund'],
+  ['a list', { type: 'array', items: { type: 'integer' } }, []],
+  ['a list of some', { type: 'array', items: { type: 'integer' }, minItems: 2 }, [0, 0]],
+  [
+    'an object',
+    { ...properties({ total: { type: 'integer' }, by: { $ref: '#/$defs/who' } }), $defs: { who: { type: 'string' } } },
+    { total: 0, by: '' },
+  ],
+  ['an object with an optional property', { type: 'object', properties: { note: { type: 'string' } } }, {}],
+  ['a text with a pattern and an example', { type: 'string', pattern: '^#W\\d$', examples: ['#W1'] }, '#W1'],
+  ['an alternative whose first cannot be', { anyOf: [{ not: {} }, { const: 7 }] }, 7],
+];
+
+describe.each(['proctor/noop', 'proctor/random'])('%s answers', (name) => {
+  it.each(ANSWERS)('the smallest value of the answer schema: %s', async (_, schema, value) => {
+    const { answer } = await play(createReferenceModel(name, contextOf(noSolution, 1, schema)));
+    expect(answer).toBe(typeof value === 'string' ? value : JSON.stringify(value));
+    expect(fitAnswer(answer ?? '', schema)).toEqual({ fits: true, answer: value });
+  });
+
+  it('an empty text without a schema, and where no value can be found', async () => {
+    for (const schema of [null, { type: 'string', pattern: '^[A-Z]{9}$' }, { type: 'nonsense' }]) {
+      expect((await play(createReferenceModel(name, contextOf(noSolution, 1, schema)))).answer).toBe('');
+    }
+  });
 });
 
 const SCHEMAS: Record<string, JsonSchema> = {
@@ -277,11 +332,11 @@ describe('proctor/random', () => {
     for (const offered of [[], [impossible, broken]]) {
       const { calls, answer } = await play(randomModel(1), offered);
       expect(calls).toEqual([]);
-      expect(answer).toMatch(/^random \d+$/);
+      expect(answer).toBe('');
     }
   });
 
   it('plays without a seed too', async () => {
-    expect((await play(randomModel(null), [tool({})])).answer).toMatch(/^random/);
+    expect((await play(randomModel(null), [tool({})])).answer).toBe('');
   });
 });

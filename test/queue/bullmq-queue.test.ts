@@ -46,11 +46,6 @@ async function queuesAt(url: string, database: Database): Promise<QueueUnderTest
   };
 }
 
-describeRunQueue('BullMQ on Postgres', async () => {
-  const { url, opened } = await sharedDatabase();
-  return await queuesAt(url, opened);
-});
-
 const redisServer = findRedisServer();
 
 describe.skipIf(redisServer === undefined)('with a Redis', () => {

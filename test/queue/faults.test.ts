@@ -56,10 +56,15 @@ it.skipIf(findRedisServer() === undefined)(
 const STORES: Readonly<Record<string, () => Promise<{ readonly database: string; readonly queue?: string }>>> = {
   'a SQLite file': async () => ({ database: `sqlite:${join(temporaryDirectory(), 'proctor.db')}` }),
   Postgres: async () => ({ database: await (await sharedPostgres()).createDatabase() }),
-  async 'Postgres, with the queue of BullMQ'() {
-    const database = await (await sharedPostgres()).createDatabase();
-    return { database, queue: database };
-  },
+  ...(findRedisServer() === undefined
+    ? {}
+    : {
+        async 'Postgres, with the queue on Redis'() {
+          const redis = await startRedis();
+          onTestFinished(() => redis.close());
+          return { database: await (await sharedPostgres()).createDatabase(), queue: redis.url };
+        },
+      }),
 };
 
 it.each(Object.entries(STORES))(

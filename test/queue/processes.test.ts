@@ -30,10 +30,6 @@ const QUEUES: Readonly<Record<string, () => Promise<Addresses>>> = {
   async Postgres() {
     return { entries: 500, processes: 4, database: await (await sharedPostgres()).createDatabase(), queue: undefined };
   },
-  async 'BullMQ on Postgres'() {
-    const database = await (await sharedPostgres()).createDatabase();
-    return { entries: 150, processes: 2, database, queue: database };
-  },
   ...(findRedisServer() === undefined
     ? {}
     : {

@@ -9,6 +9,7 @@ import type { EventOf } from '../../src/contract/event.ts';
 import type { Trace } from '../../src/contract/trace.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 import { OracleModel } from '../../src/model/oracle-model.ts';
 import { executeRun } from '../../src/rollout/execute-run.ts';
 import { RunInterrupted, type RunOptions, type RunOutcome } from '../../src/rollout/run.ts';
@@ -107,7 +108,7 @@ async function play(
   const outcome = await executeRun({
     request,
     worker: 'worker-1',
-    connect: (connectOptions) => connectEnvironment({ kind: 'memory', environment }, connectOptions),
+    connect: (connectOptions) => connectEnvironment(inMemory(environment), connectOptions),
     createModel: (name, context) => (lines === 'oracle' ? new OracleModel(name, context) : scripted(...lines)),
     recorder: createRecorder(store, traceId, 1),
     signal: new AbortController().signal,

@@ -223,6 +223,7 @@ describe('the events of a trace', () => {
       end() {
         isEnded = true;
       },
+      cut: () => expect.unreachable(),
     });
     await expect.poll(() => taken.length).toBe(1);
     for (let turn = 0; turn < 100; turn++) await nextTurn();

@@ -93,9 +93,9 @@ test('an evaluation that throws is a failed trace that says so', async () => {
   });
 });
 
-test('a tool that throws: the model is told, and the run goes on', async () => {
-  const trace = await runTrouble('survives_a_tool', { model: 'proctor/oracle' });
-  expect(trace).toMatchObject({ status: 'completed', reward: 1 });
+test('a tool that throws under its solution is a failed trace that says so, and its author alone reads why', async () => {
+  const trace = await runTrouble('solved_by_a_tool_that_throws', { model: 'proctor/oracle' });
+  expect(trace).toMatchObject({ status: 'failed', reward: null, error: { boundary: 'setup' } });
   expect(trace.steps[0]?.tool_results[0]).toMatchObject({ name: 'fail', is_error: true });
   expect(JSON.stringify(trace.steps)).not.toContain('the disk is on fire');
 });

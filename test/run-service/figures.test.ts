@@ -15,6 +15,7 @@ describe('GET /v1/traces/summary', () => {
         object: 'summary',
         count: 3,
         by_status: { queued: 0, running: 0, completed: 3, failed: 0, cancelled: 0 },
+        with_reward: 3,
         mean_reward: 2 / 3,
         pass_rate: 2 / 3,
         histogram: [1, 0, 0, 0, 0, 0, 0, 0, 0, 2],
@@ -27,6 +28,11 @@ describe('GET /v1/traces/summary', () => {
     expect(await count('model=proctor/noop')).toBe(1);
     expect(await count('min_reward=1&metadata.team=a')).toBe(2);
     expect(await count('metadata.team=b')).toBe(0);
+    const split = await service.request('/v1/traces/summary?group_by=model&metadata.team=a');
+    expect(traceFiguresSchema.parse(split.json).groups).toEqual([
+      { group: 'proctor/oracle', count: 2, with_reward: 2, mean_reward: 1, pass_rate: 1 },
+      { group: 'proctor/noop', count: 1, with_reward: 1, mean_reward: 0, pass_rate: 0 },
+    ]);
     const { key } = await service.accounts.createKey({ name: 'other', account: 'other' });
     const foreign = await service.request('/v1/traces/summary', { headers: { authorization: `Bearer ${key}` } });
     expect(foreign.json).toMatchObject({ count: 0, mean_reward: null, pass_rate: null });
@@ -35,6 +41,7 @@ describe('GET /v1/traces/summary', () => {
   it.each([
     ['min_reward=x', 'min_reward'],
     ['status=done', 'status'],
+    ['group_by=day', 'group_by'],
     ['since=yesterday', 'since'],
     ['metadata.=x', 'metadata.'],
     ['metadata.a=1&metadata.a=2', 'metadata.a'],

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { createTraceStore } from '../../src/trace/database-store.ts';
+import { deferred } from '../http/http-server.ts';
 import { sharedPostgres } from '../postgres.ts';
 import { APP_URL, openParts, startService, type TestService, traceIdOf } from './service.ts';
 
@@ -60,12 +61,66 @@ describe('a run with an Idempotency-Key', () => {
     expect(await service.countRuns()).toBe(1);
   });
 
-  it('idempotency.concurrent: sent many times at once is one run, and the same answer for all', async () => {
+  it('idempotency.in-progress: while the first one is being answered it is 409 request_in_progress', async () => {
+    const parts = await openParts();
+    const entered = deferred<void>();
+    const goOn = deferred<void>();
+    const queue: typeof parts.queue = {
+      ...parts.queue,
+      enqueue: async (...entry) => {
+        entered.resolve();
+        await goOn.promise;
+        await parts.queue.enqueue(...entry);
+      },
+    };
+    const service = await startService({ worker: false, parts: { ...parts, queue } });
+    const running = service.run({}, KEY);
+    await entered.promise;
+    for (const headers of [KEY, { ...KEY, prefer: 'wait=60' }]) {
+      expect(await service.run({}, headers)).toMatchObject({
+        status: 409,
+        json: { error: { type: 'conflict_error', param: null, code: 'request_in_progress' } },
+        headers: { 'x-should-retry': 'false' },
+      });
+    }
+    expect(await service.run({ seed: 1 }, KEY)).toMatchObject(conflict);
+    goOn.resolve();
+    const first = await running;
+    expect(first.status).toBe(200);
+    expect((await service.run({}, KEY)).json).toEqual(first.json);
+    expect(await service.countRuns()).toBe(1);
+  });
+
+  it('idempotency.concurrent: sent many times at once is one run; who gets an answer gets that run', async () => {
     const service = await startService({ worker: false });
     const replies = await Promise.all(Array.from({ length: 20 }, () => service.run({}, KEY)));
-    expect(new Set(replies.map((reply) => JSON.stringify([reply.status, reply.json]))).size).toBe(1);
-    expect(replies[0]?.status).toBe(200);
+    const answered = replies.filter(({ status }) => status === 200);
+    expect(new Set(answered.map(({ json }) => JSON.stringify(json))).size).toBe(1);
+    expect(replies.filter(({ status }) => status !== 200 && status !== 409)).toEqual([]);
     expect(await service.countRuns()).toBe(1);
+  });
+
+  it.each([
+    ['without Prefer', {}],
+    ['with Prefer: wait', { prefer: 'wait=60' }],
+  ])('idempotency.deleted: after its trace was deleted it is a new run, %s', async (_case, prefer) => {
+    const service = await startService();
+    const first = traceIdOf(await service.run({}, { ...KEY, prefer: 'wait=60' }));
+    expect((await service.request(`/v1/traces/${first}`, { method: 'DELETE' })).status).toBe(204);
+    const again = await service.run({}, { ...KEY, ...prefer });
+    expect(again.status).toBe(200);
+    expect(traceIdOf(again)).not.toBe(first);
+    expect((await service.request(`/v1/traces/${traceIdOf(again)}`)).status).toBe(200);
+    expect(traceIdOf(await service.run({}, KEY))).toBe(traceIdOf(again));
+    expect(await service.countRuns()).toBe(1);
+  });
+
+  it('idempotency.deleted-body: a key whose trace was deleted is free for another request', async () => {
+    const service = await startService();
+    const first = traceIdOf(await service.run({}, { ...KEY, prefer: 'wait=60' }));
+    await service.request(`/v1/traces/${first}`, { method: 'DELETE' });
+    expect((await service.run({ seed: 1 }, KEY)).status).toBe(200);
+    expect(await service.run({}, KEY)).toMatchObject(conflict);
   });
 
   it('idempotency.concurrent-conflict: another body at the same time is refused', async () => {
@@ -178,11 +233,13 @@ describe('a run with an Idempotency-Key', () => {
   });
 
   it('idempotency.wait: with Prefer: wait both wait for the one run', async () => {
-    const service = await startService();
-    const [first, again] = await Promise.all([
-      service.run({}, { ...KEY, prefer: 'wait=60' }),
-      service.run({}, { ...KEY, prefer: 'wait=60' }),
-    ]);
+    const parts = await openParts();
+    const service = await startService({ worker: false, parts });
+    const waiting = service.run({}, { ...KEY, prefer: 'wait=60' });
+    await vi.waitUntil(async () => (await service.queue.counts()).waiting === 1, { timeout: 30_000 });
+    const joining = service.run({}, { ...KEY, prefer: 'wait=60' });
+    await startService({ parts });
+    const [first, again] = await Promise.all([waiting, joining]);
     expect(first.json).toMatchObject({ status: 'completed', reward: 1 });
     expect(again.json).toEqual(first.json);
     expect(await service.countRuns()).toBe(1);

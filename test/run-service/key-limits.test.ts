@@ -16,10 +16,9 @@ const CROWD = {
   path: fileURLToPath(new URL('./fixtures/crowd/environment.ts', import.meta.url)),
 } as const;
 
-const QUEUES: Readonly<Record<string, (databaseUrl: string) => Promise<string | undefined>>> = {
+const QUEUES: Readonly<Record<string, () => Promise<string | undefined>>> = {
   'in Postgres': async () => undefined,
-  'of BullMQ on Postgres': async (databaseUrl) => databaseUrl,
-  ...(findRedisServer() === undefined ? {} : { 'of BullMQ on Redis': async () => (await sharedRedis()).url }),
+  ...(findRedisServer() === undefined ? {} : { 'on Redis': async () => (await sharedRedis()).url }),
 };
 if (findRedisServer() === undefined) console.warn('skipped: the queue on Redis, since there is no redis-server');
 
@@ -29,7 +28,7 @@ test.for(Object.entries(QUEUES))(
   async ([, queueOf]) => {
     const databaseUrl = await (await sharedPostgres()).createDatabase();
     const parts = await openParts(databaseUrl);
-    const queueUrl = await queueOf(databaseUrl);
+    const queueUrl = await queueOf();
     const queue = await openQueue(queueUrl, parts.database);
     onTestFinished(() => queue.close());
     const environments = new Map([['crowd', CROWD]]);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { traceListSchema } from '../../src/contract/trace.ts';
 import { deferred } from '../http/http-server.ts';
 import { BROKEN, COUNTER, startService, type TestService } from './service.ts';
 
@@ -49,6 +50,28 @@ test.each([
   ],
   [{ priority: 10 }, invalid('priority', 'priority has to be an integer from 0 to 9, got 10.')],
   [{ seed: 0.5 }, invalid('seed', 'seed has to be a safe integer, got 0.5.')],
+  [
+    { metadata: JSON.parse('{"__proto__":"x"}') },
+    invalid(
+      'metadata.__proto__',
+      'metadata.__proto__ has to be called otherwise, since no member of an object may have this name, got "x".',
+    ),
+  ],
+  [
+    { sampling: JSON.parse('{"extra":[{"__proto__":1}]}') },
+    invalid(
+      'sampling.extra.0.__proto__',
+      'sampling.extra.0.__proto__ has to be called otherwise, since no member of an object may have this name, got 1.',
+    ),
+  ],
+  [
+    { scenario_args: { target: 3, constructor: 1 } },
+    invalid(
+      'scenario_args.constructor',
+      'Scenario "count_to": scenario_args.constructor is not an argument that exists. Its arguments are target.',
+      'invalid_scenario_args',
+    ),
+  ],
   [{ metadata: { build: 7 } }, invalid('metadata.build', 'metadata.build has to be a string, got 7.')],
   [{ sampling: 'hot' }, invalid('sampling', 'sampling has to be an object, got "hot".')],
 ])('the body %j is refused, and no run exists', async (body, error) => {
@@ -57,7 +80,7 @@ test.each([
 
 test('an unknown environment is refused with those that exist', async () => {
   await expectRefused(await startService(), { env_name: 'countr' }, 404, {
-    message: 'No environment is named "countr". Environments: counter.',
+    message: 'No environment is named "countr". Did you mean "counter"? Environments: counter.',
     type: 'not_found_error',
     param: 'env_name',
     code: 'env_not_found',
@@ -205,11 +228,87 @@ test('an environment that cannot be started is 502 environment_failed, and the o
     status: 503,
     body: {
       error: {
-        message: 'Not ready, these do not answer: environment broken.',
+        message: 'Not ready, these do not answer: environment broken (it cannot be started, the log says why).',
         type: 'server_error',
         param: null,
         code: 'capacity_exceeded',
       },
     },
   });
+});
+
+test.each([
+  ['sampling', 64 * 1024, { sampling: { note: 'x'.repeat(64 * 1024) } }],
+  // Bytes of UTF-8, not characters.
+  ['sampling', 64 * 1024, { sampling: { note: 'ü'.repeat(32 * 1024) } }],
+  ['scenario_args', 1024 * 1024, { scenario_args: { target: 3, note: 'x'.repeat(1024 * 1024) } }],
+])('%s over %i bytes as JSON is 413 request_too_large, and makes no run', async (param, limit, change) => {
+  const service = await startService({ worker: false });
+  await expectRefused(service, change, 413, {
+    message: expect.stringMatching(new RegExp(`^${param} is \\d+ bytes as JSON; at most ${limit} are accepted\\.$`)),
+    type: 'invalid_request_error',
+    param,
+    code: 'request_too_large',
+  });
+});
+
+test('sampling of exactly 64 KiB is accepted', async () => {
+  const service = await startService({ worker: false });
+  const sampling = { note: 'x'.repeat(64 * 1024 - '{"note":""}'.length) };
+  expect((await service.run({ sampling })).status).toBe(200);
+});
+
+test('a page of traces holds at most 8 MiB, and next_cursor goes on to the last of them', async () => {
+  const service = await startService({ worker: false });
+  for (let count = 0; count < 130; count += 1) await service.run({ sampling: { note: 'x'.repeat(65_000) } });
+  const sizes: number[] = [];
+  const found = new Set<string>();
+  let cursor: string | null = '';
+  while (cursor !== null) {
+    const reply = await service.request(`/v1/traces?limit=100${cursor === '' ? '' : `&cursor=${cursor}`}`);
+    const page = traceListSchema.parse(reply.json);
+    sizes.push(Buffer.byteLength(reply.text));
+    for (const { trace_id } of page.data) found.add(trace_id);
+    cursor = page.next_cursor;
+  }
+  expect(found.size).toBe(130);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(8 * 1024 * 1024);
+});
+
+test('a number that JSON cannot hold is named by its place, with the value', async () => {
+  const service = await startService({ worker: false });
+  const send = (fields: string) =>
+    service.request('/v1/agent/run', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: `{"env_name":"counter","scenario_name":"count_to","model":"proctor/oracle",${fields}}`,
+    });
+  expect((await send('"scenario_args":{"target":3},"sampling":{"top":[1,1e400]}')).json).toEqual({
+    error: invalid('sampling.top.1', 'sampling.top.1 has to be a number that is finite, got Infinity.'),
+  });
+  expect((await send('"scenario_args":{"target":1e400}')).json).toMatchObject({
+    error: {
+      code: 'invalid_scenario_args',
+      param: 'scenario_args.target',
+      message: expect.stringContaining('Infinity'),
+    },
+  });
+});
+
+test.each(['1e400', '-1e999'])('?min_reward=%s is 400 that names it as it was sent', async (value) => {
+  const service = await startService({ worker: false });
+  const reply = await service.request(`/v1/traces?min_reward=${value}`);
+  expect([reply.status, reply.json]).toEqual([
+    400,
+    { error: invalid('min_reward', `min_reward has to be a number, got "${value}".`) },
+  ]);
+});
+
+test('metadata named constructor or toString is kept, and found by it', async () => {
+  const service = await startService({ worker: false });
+  const metadata = { constructor: 'a', toString: 'b', hasOwnProperty: 'c' };
+  const { status } = await service.run({ metadata });
+  expect(status).toBe(200);
+  const listed = traceListSchema.parse((await service.request('/v1/traces?metadata.constructor=a')).json);
+  expect(listed.data.map((trace) => trace.metadata)).toEqual([metadata]);
 });

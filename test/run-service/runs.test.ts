@@ -215,7 +215,9 @@ test('environments, their scenarios, tools and models are listed', async () => {
   const service = await startService();
   expect((await service.request('/v1/environments')).json).toEqual({
     object: 'list',
-    data: [{ name: 'counter', description: 'A counter that starts at 0.', version: '1.0.0' }],
+    data: [
+      { name: 'counter', description: 'A counter that starts at 0.', version: '1.0.0', state: 'ready', warnings: [] },
+    ],
   });
   expect((await service.request('/v1/environments/counter/scenarios')).json).toMatchObject({
     scenarios: [

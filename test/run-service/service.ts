@@ -13,6 +13,7 @@ import type { Trace } from '../../src/contract/trace.ts';
 import { traceSchema } from '../../src/contract/trace.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { createDatabaseQueue } from '../../src/queue/database-queue.ts';
 import type { RunQueue } from '../../src/queue/run-queue.ts';
@@ -28,15 +29,15 @@ export const APP_URL = 'https://app.example';
 
 const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}/environment.ts`, import.meta.url));
 
-export const COUNTER: EnvironmentTarget = { kind: 'memory', environment: Counter };
+export const COUNTER: EnvironmentTarget = inMemory(Counter);
 export const COUNTER_PROCESS: EnvironmentTarget = {
   kind: 'module',
   path: fileURLToPath(new URL('../../environments/counter/environment.ts', import.meta.url)),
 };
 export const TROUBLE: EnvironmentTarget = { kind: 'module', path: fixture('trouble') };
 /** In memory: for what does no harm to this process. */
-export const TROUBLE_HERE: EnvironmentTarget = { kind: 'memory', environment: createTrouble };
-export const GATE_HERE: EnvironmentTarget = { kind: 'memory', environment: createGate };
+export const TROUBLE_HERE: EnvironmentTarget = inMemory(createTrouble);
+export const GATE_HERE: EnvironmentTarget = inMemory(createGate);
 export const GATE = { kind: 'module', path: fixture('gate') } as const;
 export const BROKEN: EnvironmentTarget = { kind: 'module', path: fixture('broken') };
 

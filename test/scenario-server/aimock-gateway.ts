@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { onTestFinished, vi } from 'vitest';
+import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import type { FinishedSession } from '../../src/contract/session.ts';
 import type { Trace } from '../../src/contract/trace.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import type { Reply } from '../http/http-server.ts';
 import { fakeTiming } from '../model/fake-gateway.ts';
@@ -82,9 +84,9 @@ export async function serveByAimock(
   onTestFinished(() => aimock.stop());
   const timing = fakeTiming();
   const server = await serve({
-    environments: new Map([
+    environments: new Map<string, EnvironmentTarget>([
       ['counter', COUNTER],
-      ['workbench', { kind: 'memory', environment: createWorkbench }],
+      ['workbench', inMemory(createWorkbench)],
     ]),
     models: createModels({ gatewayUrl: `${url}${path}`, gatewayApiKey: keys?.shown, idleTimeoutMs, timing }),
   });

@@ -1,4 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { EnvironmentServer } from '../../src/environment/environment-server.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { json, startGateway } from '../model/fake-gateway.ts';
 import { CHAT, type Expected, expectRefused, HELLO, start } from './refusal-table.ts';
@@ -47,5 +50,23 @@ describe('what goes wrong behind us has a status of its own:', () => {
     const server = await serve();
     const reply = await server.post(CHAT, { messages: HELLO, scenario: 'broken_setup', scenario_args: {} });
     expectRefused(reply, [502, 'environment_failed', null], /broken_setup/);
+  });
+
+  it('chat.environment.paths: what the environment says of its machine is in no reply of the session', async () => {
+    const createShop = () => {
+      const environment = new EnvironmentServer({ name: 'shop' });
+      environment.scenario('buy', {}, async function* () {
+        yield await readFile('/srv/shop/orders.json', 'utf8');
+        return 1;
+      });
+      return environment;
+    };
+    const server = await serve({ environments: new Map([['shop', inMemory(createShop)]]) });
+    const failed = await server.post(CHAT, { messages: HELLO, scenario: 'buy', scenario_args: {} });
+    expectRefused(failed, [502, 'environment_failed', null], /ENOENT.*\[path\]/);
+    const later = await server.chat('More.', { thread_id: String(failed.headers['x-svc-session-id']) });
+    expectRefused(later, [409, 'session_finished', null], /ENOENT.*\[path\]/);
+    const trace = await server.store.trace(String(failed.headers['x-svc-trace-id']));
+    expect(trace?.error?.message).toContain("open '/srv/shop/orders.json'");
   });
 });

@@ -7,7 +7,7 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { delta, frames, json, rawStream } from '../model/fake-gateway.ts';
 import { beginStream, holdRequest, openChat } from './open-chat.ts';
-import { counting, framesOf, serve, sessionsOf } from './server.ts';
+import { calls, counting, framesOf, serve, sessionsOf } from './server.ts';
 
 const KEY = 'sk-live-0123456789abcdef0123456789';
 
@@ -62,11 +62,17 @@ describe('a failure after the first byte of a stream', () => {
     const database = await openDatabase('sqlite::memory:');
     onTestFinished(() => database.close());
     const accounts = createAccounts(database);
-    const server = await serve({ logger: log.logger, database, accounts, plays: [json(400, {})] });
+    const server = await serve({
+      logger: log.logger,
+      database,
+      accounts,
+      plays: [calls(['increment', {}]), json(400, {})],
+    });
     const { session } = await accounts.createBrowserSession('local');
     const headers = { cookie: `proctor_session=${session}`, 'x-csrf-token': csrfToken(session) };
-    const reply = await server.post('/playground/turn', counting(1), headers);
-    expect(reply.text).toContain('"type":"failed"');
+    const body = { ...streamed, messages: [{ role: 'user', content: 'Go.' }], stream_options: { svc_events: true } };
+    const reply = await server.post('/v1/chat/completions', body, headers);
+    expect(framesOf(reply).at(-1)).toMatchObject({ error: { code: 'model_failed' } });
     const { text, errors } = log.read();
     expect(errors).toMatchObject([{ requestId: reply.headers['x-request-id'], code: 'model_failed' }]);
     expect(text).not.toContain(session);

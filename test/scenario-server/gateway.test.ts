@@ -1,6 +1,7 @@
 import { request as openRequest } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import type { Trace } from '../../src/contract/trace.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import type { Reply } from '../http/http-server.ts';
 import { delta, frames, json, type Play, rawStream, startGateway, stream } from '../model/fake-gateway.ts';
@@ -39,7 +40,7 @@ interface Message {
 
 /** A scenario server with the workbench. */
 async function bench(plays: readonly Play[], options: TestServerOptions = {}): Promise<WorkServer> {
-  const environments = new Map([['workbench', { kind: 'memory', environment: createWorkbench } as const]]);
+  const environments = new Map([['workbench', inMemory(createWorkbench)]]);
   const server = await serve({ environments, plays, ...options });
   return {
     ...server,

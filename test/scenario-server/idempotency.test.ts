@@ -50,19 +50,30 @@ describe('a first turn with an Idempotency-Key', () => {
     expect(server.gateway.requests).toHaveLength(1);
   });
 
-  it('is refused while the first one runs: 409 session_busy, and no second session', async () => {
+  it('is refused while the first one runs: 409 request_in_progress, and no second session', async () => {
     const held = holdRequest();
     const server = await serve({ plays: [held.play] });
     const running = server.chat('Go.', counting(0), KEY);
     const response = await held.asked;
     const refused = await server.chat('Go.', counting(0), KEY);
-    expect(errorOf(refused)).toEqual([409, 'session_busy', null]);
+    expect(errorOf(refused)).toEqual([409, 'request_in_progress', null]);
     expect(refused.headers['x-should-retry']).toBe('false');
     expect(errorOf(await server.chat('Other.', counting(0), KEY))).toEqual([409, 'idempotency_conflict', null]);
     await says('Done.')(response);
     const first = await running;
     expect((await server.chat('Go.', counting(0), KEY)).json).toEqual(first.json);
     expect(sessionsOf(await server.get('/v1/sessions?status=all'))).toHaveLength(1);
+  });
+
+  it('is a new one after the trace of the answer was deleted', async () => {
+    const server = await serve();
+    const first = svcOf(await server.chat('Go.', counting(0), KEY));
+    await server.remove(`/v1/sessions/${first.session_id}`);
+    expect(await server.store.remove(first.trace_id)).toBe(true);
+    const second = svcOf(await server.chat('Go.', counting(0), KEY));
+    expect(second.trace_id).not.toBe(first.trace_id);
+    expect(await server.store.row(second.trace_id)).toBeDefined();
+    expect(svcOf(await server.chat('Go.', counting(0), KEY))).toEqual(second);
   });
 
   it('is refused with another body: 409 idempotency_conflict', async () => {

@@ -62,6 +62,40 @@ describe('a first turn is refused, and starts no session:', () => {
     ['chat.messages.content-type', user(7), invalid('messages.0.content'), /got 7/],
     ['chat.messages.content-null', user(null), invalid('messages.0.content'), /got null/],
     ['chat.messages.content-missing', user(undefined), missing('messages.0.content'), /messages\.0\.content/],
+    ['chat.messages.part-kind', user([1]), invalid('messages.0.content.0'), /content\.0 has to be an object, got 1\./],
+    ['chat.messages.part-later', user([{ type: 'text', text: '' }, null]), invalid('messages.0.content.1'), /got null/],
+    ['chat.messages.part-nameless', user([{}]), missing('messages.0.content.0.type'), /type is required: a string/],
+    ['chat.stop.member', { ...start, stop: ['a', 7] }, invalid('stop.1'), /stop\.1 has to be a string, got 7/],
+    [
+      'chat.args.proto',
+      { ...start, scenario_args: JSON.parse('{"target":1,"__proto__":{}}') },
+      [400, 'invalid_scenario_args', 'scenario_args.__proto__'],
+      /scenario_args\.__proto__/,
+    ],
+    [
+      'chat.args.constructor',
+      counted({ target: 1, constructor: 2 }),
+      [400, 'invalid_scenario_args', 'scenario_args.constructor'],
+      /constructor/,
+    ],
+    [
+      'chat.sampling.proto',
+      { ...start, response_format: JSON.parse('{"json_schema":{"__proto__":1}}') },
+      invalid('response_format.json_schema.__proto__'),
+      /no member/,
+    ],
+    [
+      'chat.args.large',
+      counted({ target: 1, note: 'x'.repeat(1024 * 1024) }),
+      [413, 'request_too_large', 'scenario_args'],
+      /at most 1048576/,
+    ],
+    [
+      'chat.sampling.large',
+      { ...start, stop: ['x'.repeat(64 * 1024)] },
+      [413, 'request_too_large', 'sampling'],
+      /at most 65536/,
+    ],
     ['chat.messages.part-type', user([{ type: 'audio' }]), invalid('messages.0.content.0'), /audio/],
     ['chat.messages.part-text', user([{ type: 'text', text: 7 }]), invalid('messages.0.content.0'), /7/],
     ['chat.messages.part-url', user([imageAt('https://a.example/b.png')]), invalid('messages.0.content.0'), /data URL/],
@@ -77,7 +111,19 @@ describe('a first turn is refused, and starts no session:', () => {
     ['chat.n.two', { ...start, n: 2 }, invalid('n'), /got 2/],
     ['chat.n.zero', { ...start, n: 0 }, invalid('n'), /got 0/],
     ['chat.n.text', { ...start, n: '1' }, invalid('n'), /got "1"/],
-    ['chat.temperature.text', { ...start, temperature: 'hot' }, invalid('temperature'), /"hot"/],
+    [
+      'chat.temperature.text',
+      { ...start, temperature: 'hot' },
+      invalid('temperature'),
+      /temperature has to be a number, got "hot"/,
+    ],
+    ['chat.user.number', { ...start, user: 1 }, invalid('user'), /user has to be a string, got 1/],
+    [
+      'chat.forwarded.proto',
+      { ...start, provider: JSON.parse('{"order":[{"__proto__":1}]}') },
+      invalid('provider.order.0.__proto__'),
+      /no member/,
+    ],
     ['chat.max_tokens.text', { ...start, max_tokens: '9' }, invalid('max_tokens'), /"9"/],
     ['chat.response_format.number', { ...start, response_format: 5 }, invalid('response_format'), /an object, got 5/],
     ['chat.stop.number', { ...start, stop: 5 }, invalid('stop'), /stop/],
@@ -143,6 +189,8 @@ describe('a first turn is refused, and starts no session:', () => {
       invalid('scenario'),
       /one:count_to.*two:count_to/,
     );
+    const unknown = await server.post(CHAT, { ...start, scenario: 'count' });
+    expectRefused(unknown, [404, 'scenario_not_found', 'scenario'], /There are one:count_to, .*two:count_to/);
     expect((await server.post(CHAT, { ...start, scenario: 'two:count_to' })).status).toBe(200);
   });
 

@@ -7,6 +7,7 @@ import { pino } from 'pino';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import Counter from '../../environments/counter/environment.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { type ScenarioEnvironment, serveScenarios } from '../../src/scenario-server/serve-scenarios.ts';
 import type { ScenarioServer } from '../../src/scenario-server/start.ts';
@@ -204,7 +205,7 @@ it('the trace in the store of a server that stands alone has the address that it
   onTestFinished(() => database.close());
   for (const appUrl of [undefined, 'https://app.example']) {
     const { server, store } = await startAlone({
-      environments: new Map([['counter', { kind: 'memory', environment: Counter }]]),
+      environments: new Map([['counter', inMemory(Counter)]]),
       database,
       models: createModels({}),
       model: 'proctor/oracle',

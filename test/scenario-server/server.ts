@@ -6,6 +6,7 @@ import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import type { FinishedSession, SessionEntry, Svc } from '../../src/contract/session.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import {
   type ScenarioServer,
@@ -18,9 +19,9 @@ import { type Reply, send } from '../http/http-server.ts';
 import { delta, type FakeGateway, type Play, startGateway, stream } from '../model/fake-gateway.ts';
 import createDesk from './fixtures/desk.ts';
 
-export const COUNTER: EnvironmentTarget = { kind: 'memory', environment: Counter };
+export const COUNTER: EnvironmentTarget = inMemory(Counter);
 /** Scenarios that go wrong, wait, or print, as tests need them. */
-const DESK: EnvironmentTarget = { kind: 'memory', environment: createDesk };
+const DESK: EnvironmentTarget = inMemory(createDesk);
 
 export interface TestServer {
   readonly url: string;

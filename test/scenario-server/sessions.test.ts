@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { finishResultSchema, sessionEntrySchema, sessionListSchema, svcSchema } from '../../src/contract/session.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 import createWorkbench from './fixtures/workbench.ts';
 import { calls, completionOf, counting, errorOf, finishedOf, says, serve, sessionsOf, svcOf } from './server.ts';
 
@@ -71,7 +72,7 @@ describe('a session', () => {
 
   it("has the scenario's system prompt before the caller's, and the scenario's prompt before the caller's words", async () => {
     const server = await serve({
-      environments: new Map([['workbench', { kind: 'memory', environment: createWorkbench }]]),
+      environments: new Map([['workbench', inMemory(createWorkbench)]]),
     });
     await server.post('/v1/chat/completions', {
       messages: [

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Svc } from '../../src/contract/session.ts';
 import type { Reply } from '../http/http-server.ts';
 import { delta, frames, json, type Play, rawStream, stream } from '../model/fake-gateway.ts';
@@ -141,6 +141,12 @@ describe('a streamed turn', () => {
     const reasons = chunks.flatMap(({ choices }) => choices.map(({ finish_reason }) => finish_reason));
     expect(reasons.filter((each) => each !== null)).toEqual([reason]);
     expect(reasons.at(-1)).toBe(reason);
+  });
+
+  it('with svc_events an early failure is still a JSON error', async () => {
+    const server = await serve({ plays: [json(400, {})] });
+    const reply = await server.chat('Go.', { ...streamed, stream_options: { svc_events: true } });
+    expect(errorOf(reply)).toEqual([502, 'model_failed', null]);
   });
 
   it('says with svc_events what tools are called and what they answer, on chunks with an empty delta', async () => {
@@ -368,6 +374,34 @@ describe('a reader that is slow', () => {
     }
     const id = String((await chat.begun).headers['x-svc-session-id']);
     while ((await server.get(`/v1/sessions/${id}`)).text.includes('"active"')) await new Promise(setImmediate);
+    chat.leave();
+  });
+
+  it('has its connection closed after ten seconds, as if it had gone away: no time ran out', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const held = holdRequest();
+    const server = await serve({ plays: [held.play] });
+    const chat = openChat(server.url, { messages: [{ role: 'user', content: 'Go.' }], ...streamed }, { isRead: false });
+    const response = await held.asked;
+    beginStream(response);
+    const flood = frames(delta({ content: 'x'.repeat(256 * 1024) }));
+    let isDropped = false;
+    void held.dropped.then(() => {
+      isDropped = true;
+    });
+    // More than sockets hold and may wait, less than the gateway may answer.
+    for (let count = 0; count < 120; count += 1) response.write(flood);
+    while (!isDropped) {
+      vi.advanceTimersByTime(10_001);
+      response.write(frames(delta({ content: 'x' })));
+      await new Promise(setImmediate);
+    }
+    const { headers } = await chat.begun;
+    const id = String(headers['x-svc-session-id']);
+    await expect.poll(async () => (await server.get(`/v1/sessions/${id}`)).text).not.toContain('"active"');
+    const trace = await server.store.trace(String(headers['x-svc-trace-id']));
+    expect([trace?.status, trace?.error?.message]).toEqual(['failed', expect.stringContaining('went away')]);
     chat.leave();
   });
 });

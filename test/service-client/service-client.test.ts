@@ -125,6 +125,18 @@ describe('the client of a run service', () => {
     expect(await rejection(other.models.list())).toMatchObject({ status: 404, code: 'unexpected_reply' });
     expect(() => createServiceClient({ baseUrl: 'localhost' })).toThrow(TypeError);
   });
+
+  it('asks the server of its page in a browser, where it is told no address', async () => {
+    expect(() => createServiceClient()).toThrow(/baseUrl/);
+    vi.stubGlobal('location', { origin: 'http://pages.example' });
+    const asked: string[] = [];
+    const send: Fetch = async (url) => {
+      asked.push(url);
+      return Response.json({ data: [] });
+    };
+    await createServiceClient({ fetch: send }).models.list();
+    expect(asked).toEqual(['http://pages.example/v1/models']);
+  });
 });
 
 it('the end of a run is waited for over a service that is restarted', async () => {
@@ -140,6 +152,20 @@ it('the end of a run is waited for over a service that is restarted', async () =
 });
 
 describe('what is tried again', () => {
+  it('is a run whose first try is still being answered, unlike other conflicts', async () => {
+    const { service } = await open({ worker: false });
+    const conflict = (code: string) => async () =>
+      Response.json({ error: { message: 'No.', type: 'conflict_error', param: null, code } }, { status: 409 });
+    const inProgress = failing(conflict('request_in_progress'), undefined);
+    const client = createServiceClient({ baseUrl: service.url, apiKey: service.key, fetch: inProgress.fetch });
+    await client.runs.create(RUN);
+    expect(inProgress.requests).toHaveLength(2);
+    const other = failing(conflict('idempotency_conflict'));
+    const refused = createServiceClient({ baseUrl: service.url, apiKey: service.key, fetch: other.fetch });
+    expect(await rejection(refused.runs.create(RUN))).toMatchObject({ code: 'idempotency_conflict' });
+    expect(other.requests).toHaveLength(1);
+  });
+
   it('are reads, and runs, which carry an Idempotency-Key: a lost answer does not make two of them', async () => {
     const { service } = await open({ worker: false });
     const lostAnswer = async () => {
@@ -263,10 +289,11 @@ it('needs nothing of Node.js: a browser can load it as it is', () => {
     for (const [, specifier = ''] of readFileSync(file, 'utf8').matchAll(
       /^(?:import|export) (?!type )[^;]*?from '([^']+)'/gms,
     )) {
+      if (specifier === 'eventsource-parser') continue; // It has no imports, and is made for browsers too.
       expect(specifier).toMatch(/^\./);
       visit(resolve(dirname(file), specifier));
     }
   };
   visit(fileURLToPath(new URL('../../src/service-client/service-client.ts', import.meta.url)));
-  expect(seen.size).toBe(4);
+  expect(seen.size).toBe(5);
 });

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { PROCTOR_VERSION } from '../../src/contract/version.ts';
 import { createModels } from '../../src/model/create-model.ts';
+import { PROCTOR_VERSION } from '../../src/runtime/version.ts';
 import { says, startGateway } from '../model/fake-gateway.ts';
 import { startService, temporaryDirectory, traceIdOf } from '../run-service/service.ts';
 

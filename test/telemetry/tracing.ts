@@ -3,6 +3,7 @@ import { onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { registerTracingSdk, type TracingSdk } from '../../src/cli/telemetry-sdk.ts';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 import { type Collector, startCollector } from './collector.ts';
 
 export interface Tracing extends Collector {
@@ -69,5 +70,5 @@ export function createObserved(): Observed {
     );
     return server;
   };
-  return { target: { kind: 'memory', environment }, meta };
+  return { target: inMemory(environment), meta };
 }

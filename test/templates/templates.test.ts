@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { playDockerfile } from './image.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Installations, compilers and browsers, on machines that have other things to do. */
@@ -22,6 +23,9 @@ const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsS
 let directory = '';
 let tarball = '';
 
+/** Why npm cannot install the packages here; undefined where it can. */
+let offline: string | undefined;
+
 /** What an outsider has: a folder of his own, with this package installed from its tarball. */
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'proctor-templates-'));
@@ -29,6 +33,12 @@ beforeAll(async () => {
   expect(packed.code, packed.text).toBe(0);
   tarball = join(directory, readdirSync(directory).find((name) => name.endsWith('.tgz')) ?? '');
   writeFileSync(join(directory, 'package.json'), '{ "private": true }');
+  // Asked first: without a network npm tries for minutes before it says so.
+  offline = NO_NETWORK.exec((await run('npm', ['ping', '--fetch-retries=0'], directory)).text)?.[0];
+  if (offline !== undefined && process.env.CI === undefined) {
+    console.warn(`skipped: projects from the templates, since npm cannot install their packages: ${offline}`);
+    return;
+  }
   const installed = await run('npm', [...INSTALL, tarball], directory);
   expect(installed.code, installed.text).toBe(0);
 }, PATIENCE_MS);
@@ -38,13 +48,15 @@ afterAll(() => {
 }, PATIENCE_MS);
 
 const INSTALL = ['install', '--prefer-offline', '--no-audit', '--no-fund'] as const;
+const NO_NETWORK = /^npm error request to .*(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT).*$/m;
 
 describe.concurrent('a project from the packed package and the template', { timeout: PATIENCE_MS }, () => {
   // Two at once: the machines that run this have two cores.
   const halves = [0, 1].map((half) => TEMPLATES.filter((_, index) => index % 2 === half));
-  it.each(halves.map((templates) => ({ names: templates.join(', '), templates })))(
-    '$names installs, type-checks, passes its tests, and its solution has a reward of 1',
-    async ({ templates }) => {
+  test.for(halves.map((templates) => ({ names: templates.join(', '), templates })))(
+    '$names installs, type-checks, passes its tests, and its solution has a reward of 1, in an image too',
+    async ({ templates }, context) => {
+      context.skip(offline !== undefined && process.env.CI === undefined, offline);
       for (const template of templates) await proveTemplate(template);
     },
   );
@@ -74,6 +86,35 @@ async function proveTemplate(template: string): Promise<void> {
     0,
     expect.stringContaining('"mean_reward":1,'),
   ]);
+  if (template === 'blank') await proveImage(project, name);
+}
+
+/** The image of docs/deploy, of a project that depends on a packed proctor. */
+async function proveImage(project: string, name: string): Promise<void> {
+  // Alone, as a build context is: nothing beside the project can be reached.
+  const alone = mkdtempSync(join(tmpdir(), 'proctor-image-'));
+  try {
+    const context = join(alone, 'context');
+    const ignored = /\/(node_modules|\.proctor)$/;
+    cpSync(project, context, { recursive: true, filter: (path) => !ignored.test(path) });
+    // A registry without the builds for other systems makes npm write a lock file that it refuses.
+    await proves(
+      run(process.execPath, ['scripts/complete-lock.mjs', join(context, 'package-lock.json')], ROOT),
+      'lock',
+    );
+    const dockerfile = readFileSync(join(ROOT, 'docs/deploy/Dockerfile'), 'utf8');
+    const image = await playDockerfile(dockerfile, context, alone, async (command, cwd) =>
+      proves(run('sh', ['-c', command], cwd, { npm_config_prefer_offline: 'true' }), command),
+    );
+    rmSync(context, { recursive: true });
+    const [program = '', ...args] = image.entrypoint.slice(2); // after tini and its --
+    const scenario = SCENARIOS.blank ?? [];
+    const played = [...args, 'run', name, ...scenario, '--model', 'proctor/oracle', '--json'];
+    const ended = await run(join(image.directory, program), played, image.directory, { NODE_ENV: 'production' });
+    expect([ended.code, ended.text]).toEqual([0, expect.stringContaining('"mean_reward":1,')]);
+  } finally {
+    rmSync(alone, { recursive: true, force: true, maxRetries: 5 });
+  }
 }
 
 async function proves(running: Promise<Ended>, what: string): Promise<void> {

@@ -269,6 +269,15 @@ describe('run', () => {
     });
   });
 
+  it('goes on after a tool that throws: the model is told that it failed, and nothing more', async () => {
+    await using env = await openEnvironment(source);
+    const model = scriptedModel([{ toolCalls: [{ name: 'burn' }] }, { toolCalls: [{ name: 'press' }] }, 'It is on.']);
+    const trace = await env.run('turn', { wanted: 'on' }, { model });
+    expect(trace).toMatchObject({ status: 'completed', reward: 1 });
+    expect(trace.steps[0]?.tool_results[0]).toMatchObject({ name: 'burn', is_error: true });
+    expect(JSON.stringify(trace.steps)).not.toContain('the fuse is gone');
+  });
+
   it('is cancelled by its signal', async () => {
     const abort = new AbortController();
     await using env = await openEnvironment(source);

@@ -113,9 +113,11 @@ export function describeTraceEvents(name: string, open: () => Promise<StoreUnder
           written += 1;
         }
       })();
+      // Expected before it can happen: the writer may be refused while the next attempt is still being answered.
+      const refusal = expect(writing).rejects.toBeInstanceOf(AttemptSupersededError);
       while (written < 20) await nextTurn();
       expect(await other.startNextAttempt(traceId, 1, 'lost')).toBe(2);
-      await expect(writing).rejects.toBeInstanceOf(AttemptSupersededError);
+      await refusal;
       await other.append(traceId, 2, [started]);
       const events = await other.events(traceId);
       expect(seqs(events)).toEqual(upTo(events.length));

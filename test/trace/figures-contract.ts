@@ -49,6 +49,7 @@ export function describeTraceFigures(name: string, open: () => Promise<StoreUnde
           object: 'summary',
           count: 0,
           by_status: { queued: 0, running: 0, completed: 0, failed: 0, cancelled: 0 },
+          with_reward: 0,
           mean_reward: null,
           pass_rate: null,
           histogram: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
@@ -68,6 +69,7 @@ export function describeTraceFigures(name: string, open: () => Promise<StoreUnde
           count: 11,
           by_status: { queued: 1, running: 1, completed: 8, failed: 1, cancelled: 0 },
           histogram: [3, 1, 0, 1, 0, 0, 0, 0, 0, 3],
+          with_reward: 8,
           pass_rate: 0.25,
           tokens: { prompt: 900, completion: 90, total: 990 },
         });
@@ -104,6 +106,39 @@ export function describeTraceFigures(name: string, open: () => Promise<StoreUnde
         expect(await count({ metadata: { team: 'a', 'a.b': '%' } })).toBe(1);
         expect(await count({ since: first, until: first + 20 })).toBe(3);
         expect(await count({ account: 'local', envName: 'counter', status: 'completed', minReward: 1 })).toBe(3);
+      });
+
+      it('is split by environment, scenario, model or origin, of the same filters, the most runs first', async () => {
+        for (const reward of [1, 1, 0]) await add({ model: 'proctor/oracle' }, { reward });
+        for (const reward of [0, 0.5]) await add({ model: 'gpt', env_name: 'retail' }, { reward });
+        await add({ model: 'gpt', env_name: 'retail', metadata: { team: 'a' } }, { reward: null });
+        await add({ model: 'gpt', env_name: 'retail', origin: 'chat', scenario_name: 'task' });
+        await add({ model: 'dead' }, { reward: null });
+        await add({ model: 'other' }, { reward: 1, account: 'acme' });
+        await store.remove(await add({ model: 'gone' }, { reward: 1 }));
+        const whole = await store.summary({ account: 'local' });
+        expect(whole).not.toHaveProperty('groups');
+        const by = async (groupBy: 'env' | 'scenario' | 'model' | 'origin', filters = {}) => {
+          const summary = await store.summary({ account: 'local', ...filters }, { groupBy });
+          expect(traceFiguresSchema.parse(summary)).toEqual(summary);
+          const { groups, ...rest } = summary;
+          expect(rest).toEqual(await store.summary({ account: 'local', ...filters }));
+          return groups?.map((each) => [each.group, each.count, each.with_reward, each.mean_reward, each.pass_rate]);
+        };
+        expect(await by('model')).toEqual([
+          ['gpt', 4, 2, 0.25, 0],
+          ['proctor/oracle', 3, 3, 2 / 3, 2 / 3],
+          ['dead', 1, 0, null, null],
+        ]);
+        expect(await by('model', { envName: 'counter', scenarioName: 'count_to' })).toEqual([
+          ['proctor/oracle', 3, 3, 2 / 3, 2 / 3],
+          ['dead', 1, 0, null, null],
+        ]);
+        expect((await by('env', { model: 'gpt' }))?.map(([group]) => group)).toEqual(['retail']);
+        expect((await by('scenario'))?.map(([group]) => group)).toEqual(['count_to', 'task']);
+        expect((await by('origin'))?.map(([group]) => group)).toEqual(['run', 'chat']);
+        expect((await by('model', { metadata: { team: 'a' } }))?.map(([group]) => group)).toEqual(['gpt']);
+        expect((await by('model', { minReward: 1 }))?.map(([group]) => group)).toEqual(['proctor/oracle']);
       });
 
       it('forgets a deleted trace', async () => {

@@ -35,8 +35,9 @@ export function describeTraceList(name: string, open: () => Promise<StoreUnderTe
       if (reward === undefined) return trace.traceId;
       const steps = Array.from({ length: calls }, (_, index) => responded(index + 1));
       const createdAt = opened.clock.now;
+      await store.append(trace.traceId, 1, [started]);
       opened.clock.now += tookMs;
-      await store.append(trace.traceId, 1, [started, ...steps, finished(reward)]);
+      await store.append(trace.traceId, 1, [...steps, finished(reward)]);
       opened.clock.now = createdAt;
       return trace.traceId;
     }
@@ -132,6 +133,35 @@ export function describeTraceList(name: string, open: () => Promise<StoreUnderTe
       expect(await ids({ sort: 'created_at' })).toEqual([open2, equal, medium, open1, large, small]);
     });
 
+    it('is sorted by the running time of the last attempt, whatever a run waited; one that never ran has none', async () => {
+      const addRun = async (waitedMs: number, ranMs: number, lostMs?: number) => {
+        const trace = newTrace();
+        opened.clock.now += 10;
+        const createdAt = opened.clock.now;
+        await store.create(trace);
+        let attempt = 1;
+        if (lostMs !== undefined) {
+          await store.append(trace.traceId, attempt, [started]);
+          opened.clock.now += lostMs;
+          attempt = await store.startNextAttempt(trace.traceId, attempt, 'lost');
+        }
+        opened.clock.now += waitedMs;
+        await store.append(trace.traceId, attempt, [started, responded(1)]);
+        opened.clock.now += ranMs;
+        await store.append(trace.traceId, attempt, [finished(1)]);
+        opened.clock.now = createdAt;
+        return trace.traceId;
+      };
+      const cancelled = newTrace();
+      await store.create(cancelled);
+      opened.clock.now += 90_000;
+      await store.append(cancelled.traceId, 1, [finished(null, { status: 'cancelled', stop_reason: 'cancelled' })]);
+      const waited = await addRun(70_000, 75);
+      const ran = await addRun(0, 300);
+      const lost = await addRun(5, 200, 40_000);
+      expect(await ids({ sort: 'duration' })).toEqual([ran, lost, waited, cancelled.traceId]);
+    });
+
     it('comes in pages that hold each trace once, in the order of one page', async () => {
       for (let index = 0; index < 23; index++) {
         await add(
@@ -168,6 +198,39 @@ export function describeTraceList(name: string, open: () => Promise<StoreUnderTe
         ).toEqual(before);
         expect(new Set(found).size).toBe(found.length);
       }
+    });
+
+    it('ends a page before 8 MiB, of runs that have ended and of those that have not, and goes on after it', async () => {
+      const large = { note: 'ü'.repeat(512 * 1024) }; // 1 MiB in UTF-8
+      const added: string[] = [];
+      for (let index = 0; index < 6; index += 1) {
+        added.unshift(await add({ scenario_args: large }, index % 2 === 0 ? { reward: 1 } : {}));
+        added.unshift(await add({ scenario_args: large }, { reward: 0.5 }));
+      }
+      for (const sort of SORTS) {
+        const sizes: number[] = [];
+        const found: string[] = [];
+        let cursor: string | null = null;
+        do {
+          const page = await store.list(cursor === null ? { sort } : { sort, cursor });
+          sizes.push(Buffer.byteLength(JSON.stringify(page)));
+          found.push(...page.data.map(({ trace_id }) => trace_id));
+          cursor = page.nextCursor;
+        } while (cursor !== null);
+        expect(sizes).toHaveLength(2);
+        expect(Math.max(...sizes)).toBeLessThanOrEqual(8 * 1024 * 1024);
+        expect(found.toSorted()).toEqual(added.toSorted());
+      }
+    });
+
+    it('has a trace that is larger than a page alone on its page', async () => {
+      const huge = { note: 'x'.repeat(9 * 1024 * 1024) };
+      const first = await add({ scenario_args: huge }, { reward: 1 });
+      const second = await add({ scenario_args: huge });
+      const third = await add();
+      expect(await allPages({ limit: 3 })).toEqual([third, second, first]);
+      const page = await store.list({ limit: 3 });
+      expect([page.data.length, page.nextCursor]).toEqual([1, expect.any(String)]);
     });
 
     it('has no next page where a page ends with the last trace', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createRedactor, NO_REDACTION } from '../../src/contract/redaction.ts';
-import { isSecretName, secretsOfHeaders, secretsOfVariables } from '../../src/contract/secrets.ts';
+import { createRedactor, NO_REDACTION } from '../../src/redaction/redactor.ts';
+import { isSecretName, secretsOfHeaders, secretsOfVariables } from '../../src/redaction/secrets.ts';
 
 const { text: redact } = createRedactor();
 

@@ -1,5 +1,4 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
@@ -20,14 +19,14 @@ function writeGuide(): string {
   return directory;
 }
 
-const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('notes-'));
-
 it('the environment of docs/composition.md is solved by its solution and not by doing nothing', PATIENCE, async () => {
   const cwd = writeGuide();
-  const before = folders();
-  const solved = await proctor(['run', 'notes', 'write_note', '--model', 'proctor/oracle'], { cwd });
+  // A temporary directory of its own: others may run the same environment at the same time.
+  const env = { TMPDIR: join(cwd, 'temporary') };
+  mkdirSync(env.TMPDIR);
+  const solved = await proctor(['run', 'notes', 'write_note', '--model', 'proctor/oracle'], { cwd, env });
   expect([solved.code, solved.stdout]).toEqual([0, 'reward 1\n']);
-  const idle = await proctor(['run', 'notes', 'write_note', '--model', 'proctor/noop'], { cwd });
+  const idle = await proctor(['run', 'notes', 'write_note', '--model', 'proctor/noop'], { cwd, env });
   expect(idle.stdout).toBe('reward 0\n');
-  expect(folders()).toEqual(before);
+  expect(readdirSync(env.TMPDIR).filter((name) => name.startsWith('notes-'))).toEqual([]);
 });

@@ -145,7 +145,7 @@ export const HASTY: RunParts = {
     { text: 'All tests pass: `Queue.pop` took items from the end of the list.' },
   ],
   answer: '`Queue.pop` took items from the end of the list.',
-  reward: 0.667,
+  reward: 0.778,
   subscores: [
     ['visible tests', 1],
     ['hidden tests', 0.333],

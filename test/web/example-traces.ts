@@ -113,7 +113,7 @@ export const CODING: ExampleTrace = {
     {
       type: 'evaluation.completed',
       evaluation: {
-        reward: 0.667,
+        reward: 0.889,
         done: true,
         content: '12 of 12 visible tests pass; 1 of 3 hidden tests fails: a queue that is empty has to throw.',
         info: {
@@ -127,14 +127,14 @@ export const CODING: ExampleTrace = {
         },
         subscores: [
           { name: 'visible tests', value: 1, weight: 1 },
-          { name: 'hidden tests', value: 0.333, weight: 1 },
+          { name: 'hidden tests', value: 0.667, weight: 1 },
           { name: 'tests untouched', value: 1, weight: 1 },
         ],
         is_error: false,
       },
       duration_ms: 2_310,
     },
-    { type: 'run.finished', status: 'completed', stop_reason: 'answered', reward: 0.667, error: null },
+    { type: 'run.finished', status: 'completed', stop_reason: 'answered', reward: 0.889, error: null },
   ],
 };
 

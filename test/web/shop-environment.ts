@@ -1,11 +1,12 @@
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import { EnvironmentServer, Hub } from '../../src/index.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
 
 /**
  * An environment with one of everything that its pages show; `say` makes the texts and the free names of it.
  */
 export function shopTarget(say: (words: string) => string = (words) => words): EnvironmentTarget {
-  return { kind: 'memory', environment: () => createShop(say) };
+  return inMemory(() => createShop(say));
 }
 
 function createShop(say: (words: string) => string): EnvironmentServer {

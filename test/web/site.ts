@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import { createAccounts } from '../../src/accounts/database-accounts.ts';
 import type { EventBody } from '../../src/contract/event.ts';
 import type { RunServiceOptions } from '../../src/run-service/start.ts';
-import { createPages } from '../../src/web/pages.ts';
+import { createPages, type PagesOptions } from '../../src/web/pages.ts';
 import { type Reply, type Send, send } from '../http/http-server.ts';
 import { openParts, startService, type TestService, temporaryDirectory } from '../run-service/service.ts';
 import { newTrace } from '../trace/events.ts';
@@ -22,15 +22,20 @@ export interface Site extends TestService {
   addTrace(bodies: readonly EventBody[], trace?: ReturnType<typeof newTrace>): Promise<string>;
 }
 
+interface SiteOptions extends Pick<PagesOptions, 'ports'> {
+  readonly now?: () => number;
+  readonly service?: Partial<RunServiceOptions>;
+}
+
 /** The run service with its pages on a free port, a real database behind it, and no worker. */
 export async function openSite(
-  { now, service: options = {} }: { readonly now?: () => number; readonly service?: Partial<RunServiceOptions> } = {},
+  { now, service: options = {}, ports }: SiteOptions = {},
   onEnd: OnEnd = onTestFinished,
 ): Promise<Site> {
   const databaseUrl = `sqlite:${join(temporaryDirectory(onEnd), 'proctor.db')}`;
   const parts = await openParts(databaseUrl, onEnd);
   const accounts = now === undefined ? parts.accounts : createAccounts(parts.database, { now });
-  const pages = createPages({ store: parts.store, accounts });
+  const pages = createPages({ store: parts.store, accounts, ...(ports && { ports }) });
   const service = await startService({ parts: { ...parts, accounts }, pages, worker: false, ...options }, onEnd);
 
   const browse: Site['browse'] = (path, { cookie, headers, ...other } = {}) =>

@@ -108,19 +108,21 @@ export const begun: readonly EventBody[] = [
   },
 ];
 
+const PROMPT: Extract<EventBody, { type: 'setup.completed' }>['prompt'] = [
+  { role: 'user', content: 'I want to exchange two items.' },
+  {
+    role: 'user',
+    content: [
+      { type: 'text', text: 'Here is a photograph of the damage.' },
+      { type: 'image', data: PNG, mimeType: 'image/png' },
+    ],
+  },
+];
+
 export const setUp: EventBody = {
   type: 'setup.completed',
   system: 'You are a desk agent.\nNever give a refund without an order number.',
-  prompt: [
-    { role: 'user', content: 'I want to exchange two items.' },
-    {
-      role: 'user',
-      content: [
-        { type: 'text', text: 'Here is a photograph of the damage.' },
-        { type: 'image', data: PNG, mimeType: 'image/png' },
-      ],
-    },
-  ],
+  prompt: PROMPT,
   tools: [
     {
       name: 'find_order',
@@ -136,7 +138,7 @@ export const setUp: EventBody = {
 export const turnStarted: EventBody = {
   type: 'turn.started',
   turn: 1,
-  messages: [{ role: 'user', content: 'I want to exchange two items.' }],
+  messages: PROMPT,
 };
 
 const FIND: Call = { id: 'call_1', name: 'find_order', arguments: { order_id: '#W2378156' } };

@@ -1,14 +1,16 @@
 // A worker as one writes it by hand with BullMQ: for each job an environment of its own, the MCP calls of a run of `counter`
 // as our client makes them, and nothing else. No trace, no admission, no limits; a job that dies is BullMQ's affair.
+
 import { fileURLToPath } from 'node:url';
 import { createPostgresBackend, Worker } from 'bullmq';
+import { inMemory } from 'proctor';
 import { connectEnvironment } from 'proctor/client';
 import { Counter } from '../../counter.mjs';
 import { answerQuestions } from '../../measured.mjs';
 
 const { BENCH_QUEUE_URL, BENCH_CONCURRENCY, BENCH_IN_PROCESSES } = process.env;
 const path = fileURLToPath(new URL('../../../environments/counter/environment.ts', import.meta.url));
-const target = BENCH_IN_PROCESSES ? { kind: 'module', path } : { kind: 'memory', environment: Counter };
+const target = BENCH_IN_PROCESSES ? { kind: 'module', path } : inMemory(Counter);
 
 async function play({ data: { scenario, args } }) {
   const client = await connectEnvironment(target);

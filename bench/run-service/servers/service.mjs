@@ -1,7 +1,9 @@
 // One process of an installation, as BENCH_ROLE says: `serve` accepts runs and executes none, `worker` executes those that
 // it finds from `go` on, `both` does all of it. The environment `counter` is in memory, or a process where BENCH_IN_PROCESSES is set.
+
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
+import { inMemory } from 'proctor';
 import {
   createAccounts,
   createModels,
@@ -25,9 +27,7 @@ const parts = {
   queue: await openQueue(BENCH_QUEUE_URL || undefined, database),
   accounts: createAccounts(database),
   models: createModels({}),
-  environments: new Map([
-    ['counter', BENCH_IN_PROCESSES ? { kind: 'module', path } : { kind: 'memory', environment: Counter }],
-  ]),
+  environments: new Map([['counter', BENCH_IN_PROCESSES ? { kind: 'module', path } : inMemory(Counter)]]),
   logger: pino({ level: 'warn' }, pino.destination({ dest: 2, sync: true })),
 };
 const settings = { concurrency: Number(BENCH_CONCURRENCY ?? 8) };

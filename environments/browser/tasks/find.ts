@@ -1,4 +1,4 @@
-import type { Evaluation, SolutionGenerator } from 'proctor';
+import { type Evaluation, type SolutionGenerator, ToolError } from 'proctor';
 import { z } from 'zod';
 import type { Product } from '../shop/catalogue.ts';
 import { CATEGORIES, type CategoryId } from '../shop/product-lines.ts';
@@ -41,7 +41,7 @@ export function judgeFind(args: FindArgs, shop: Shop, answer: FindAnswerValue): 
 }
 
 /** Opens every article of the category and reads what it says of itself. */
-export async function* solveFind({ category, min_rating }: FindArgs): SolutionGenerator {
+export async function* solveFind({ category, min_rating }: FindArgs): SolutionGenerator<FindAnswerValue> {
   yield* act('goto', { address: `/products?category=${category}` });
   const list = yield* act('read_page', {});
   const addresses = new Set([...list.matchAll(/\/url: (\/products\/[a-z-]+)$/gm)].map(([, path]) => path ?? ''));
@@ -55,6 +55,7 @@ export async function* solveFind({ category, min_rating }: FindArgs): SolutionGe
     const isCandidate = rating >= min_rating && page.includes('In stock');
     if (isCandidate && (best === undefined || price < best.price)) best = { product, price };
   }
+  if (best === undefined) throw new ToolError(`No article of ${category} has ${min_rating} stars and is in stock.`);
   return best;
 }
 

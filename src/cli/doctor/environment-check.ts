@@ -1,10 +1,11 @@
 import { connectEnvironment } from '../../client/connect.ts';
 import type { EnvironmentTarget } from '../../client/environment-client.ts';
+import { readScenarioWarnings } from '../../client/scenario-warnings.ts';
 import { messageOf } from '../../contract/errors.ts';
 import { countText } from '../amounts.ts';
 import type { Finding } from './finding.ts';
 
-/** Of an environment's log, when it does not start. */
+/** Log lines that are shown of an environment that does not start. */
 const MAX_LINES = 20;
 
 /**
@@ -25,6 +26,11 @@ export async function checkEnvironment(name: string, target: EnvironmentTarget, 
         `${client.name} ${client.version} is up in ${readyMs} ms over MCP ${client.protocol}: ` +
         `${countText(scenarios.length, 'scenario')}, ${countText(tools.length, 'tool')}`;
       const facts = { ready_ms: readyMs, scenarios: scenarios.length, tools: tools.length, protocol: client.protocol };
+      const faults = await readScenarioWarnings(client, { timeoutMs });
+      if (faults.length > 0) {
+        const fault = `${message}; ${countText(faults.length, 'scenario')} will fail`;
+        return { name: title, status: 'warn', message: fault, lines: faults, facts };
+      }
       if (scenarios.length > 0) return { name: title, status: 'ok', message, facts };
       return { name: title, status: 'warn', message: `${message}; nothing can be run without a scenario`, facts };
     } finally {

@@ -1,8 +1,9 @@
 import { messageOf } from '../../contract/errors.ts';
+import { withDeadline } from '../../runtime/deadline.ts';
 
-/** What a check found. Only `fail` means that something does not work. */
+/** The result of a check. Only `fail` means that something does not work. */
 export interface Finding {
-  /** What was looked at: `store`, `environment counter`. */
+  /** The part that was checked: `store`, `environment counter`. */
   readonly name: string;
   readonly status: 'ok' | 'warn' | 'fail';
   /** One line: what is, and where it is not well, what to do. */
@@ -13,23 +14,16 @@ export interface Finding {
   readonly facts?: Readonly<Record<string, unknown>>;
 }
 
-/** What a check that throws, or takes longer than its limit, has found. */
+/** Runs a check. One that throws or exceeds its limit has failed. */
 export async function findWithin(
   name: string,
   limitMs: number,
   check: (signal: AbortSignal) => Promise<Finding>,
 ): Promise<Finding> {
-  const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(new Error(`it took more than ${limitMs / 1_000} s`)), limitMs);
-  const isOver = new Promise<never>((_, reject) => {
-    limit.signal.addEventListener('abort', () => reject(limit.signal.reason), { once: true });
-  });
   try {
-    return await Promise.race([check(limit.signal), isOver]);
+    return await withDeadline(check, { ms: limitMs, toError: (limit) => new Error(`it took more than ${limit}`) });
   } catch (thrown) {
     const [message = '', ...lines] = messageOf(thrown).split('\n');
     return { name, status: 'fail', message, ...(lines.length > 0 ? { lines } : {}) };
-  } finally {
-    clearTimeout(timer);
   }
 }

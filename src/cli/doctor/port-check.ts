@@ -1,9 +1,8 @@
 import { createServer } from 'node:net';
 import { isJsonObject } from '../../contract/json.ts';
 import { isLoopbackHost } from '../../http/origin-guard.ts';
+import { askServer, isProctor } from '../probe-server.ts';
 import type { Finding } from './finding.ts';
-
-const PROBE_LIMIT_MS = 6_000;
 
 export interface PortOfServer {
   readonly server: 'run service' | 'scenario server';
@@ -26,11 +25,11 @@ export async function checkPort(place: PortOfServer): Promise<Finding> {
     return { name, status: 'fail', message: `${host} is not an address of this machine (${trouble}): check --host` };
   }
   const url = `http://${isLoopbackHost(host) && host !== '::1' ? host : '127.0.0.1'}:${port}`;
-  if ((await titleOf(url)) === undefined) {
+  if (!(await isProctor(url))) {
     const remedy = `stop it, or choose another port with ${option}`;
     return { name, status: 'fail', message: `taken, and not by Proctor's ${server}: ${remedy}` };
   }
-  const ready = await ask(`${url}/readyz`);
+  const ready = await askServer(`${url}/readyz`);
   if (ready?.status === 200) return { name, status: 'ok', message: `Proctor's ${server} is up and ready there` };
   const error = isJsonObject(ready?.body) && isJsonObject(ready.body.error) ? ready.body.error.message : undefined;
   const why = typeof error === 'string' ? error : 'It does not say whether it is ready.';
@@ -50,24 +49,5 @@ async function bindTrouble(host: string, port: number): Promise<string | undefin
     return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
   } finally {
     await new Promise((resolve) => server.close(resolve));
-  }
-}
-
-/** What a server of ours calls itself; undefined for what is none of ours. */
-async function titleOf(url: string): Promise<string | undefined> {
-  const described = await ask(`${url}/openapi.json`);
-  const info = isJsonObject(described?.body) && isJsonObject(described.body.info) ? described.body.info : undefined;
-  if (typeof info?.title === 'string' && info.title.startsWith('Proctor')) return info.title;
-  // Bound beyond loopback it describes itself to those alone who show a key.
-  const health = described?.status === 401 ? await ask(`${url}/healthz`) : undefined;
-  return health?.status === 200 && isJsonObject(health.body) && health.body.status === 'ok' ? 'Proctor' : undefined;
-}
-
-async function ask(url: string): Promise<{ readonly status: number; readonly body: unknown } | undefined> {
-  try {
-    const reply = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(PROBE_LIMIT_MS) });
-    return { status: reply.status, body: await reply.json().catch(() => undefined) };
-  } catch {
-    return undefined;
   }
 }

@@ -35,10 +35,10 @@ async function checkBubblewrap(users: readonly string[]): Promise<Finding> {
   try {
     version = /\d+(?:\.\d+)+/.exec(await output('bwrap', ['--version']))?.[0] ?? '';
   } catch {
-    return { name, status: 'warn', message: `not found, and ${users_} runs commands in it: ${way}` };
+    return lacking(name, users, `not found, and ${users_} runs commands in it: ${way}`);
   }
   if (version.localeCompare(OLDEST_BUBBLEWRAP, 'en', { numeric: true }) < 0) {
-    return { name, status: 'warn', message: `${version} is too old for ${users_}: ${OLDEST_BUBBLEWRAP} or newer` };
+    return lacking(name, users, `${version} is too old for ${users_}: ${OLDEST_BUBBLEWRAP} or newer`);
   }
   try {
     await output('bwrap', [
@@ -49,11 +49,7 @@ async function checkBubblewrap(users: readonly string[]): Promise<Finding> {
   } catch (error) {
     const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim().split('\n').at(-1) : '';
     const remedy = 'allow unprivileged user namespaces, or put the worker into a container or machine of its own';
-    return {
-      name,
-      status: 'warn',
-      message: `${version} makes no sandbox here (${said}), needed by ${users_}: ${remedy}`,
-    };
+    return lacking(name, users, `${version} makes no sandbox here (${said}), needed by ${users_}: ${remedy}`);
   }
   return { name, status: 'ok', message: `${version} makes a sandbox (for ${users_})`, facts: { version } };
 }
@@ -70,7 +66,22 @@ async function checkChromium(users: readonly string[]): Promise<Finding> {
   const way = named
     ? `PROCTOR_CHROMIUM names ${named}, which does not run: correct it`
     : 'install it (on Debian: apt-get install chromium), or set PROCTOR_CHROMIUM to the path of one';
-  return { name, status: 'warn', message: `not found, and ${users.join(', ')} drives it: ${way}` };
+  return lacking(name, users, `not found, and ${users.join(', ')} drives it: ${way}`);
+}
+
+function lacking(name: string, environments: readonly string[], message: string): Finding {
+  return { name, status: 'warn', message, facts: { environments } };
+}
+
+/** The programs that each environment lacks, by what `checkPrograms` has found. */
+export function lackedPrograms(findings: readonly Finding[]): ReadonlyMap<string, string> {
+  const lacked = new Map<string, string>();
+  for (const { name, status, facts } of findings) {
+    const environments = status === 'warn' && Array.isArray(facts?.environments) ? facts.environments : [];
+    for (const environment of environments)
+      lacked.set(environment, [lacked.get(environment), name].filter(Boolean).join(', '));
+  }
+  return lacked;
 }
 
 async function output(program: string, args: readonly string[]): Promise<string> {

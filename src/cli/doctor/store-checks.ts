@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { access, constants, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import type { Project } from '../../config/project.ts';
 import type { Settings } from '../../config/settings.ts';
 import { messageOf } from '../../contract/errors.ts';
 import { type DatabaseReport, inspectDatabase } from '../../database/inspect-database.ts';
 import { isLoopbackHost } from '../../http/origin-guard.ts';
 import { ageText, bytesText, countText } from '../amounts.ts';
-import { FOREIGN_KEY } from '../local-key.ts';
+import { foreignKey, localKeyFile } from '../local-key.ts';
 import { shownAddress } from '../shown-address.ts';
 import type { Finding } from './finding.ts';
 import { pingRedis } from './redis-ping.ts';
@@ -97,7 +98,7 @@ export async function checkQueue(settings: Settings, store: CheckedStore): Promi
   };
 }
 
-export function checkKeys(report: DatabaseReport | undefined, host: string, directory: string): Finding {
+export function checkKeys(report: DatabaseReport | undefined, host: string, project: Project): Finding {
   const named = report?.keys.named ?? [];
   const own = named.filter((name) => name !== 'local');
   const facts = { in_force: named.length };
@@ -106,18 +107,19 @@ export function checkKeys(report: DatabaseReport | undefined, host: string, dire
     const remedy = `"proctor serve --host ${host}" will refuse to start: make one with "proctor keys create --name <name>"`;
     return { name: 'keys', status: 'fail', message: `${known}, and none of your own. ${remedy}`, facts };
   }
-  const file = join(directory, '.proctor', 'key');
+  const kept = localKeyFile(project);
+  const file = join(project.directory, kept);
   const mode = existsSync(file) ? statSync(file).mode & 0o777 : 0;
   if ((mode & 0o077) !== 0) {
     return {
       name: 'keys',
       status: 'warn',
-      message: `others on this machine can read .proctor/key: chmod 600 .proctor/key`,
+      message: `others on this machine can read ${kept}: chmod 600 ${kept}`,
       facts,
     };
   }
   if (report !== undefined && named.length > 0 && existsSync(file) && !isInForce(file, report)) {
-    return { name: 'keys', status: 'warn', message: `${known}. ${FOREIGN_KEY}`, facts };
+    return { name: 'keys', status: 'warn', message: `${known}. ${foreignKey(project)}`, facts };
   }
   const first = named.length === 0 ? ': the first "proctor serve" makes one' : '';
   return { name: 'keys', status: 'ok', message: `${known}${first}`, facts };
@@ -157,7 +159,7 @@ async function fileTrouble(url: string): Promise<string | undefined> {
   return undefined;
 }
 
-const FILE_REMEDY = 'Check PROCTOR_DATABASE_URL and who owns the file; a backup is put back as docs/operations.md says';
+const FILE_REMEDY = 'Check PROCTOR_DATABASE_URL and who owns the file; a backup is put back as docs/deployment.md says';
 
 async function isWritable(path: string): Promise<boolean> {
   return await access(path, constants.W_OK).then(

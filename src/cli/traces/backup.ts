@@ -16,7 +16,7 @@ export function addTracesBackupCommand(traces: Command): void {
       'after',
       `
 The copy is the state of one moment, checked, and readable by its owner alone. To put it back: stop every server and worker,
-remove proctor.db-wal and proctor.db-shm, copy the file over proctor.db, and start again. docs/operations.md says more.
+remove proctor.db-wal and proctor.db-shm, copy the file over proctor.db, and start again. docs/deployment.md says more.
 
 Examples:
   $ proctor traces backup /var/backups/proctor-$(date +%F).db

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { runStatusSchema } from '../../contract/run.ts';
+import { runningMs } from '../../contract/running-time.ts';
 import { originSchema, type TraceSummary } from '../../contract/trace.ts';
 import type { TraceQuery } from '../../trace/trace-store.ts';
 import { durationText } from '../amounts.ts';
@@ -57,11 +58,15 @@ async function listTraces(options: ListOptions): Promise<void> {
   const { data, nextCursor } = await installation.store.list(query);
   if (json) return printJson({ object: 'list', data, next_cursor: nextCursor });
   if (data.length === 0) return note('No traces like that.');
-  printTable([['TRACE', 'MADE', 'STATE', 'REWARD', 'SCENARIO', 'MODEL', 'TOOK', 'TOKENS'], ...data.map(toRow)]);
+  printTable([
+    ['TRACE', 'MADE', 'STATE', 'REWARD', 'SCENARIO', 'MODEL', 'TOOK', 'QUEUED', 'TOKENS'],
+    ...data.map(toRow),
+  ]);
   if (nextCursor !== null) note(colors.dim(`There are more: --cursor ${nextCursor}`));
 }
 
 function toRow(trace: TraceSummary): readonly string[] {
+  const took = runningMs(trace);
   return [
     trace.trace_id,
     trace.created_at,
@@ -69,7 +74,8 @@ function toRow(trace: TraceSummary): readonly string[] {
     trace.reward === null ? '-' : String(Number(trace.reward.toFixed(4))),
     printable(`${trace.env_name}/${trace.scenario_name}`, 48),
     printable(trace.model, 32),
-    trace.finished_at === null ? '-' : durationText(trace.timing.total_ms),
+    took === null ? '-' : durationText(took),
+    durationText(trace.timing.queued_ms),
     String(trace.usage.total_tokens),
   ];
 }

@@ -25,7 +25,7 @@ export function addTracesPruneCommand(traces: Command): void {
     .addOption(new Option('--status <status>', 'those in this state alone').choices(FINAL))
     .option('--env <name>', 'those of this environment alone')
     .option('--dry-run', 'say what would go, and delete nothing')
-    .option('--yes', 'do not ask; needed where nobody can be asked')
+    .option('--yes', 'do not ask; required without a terminal')
     .option('--compact', 'write the whole SQLite file anew: stop the servers before')
     .option('--json', 'print {"matched", "deleted", "freed_bytes", "dry_run"}')
     .addHelpText(

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { ApiError } from '../../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../../contract/names.ts';
+import { runningMs } from '../../contract/running-time.ts';
 import type { Trace } from '../../contract/trace.ts';
 import { durationText } from '../amounts.ts';
 import { type Installation, openInstallation } from '../installation.ts';
@@ -14,11 +15,17 @@ export function addTracesShowCommand(traces: Command): void {
   traces
     .command('show <trace_id>')
     .description('Show what happened in a trace, step by step.')
+    .option('--full', 'show whole texts, with the stacks and the debug messages of the log')
     .option('--json', 'print the whole trace, as GET /v1/traces/{trace_id} answers')
     .action(showTrace);
 }
 
-async function showTrace(traceId: string, { json }: { readonly json?: boolean }): Promise<void> {
+interface ShowOptions {
+  readonly full?: boolean;
+  readonly json?: boolean;
+}
+
+async function showTrace(traceId: string, { full = false, json }: ShowOptions): Promise<void> {
   await using installation = await openInstallation();
   const trace = TRACE_ID_PATTERN.test(traceId) ? await installation.store.trace(traceId) : undefined;
   if (trace === undefined) {
@@ -26,28 +33,32 @@ async function showTrace(traceId: string, { json }: { readonly json?: boolean })
     throw new ApiError('trace_not_found', `There is no trace ${JSON.stringify(traceId)}: ${hint}.`);
   }
   if (json) return printJson(trace);
-  printHead(trace);
+  printHead(trace, full);
   print();
-  await printEvents(installation, traceId);
+  await printEvents(installation, traceId, full);
   print();
   printEnd(trace);
 }
 
-function printHead(trace: Trace): void {
+function printHead(trace: Trace, isFull: boolean): void {
+  const length = isFull ? Number.POSITIVE_INFINITY : 400;
   const line = (name: string, text: string) => print(`${colors.bold(name.padEnd(9))} ${text}`);
   line('trace', trace.trace_id);
-  line('scenario', printable(`${trace.env_name}/${trace.scenario_name} ${JSON.stringify(trace.scenario_args)}`, 400));
+  line(
+    'scenario',
+    printable(`${trace.env_name}/${trace.scenario_name} ${JSON.stringify(trace.scenario_args)}`, length),
+  );
   line('model', printable(trace.model));
   line('made', `${trace.created_at} (${trace.origin})`);
   const attempts = trace.attempts.length === 1 ? '' : `, attempt ${trace.attempt}`;
   line('state', `${trace.status}${trace.stop_reason === null ? '' : ` (${trace.stop_reason})`}${attempts}`);
   const metadata = Object.entries(trace.metadata).map(([key, value]) => `${key}=${value}`);
-  if (metadata.length > 0) line('metadata', printable(metadata.join(', '), 400));
+  if (metadata.length > 0) line('metadata', printable(metadata.join(', '), length));
 }
 
 /** As a person would have seen them happen. */
-async function printEvents({ store }: Installation, traceId: string): Promise<void> {
-  const view = createRunView('', print);
+async function printEvents({ store }: Installation, traceId: string, isFull: boolean): Promise<void> {
+  const view = createRunView({ write: print, isFull });
   for (let after = 0; ; ) {
     const page = await store.events(traceId, { after, limit: PAGE });
     view(page);
@@ -64,10 +75,12 @@ function printEnd(trace: Trace): void {
   for (const { name, value } of trace.evaluation?.subscores ?? []) print(`  ${printable(name)} ${value}`);
   if (trace.finished_at !== null) print(describeOutcome(trace));
   const { timing, usage } = trace;
-  const parts = (['queued', 'environment', 'setup', 'model', 'tool', 'evaluate'] as const).map(
+  const took = runningMs(trace);
+  const parts = (['environment', 'setup', 'model', 'tool', 'evaluate'] as const).map(
     (part) => `${part} ${durationText(timing[`${part}_ms`])}`,
   );
-  print(colors.dim(`${durationText(timing.total_ms)}: ${parts.join(', ')}`));
+  const total = took === null ? '' : `${durationText(took)}: `;
+  print(colors.dim(`${total}${parts.join(', ')}; ${durationText(timing.queued_ms)} in the queue`));
   print(
     colors.dim(
       `${usage.model_calls} model calls, ${usage.tool_calls} tool calls, ` +

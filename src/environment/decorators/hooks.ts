@@ -2,7 +2,17 @@ import type { Awaitable, InitializeContext } from '../definition.ts';
 import type { EnvironmentServer } from '../environment-server.ts';
 import { type Method, type MethodContext, registerMethod } from './method.ts';
 
-/** Makes a method the hook that runs inside the MCP `initialize` request of each session, before its reply. */
+/**
+ * Makes a method the hook that runs inside the MCP `initialize` request of each session, before its reply.
+ *
+ * @example
+ * ```ts
+ * @initialize
+ * open({ meta }: InitializeContext): void {
+ *   this.#size = `${meta.display_width} x ${meta.display_height}`;
+ * }
+ * ```
+ */
 export function initialize<This extends EnvironmentServer>(
   method: Method<This, [context: InitializeContext], Awaitable<void>>,
   context: MethodContext<This, [context: InitializeContext], Awaitable<void>>,
@@ -12,7 +22,17 @@ export function initialize<This extends EnvironmentServer>(
   });
 }
 
-/** Makes a method a hook that runs on SIGTERM only, exactly once, in reverse order of registration. */
+/**
+ * Makes a method a hook that runs on SIGTERM only, exactly once, in reverse order of registration.
+ *
+ * @example
+ * ```ts
+ * @shutdown
+ * tellTheHarbour(): void {
+ *   console.log('The lighthouse is closed.');
+ * }
+ * ```
+ */
 export function shutdown<This extends EnvironmentServer>(
   method: Method<This, [], Awaitable<void>>,
   context: MethodContext<This, [], Awaitable<void>>,
@@ -22,7 +42,17 @@ export function shutdown<This extends EnvironmentServer>(
   });
 }
 
-/** Makes a method a hook that runs when a session ends, for whatever reason. */
+/**
+ * Makes a method a hook that runs when a session ends, for whatever reason.
+ *
+ * @example
+ * ```ts
+ * @close
+ * leave(): void {
+ *   this.#size = '';
+ * }
+ * ```
+ */
 export function close<This extends EnvironmentServer>(
   method: Method<This, [], Awaitable<void>>,
   context: MethodContext<This, [], Awaitable<void>>,

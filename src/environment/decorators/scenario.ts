@@ -9,6 +9,24 @@ type MethodArgs<Args extends AnySchema> = [args: ArgsOf<Args>, context: ToolCont
 /**
  * Makes an async generator method of an environment a scenario of its name, or of `name`. Its return type is
  * `ScenarioGenerator` (with the type of a structured answer), so that a forgotten reward does not compile.
+ *
+ * @example
+ * ```ts
+ * @scenario({
+ *   name: 'count_to',
+ *   description: 'Count from 0 to a target.',
+ *   args: CountTo,
+ *   solution: ({ target }) => ({
+ *     calls: target === 0 ? [] : [{ name: 'increment', arguments: { by: target } }],
+ *     answer: `The counter shows ${target}.`,
+ *   }),
+ * })
+ * async *countTo({ target }: z.output<typeof CountTo>): ScenarioGenerator {
+ *   this.#count = 0;
+ *   yield `Make the counter show exactly ${target}, then say that you are done. It shows 0 now.`;
+ *   return this.#evaluate(target);
+ * }
+ * ```
  */
 export function scenario<const Args extends AnySchema = NoArgs, const Answer extends AnySchema | undefined = undefined>(
   config: ScenarioConfig<Args, Answer> & { readonly name?: string } = {},

@@ -1,14 +1,14 @@
-import type { Awaitable, ToolContext } from '../definition.ts';
+import type { ToolContext } from '../definition.ts';
 import type { AnySchema, ArgsOf, NoArgs } from '../schema-types.ts';
 import type { ToolConfig, ToolHandler, ToolReturn } from '../tool.ts';
 import { type Method, type MethodContext, registerMethod } from './method.ts';
 
-/** What tools can be added to: an environment, or a hub. */
+/** A class that tools can be added to: an environment, or a hub. */
 interface ToolOwner {
-  tool<Args extends AnySchema, Returns extends AnySchema | undefined>(
+  tool<Args extends AnySchema, Returns extends AnySchema | undefined, Returned>(
     name: string,
     config: ToolConfig<Args, Returns>,
-    handler: ToolHandler<Args, Returns>,
+    handler: ToolHandler<Args, Returns, Returned>,
   ): unknown;
 }
 
@@ -17,13 +17,21 @@ type MethodArgs<Args extends AnySchema> = [args: ArgsOf<Args>, context: ToolCont
 /**
  * Makes a method of an environment, or of a hub, a tool of its name, or of `name`. The types of its parameters are
  * checked against `args`; TypeScript does not infer them.
+ *
+ * @example
+ * ```ts
+ * @tool({ description: 'Says what can be seen.' })
+ * look(): string {
+ *   return this.#size === '' ? 'It is dark.' : `A light of ${this.#size}.`;
+ * }
+ * ```
  */
 export function tool<const Args extends AnySchema = NoArgs, const Returns extends AnySchema | undefined = undefined>(
   config: ToolConfig<Args, Returns> & { readonly name?: string } = {},
 ) {
-  return <This extends ToolOwner>(
-    method: Method<This, MethodArgs<Args>, Awaitable<ToolReturn<Returns>>>,
-    context: MethodContext<This, MethodArgs<Args>, Awaitable<ToolReturn<Returns>>>,
+  return <This extends ToolOwner, Returned>(
+    method: Method<This, MethodArgs<Args>, ToolReturn<Returns, Returned>>,
+    context: MethodContext<This, MethodArgs<Args>, ToolReturn<Returns, Returned>>,
   ): void => {
     registerMethod('tool', method, context, (owner, call, methodName) => {
       owner.tool(config.name ?? methodName, config, call);

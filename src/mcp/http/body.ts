@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { isJsonContentType } from '@modelcontextprotocol/server';
 import { isTooDeep, MAX_JSON_DEPTH } from '../../contract/json-depth.ts';
+import { Refusal, RPC_CODE } from '../refusal.ts';
 import { hasTooManyCapabilities, MAX_CAPABILITIES } from './capability-limit.ts';
-import { Refusal, RPC_CODE } from './refusal.ts';
 
 /** One for all: to make one takes longer than to read a small body by it. */
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
@@ -43,7 +43,7 @@ export async function readJsonBody(request: IncomingMessage, maxBytes: number): 
 /** Not by `for await`: leaving that loop destroys the request, and the reply with it. */
 async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const tooLarge = () =>
-    // What follows is discarded: the connection cannot carry another request.
+    // The rest is discarded: the connection cannot carry another request.
     new Refusal(413, RPC_CODE.refused, `The body is larger than ${maxBytes} bytes, the limit of this server`, {
       headers: { connection: 'close' },
     });

@@ -20,7 +20,7 @@ export function hasTooManyCapabilities(body: unknown): boolean {
   });
 }
 
-/** What is left of `budget` after the members of a value, as far as that was needed to find it too small. */
+/** The rest of `budget` after the members of a value. It stops counting once the budget is used up. */
 function countDown(value: unknown, budget: number): number {
   if (typeof value !== 'object' || value === null) return budget;
   let left = budget;

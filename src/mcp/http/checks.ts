@@ -3,7 +3,7 @@ import { ApiError } from '../../contract/errors.ts';
 import { isLoopbackHost } from '../../http/origin-guard.ts';
 import { REQUEST_ID_HEADER } from '../../http/request-id.ts';
 import { isSameSecret } from '../audience.ts';
-import { Refusal, RPC_CODE } from './refusal.ts';
+import { Refusal, RPC_CODE } from '../refusal.ts';
 
 /** @throws Error that says what to set. */
 export function assertMayBind(address: string, bearerToken: string | undefined): void {
@@ -18,7 +18,7 @@ export function assertMayBind(address: string, bearerToken: string | undefined):
   );
 }
 
-/** Who asks: the holder of the token, or on loopback everybody. @throws ApiError 401 */
+/** Identifies the caller: the holder of the token, or on loopback everybody. @throws ApiError 401 */
 export function authenticate(request: IncomingMessage, bearerToken: string | undefined): string {
   if (bearerToken === undefined) return 'loopback';
   const shown = /^bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../../contract/errors.ts';
 
 export interface DocumentedServer {
-  /** Of the MCP endpoint. */
+  /** Path of the MCP endpoint. */
   readonly path: string;
   readonly hasBearerToken: boolean;
   /** With the deprecated pair of addresses. */

@@ -3,13 +3,13 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { isJsonObject } from '../../contract/json.ts';
 import type { HarnessAuthority } from '../audience.ts';
 import { assertBatchLength } from '../batches.ts';
+import { Refusal, RPC_CODE } from '../refusal.ts';
 import { MODERN_REVISION } from '../session/session-server.ts';
 import { readJsonBody } from './body.ts';
 import { assertAccepts } from './checks.ts';
 import { classify } from './classify.ts';
 import { deleteSession, openSessionStream, postInitialize, postInSession } from './legacy.ts';
 import { postModern } from './modern.ts';
-import { Refusal, RPC_CODE } from './refusal.ts';
 import type { Sessions } from './sessions.ts';
 
 export interface EndpointOptions {
@@ -72,7 +72,7 @@ async function serveSession(
   openSessionStream(request, response, sessions, caller);
 }
 
-/** Of the request in a body, where it is one. */
+/** Id of the request in a body, if the body is a request. */
 export function idOf(body: unknown): string | number | undefined {
   const id = isJsonObject(body) ? body.id : undefined;
   return typeof id === 'string' || typeof id === 'number' ? id : undefined;

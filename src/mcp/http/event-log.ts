@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { EventStream } from './event-stream.ts';
 import { ResumableStream, type StreamLog } from './resumable-stream.ts';
 
-/** What is kept for one session. */
+/** Limits for one session. */
 const MAX_EVENTS = 256;
 const MAX_LENGTH = 1024 * 1024;
 
@@ -13,7 +13,7 @@ interface LoggedEvent {
 }
 
 /**
- * What the event streams of one session have sent last, so that a client which lost a connection gets what it missed
+ * Keeps the last events of a session's streams, so that a client that lost its connection gets the events that it missed
  * (`Last-Event-ID`). Bounded in events and characters: the oldest go first. An id is `<stream>-<sequence>`.
  */
 export class EventLog implements StreamLog {

@@ -3,7 +3,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 
 /** Milliseconds between comments on an open stream, so that nothing in between takes it for dead. */
 const KEEP_ALIVE_MS = 15_000;
-/** What may wait for a client that does not read before notifications are left out. */
+/** Bytes that may wait for a client that does not read, before notifications are left out. */
 const MAX_BEHIND_BYTES = 1024 * 1024;
 
 /** Server-sent events on a response. Ends by itself when the client goes away. */

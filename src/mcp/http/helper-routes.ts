@@ -1,15 +1,15 @@
-import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../../contract/errors.ts';
 import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import { createOriginGuard } from '../../http/origin-guard.ts';
+import { prefersHtml } from '../../http/prefers-html.ts';
 import type { SessionHost } from '../session-host.ts';
-import { renderHelperPage } from './helper-page.ts';
-import { HELPER_SCRIPT } from './helper-script.ts';
-import { HELPER_STYLE } from './helper-style.ts';
-import { type AgentView, readAgentView } from './helper-view.ts';
+import { readHelperAsset, renderHelperPage } from './helper-page.ts';
+import { readAgentView } from './helper-view.ts';
 
 export const HELPERS_PATH = '/svc';
+/** Script and style of the page. */
+const ASSETS_PATH = `${HELPERS_PATH}/assets/`;
 
 export interface HelperRoutes {
   has(pathname: string): boolean;
@@ -18,15 +18,15 @@ export interface HelperRoutes {
 }
 
 /**
- * The development helpers (contract section 1): what an agent sees of the environment, as JSON and as a page that calls
- * its tools over the MCP endpoint at `mcpPath`. For servers on loopback alone, and asked by a loopback name alone: a
+ * The development helpers (contract section 1): what an agent sees of the environment, as JSON, and a page that is an
+ * MCP client of the endpoint at `mcpPath` as any other is. For servers on loopback alone, and asked by a loopback name alone: a
  * proxy in front of a local server does not publish them.
  */
 export function createHelperRoutes(host: SessionHost, mcpPath: string): HelperRoutes {
   const guard = createOriginGuard();
   const documents = createDocuments(host);
   return {
-    has: (pathname) => pathname === HELPERS_PATH || documents.has(pathname),
+    has: (pathname) => pathname === HELPERS_PATH || documents.has(pathname) || pathname.startsWith(ASSETS_PATH),
     async answer(pathname, request, response) {
       guard.check(request.headers);
       if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -34,10 +34,11 @@ export function createHelperRoutes(host: SessionHost, mcpPath: string): HelperRo
         throw new ApiError('method_not_allowed', `${request.method} is not allowed on ${pathname}: GET`, { headers });
       }
       const document = documents.get(pathname);
-      if (document !== undefined) sendJson(response, await document());
-      else if (!prefersHtml(request.headers.accept)) sendJson(response, toOverview(host));
-      else
-        sendPage(response, renderHelperPage({ name: host.name, version: host.version, mcpPath }, await viewAll(host)));
+      if (document !== undefined) send(response, toJson(await document()));
+      else if (pathname !== HELPERS_PATH)
+        send(response, readHelperAsset(pathname.slice(ASSETS_PATH.length), request.headers['accept-encoding']));
+      else if (prefersHtml(request.headers.accept)) send(response, renderHelperPage(HELPERS_PATH, mcpPath));
+      else send(response, toJson(toOverview(host)));
     },
   };
 }
@@ -55,10 +56,6 @@ function createDocuments(host: SessionHost): ReadonlyMap<string, () => Promise<o
   ]);
 }
 
-function viewAll(host: SessionHost): Promise<AgentView> {
-  return readAgentView(host, ['tools', 'resources', 'resourceTemplates', 'prompts', 'scenarios']);
-}
-
 function toOverview({ name, version }: SessionHost): object {
   const endpoints = ['tools', 'resources', 'prompts', 'scenarios'].map((part) => [part, `${HELPERS_PATH}/${part}`]);
   return {
@@ -66,7 +63,7 @@ function toOverview({ name, version }: SessionHost): object {
     server: name,
     version,
     endpoints: Object.fromEntries(endpoints),
-    description: 'What an agent sees of this environment. In a browser: a page that shows it and calls its tools.',
+    description: 'What an agent sees of this environment. In a browser: a page that uses it by hand.',
   };
 }
 
@@ -89,25 +86,19 @@ function toPrompt({ name, description = '', arguments: args }: JsonObject): obje
   return { name, description, arguments: entries.map(toArgument) };
 }
 
-/** True where HTML is named before JSON, as browsers do; what takes anything gets JSON. */
-function prefersHtml(accept = ''): boolean {
-  const weights = accept.split(',').map((part) => {
-    const [type = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
-    const quality = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-    return [type, quality === undefined ? 1 : Number(quality)] as const;
-  });
-  const weightOf = (type: string) => weights.find(([name]) => name === type)?.[1] ?? 0;
-  return weightOf('text/html') > weightOf('application/json');
+function toJson(document: object): Answer {
+  const headers = { 'content-type': 'application/json; charset=utf-8', ...PRIVATE };
+  return { headers, body: JSON.stringify(document) };
 }
 
-function sendJson(response: ServerResponse, document: object): void {
-  response.writeHead(200, { 'content-type': 'application/json; charset=utf-8', ...PRIVATE });
-  response.end(JSON.stringify(document));
+interface Answer {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
 }
 
-function sendPage(response: ServerResponse, html: string): void {
-  response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': CSP, ...PRIVATE });
-  response.end(html);
+function send(response: ServerResponse, { headers, body }: Answer): void {
+  response.writeHead(200, headers);
+  response.end(body);
 }
 
 /** Another site may neither frame nor embed what comes from here. */
@@ -119,19 +110,3 @@ const PRIVATE = {
   'cross-origin-resource-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
 } as const;
-
-const CSP = [
-  "default-src 'none'",
-  `script-src ${hashOf(HELPER_SCRIPT)}`,
-  `style-src ${hashOf(HELPER_STYLE)}`,
-  "connect-src 'self'",
-  'img-src data:',
-  'media-src data:',
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
-function hashOf(content: string): string {
-  return `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
-}

@@ -9,7 +9,7 @@ const ANSWER_TIMEOUT_MS = 10_000;
 /** Pages of one list. */
 const MAX_PAGES = 100;
 
-/** What an environment shows an agent, as MCP spells it. */
+/** The lists that an environment shows an agent, in MCP's spelling. */
 export interface AgentView {
   readonly tools: readonly JsonObject[];
   readonly resources: readonly JsonObject[];
@@ -110,7 +110,7 @@ class AgentEnd implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     if ('method' in message || message.id === undefined) return;
     const waiting = this.#waiting.get(message.id);
-    // What crosses is copied, as on a wire.
+    // Messages are copied, as on a wire.
     if ('result' in message) waiting?.resolve(JSON.parse(JSON.stringify(message.result)));
     else waiting?.reject(new Error(message.error.message));
   }

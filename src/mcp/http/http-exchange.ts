@@ -1,12 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
+import type { RequestId } from '../json-rpc.ts';
 import type { RequestHeaders } from '../param-headers.ts';
+import type { Refusal } from '../refusal.ts';
 import type { EventLog } from './event-log.ts';
 import { EventStream } from './event-stream.ts';
-import { type Refusal, sendRefusal, toErrorReply } from './refusal.ts';
 import type { ResumableStream } from './resumable-stream.ts';
+import { sendRefusal, toErrorReply } from './send-refusal.ts';
 
-type RequestId = string | number;
 type Reply = JSONRPCMessage & { readonly id: RequestId };
 
 export interface ExchangeOptions {
@@ -42,7 +43,7 @@ export class HttpExchange {
     this.#open = options.ids.length;
   }
 
-  /** Of the POST. */
+  /** Headers of the POST. */
   get requestHeaders(): RequestHeaders {
     return this.#response.req.headers;
   }

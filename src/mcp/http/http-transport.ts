@@ -1,16 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import type { JSONRPCMessage, MessageExtraInfo, Transport, TransportSendOptions } from '@modelcontextprotocol/server';
-import { isNotification, isReply, isRequest } from '../json-rpc.ts';
+import { isNotification, isReply, isRequest, type RequestId } from '../json-rpc.ts';
 import type { HeaderSource, RequestHeaders } from '../param-headers.ts';
+import { Refusal, RPC_CODE } from '../refusal.ts';
 import { EventLog } from './event-log.ts';
 import { type HeadOf, HttpExchange } from './http-exchange.ts';
-import { Refusal, RPC_CODE } from './refusal.ts';
 import type { ResumableStream } from './resumable-stream.ts';
 
 /** How long a request goes on whose client has lost its stream and could come back for it. */
 const RESUME_WINDOW_MS = 30_000;
-
-type RequestId = string | number;
 
 /** A request that is not answered yet, under the private id that the SDK knows it by. */
 interface Pending {
@@ -162,7 +160,7 @@ export class HttpTransport implements Transport, HeaderSource {
     const related = options?.relatedRequestId;
     const pending = related === undefined ? undefined : this.#pending.get(related);
     if (pending !== undefined) return pending.exchange.send(message);
-    // What belongs to a request that is over goes nowhere: never progress after the reply.
+    // Messages of a finished request are dropped: there is never progress after the reply.
     const isQuestion = isRequest(message);
     // Without its connection the stream keeps notifications for a client that comes back; a request would wait for ever.
     if (related === undefined && this.#stream !== undefined && (this.#stream.isOpen || !isQuestion)) {

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { assertBatchRevision, assertFreshIds } from '../batches.ts';
 import { isErrorReply } from '../json-rpc.ts';
+import { Refusal, RPC_CODE } from '../refusal.ts';
 import { SESSION_REVISIONS } from '../session/session-server.ts';
-import { Refusal, RPC_CODE } from './refusal.ts';
 import type { HttpSession, Sessions } from './sessions.ts';
 
 /** `Mcp-Session-Id` as Node.js spells headers. */

@@ -1,6 +1,7 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import type { Audience } from '../../environment/definition.ts';
+import type { RequestId } from '../json-rpc.ts';
 import { isNewsFor, type SessionChange, type SessionChanges } from '../session/session-changes.ts';
 
 /** Which subscription a notification belongs to (MCP 2026-07-28): the id of its request. */
@@ -8,9 +9,7 @@ const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
 /** Resources that one subscription may name. */
 const MAX_URIS = 1_000;
 
-type RequestId = string | number;
-
-/** What a client of 2026-07-28 wants to be told, in its words. */
+/** The notifications that a client of 2026-07-28 subscribes to, as it sends them. */
 export interface ListenFilter {
   readonly toolsListChanged?: true;
   readonly resourcesListChanged?: true;
@@ -19,7 +18,7 @@ export interface ListenFilter {
 }
 
 export interface Subscriber {
-  /** Of the request, as the client knows it. */
+  /** Id of the request, as the client knows it. */
   readonly id: RequestId;
   readonly filter: ListenFilter;
   readonly audience: Audience;
@@ -40,7 +39,7 @@ export function parseListenFilter(params: JsonObject): ListenFilter | undefined 
 
 /**
  * Tells a subscriber at once what it will be told of, then every change that it asked for and its audience may know.
- * What a filter names is not looked up: a hidden resource is acknowledged as an unknown one is. Returns what ends it.
+ * Names in a filter are not looked up: a hidden resource is acknowledged like an unknown one. Returns the way to stop.
  */
 export function subscribe({ id, filter, audience, send }: Subscriber, changes: SessionChanges): () => void {
   const stamped = (method: string, params: object): JSONRPCMessage => ({

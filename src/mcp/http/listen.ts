@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { JsonObject } from '../../contract/json.ts';
 import type { Audience } from '../../environment/definition.ts';
+import { Refusal, RPC_CODE } from '../refusal.ts';
 import { EventStream } from './event-stream.ts';
 import { endOfSubscription, parseListenFilter, subscribe } from './listen-stream.ts';
-import { Refusal, RPC_CODE } from './refusal.ts';
 import type { HttpSession } from './sessions.ts';
 
-/** Of one session; on loopback without authentication all callers that name none share one. */
+/** Limit for one session. On loopback without authentication, all callers that name no session share one. */
 const MAX_STREAMS = 64;
 
 export interface ListenRequest {

@@ -3,7 +3,7 @@ import type { EnvironmentSource } from '../../environment/environment-source.ts'
 import type { Report } from '../cleanup.ts';
 import { EnvironmentHost } from '../environment-host.ts';
 import { serveEndpoint } from './endpoint.ts';
-import { refuseFailed } from './refusal.ts';
+import { refuseFailed } from './send-refusal.ts';
 import { Sessions } from './sessions.ts';
 
 export interface MountOptions {

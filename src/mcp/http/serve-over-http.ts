@@ -1,22 +1,24 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
 import { ApiError } from '../../contract/errors.ts';
-import { preview } from '../../contract/json-schema.ts';
 import { DEFAULT_PORTS, SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
 import type { EnvironmentSource } from '../../environment/environment-source.ts';
+import { endReply } from '../../http/end-reply.ts';
 import { listen } from '../../http/listen.ts';
 import { createOriginGuard, isLoopbackHost, parseAllowedHosts } from '../../http/origin-guard.ts';
 import { createRequestId, REQUEST_ID_HEADER } from '../../http/request-id.ts';
+import { preview } from '../../schema/json-schema.ts';
 import { type Report, reportToStderr } from '../cleanup.ts';
 import { EnvironmentHost } from '../environment-host.ts';
 import { takeHarnessKey } from '../harness-key.ts';
+import { Refusal, RPC_CODE } from '../refusal.ts';
 import type { SessionHost } from '../session-host.ts';
 import { onSigterm } from '../sigterm.ts';
 import { answerPreflight, assertMayBind, authenticate } from './checks.ts';
 import { answerDocument, answerReadiness, toOpenApi } from './documents.ts';
 import { serveEndpoint } from './endpoint.ts';
 import { createHelperRoutes, HELPERS_PATH } from './helper-routes.ts';
-import { isNobodysFault, Refusal, RPC_CODE, refuseFailed } from './refusal.ts';
+import { isNobodysFault, refuseFailed } from './send-refusal.ts';
 import { Sessions } from './sessions.ts';
 import { MESSAGES_PATH, openSse, postToSse, SSE_PATH } from './sse.ts';
 
@@ -66,7 +68,7 @@ export async function serveOverHttp(environment: EnvironmentSource, options: Htt
 }
 
 export interface HttpServer {
-  /** Of the MCP endpoint. */
+  /** URL of the MCP endpoint. */
   readonly url: string;
   /** Where the deprecated transport opens its stream, if it is served. */
   readonly sseUrl: string | undefined;
@@ -146,7 +148,7 @@ function assertPath(path: string): void {
   if (isTaken) throw new TypeError(`The path ${path} has another meaning on this server: choose one such as /mcp`);
 }
 
-/** What a request can name: neither a query nor what would be percent-encoded. */
+/** Paths that a request can name: without a query and without characters that need percent-encoding. */
 const PATH_PATTERN = /^\/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*$/;
 
 /** @throws TypeError for a limit that is none: sessions would never open, or end as soon as they have. */
@@ -180,6 +182,11 @@ function answerWith(
 
 function sendApiError(response: ServerResponse, error: ApiError): void {
   if (response.headersSent || response.destroyed) return;
-  response.writeHead(error.status, { 'content-type': 'application/json; charset=utf-8', ...error.headers });
-  response.end(JSON.stringify(error.toBody()));
+  const body = JSON.stringify(error.toBody());
+  response.writeHead(error.status, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    ...error.headers,
+  });
+  endReply(response, body);
 }

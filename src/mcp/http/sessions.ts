@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import { Refusal, RPC_CODE } from '../refusal.ts';
 import type { Era, HostedSession, SessionHost } from '../session-host.ts';
 import { HttpTransport } from './http-transport.ts';
-import { Refusal, RPC_CODE } from './refusal.ts';
 import { SseTransport } from './sse-transport.ts';
 
 export interface SessionLimits {
@@ -18,7 +18,7 @@ export interface SessionLimits {
 interface Carried<SessionTransport> {
   readonly session: HostedSession;
   readonly transport: SessionTransport;
-  /** Whose it is: nobody else finds it. */
+  /** Its owner. Other callers do not find it. */
   readonly caller: string;
 }
 

@@ -1,13 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import type { JSONRPCMessage, MessageExtraInfo, Transport } from '@modelcontextprotocol/server';
 import { Batches } from '../batches.ts';
-import { isReply, isRequest } from '../json-rpc.ts';
+import { isReply, isRequest, type RequestId } from '../json-rpc.ts';
 import { EventStream } from './event-stream.ts';
 
-/** What may wait for a client that goes on to ask without reading, before it is cut off. */
+/** Bytes that may wait for a client that sends requests without reading, before it is disconnected. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
-
-type RequestId = string | number;
 
 /**
  * The server's end of one session over the deprecated pair of an event stream and an address to post messages to. The

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type JSONRPCMessage, parseJSONRPCMessage } from '@modelcontextprotocol/server';
 import { assertBatchLength, assertBatchRevision, assertFreshIds } from '../batches.ts';
+import { Refusal, RPC_CODE } from '../refusal.ts';
 import { readJsonBody } from './body.ts';
 import { assertAccepts } from './checks.ts';
 import { idOf } from './endpoint.ts';
-import { Refusal, RPC_CODE } from './refusal.ts';
 import type { Sessions } from './sessions.ts';
 
 /** Where the deprecated transport opens its stream, and where it takes messages. */

@@ -1,13 +1,13 @@
 import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
 import type { Evaluation, SetupResult } from '../../contract/scenario.ts';
-import { matchesToolPatterns } from '../../contract/tool-patterns.ts';
-import { untilAborted } from '../../contract/until-aborted.ts';
 import type { ScenarioDefinition, ScenarioRun, ToolContext } from '../../environment/definition.ts';
 import { ToolError } from '../../environment/tool-result.ts';
+import { untilAborted } from '../../runtime/deadline.ts';
+import { describeUnmatched, matchesToolPatterns } from '../../text/tool-patterns.ts';
 import { type Report, runCleanup } from '../cleanup.ts';
 import { ScenarioContext, withoutWords } from './scenario-context.ts';
 
-/** Who started a scenario: a harness through the hub `setup`, or anybody through the prompt of its name. */
+/** The starter of a scenario: a harness by the hub `setup`, or anybody by the scenario's prompt. */
 export type Starter = 'harness' | 'prompt';
 
 interface Started {
@@ -29,18 +29,21 @@ export class ActiveScenario {
   onchange: (() => void) | undefined;
 
   readonly #report: Report;
+  readonly #agentTools: () => readonly string[];
   #state: State = { kind: 'idle', evaluated: undefined };
   #settling: Promise<void> = Promise.resolve();
 
-  constructor(report: Report) {
+  /** @param agentTools the names of all tools that an agent may be offered, at the moment. */
+  constructor(report: Report, agentTools: () => readonly string[]) {
     this.#report = report;
+    this.#agentTools = agentTools;
   }
 
   get starter(): Starter | undefined {
     return this.#state.kind === 'idle' ? undefined : this.#state.starter;
   }
 
-  /** What an agent may use now: where a scenario is active, the tools that it names. Undefined for all. */
+  /** The tools that an agent may use now: those of the active scenario. Undefined: all. */
   get toolPatterns(): ScenarioDefinition['tools'] {
     const state = this.#state;
     return state.kind === 'idle' || state.kind === 'starting' ? undefined : state.tools;
@@ -89,6 +92,9 @@ export class ActiveScenario {
       // A prompt is for anybody: what setup tells its harness, an answer key perhaps, is not for whoever got the prompt.
       const heard = starter === 'prompt' ? withoutWords(request, this.#report) : request;
       const prompt = await context.during(heard, () => untilAborted(running.prompt(), request.signal));
+      // By now a setup has declared its tools. Without a harness they may come later, and nothing is graded.
+      const fault = starter === 'harness' ? describeUnmatched(name, tools, this.#agentTools()) : undefined;
+      if (fault !== undefined) throw new ToolError(fault);
       // A client that has gone away never learns that the scenario is active, and could not set up another one.
       request.signal.throwIfAborted();
       this.#become({ kind: 'active', name, tools, starter, run, context });

@@ -1,5 +1,10 @@
-import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcontextprotocol/server';
-import { META } from '../../contract/names.ts';
+import {
+  ProtocolError,
+  ProtocolErrorCode,
+  type ReadResourceResult,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import { META, SCENARIOS_URI } from '../../contract/names.ts';
 import type { Audience } from '../../environment/definition.ts';
 import { isVisible, type Meta } from '../audience.ts';
 import { assertParamHeaders, isHeaderSource, paramHeadersOf, passedParamHeaders } from '../param-headers.ts';
@@ -40,7 +45,7 @@ export function bindEnvironment(parts: SessionParts): void {
   const { server, catalogue, inputRequired } = parts;
   const mayUse = (name: string, audience: Audience) => audience === 'harness' || parts.active.allowsTool(name);
 
-  // Of most calls nothing here has to be waited for, and each wait takes a turn and a promise: none is made for nothing.
+  // Most calls have nothing to wait for here. An `await` without need would cost them a microtask each.
   const serve = async <T>(mcp: ServerContext, run: (request: EnvironmentRequest) => Promise<T>): Promise<T> => {
     const admitted = parts.admit(mcp);
     const request = admitted instanceof Promise ? await admitted : admitted;
@@ -111,31 +116,16 @@ export function bindEnvironment(parts: SessionParts): void {
       const found = findResource(catalogue.resources, uri, request.audience);
       if (found === undefined) throw unknown('resource', uri);
       const { resource, variables } = found;
-      if (resource.isBuiltIn) return readResource(resource, uri, variables, request);
+      if (resource.isBuiltIn) {
+        const read = await readResource(resource, uri, variables, request);
+        return uri === SCENARIOS_URI && request.audience === 'harness' ? withWarnings(read, catalogue) : read;
+      }
       const called = { method: 'resources/read', name: uri, arguments: {} } as const;
       return ask(called, mcp, request, (open) => readResource(resource, uri, variables, open));
     }),
   );
 
-  const { subscriptions } = parts;
-  if (subscriptions !== undefined) {
-    server.setRequestHandler('resources/subscribe', ({ params: { uri } }, mcp) =>
-      serve(mcp, async ({ audience }) => {
-        const found = findResource(catalogue.resources, uri, audience);
-        if (found === undefined) throw unknown('resource', uri);
-        subscriptions.add(uri);
-        await found.resource.connected?.subscribe(uri);
-        return {};
-      }),
-    );
-    server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }, mcp) =>
-      serve(mcp, async ({ audience }) => {
-        if (findResource(catalogue.resources, uri, audience) === undefined) throw unknown('resource', uri);
-        subscriptions.remove(uri);
-        return {};
-      }),
-    );
-  }
+  if (parts.subscriptions !== undefined) bindSubscriptions(parts, parts.subscriptions, serve);
 
   server.setRequestHandler('prompts/list', ({ params }, mcp) =>
     serve(mcp, async ({ audience }) => {
@@ -161,6 +151,38 @@ export function bindEnvironment(parts: SessionParts): void {
       return complete(params, found, request);
     }),
   );
+}
+
+type Serve = <T>(mcp: ServerContext, run: (request: EnvironmentRequest) => Promise<T>) => Promise<T>;
+
+/** Subscriptions of the session-based revisions. */
+function bindSubscriptions(
+  { server, catalogue }: SessionParts,
+  subscriptions: NonNullable<SessionParts['subscriptions']>,
+  serve: Serve,
+): void {
+  server.setRequestHandler('resources/subscribe', ({ params: { uri } }, mcp) =>
+    serve(mcp, async ({ audience }) => {
+      const found = findResource(catalogue.resources, uri, audience);
+      if (found === undefined) throw unknown('resource', uri);
+      subscriptions.add(uri);
+      await found.resource.connected?.subscribe(uri);
+      return {};
+    }),
+  );
+  server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }, mcp) =>
+    serve(mcp, async ({ audience }) => {
+      if (findResource(catalogue.resources, uri, audience) === undefined) throw unknown('resource', uri);
+      subscriptions.remove(uri);
+      return {};
+    }),
+  );
+}
+
+/** Tells a harness which scenarios name no tool. */
+function withWarnings(read: ReadResourceResult, catalogue: SessionParts['catalogue']): ReadResourceResult {
+  const warnings = catalogue.unmatchedPatterns();
+  return warnings.length === 0 ? read : { ...read, _meta: { ...read._meta, [META.scenarioWarnings]: warnings } };
 }
 
 /** On 2026-07-28 over HTTP, headers repeat arguments of a tool whose schema says so: the two have to agree. */

@@ -1,17 +1,19 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import { isTooDeep, MAX_JSON_DEPTH } from '../../contract/json-depth.ts';
-import { preview } from '../../contract/json-schema.ts';
 import type { ToolDefinition } from '../../environment/definition.ts';
 import { describeIssues } from '../../environment/schema.ts';
 import { isToolError, toToolResult } from '../../environment/tool-result.ts';
+import { preview } from '../../schema/json-schema.ts';
 import { isMissingCapability } from './client-requests.ts';
 import { isSendable } from './mcp-messages.ts';
 import type { EnvironmentRequest } from './request.ts';
 
 /** A tool or a function of a hub, ready to be called. */
 export interface CallableTool extends ToolDefinition {
-  /** What the caller is told of an error that is no `ToolError`. Default: that it failed, and nothing else. */
+  /** Subject of the sentence about a failure. Default: `The tool <name>`. */
+  readonly subject?: string;
+  /** Message for the caller about an error that is no `ToolError`. Default: that the tool failed, and nothing else. */
   readonly describeFailure?: (error: unknown) => string;
 }
 
@@ -42,8 +44,9 @@ export async function callTool(
     // The protocol has an answer of its own to this.
     if (isMissingCapability(error)) throw error;
     if (isToolError(error)) return toErrorResult(error.message, error.structuredContent);
-    request.reportFailure(`The tool ${tool.name} failed`, error);
-    return toErrorResult(tool.describeFailure?.(error) ?? `The tool ${tool.name} failed`);
+    const subject = tool.subject ?? `The tool ${tool.name}`;
+    request.reportFailure(subject, error);
+    return toErrorResult(tool.describeFailure?.(error) ?? `${subject} failed`);
   }
 }
 
@@ -52,7 +55,7 @@ export function toErrorResult(message: string, structuredContent?: JsonObject): 
   return structuredContent === undefined ? result : { ...result, structuredContent };
 }
 
-/** What no client takes is the author's fault: the SDK would answer it as the caller's, in pages of its own words. */
+/** Refuses a result that no client accepts as the author's fault. The SDK would report it as the caller's, at great length. */
 function assertSendable(result: CallToolResult): void {
   const wrong = result.content.find((block) => !isPlainText(block) && !isSendable(block));
   if (wrong !== undefined) throw new TypeError(`The tool returned a content block that MCP refuses: ${preview(wrong)}`);

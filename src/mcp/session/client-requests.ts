@@ -7,7 +7,6 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { isJsonObject } from '../../contract/json.ts';
-import { validateJsonSchema } from '../../contract/json-schema.ts';
 import type {
   ClientOffer,
   ElicitAnswer,
@@ -17,6 +16,7 @@ import type {
   SampleRequest,
   ToolContext,
 } from '../../environment/definition.ts';
+import { validateJsonSchema } from '../../schema/json-schema.ts';
 import type { Meta } from '../audience.ts';
 import { toMcpMessages } from './mcp-messages.ts';
 import type { SessionServer } from './session-server.ts';
@@ -24,7 +24,7 @@ import type { SessionServer } from './session-server.ts';
 /** Milliseconds. A person, or a model with a queue, may take their time. */
 export const ANSWER_TIMEOUT_MS = 600_000;
 
-/** What author code may ask of the client, and of whoever sits behind it. */
+/** Requests of author code to the client and its user. */
 export type ClientRequests = Pick<ToolContext, 'capabilities' | 'elicit' | 'sample' | 'roots'>;
 
 /** One question for the client: how it goes over the wire, and how its answer is read. */
@@ -63,7 +63,7 @@ export function createClientRequests(mcp: ServerContext, server: SessionServer):
   };
 }
 
-/** What the client of a request offers: on 2026-07-28 each request says it, before the handshake did. */
+/** Capabilities of a request's client: on 2026-07-28 each request carries them, before that the handshake did. */
 function capabilitiesOf(mcp: ServerContext, server: SessionServer): ClientOffer {
   const envelope: Meta | undefined = mcp.mcpReq.envelope;
   const declared = envelope === undefined ? server.getClientCapabilities() : envelope[CLIENT_CAPABILITIES_META_KEY];
@@ -71,7 +71,7 @@ function capabilitiesOf(mcp: ServerContext, server: SessionServer): ClientOffer 
   return { elicitation: has('elicitation'), sampling: has('sampling'), roots: has('roots') };
 }
 
-/** What 2026-07-28 answers to a request that needs what its client has not declared. */
+/** The error of 2026-07-28 for a request that needs a capability which its client has not declared. */
 export function missingCapability(capability: keyof ClientOffer): Error {
   const requiredCapabilities = { [capability]: {} };
   return new MissingRequiredClientCapabilityError(

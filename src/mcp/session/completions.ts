@@ -13,7 +13,7 @@ import type { SessionCatalogue } from './session-catalogue.ts';
 /** MCP's limit of values in one answer. */
 const MAX_VALUES = 100;
 
-/** What completes the arguments that a request names. @throws ProtocolError for what does not exist, or is hidden. */
+/** Finds the completers of the arguments that a request names. @throws ProtocolError for what does not exist, or is hidden. */
 export function findCompleters(
   { ref }: CompleteRequest['params'],
   { prompts, resources }: SessionCatalogue,

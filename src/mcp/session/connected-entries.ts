@@ -11,10 +11,10 @@ import {
 import { messageOf } from '../../contract/errors.ts';
 import { isJsonObject, type JsonObject, type JsonSchema } from '../../contract/json.ts';
 import { isTooDeep, MAX_JSON_DEPTH } from '../../contract/json-depth.ts';
-import { type SchemaIssue, validateJsonSchema } from '../../contract/json-schema.ts';
 import type { Completer } from '../../environment/definition.ts';
 import { describeIssues } from '../../environment/schema.ts';
 import { isToolError } from '../../environment/tool-result.ts';
+import { type SchemaIssue, validateJsonSchema } from '../../schema/json-schema.ts';
 import type { ConnectedServer } from '../../upstream/connected-server.ts';
 import { withoutOwnMeta } from '../../upstream/own-meta.ts';
 import type { Connected } from '../../upstream/upstream-catalogue.ts';
@@ -113,7 +113,7 @@ export function toConnectedPrompt(server: ConnectedServer, { original, entry }: 
   };
 }
 
-/** What the server suggests; nothing where it cannot. */
+/** Completes by the suggestions of the connected server; empty if it has none. */
 function toCompleter(server: ConnectedServer, ref: CompletionParams['ref'], name: string): Completer {
   return async (value, { arguments: given, signal }) => {
     const params = { ref, argument: { name, value }, context: { arguments: { ...given } } };
@@ -150,7 +150,7 @@ function toFailure(
   // Also what its own checks of the arguments come to: the agent can correct itself by it.
   if (isToolError(error) || ProtocolError.isInstance(error)) return toErrorResult(messageOf(error));
   // A call that was given up, or whose session is over: nobody waits for its result.
-  if (!request.context.signal.aborted) request.reportFailure(`The tool ${tool} failed`, error);
+  if (!request.context.signal.aborted) request.reportFailure(`The tool ${tool}`, error);
   if (error instanceof UnfitAnswer) return toErrorResult(`${label} gave an answer that is ${error.message}`);
   return toErrorResult(`The tool ${tool} failed: ${label} gave no usable answer`);
 }
@@ -170,10 +170,10 @@ async function orProtocolAnswer<Result>(
       throw new ProtocolError(code, error.message);
     }
     if (isToolError(error)) throw new ProtocolError(ProtocolErrorCode.InternalError, error.message);
-    request.reportFailure(`${what} failed`, error);
+    request.reportFailure(what, error);
     throw new ProtocolError(ProtocolErrorCode.InternalError, `${what} failed: ${label} gave no usable answer`);
   }
 }
 
-/** Of the session-based revisions. */
+/** Error code of the session-based revisions. */
 const RESOURCE_NOT_FOUND = -32_002;

@@ -1,6 +1,6 @@
-import { preview } from '../../contract/json-schema.ts';
 import type { ClientOffer, EnvironmentDefinition } from '../../environment/definition.ts';
 import { isHarnessHub } from '../../environment/names.ts';
+import { preview } from '../../schema/json-schema.ts';
 import type { ConnectedServer } from '../../upstream/connected-server.ts';
 import type { UpstreamCatalogue } from '../../upstream/upstream-catalogue.ts';
 import type { Report } from '../cleanup.ts';
@@ -14,7 +14,7 @@ import type { SessionTool } from './session-tools.ts';
 /** Environments that may be connected to each other in a row: more is one that is connected to itself. */
 const MAX_DEPTH = 4;
 
-/** What a session serves, by name and by URI. */
+/** The entries that a session serves, by name and by URI. */
 export interface SessionEntries {
   readonly tools: Map<string, SessionTool>;
   readonly resources: Map<string, SessionResource>;
@@ -35,7 +35,7 @@ export class SessionConnections {
   readonly #definitions: EnvironmentDefinition['connections'];
   readonly #parts: ConnectionsParts;
   #servers: readonly ConnectedServer[] = [];
-  /** What each server gives, of those that are open. */
+  /** Catalogues of the open servers. */
   readonly #catalogues = new Map<ConnectedServer, UpstreamCatalogue>();
   /** Names that are left out and of which the log knows. */
   readonly #told = new Set<string>();

@@ -1,7 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { isJsonObject, type JsonObject, type JsonSchema } from '../../contract/json.ts';
-import { preview } from '../../contract/json-schema.ts';
 import type { Audience } from '../../environment/definition.ts';
+import { preview } from '../../schema/json-schema.ts';
 import { type CallableTool, callTool, toErrorResult } from './call-tool.ts';
 import type { EnvironmentRequest } from './request.ts';
 
@@ -56,7 +56,7 @@ export async function dispatch(hub: SessionHub, args: unknown, request: Environm
   if (tool === undefined) {
     return toErrorResult(`The hub ${hub.name} has no function ${preview(call.name)}. ${existing(hub)}`);
   }
-  return callTool(tool, call.arguments, request);
+  return callTool({ subject: `The function ${call.name} of the hub ${hub.name}`, ...tool }, call.arguments, request);
 }
 
 function readCall(args: unknown): { readonly name: string; readonly arguments: JsonObject } | string {

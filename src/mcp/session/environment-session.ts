@@ -23,6 +23,7 @@ import { RunningSolution } from './running-solution.ts';
 import { SessionCatalogue } from './session-catalogue.ts';
 import { isNewsFor, type SessionChange, SessionChanges } from './session-changes.ts';
 import { MODERN_REVISION, negotiatedRevision, SESSION_REVISIONS, SessionServer } from './session-server.ts';
+import { listTools } from './session-tools.ts';
 import { Subscriptions, sendChange } from './subscriptions.ts';
 
 export interface SessionOptions {
@@ -56,7 +57,7 @@ export class EnvironmentSession implements HostedSession {
   readonly #connections: SessionConnections;
   readonly #inputRequired: InputRequired;
   readonly #subscriptions = new Subscriptions();
-  /** What the client said in its handshake; on 2026-07-28 each request says it. */
+  /** Capabilities from the client's handshake; on 2026-07-28 each request carries them. */
   #offer: ClientOffer = { elicitation: false, sampling: false, roots: false };
   #isHarnessConnection: boolean | undefined;
   #closing: Promise<void> | undefined;
@@ -85,7 +86,7 @@ export class EnvironmentSession implements HostedSession {
       report,
       isHarness: ({ mcpReq }) => isHarness(mcpReq._meta as Meta | undefined, options.authority),
     });
-    this.#active = new ActiveScenario(report);
+    this.#active = new ActiveScenario(report, () => listTools(this.#catalogue.tools, 'agent').map(({ name }) => name));
     this.#solution = new RunningSolution(report);
     this.server.onclose = () => void this.close();
     if (era === 'modern') this.server.serveModern();
@@ -140,7 +141,7 @@ export class EnvironmentSession implements HostedSession {
     this.#catalogue.close();
     this.#inputRequired.close();
     await this.server.close().catch(() => {});
-    // What is connected is told at once, and ends while the author's code does.
+    // Connected servers are told at once and end beside the author's code.
     const disconnecting = this.#connections.close();
     if (!this.#initialization.hasBegun && !this.#connections.hasBegun) return disconnecting;
     const closeHooks = [...definition.closeHooks].reverse();
@@ -190,7 +191,7 @@ export class EnvironmentSession implements HostedSession {
         this.#info.protocol = negotiatedRevision(params.protocolVersion);
         this.#info.client = params.clientInfo;
         const depth = mcp.mcpReq._meta?.[META.connectionDepth];
-        // Whoever connects says it: a lower number than there is would lift the limit.
+        // The peer declares the depth. A number below the true one would lift the limit.
         if (typeof depth === 'number') this.#connections.depth = Math.max(0, depth);
         const { elicitation, sampling, roots } = params.capabilities;
         this.#offer = {

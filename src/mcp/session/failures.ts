@@ -24,11 +24,11 @@ export function toProtocolError(what: string, request: EnvironmentRequest, error
   if (error instanceof ProtocolError) return error;
   if (isInvalidArguments(error)) return new ProtocolError(ProtocolErrorCode.InvalidParams, error.message);
   if (isToolError(error)) return new ProtocolError(ProtocolErrorCode.InvalidRequest, error.message);
-  request.reportFailure(`${what} failed`, error);
+  request.reportFailure(what, error);
   return new ProtocolError(ProtocolErrorCode.InternalError, `${what} failed`);
 }
 
-/** What went wrong on a connection, for the log. The SDK quotes whole messages, of whatever length. */
+/** Describes an error of a connection, for the log. The SDK quotes whole messages of any length. */
 export function describeConnectionError(error: Error): string {
   return `The connection: ${withoutQuotedKeys(error.message).slice(0, 500)}`;
 }

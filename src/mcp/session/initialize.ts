@@ -1,11 +1,11 @@
 import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcontextprotocol/server';
-import { untilAborted } from '../../contract/until-aborted.ts';
 import type { InitializeContext, InitializeHook, ReportProgress, Session } from '../../environment/definition.ts';
 import { isToolError } from '../../environment/tool-result.ts';
+import { untilAborted } from '../../runtime/deadline.ts';
 import { type Meta, withoutHarnessKey } from '../audience.ts';
 import type { Report } from '../cleanup.ts';
-import { describeThrown } from '../describe-thrown.ts';
-import { guardStdout } from '../stdio/stdout-guard.ts';
+import { describeFailure } from '../describe-thrown.ts';
+import { guardStdout } from '../stdout-guard.ts';
 import { openProgress } from './request.ts';
 
 const DEFAULT_DISPLAY = { width: 1920, height: 1080 } as const;
@@ -151,7 +151,7 @@ export class Initialization {
       for (const hook of this.#hooks) await hook(context);
       this.#isDone = true;
     } catch (error) {
-      this.#report(`The initialize hook failed: ${describeThrown(error)}`);
+      this.#report(describeFailure('The initialize hook', error));
       throw error;
     } finally {
       guard.release();
@@ -160,7 +160,7 @@ export class Initialization {
 }
 
 /**
- * What a client is told of a failure whose cause is for the developer.
+ * The message for a client about a failure whose cause is for the developer.
  *
  * @param cause given for a harness alone: a `ToolError`'s own words are told, nothing of any other.
  */

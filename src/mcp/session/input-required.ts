@@ -13,17 +13,17 @@ import { type Round, SuspendedCall } from './suspended-call.ts';
 
 /** Calls of one session that wait for answers. The oldest gives way. */
 const MAX_WAITING = 32;
-/** What `requestState` is signed with: of no use to any other process. */
+/** Signs `requestState`. Another process cannot use it. */
 const KEY = randomBytes(32);
 
-/** What a retry is told whose state is none, whoever finds that out. */
+/** The error for a retry with an invalid state. */
 export const INVALID_STATE = {
   message:
     'Invalid or expired requestState: it is good for one retry of the request that it answered. Call again without it.',
   data: { reason: 'invalid_request_state' },
 } as const;
 
-/** What a request calls. Its retry has to call the same. */
+/** The target of a request. Its retry must have the same one. */
 export interface Called {
   readonly method: 'tools/call' | 'prompts/get' | 'resources/read';
   readonly name: string;

@@ -1,8 +1,8 @@
 import { isSpecType, type ContentBlock as McpContentBlock } from '@modelcontextprotocol/server';
 import { isJsonObject } from '../../contract/json.ts';
-import { preview } from '../../contract/json-schema.ts';
 import type { PromptBlock, RichPromptMessage } from '../../environment/definition.ts';
 import { isWritable } from '../../environment/presentation.ts';
+import { preview } from '../../schema/json-schema.ts';
 
 interface McpMessage {
   role: 'user' | 'assistant';

@@ -1,6 +1,7 @@
 import { type GetPromptResult, type Prompt, ProtocolError } from '@modelcontextprotocol/server';
 import { messageOf } from '../../contract/errors.ts';
-import { enumCompleters } from '../../environment/completion.ts';
+import { isJsonObject } from '../../contract/json.ts';
+import { enumCompleters, withChoices } from '../../environment/completion.ts';
 import type {
   Audience,
   Completer,
@@ -18,6 +19,7 @@ import { toCheckedMessages, toMcpMessages } from './mcp-messages.ts';
 import type { EnvironmentRequest } from './request.ts';
 import { scenarioArguments } from './scenario-list.ts';
 
+type ScenarioArgument = ReturnType<typeof scenarioArguments>[number];
 type TextArguments = Readonly<Record<string, string>>;
 
 /** A prompt of a session: the author's own, or one that starts a scenario, so that an IDE offers it as a command. */
@@ -70,7 +72,7 @@ function toScenarioPrompt(scenario: ScenarioDefinition, active: ActiveScenario):
   const argumentEntries = scenarioArguments(scenario).map((argument) => ({
     name: argument.name,
     required: argument.required,
-    description: [argument.description, `(${argument.type})`].filter((part) => part !== null).join(' '),
+    description: describeArgument(argument, propertyOf(scenario, argument.name)),
   }));
   return {
     audience: 'agent',
@@ -96,8 +98,18 @@ function toScenarioPrompt(scenario: ScenarioDefinition, active: ActiveScenario):
   };
 }
 
+function describeArgument(argument: ScenarioArgument, schema: unknown): string {
+  const text = [argument.description, `(${argument.type})`].filter((part) => part !== null).join(' ');
+  return withChoices(text, schema) ?? text;
+}
+
+function propertyOf(scenario: ScenarioDefinition, name: string): unknown {
+  const { properties } = scenario.args.jsonSchema;
+  return isJsonObject(properties) ? properties[name] : undefined;
+}
+
 /**
- * What went wrong inside of a setup, whatever it was. Arguments that do not fit a function of the hub `setup` are one of
- * its kinds: who gets the prompt would be told the name of that function and what it takes.
+ * Describes any failure inside of a setup without its details. Wrong arguments of a function of the hub `setup` are one
+ * kind: their message would tell the receiver of the prompt that function's name and arguments.
  */
 class SetupFailure extends Error {}

@@ -14,7 +14,7 @@ export interface ContextParts {
   readonly meta: Meta;
 }
 
-/** What the author's code is given for one request. Most calls neither log nor ask: that is made when it is first used. */
+/** The context of one request for the author's code. Most calls neither log nor ask, so those parts are made at first use. */
 export class RequestContext implements ToolContext {
   readonly signal: AbortSignal;
   readonly progress: ReportProgress;

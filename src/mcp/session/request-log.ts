@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import type { Log, LogLevel } from '../../environment/definition.ts';
 
-/** What a client may leave unread of one request's messages before more of them are dropped. */
+/** Unread messages of one request, beyond which further ones are dropped. */
 const MAX_BACKLOG = { messages: 1_000, characters: 1024 * 1024 } as const;
 
 /**
@@ -25,7 +25,7 @@ export function createRequestLog(send: (level: LogLevel, text: string) => Promis
       dropped = 0;
       deliver('warning', `${count} log messages were dropped, because they were not read in time`);
     };
-    // Who has gone away misses a message: nobody else can do anything about it.
+    // A client that has gone away misses a message, and nothing can be done about it.
     send(level, text).then(settle, settle);
   };
   const write = (level: LogLevel, message: unknown) => {

@@ -2,7 +2,7 @@ import { LOG_LEVEL_META_KEY, type ServerContext } from '@modelcontextprotocol/se
 import type { Audience, Session, ToolContext } from '../../environment/definition.ts';
 import { audienceOf, type HarnessAuthority, isHarnessPeer, type Meta, withoutHarnessKey } from '../audience.ts';
 import type { Report } from '../cleanup.ts';
-import { describeThrown } from '../describe-thrown.ts';
+import { describeFailure } from '../describe-thrown.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { RequestContext } from './request-context.ts';
 import type { SessionServer } from './session-server.ts';
@@ -10,9 +10,9 @@ import type { SessionServer } from './session-server.ts';
 /** One MCP request of a session, as the rest of this layer sees it. */
 export interface EnvironmentRequest {
   readonly audience: Audience;
-  /** What the author's code is given. */
+  /** The context for the author's code. */
   readonly context: ToolContext;
-  /** Tells a harness, or else the log of the process, what went wrong in full. An agent is told nothing by it. */
+  /** Tells a harness, or else the log of the process, that `what` failed, and how. An agent is told nothing by it. */
   reportFailure(what: string, error: unknown): void;
   /** Ends progress; resolves when the reply may go out. */
   finish(): Promise<void> | undefined;
@@ -38,7 +38,7 @@ export function openRequest(mcp: ServerContext, parts: RequestParts): Environmen
     audience: audienceOf(rawMeta, authority, isHarnessConnection),
     context,
     reportFailure(what, error) {
-      const text = `${what}: ${describeThrown(error)}`;
+      const text = describeFailure(what, error);
       if (isHarnessAtOtherEnd && takesLogs(mcp, isHarnessConnection)) context.log.error(text);
       else report(text);
     },
@@ -53,7 +53,7 @@ export function openProgress(mcp: ServerContext, meta: Meta): Progress {
   });
 }
 
-/** What a request of 2026-07-28 says of its client; empty on the revisions with a handshake. */
+/** Client information of a 2026-07-28 request; empty on the revisions with a handshake. */
 export function envelopeOf(mcp: ServerContext): Meta {
   return mcp.mcpReq.envelope ?? {};
 }
@@ -63,7 +63,7 @@ function takesLogs(mcp: ServerContext, isHarnessConnection: boolean | undefined)
   return isHarnessConnection !== undefined || envelopeOf(mcp)[LOG_LEVEL_META_KEY] !== undefined;
 }
 
-/** Who has gone away misses a notification: nobody else can do anything about it. */
+/** A client that has gone away misses a notification, and nothing can be done about it. */
 function ignoreLostPeer(sending: Promise<void>): void {
   sending.catch(() => {});
 }

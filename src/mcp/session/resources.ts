@@ -20,9 +20,9 @@ export interface SessionResource {
   readonly template: UriTemplate | undefined;
   /** True for those that describe the environment: they can be read before the initialize hook has run. */
   readonly isBuiltIn: boolean;
-  /** What a built-in one holds. */
+  /** Content of a built-in resource. */
   readonly content?: unknown;
-  /** Of a connected server: as that lists it, and reads it. */
+  /** A resource of a connected server: its entry there, and the way to read it. */
   readonly connected?: {
     readonly entry: Resource | ResourceTemplateType;
     read(uri: string, request: EnvironmentRequest): Promise<ReadResourceResult>;

@@ -1,4 +1,4 @@
-import type { Json } from '../../contract/json.ts';
+import { isJsonObject, type Json } from '../../contract/json.ts';
 import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
 import type { Solution } from '../../contract/scenario.ts';
 import type {
@@ -8,11 +8,14 @@ import type {
   SolutionSource,
   SolutionToolResult,
 } from '../../environment/definition.ts';
+import { readAnswer } from '../../environment/scenario.ts';
+import { describeIssues } from '../../environment/schema.ts';
 import { ToolError } from '../../environment/tool-result.ts';
+import { asFields, preview } from '../../schema/json-schema.ts';
 import { type Report, runCleanup } from '../cleanup.ts';
 
 interface Running {
-  readonly name: string;
+  readonly scenario: ScenarioDefinition;
   readonly generator: SolutionGenerator;
   /** How many calls it has given. */
   calls: number;
@@ -39,10 +42,15 @@ export class RunningSolution {
     await this.close(SHUTDOWN_GRACE_MS.environment);
     const source = scenario.solution(args);
     if (!isGenerator(source)) {
-      const { calls, answer } = await source;
-      return { calls: calls.map(toCall), answer: toAnswer(answer), done: true };
+      const given = await source;
+      if (!isJsonObject(given) || !Array.isArray(given.calls)) {
+        throw new TypeError(
+          `It has to give { calls, answer }, or be an async generator of calls, got ${preview(given)}`,
+        );
+      }
+      return { calls: given.calls.map(toCall), answer: await toAnswer(scenario, given.answer), done: true };
     }
-    const running: Running = { name: scenario.name, generator: source, calls: 0 };
+    const running: Running = { scenario, generator: source, calls: 0 };
     this.#running = running;
     return this.#step(running, undefined);
   }
@@ -53,7 +61,7 @@ export class RunningSolution {
     if (running === undefined) return;
     this.#running = undefined;
     const step = {
-      name: `The solution of the scenario ${running.name}`,
+      name: `The solution of the scenario ${running.scenario.name}`,
       run: () => running.generator.return(undefined),
     };
     await runCleanup([step], budgetMs, this.#report);
@@ -64,7 +72,7 @@ export class RunningSolution {
     try {
       // The first `next` of a generator starts it: there is no yield yet that could receive what it is given.
       const { done, value } = await running.generator.next(result as SolutionToolResult);
-      if (done === true) return { calls: [], answer: toAnswer(value), done: true };
+      if (done === true) return { calls: [], answer: await toAnswer(running.scenario, value), done: true };
       running.calls += 1;
       isOver = false;
       return { calls: [toCall(value)], answer: null, done: false };
@@ -75,7 +83,8 @@ export class RunningSolution {
 
   #runningOne(name: string, results: number): Running {
     const running = this.#running;
-    if (running?.name !== name) throw new ToolError(`No solution of the scenario ${name} is under way in this session`);
+    if (running?.scenario.name !== name)
+      throw new ToolError(`No solution of the scenario ${name} is under way in this session`);
     if (running.calls === results) return running;
     throw new ToolError(
       `The solution of the scenario ${name} has given ${running.calls} calls, got ${results} results`,
@@ -84,14 +93,23 @@ export class RunningSolution {
 }
 
 function isGenerator(source: SolutionSource): source is SolutionGenerator {
-  return Symbol.asyncIterator in source;
+  return typeof source === 'object' && source !== null && Symbol.asyncIterator in source;
 }
 
-function toCall({ name, arguments: args }: SolutionCall): Solution['calls'][number] {
-  const given = Object.entries(args).filter((entry): entry is [string, Json] => entry[1] !== undefined);
+/** @throws TypeError for what is no call. */
+function toCall(call: SolutionCall): Solution['calls'][number] {
+  if (!isJsonObject(call) || typeof call.name !== 'string' || !isJsonObject(call.arguments ?? {})) {
+    throw new TypeError(`A call of a solution is { name, arguments }, got ${preview(call)}`);
+  }
+  const { name, arguments: args } = call;
+  const given = Object.entries(args ?? {}).filter((entry): entry is [string, Json] => entry[1] !== undefined);
   return { name, arguments: Object.fromEntries(given) };
 }
 
-function toAnswer(answer: unknown): Solution['answer'] {
-  return (answer ?? null) as Solution['answer'];
+/** @throws Error for an answer that the scenario does not take: its evaluation would never see it. */
+async function toAnswer({ answer: schema }: ScenarioDefinition, given: unknown): Promise<Solution['answer']> {
+  const answer = given ?? null;
+  const read = schema && (await readAnswer(schema, answer));
+  if (read === undefined || read.ok) return answer as Solution['answer'];
+  throw new Error(`Its answer does not fit the scenario's \`answer\`: ${describeIssues(asFields(read.issues))}`);
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { textOfContent } from '../../contract/content-text.ts';
 import { messageOf } from '../../contract/errors.ts';
 import { isJsonObject } from '../../contract/json.ts';
 import { META } from '../../contract/names.ts';
@@ -7,9 +8,11 @@ import type {
   EnvironmentDefinition,
   HubDefinition,
   ScenarioDefinition,
+  SolutionToolResult,
   ToolContext,
 } from '../../environment/definition.ts';
 import { ToolError } from '../../environment/tool-result.ts';
+import { placeOf } from '../describe-thrown.ts';
 import type { ActiveScenario } from './active-scenario.ts';
 import type { CallableTool } from './call-tool.ts';
 import type { SessionHub } from './dispatcher.ts';
@@ -86,8 +89,16 @@ function scenarioFunction(
     input,
     output: undefined,
     handler,
-    describeFailure: (error) => `The ${part} of the scenario ${name} failed: ${messageOf(error)}`,
+    subject: `The ${part} of the scenario ${name}`,
+    describeFailure: reasonOf,
   };
+}
+
+/** The error and its place; the caller knows the function. */
+function reasonOf(thrown: unknown): string {
+  const place = placeOf(thrown);
+  const message = messageOf(thrown);
+  return place === undefined ? message : `${message.replace(/\.$/, '')} at ${place}`;
 }
 
 /** `{"answer": any}`; without one it is null. Whether it fits the scenario is for the evaluation to say. */
@@ -108,14 +119,14 @@ const ANSWER_INPUT: CompiledSchema = {
 const resultsSchema = z.array(
   z.object({
     content: z.array(z.looseObject({ type: z.string() })),
-    structured_content: z.unknown(),
+    structured_content: z.unknown().transform((value) => (isJsonObject(value) ? value : null)),
     is_error: z.boolean(),
   }),
 );
 
-function readResults(context: ToolContext): z.infer<typeof resultsSchema> {
+function readResults(context: ToolContext): readonly SolutionToolResult[] {
   const results = resultsSchema.safeParse(context.meta[META.solutionResults] ?? []);
-  if (results.success) return results.data;
+  if (results.success) return results.data.map((result) => ({ ...result, text: textOfContent(result.content) }));
   throw new ToolError(
     `_meta["${META.solutionResults}"] has to be a list of tool results: ${z.prettifyError(results.error)}`,
   );

@@ -1,5 +1,5 @@
-import { matchesToolPatterns } from '../../contract/tool-patterns.ts';
 import type { Audience, DefinitionChange, EnvironmentDefinition } from '../../environment/definition.ts';
+import { describeUnmatched, matchesToolPatterns } from '../../text/tool-patterns.ts';
 import type { Report } from '../cleanup.ts';
 import type { ActiveScenario } from './active-scenario.ts';
 import type { SessionConnections, SessionEntries } from './connections.ts';
@@ -21,31 +21,31 @@ interface Contents {
   readonly prompts: ReadonlyMap<string, SessionPrompt>;
 }
 
-/** What lists are made of. */
+/** The contents of the lists. */
 interface Served {
   readonly contents: Contents;
-  /** What an agent may use of the tools; undefined for all. */
+  /** Tools that an agent may use; undefined: all. */
   readonly patterns: ActiveScenario['toolPatterns'];
 }
 
 export interface CatalogueParts extends ScenarioState {
   readonly definition: EnvironmentDefinition;
-  /** What other servers add to it. The catalogue follows their changes. */
+  /** Entries of connected servers. The catalogue follows their changes. */
   readonly connections: SessionConnections;
   readonly changes: SessionChanges;
   readonly report: Report;
 }
 
 /**
- * What a session serves, by name. It follows what its author declares while the session is open, and says of each change
- * who may learn of it. Whoever made it closes it.
+ * The entries that a session serves, by name. It follows the author's declarations while the session is open, and tells
+ * for each change which audience may learn of it. Its creator closes it.
  */
 export class SessionCatalogue {
   readonly #parts: CatalogueParts;
   readonly #stopListening: () => void;
   #contents: Contents | undefined;
   #patterns: Served['patterns'];
-  /** What was served before the changes that have not been told yet. */
+  /** The entries before the changes that no client was notified of yet. */
   #before: Served | undefined;
   #telling: NodeJS.Immediate | undefined;
 
@@ -60,7 +60,7 @@ export class SessionCatalogue {
     parts.active.onchange = () => this.#followScenario();
   }
 
-  /** What the author has declared, in maps of the caller's own. */
+  /** The author's declarations, in new maps that the caller may change. */
   own(): SessionEntries {
     return ownContentsOf(this.#parts);
   }
@@ -98,6 +98,14 @@ export class SessionCatalogue {
     }
     this.#tellSoon();
     this.#contents = undefined;
+  }
+
+  /** A sentence for each scenario whose `tools` fit no tool of the session. */
+  unmatchedPatterns(): readonly string[] {
+    const names = listTools(this.tools, 'agent').map(({ name }) => name);
+    return [...this.#parts.definition.scenarios.values()]
+      .map((scenario) => describeUnmatched(scenario.name, scenario.tools, names))
+      .filter((fault) => fault !== undefined);
   }
 
   /** Most scenarios name no tools: theirs come and go without any work here. */

@@ -14,8 +14,8 @@ export type SessionChange =
   | { readonly kind: 'resource'; readonly uri: string; readonly audience: Audience };
 
 /**
- * What changes in a session while it is open, for whoever tells its clients. `audience` of a change is who may learn of
- * it: what concerns the harness alone must reach no agent, which would learn from it that something is hidden.
+ * Changes of an open session, for the code that notifies its clients. The `audience` of a change may learn of it: a change
+ * for the harness alone must reach no agent, because it would reveal that something is hidden.
  */
 export class SessionChanges extends Changes<SessionChange> {}
 

@@ -11,7 +11,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { messageOf } from '../../contract/errors.ts';
 import { isJsonObject } from '../../contract/json.ts';
-import { preview } from '../../contract/json-schema.ts';
+import { preview } from '../../schema/json-schema.ts';
 import { isPlainRequest } from '../json-rpc.ts';
 
 /** The revision without `initialize` and without sessions. */
@@ -56,7 +56,7 @@ export class SessionServer extends Server {
       try {
         return handler(request, context);
       } catch (error) {
-        // What is thrown at once is thrown by the check of the parameters: handlers answer by a promise.
+        // A synchronous throw comes from the check of the parameters: handlers answer by a promise.
         throw error instanceof ProtocolError ? error : invalidParams(method, describeIssues(error));
       }
     });

@@ -1,11 +1,12 @@
 import type { InputRequests } from '@modelcontextprotocol/server';
 import type { ClientOffer, ToolContext } from '../../environment/definition.ts';
 import type { Report } from '../cleanup.ts';
+import { describeFailure } from '../describe-thrown.ts';
 import { missingCapability, type Question } from './client-requests.ts';
 import type { EnvironmentRequest } from './request.ts';
 import { type CallInRounds, SuspendedContext } from './suspended-context.ts';
 
-/** What a call has come to: its end, or questions that its client has to answer before it goes on. */
+/** The state of a call: its end, or questions that its client must answer first. */
 export type Outcome<Result> =
   | { readonly kind: 'ended'; readonly result: Promise<Result> }
   | { readonly kind: 'asks'; readonly inputRequests: InputRequests };
@@ -121,9 +122,9 @@ export class SuspendedCall<Result> implements CallInRounds {
       audience,
       context: new SuspendedContext(this, this.#first.context.session),
       reportFailure: (what, error) => {
-        // Whoever gave the call up knows why.
+        // The code that aborted the call knows the reason.
         if (this.#aborter?.signal.aborted === true && error === this.#aborter.signal.reason) return;
-        if (this.#round === undefined) this.#report(`${what}: ${String(error)}`);
+        if (this.#round === undefined) this.#report(describeFailure(what, error));
         else this.#round.request.reportFailure(what, error);
       },
       finish: () => undefined,

@@ -5,16 +5,16 @@ import { elicitQuestion, type Question, rootsQuestion, sampleQuestion } from './
 export interface CallInRounds {
   /** Aborted when the request that is open is, and when the call is given up. */
   readonly signal: AbortSignal;
-  /** Of the request that is open; undefined between two. */
+  /** Context of the open request; undefined between two requests. */
   readonly current: ToolContext | undefined;
-  /** Of the last request. */
+  /** `_meta` of the last request. */
   readonly meta: ToolContext['meta'];
   readonly capabilities: ClientOffer;
   /** Resolves with the client's answer, in this request or a later one. Rejects when the call is given up. */
   ask<Answer>(kind: string, key: string | undefined, question: Question<Answer>): Promise<Answer>;
 }
 
-/** What the author's code is given for a call that may go over several requests. */
+/** The context of a call that may go over several requests. */
 export class SuspendedContext implements ToolContext {
   readonly session: Session;
   readonly #call: CallInRounds;

@@ -7,13 +7,13 @@ import { takeHarnessKey } from '../harness-key.ts';
 import { serveConnection } from '../serve-connection.ts';
 import type { SessionChange } from '../session/session-changes.ts';
 import { onSigterm } from '../sigterm.ts';
+import { guardStdout, type StdoutGuard } from '../stdout-guard.ts';
 import { takeProtocolOutput } from './protocol-output.ts';
 import { StdioTransport } from './stdio-transport.ts';
-import { guardStdout, type StdoutGuard } from './stdout-guard.ts';
 
 export interface StdioOptions {
   readonly harnessKey?: string | undefined;
-  /** What was taken from the process before the environment was loaded. Serving takes it over. */
+  /** Standard streams that were taken from the process before the environment was loaded. Serving takes them over. */
   readonly taken?: StdioProcess;
   readonly report?: Report | undefined;
   readonly createTransport?: (input: Readable, output: Writable) => StdioTransport;
@@ -21,7 +21,7 @@ export interface StdioOptions {
   readonly onChange?: ((change: SessionChange) => void) | undefined;
 }
 
-/** What a process that serves over stdio holds before any code of an author runs. */
+/** The parts of a process that serves over stdio, set up before any code of an author runs. */
 export interface StdioProcess {
   readonly guard: StdoutGuard;
   readonly harnessKey: string | undefined;
@@ -30,7 +30,7 @@ export interface StdioProcess {
 }
 
 export interface StdioServer {
-  /** Of the environment. */
+  /** Name of the environment. */
   readonly name: string;
   readonly version: string;
   close(): Promise<void>;

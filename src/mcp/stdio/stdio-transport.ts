@@ -9,16 +9,15 @@ import {
 } from '@modelcontextprotocol/server';
 import { isJsonObject } from '../../contract/json.ts';
 import { isTooDeep, MAX_JSON_DEPTH } from '../../contract/json-depth.ts';
+import { LineSplitter } from '../../runtime/line-splitter.ts';
 import { assertBatchLength, assertBatchRevision, assertFreshIds, Batches, describeUsedId } from '../batches.ts';
-import { Refusal } from '../http/refusal.ts';
-import { isReply, isRequest } from '../json-rpc.ts';
+import { isReply, isRequest, type RequestId } from '../json-rpc.ts';
+import { Refusal } from '../refusal.ts';
 
 /** Characters of one message. */
 const MAX_MESSAGE_LENGTH = 64 * 1024 * 1024;
 /** How long requests that came before the end of the input may still be answered: `printf … | node environment.js`. */
 const DRAIN_MS = 1_000;
-
-type RequestId = string | number;
 
 /**
  * MCP over a pair of streams, a message a line. The end of the input closes it, once what has been asked before is
@@ -35,9 +34,10 @@ export class StdioTransport implements Transport {
   readonly #batches = new Batches();
   /** The session-based revision that was agreed on. */
   #protocol: string | undefined;
-  /** The line that has begun. In pieces: joining them at each chunk would take minutes for a message of megabytes. */
-  #pieces: string[] = [];
-  #length = 0;
+  readonly #splitter = new LineSplitter(MAX_MESSAGE_LENGTH, (line, isCut) => {
+    if (isCut) this.#fail(new Error('A message of more than 64 MiB'));
+    else if (line.trim() !== '') this.#receive(line);
+  });
   #isClosed = false;
   #draining: NodeJS.Timeout | undefined;
 
@@ -82,18 +82,7 @@ export class StdioTransport implements Transport {
     this.onclose?.();
   }
 
-  readonly #read = (chunk: string): void => {
-    const [end = '', ...lines] = chunk.split('\n');
-    this.#pieces.push(end);
-    this.#length += end.length;
-    for (const begun of lines) {
-      const line = this.#pieces.join('');
-      this.#pieces = [begun];
-      this.#length = begun.length;
-      if (line.trim() !== '') this.#receive(line);
-    }
-    if (this.#length > MAX_MESSAGE_LENGTH) this.#fail(new Error('A message of more than 64 MiB'));
-  };
+  readonly #read = (chunk: string): void => this.#splitter.push(chunk);
 
   #write(line: string): Promise<void> {
     if (this.#isClosed) return Promise.reject(new Error('The connection is closed'));
@@ -176,7 +165,7 @@ export class StdioTransport implements Transport {
   };
 }
 
-/** What is wrong with a line, and the request that waits for an answer to it. */
+/** The error of a line, and the request that waits for an answer to it. */
 class Refused {
   constructor(
     readonly id: RequestId | null,

@@ -1,12 +1,12 @@
 import type { ModelDeltaEvent, TraceEvent } from '../../contract/event.ts';
 import { Connection, type Fetch } from '../../service-client/connection.ts';
 import { createServiceClient, type ServiceClient } from '../../service-client/service-client.ts';
-import { readTraceEvents } from '../../service-client/trace-events.ts';
+import { readEventsAt, readTraceEvents } from '../../service-client/trace-events.ts';
 import type { TraceData } from '../trace-data.ts';
 import { pageSettings } from './page-settings.ts';
 
 /** The cookie is sent along by itself; what changes something carries the token of the page. */
-const fetchAsPage: Fetch = async (url, init) => {
+export const fetchAsPage: Fetch = async (url, init) => {
   const headers = new Headers(init.headers);
   if (init.method !== 'GET') headers.set('x-csrf-token', pageSettings.csrfToken);
   const response = await fetch(url, { ...init, headers, credentials: 'same-origin' });
@@ -15,7 +15,8 @@ const fetchAsPage: Fetch = async (url, init) => {
 };
 
 const options = { baseUrl: location.origin, fetch: fetchAsPage };
-const connection = new Connection(options);
+/** For routes that have no method of their own below. */
+export const connection = new Connection(options);
 
 /** Every route of the server that the page came from. Methods reject with an `ApiError`. */
 export const service: ServiceClient = createServiceClient(options);
@@ -33,8 +34,27 @@ export function readTraceData(traceId: string, after: number, signal: AbortSigna
  */
 export function followTrace(
   traceId: string,
-  { after, signal, onAway }: { readonly after: number; readonly signal: AbortSignal; onAway(isAway: boolean): void },
+  options: FollowOptions,
 ): AsyncGenerator<TraceEvent | ModelDeltaEvent, void> {
+  return readTraceEvents(telling(options), traceId, options);
+}
+
+/** The same of a session of the playground, by its id. */
+export function followSession(
+  sessionId: string,
+  options: FollowOptions,
+): AsyncGenerator<TraceEvent | ModelDeltaEvent, void> {
+  return readEventsAt(telling(options), `/data/sessions/${encodeURIComponent(sessionId)}/events`, options);
+}
+
+export interface FollowOptions {
+  readonly after: number;
+  readonly signal: AbortSignal;
+  onAway(isAway: boolean): void;
+}
+
+/** A connection that tells whether the server answers. */
+function telling({ signal, onAway }: FollowOptions): Connection {
   const fetchAndTell: Fetch = async (url, init) => {
     try {
       const response = await fetchAsPage(url, init);
@@ -45,7 +65,7 @@ export function followTrace(
       throw error;
     }
   };
-  return readTraceEvents(new Connection({ ...options, fetch: fetchAndTell }), traceId, { after, signal });
+  return new Connection({ ...options, fetch: fetchAndTell });
 }
 
 const signedOutListeners = new Set<() => void>();

@@ -5,7 +5,7 @@ import { Loaded } from './components/states.tsx';
 import { ThemeSwitch } from './components/theme-switch.tsx';
 import { EnvironmentPage } from './environments/environment-page.tsx';
 import { EnvironmentsPage } from './environments/environments-page.tsx';
-import { isRunService, pageSettings } from './page-settings.ts';
+import { isRunService, pageSettings, talkAddress } from './page-settings.ts';
 import { followLinks, type Place, usePlace } from './router.ts';
 import { RunsPage } from './runs/runs-page.tsx';
 import { TracePage } from './trace/trace-page.tsx';
@@ -35,6 +35,8 @@ export function App() {
 
 function Page({ place }: { readonly place: Place | undefined }) {
   switch (place?.page) {
+    case 'playground':
+      return <Playground />;
     case 'runs':
       return <RunsPage query={place.query} />;
     case 'trace':
@@ -50,6 +52,15 @@ function Page({ place }: { readonly place: Place | undefined }) {
     default:
       return <NotHere />;
   }
+}
+
+function Playground() {
+  const { resource } = useResource(() => import('./playground/playground-page.tsx'), []);
+  return (
+    <Loaded resource={resource} retry={() => location.reload()}>
+      {({ PlaygroundPage }) => <PlaygroundPage />}
+    </Loaded>
+  );
 }
 
 /** Its script is loaded when it is needed. One that is not there any more is that of an older server. */
@@ -84,13 +95,22 @@ const RUN_SERVICE_PAGES: readonly Destination[] = [
   { path: '/environments', title: 'Environments', pages: ['environments', 'environment'] },
   { path: '/usage', title: 'Usage', pages: ['usage'] },
 ];
+/** Address of the playground of the scenario server beside it, if there is one. */
+const PLAYGROUND: readonly Destination[] = [talkAddress()].flatMap((path) =>
+  path === undefined ? [] : [{ path, title: 'Playground', pages: [] }],
+);
 const SCENARIO_SERVER_PAGES: readonly Destination[] = [
-  { path: '/', title: 'Playground', pages: [] },
-  { path: '/traces', title: 'Traces', pages: ['runs', 'trace', 'compare'] },
+  { path: '/', title: 'Playground', pages: ['playground'] },
+  ...(pageSettings.runService === undefined
+    ? [{ path: '/traces', title: 'Traces', pages: ['runs', 'trace', 'compare'] } as const]
+    : [
+        { path: `${pageSettings.runService}/`, title: 'Runs', pages: [] },
+        { path: `${pageSettings.runService}/environments`, title: 'Environments', pages: [] },
+      ]),
 ];
 
 function Header({ place }: { readonly place: Place | undefined }) {
-  const pages = isRunService ? RUN_SERVICE_PAGES : SCENARIO_SERVER_PAGES;
+  const pages = isRunService ? [...RUN_SERVICE_PAGES, ...PLAYGROUND] : SCENARIO_SERVER_PAGES;
   return (
     <header class="app-header">
       <a class="brand" href="/">

@@ -9,7 +9,7 @@ export function revealEveryText(): void {
   const before = options.vnode;
   options.vnode = (vnode: VNode) => {
     const { type, props } = vnode;
-    // What a component is given is drawn by an element or a fragment in the end.
+    // The props of a component end in an element or a fragment.
     if (typeof type === 'string' || type === Fragment) revealProps(props as Record<string, unknown>);
     before?.(vnode);
   };

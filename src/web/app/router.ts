@@ -4,6 +4,7 @@ import { pageSettings } from './page-settings.ts';
 
 /** Where the browser is. A path that is none of ours is never handled here: the server answers it. */
 export type Place =
+  | { readonly page: 'playground' }
   | { readonly page: 'runs'; readonly query: URLSearchParams }
   | { readonly page: 'trace'; readonly traceId: string }
   | { readonly page: 'compare'; readonly traceIds: readonly string[] }
@@ -14,6 +15,7 @@ export type Place =
 /** Undefined for an address of the server that is no page of the application. */
 function toPlace({ pathname, searchParams: query }: URL): Place | undefined {
   if (pathname === pageSettings.runsPath) return { page: 'runs', query };
+  if (pathname === '/') return { page: 'playground' };
   const traceId = /^\/traces\/([0-9a-f]{32})$/.exec(pathname)?.[1];
   if (traceId !== undefined) return { page: 'trace', traceId };
   if (pathname === '/compare') return { page: 'compare', traceIds: toTraceIds(query.get('traces')) };
@@ -58,6 +60,8 @@ export function followLinks(event: MouseEvent): void {
   const url = new URL(link.href, location.href);
   const isSamePage = url.pathname === location.pathname && url.search === location.search;
   if (url.origin !== location.origin || isSamePage || toPlace(url) === undefined) return;
+  // The browser asks before it leaves a turn that runs, which it does for documents alone.
+  if (toPlace(new URL(location.href))?.page === 'playground') return;
   event.preventDefault();
   navigate(`${url.pathname}${url.search}${url.hash}`);
 }

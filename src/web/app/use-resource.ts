@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
 
-/** What is asked for: nothing yet, the answer (an older one while a newer is on its way), or why there is none. */
+/** A loaded value: not yet there, there (perhaps an older one while a newer loads), or failed. */
 export type Resource<T> =
   | { readonly state: 'loading' }
   | { readonly state: 'ready'; readonly value: T; readonly isStale: boolean }

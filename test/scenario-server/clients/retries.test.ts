@@ -1,6 +1,7 @@
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
 import Counter from '../../../environments/counter/environment.ts';
+import { inMemory } from '../../../src/mcp/in-memory.ts';
 import { until } from '../../mcp/clients.ts';
 import type { Play } from '../../model/fake-gateway.ts';
 import { createOpenAICompatible, generateText } from '../../referees/clients/ai-sdk.mjs';
@@ -25,7 +26,7 @@ async function open(cuts: (server: () => TestServer) => readonly Cut[], ...plays
     });
     return environment;
   };
-  const environments = new Map([['counter', { kind: 'memory' as const, environment: create }]]);
+  const environments = new Map([['counter', inMemory(create)]]);
   const server: TestServer = await serve({ plays, environments });
   const proxy = await startCuttingProxy(
     server.url,

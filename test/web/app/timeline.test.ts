@@ -3,7 +3,7 @@ import type { EventBody, TraceEvent } from '../../../src/contract/event.ts';
 import { toSegments, unfinishedMs } from '../../../src/web/app/trace/time-segments.ts';
 import { hasProblem, type StepEntry, Timeline } from '../../../src/web/app/trace/timeline.ts';
 import { newTrace } from '../../trace/events.ts';
-import { begun, ending, QUEUED, setUp, steps } from '../traces.ts';
+import { begun, ending, QUEUED, setUp, steps, turnStarted } from '../traces.ts';
 
 const START = Date.parse('2026-01-31T10:00:00.000Z');
 
@@ -44,6 +44,33 @@ describe('the timeline of a trace', () => {
       'evaluation',
     ]);
     expect([attempt?.end, attempt?.worker]).toEqual(['completed', 'worker_1']);
+  });
+
+  it('has what somebody said in the first turn, and the prompt once', () => {
+    const said: EventBody = { type: 'turn.started', turn: 1, messages: [{ role: 'user', content: 'Be quick.' }] };
+    const idsOf = (bodies: readonly EventBody[]) =>
+      read(bodies)
+        .at(-1)
+        ?.entries.map(({ id }) => id);
+    expect(idsOf([setUp, said])).toEqual(['prompt', 'turn-1']);
+    expect(idsOf([setUp, turnStarted])).toEqual(['prompt']);
+  });
+
+  it('has a step that was broken off, and the one that took its number in the next turn, which has its anchor', () => {
+    const [answer] = steps('none').filter(({ type }) => type === 'model.responded');
+    if (answer === undefined) throw new Error('No response');
+    const read = stepsOf([
+      setUp,
+      turnStarted,
+      { type: 'model.requested', turn: 1, step: 1 },
+      { ...turnStarted, turn: 2 } as EventBody,
+      { type: 'model.requested', turn: 2, step: 1 },
+      answer,
+    ]);
+    expect(read.map(({ id, response }) => [id, response === undefined])).toEqual([
+      ['step-1-before-6', true],
+      ['step-1', false],
+    ]);
   });
 
   it('gives each call its own result, whatever the order of the results and however often an id is used', () => {
@@ -151,6 +178,16 @@ describe('the time bar', () => {
       expect(segment.start).toBeGreaterThanOrEqual((ends[index] ?? 0) - 1e-9);
     const model = segments.filter(({ phase }) => phase === 'model').reduce((sum, { ms }) => sum + ms, 0);
     expect(model).toBe(4 * 1_640);
+  });
+
+  it('leaves out the time in the queue, which is told apart', () => {
+    const waited = stamped([...begun, setUp, ...steps('none'), ...ending]).map((event) =>
+      event.type === 'run.queued' ? { ...event, at: new Date(START - 70_000).toISOString() } : event,
+    );
+    const timeline = new Timeline();
+    for (const event of waited) timeline.add(event);
+    expect(toSegments(timeline.attempts())).toEqual(toSegments(read([...begun, setUp, ...steps('none'), ...ending])));
+    expect(toSegments(timeline.attempts())[0]?.phase).toBe('environment');
   });
 
   it('shortens the time in which nobody did anything', () => {

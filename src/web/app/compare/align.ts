@@ -36,7 +36,7 @@ export function align(leftLength: number, rightLength: number, likeness: Likenes
 
 function alignMiddle(height: number, width: number, likeness: Likeness): readonly AlignedPair[] {
   const row = width + 1;
-  // What the rests of both from a place on have in common at most.
+  // Upper bound of the weight that both rests share from a place on.
   const common = new Uint16Array((height + 1) * row);
   for (let left = height - 1; left >= 0; left--) {
     for (let right = width - 1; right >= 0; right--) {

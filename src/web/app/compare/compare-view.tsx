@@ -17,7 +17,7 @@ export function CompareView({ read, reload }: { readonly read: ReadRuns; reload(
   const traces = useMemo(() => runs.map(({ trace }) => trace), [runs]);
   const rows = useMemo(() => {
     const aligned = toRows(runs.map(({ entries }) => entries)).map(judge);
-    // What comes after the beginnings may belong to their ends.
+    // Later events may belong to the ends of these entries.
     return isWhole ? aligned : aligned.slice(0, aligned.findLastIndex(({ cells }) => !cells.includes(undefined)) + 1);
   }, [runs, isWhole]);
   const parts = useMemo(() => foldRows(rows, counted), [rows, counted]);

@@ -131,7 +131,7 @@ function Result({ call, partner, side, isLive }: PartProps & { readonly isLive: 
   );
 }
 
-/** What `ComparedValue` would not fold. In characters. */
+/** Length that `ComparedValue` does not fold, in characters. */
 const SHORT_RESULT = 160;
 
 function Images({ result }: { readonly result: NonNullable<CallView['result']> }) {

@@ -13,7 +13,7 @@ export interface ComparedCellProps {
   readonly index: number;
   readonly traceId: string;
   readonly entry: ComparedEntry | undefined;
-  /** What it is compared with; undefined: with nothing. */
+  /** The entry that it is compared with; undefined: none. */
   readonly against: ComparedEntry | undefined;
   readonly side: Side;
   /** Those that count. */
@@ -28,7 +28,7 @@ const TAGS: Readonly<Record<Aspect, string>> = {
   reasoning: 'other reasoning',
 };
 
-/** What one run did at one place. */
+/** The entry of one run in one row. */
 export function ComparedCell({ index, traceId, entry, against, side, differences, isLive }: ComparedCellProps) {
   const letter = LETTERS[index];
   if (entry === undefined) {

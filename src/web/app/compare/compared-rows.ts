@@ -2,10 +2,10 @@ import type { Entry, StepEntry } from '../trace/timeline.ts';
 import { align, type Likeness, SAME } from './align.ts';
 import { canonicalJson } from './canonical.ts';
 
-/** What is compared. Logs, and when an environment was ready, are not. */
+/** Entries that are compared: all but logs and the readiness of the environment. */
 export type ComparedEntry = Exclude<Entry, { readonly kind: 'logs' | 'environment' }>;
 
-/** What stands side by side: of each run what it did there, undefined where it did nothing that belongs there. */
+/** A row of the comparison: the entry of each run, undefined if a run has none. */
 export interface Row {
   /** An anchor: that of the first run which has something here, after its letter. */
   readonly id: string;
@@ -101,7 +101,7 @@ function toMarked(entry: ComparedEntry, toNumber: (text: string) => number): Mar
   return { entry, names: toNumber(''), signature: toNumber(signature) };
 }
 
-/** Of the calls of a step. */
+/** Calls of a step. */
 function signatureOf({ calls }: StepEntry): string {
   return calls.map((call) => `${call.name}\n${call.rawArguments ?? canonicalJson(call.arguments)}`).join('\n');
 }

@@ -35,7 +35,7 @@ export function toComparedText(value: unknown): string {
   return parsed === undefined ? value : JSON.stringify(parsed, null, 2);
 }
 
-/** What a tool gave back, as a text; of what is no text it says what it is. */
+/** The result of a tool as text; other content is named by its kind. */
 export function toResultText(result: NonNullable<CallView['result']>): string {
   const blocks = result.content.map(toBlockText);
   const structured = isSaidAsText(result) ? [] : [toComparedText(result.structured_content)];

@@ -6,15 +6,15 @@ import { diffSide, type Side } from './compared-text.ts';
 
 export interface ComparedTextProps {
   readonly text: string;
-  /** What it is compared with; undefined: with nothing. */
+  /** The value that it is compared with; undefined: none. */
   readonly against: string | undefined;
   readonly side: Side;
 }
 
-/** What is longer is folded where it is the same as on the other side. In characters. */
+/** A longer value is folded if both sides are equal, in characters. */
 const FOLDED_LENGTH: Readonly<Record<Side, number>> = { known: 400, other: 160 };
 
-/** What somebody said, with the words marked that the other side does not have. */
+/** A text with the words marked that the other side does not have. */
 export function ComparedProse({ text, against, side }: ComparedTextProps) {
   return <Words text={text} against={against} side={side} kind="prose" />;
 }

@@ -83,7 +83,7 @@ function stepDifferences(known: StepEntry, other: StepEntry): ReadonlySet<Differ
   return found.size === 0 ? NONE : found;
 }
 
-/** What is compared of an entry: not when it was, nor how long it took. */
+/** The compared part of an entry: neither its time nor its duration. */
 function essence(entry: Exclude<ComparedEntry, StepEntry>): unknown {
   switch (entry.kind) {
     case 'setup': {

@@ -1,7 +1,7 @@
 import { formatCountOf } from '../../format.ts';
 import { type Aspect, isDifferent, type JudgedRow } from './differences.ts';
 
-/** What is shown one below the other: a row that differs, or rows that do not, folded into one line. */
+/** A line of the comparison: a row that differs, or a fold of rows that do not. */
 export type FoldedPart =
   | { readonly kind: 'row'; readonly row: JudgedRow }
   | { readonly kind: 'same'; readonly id: string; readonly rows: readonly JudgedRow[] };

@@ -6,7 +6,7 @@ import { type ComparedEntry, toCompared } from './compared-rows.ts';
 /** A run as far as it is read. */
 export interface ComparedRun {
   readonly trace: TraceSummary;
-  /** Of its last attempt: what came of the run came of that. */
+  /** Entries of the last attempt, which decides the result of the run. */
   readonly entries: readonly ComparedEntry[];
 }
 
@@ -18,7 +18,7 @@ export interface ReadRuns {
   readonly readAt: string;
 }
 
-/** What one of the traces could not be read for. */
+/** The reason why one of the traces could not be read. */
 export class UnreadTraceError extends Error {
   readonly traceId: string;
 

@@ -1,3 +1,4 @@
+import { runningMs } from '../../../contract/running-time.ts';
 import type { TraceSummary } from '../../../contract/trace.ts';
 import { formatCost, formatCount, formatDuration, formatReward, preview } from '../../format.ts';
 import { isSameJson } from './canonical.ts';
@@ -7,7 +8,7 @@ export interface Fact {
   readonly name: string;
   readonly values: readonly string[];
   readonly isSame: boolean;
-  /** What each has more or less than the first one; empty where that says nothing. */
+  /** The difference of each run to the first one; empty if it means nothing. */
   readonly deltas: readonly string[];
 }
 
@@ -27,7 +28,7 @@ export function scoresOf(traces: readonly TraceSummary[]): readonly Score[] {
   });
 }
 
-/** What came out, and what it took; then what the runs were given, where they were not given the same. */
+/** Results and costs of the runs, then the inputs that differ. */
 export function factsOf(traces: readonly TraceSummary[]): readonly Fact[] {
   const isCostKnown = traces.some(({ usage }) => usage.cost_usd !== null);
   return [
@@ -61,7 +62,7 @@ export function factsOf(traces: readonly TraceSummary[]): readonly Fact[] {
           ),
         ]
       : []),
-    numberFact('Duration', numbersOf(traces, durationOf), formatDuration),
+    numberFact('Duration', numbersOf(traces, runningMs), formatDuration),
     ...givenFacts(traces).filter(({ isSame }) => !isSame),
   ];
 }
@@ -79,7 +80,7 @@ export function describeScenarios(traces: readonly TraceSummary[]): string | und
 export function describeDelta(base: number | null, value: number | null, format: (number: number) => string): string {
   if (base === null || value === null) return '';
   const size = format(Math.abs(value - base));
-  // What is rounded away is no difference.
+  // A difference that is rounded away does not count.
   return size === format(0) ? '' : `${value > base ? '+' : '−'}${size}`;
 }
 
@@ -144,11 +145,6 @@ function numberFact(name: string, numbers: readonly (number | null)[], format: (
 
 function numbersOf(traces: readonly TraceSummary[], pick: Pick<number | null>): readonly (number | null)[] {
   return traces.map(pick);
-}
-
-/** Of a run that goes on nobody knows yet. */
-function durationOf({ finished_at, timing }: TraceSummary): number | null {
-  return finished_at === null ? null : timing.total_ms;
 }
 
 function isSameIn(traces: readonly TraceSummary[], pick: Pick<unknown>): boolean {

@@ -5,7 +5,7 @@ import { comparePath } from './compare-path.ts';
 import { LETTERS } from './compared-rows.ts';
 import { describeDelta, type Fact, factsOf, type Score, scoresOf } from './run-facts.ts';
 
-/** What each run is, and what came of it. */
+/** The runs and their results. */
 export function RunCards({ traces }: { readonly traces: readonly TraceSummary[] }) {
   return (
     <ol class="run-cards" aria-label="The runs">
@@ -18,7 +18,7 @@ export function RunCards({ traces }: { readonly traces: readonly TraceSummary[] 
   );
 }
 
-/** Of what each reward is made, what each run took, and what not all of them were given. */
+/** Subscores, costs, and the inputs that differ. */
 export function RunTable({ traces }: { readonly traces: readonly TraceSummary[] }) {
   const scores = scoresOf(traces);
   return (

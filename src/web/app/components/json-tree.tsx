@@ -7,7 +7,7 @@ import { Marked, SearchText } from './marked.tsx';
 /** Values that are drawn open at first, and members that are drawn at once. */
 const OPEN_VALUES = 48;
 const MEMBERS_AT_ONCE = 100;
-/** What is so short is one line, whatever it is. In characters. */
+/** A shorter value is one line, in characters. */
 const INLINE_LENGTH = 64;
 const DEEPEST_OPEN = 6;
 

@@ -2,7 +2,7 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { splitByText } from './split-text.ts';
 
-/** What is searched for on the page, in lower case; empty: nothing. */
+/** Search text of the page, in lower case; empty: no search. */
 export const SearchText = createContext('');
 
 /** A text in which what is searched for is marked. */

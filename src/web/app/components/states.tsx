@@ -19,7 +19,7 @@ export function Empty({ title, children }: { readonly title: string; readonly ch
   );
 }
 
-/** What went wrong, in the server's words, and the way to try again. */
+/** The server's error message, and a button to try again. */
 export function Failure({ error, retry }: { readonly error: unknown; retry?(): void }) {
   const message = error instanceof Error ? error.message : String(error);
   return (

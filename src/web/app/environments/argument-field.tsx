@@ -7,15 +7,18 @@ const MOST_LINES = 14;
 /** The field of one argument, with what is said of it and what is wrong with it. */
 export function ArgumentField({
   id,
-  field: { name, kind, isRequired, description, choices },
+  field: { name, kind, isRequired, description, range, choices },
   text,
   problem,
+  suggestions = [],
   onChange,
 }: {
   readonly id: string;
   readonly field: Field;
   readonly text: string;
   readonly problem: string | undefined;
+  /** Values that may be written in one line; others may be, too. */
+  readonly suggestions?: readonly string[];
   onChange(text: string): void;
 }) {
   const common = {
@@ -49,10 +52,23 @@ export function ArgumentField({
           spellcheck={kind === 'text'}
         />
       ) : (
-        <input {...common} inputMode={kind === 'number' ? 'decimal' : 'text'} autocomplete="off" />
+        <input
+          {...common}
+          inputMode={kind === 'number' ? 'decimal' : 'text'}
+          autocomplete="off"
+          list={suggestions.length === 0 ? undefined : `${id}-suggestions`}
+        />
+      )}
+      {suggestions.length === 0 ? null : (
+        <datalist id={`${id}-suggestions`}>
+          {suggestions.map((value) => (
+            <option key={value} value={value} />
+          ))}
+        </datalist>
       )}
       <p id={`${id}-about`} class="quiet small">
         {description}
+        {range === '' ? null : <span>{` ${toSentence(range)}`}</span>}
         {kind === 'json' ? <span>{description === '' ? 'As JSON.' : ' As JSON.'}</span> : null}
       </p>
       <p id={`${id}-problem`} class="bad-text small" role={problem === undefined ? undefined : 'alert'}>
@@ -60,4 +76,8 @@ export function ArgumentField({
       </p>
     </div>
   );
+}
+
+function toSentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

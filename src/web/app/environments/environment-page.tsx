@@ -1,12 +1,11 @@
 import { useState } from 'preact/hooks';
 import type { ScenarioEntry } from '../../../contract/scenario.ts';
-import type { TraceSummary } from '../../../contract/trace.ts';
-import { formatDuration, formatTime, preview } from '../../format.ts';
 import { service } from '../api.ts';
 import { LongText } from '../components/long-text.tsx';
-import { Reward, Status } from '../components/reward.tsx';
 import { Loaded } from '../components/states.tsx';
-import { type Column, Table } from '../components/table.tsx';
+import { Table } from '../components/table.tsx';
+import { talkAddress } from '../page-settings.ts';
+import { recentColumns } from '../runs/run-columns.tsx';
 import { usePageTitle } from '../use-page-title.ts';
 import { useResource } from '../use-resource.ts';
 import { RecentRewards } from './recent-rewards.tsx';
@@ -30,7 +29,7 @@ export function EnvironmentPage({ name }: { readonly name: string }) {
         <a href="/environments">Environments</a>
       </p>
       <h1>{name}</h1>
-      <About name={name} />
+      <About name={name} isRead={resource.state === 'ready'} />
       <Loaded resource={resource} retry={reload}>
         {({ scenarios }) => (
           <>
@@ -54,7 +53,13 @@ export function EnvironmentPage({ name }: { readonly name: string }) {
           data.length === 0 ? (
             <p class="quiet">None yet.</p>
           ) : (
-            <Table label="Recent runs" columns={COLUMNS} rows={data} keyOf={({ trace_id }) => trace_id} />
+            <Table
+              label="Recent runs"
+              columns={recentColumns(new URLSearchParams({ env_name: name }))}
+              rows={data}
+              keyOf={({ trace_id }) => trace_id}
+              narrow="cards"
+            />
           )
         }
       </Loaded>
@@ -62,21 +67,40 @@ export function EnvironmentPage({ name }: { readonly name: string }) {
   );
 }
 
-/** What the list of environments says of it. The page is complete without. */
-function About({ name }: { readonly name: string }) {
+/** Its entry in the list of environments. The page is complete without. */
+function About({ name, isRead }: { readonly name: string; readonly isRead: boolean }) {
   const { resource } = useResource((signal) => service.environments.list({ signal }), []);
   const entry = resource.state === 'ready' ? resource.value.data.find((each) => each.name === name) : undefined;
-  // Without a version the description is the reason why it cannot be started, which the page tells anyway.
-  const isKnown = entry !== undefined && entry.version !== '';
+  // Why it could not even be read, the rest of the page says.
+  if (entry === undefined || !isRead) return <p class="quiet environment-about" />;
   return (
-    <p class="quiet environment-about">
-      {isKnown ? (
-        <>
-          {entry.description === '' ? '' : `${entry.description} `}
-          <span class="version">{`Version ${entry.version}`}</span>
-        </>
-      ) : null}
-    </p>
+    <>
+      <p class="quiet environment-about">
+        {entry.description === '' ? '' : `${entry.description} `}
+        {entry.version === '' ? null : <span class="version">{`Version ${entry.version}`}</span>}
+      </p>
+      {entry.state === 'failed' ? (
+        <p class="bad-text" role="alert">
+          Cannot be started. {entry.reason}
+        </p>
+      ) : (
+        entry.warnings.map((warning) => (
+          <p key={warning} class="bad-text" role="alert">
+            {warning}
+          </p>
+        ))
+      )}
+    </>
+  );
+}
+
+/** To the playground, where a person plays the scenario with a model. */
+function TalkTo({ name }: { readonly name: string }) {
+  const address = talkAddress(name);
+  return address === undefined ? null : (
+    <a class="button" href={address}>
+      Talk to it
+    </a>
   );
 }
 
@@ -88,12 +112,13 @@ function Scenario({ envName, scenario }: { readonly envName: string; readonly sc
       <header class="entry-head">
         <h3>{short_name}</h3>
         <span class="entry-facts" />
-        <RecentRewards envName={envName} scenarioName={short_name} />
+        <TalkTo name={scenario.name} />
         <button type="button" class="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           {isOpen ? 'Close' : 'Start a run'}
         </button>
       </header>
       {description === '' ? null : <LongText text={description} />}
+      <RecentRewards envName={envName} scenarioName={short_name} />
       {isOpen ? (
         <RunForm envName={envName} scenario={scenario} />
       ) : (
@@ -102,31 +127,3 @@ function Scenario({ envName, scenario }: { readonly envName: string; readonly sc
     </article>
   );
 }
-
-const COLUMNS: readonly Column<TraceSummary>[] = [
-  {
-    name: 'created',
-    title: 'Created (UTC)',
-    cell: (trace) => <a href={`/traces/${trace.trace_id}`}>{formatTime(trace.created_at)}</a>,
-  },
-  { name: 'reward', title: 'Reward', cell: ({ reward }) => <Reward reward={reward} /> },
-  { name: 'status', title: 'Status', cell: (trace) => <Status status={trace.status} stopReason={trace.stop_reason} /> },
-  {
-    name: 'scenario',
-    title: 'Scenario',
-    cell: (trace) => (
-      <>
-        {`${trace.scenario_name} `}
-        <span class="quiet">{preview(trace.scenario_args, 80)}</span>
-      </>
-    ),
-  },
-  { name: 'model', title: 'Model', cell: ({ model }) => model },
-  {
-    name: 'duration',
-    title: 'Duration',
-    isNumber: true,
-    isExtra: true,
-    cell: (trace) => (trace.finished_at === null ? '–' : formatDuration(trace.timing.total_ms)),
-  },
-];

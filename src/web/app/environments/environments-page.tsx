@@ -19,14 +19,21 @@ export function EnvironmentsPage() {
             </Empty>
           ) : (
             <ul class="environment-list">
-              {data.map(({ name, version, description }) => (
+              {data.map(({ name, version, description, ...rest }) => (
                 <li key={name}>
                   <a class="card-block" href={`/environments/${encodeURIComponent(name)}`}>
                     <h2>
                       {name} <span class="quiet version">{version}</span>
                     </h2>
-                    {/* Without a version the description is the reason why it cannot be started. */}
-                    {description === '' ? null : <p class={version === '' ? 'bad-text' : 'quiet'}>{description}</p>}
+                    {description === '' ? null : <p class="quiet">{description}</p>}
+                    {rest.state === 'failed' ? <p class="bad-text">Cannot be started. {rest.reason}</p> : null}
+                    {rest.state === 'ready'
+                      ? rest.warnings.map((warning) => (
+                          <p key={warning} class="bad-text">
+                            {warning}
+                          </p>
+                        ))
+                      : null}
                   </a>
                 </li>
               ))}

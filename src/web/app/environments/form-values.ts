@@ -2,7 +2,7 @@ import type { JsonSchema } from '../../../contract/json.ts';
 import type { ScenarioEntry } from '../../../contract/scenario.ts';
 import { choicesOf, isSchema, resolveSchema } from './resolve-schema.ts';
 
-/** One argument of a scenario, as a form asks for it. */
+/** One argument of a scenario or a tool, as a form asks for it. */
 export interface Field {
   readonly name: string;
   readonly kind: 'line' | 'text' | 'number' | 'choice' | 'json';
@@ -13,7 +13,9 @@ export interface Field {
   /** Characters, of a text. */
   readonly minLength: number;
   readonly description: string;
-  /** What is there before anybody writes; empty: nothing. */
+  /** The numbers that it takes, such as `1 to 10`; empty: any. */
+  readonly range: string;
+  /** Initial text; empty: none. */
   readonly initial: string;
   /** `text` is what is shown and picked; `value` what is sent. */
   readonly choices: readonly { readonly text: string; readonly value: unknown }[];
@@ -21,7 +23,7 @@ export interface Field {
 
 export interface ReadFields {
   readonly args: Record<string, unknown>;
-  /** What is wrong, by the name of the field. */
+  /** Problems by the name of the field. */
   readonly problems: Readonly<Record<string, string>>;
 }
 
@@ -34,24 +36,45 @@ export function toFields({ arguments: declared, args_schema }: ScenarioEntry): r
   const properties = resolveSchema(args_schema, args_schema).schema.properties;
   return declared.map(({ name, required, description, default: initial }) => {
     const given = isSchema(properties) && Object.hasOwn(properties, name) ? properties[name] : {};
-    const { schema, isNullable } = resolveSchema(given, args_schema);
-    const choices = toChoices(schema);
-    const kind = choices.length > 0 ? 'choice' : kindOf(schema, initial);
-    return {
-      name,
-      kind,
-      shape: shapeOf(schema),
-      isRequired: required,
-      isNullable,
-      minLength: typeof schema.minLength === 'number' ? schema.minLength : 0,
-      description: description ?? '',
-      initial: toText(initial, { kind, choices }),
-      choices,
-    };
+    return toField({ name, isRequired: required, description: description ?? '', initial }, given, args_schema);
   });
 }
 
-/** What a form's texts are as JSON; what is left empty is left out. Bad ones are told by name. */
+/** The properties of an object's schema. */
+export function toSchemaFields(schema: JsonSchema): readonly Field[] {
+  const { properties, required } = resolveSchema(schema, schema).schema;
+  const names = new Set(Array.isArray(required) ? required : []);
+  return Object.entries(isSchema(properties) ? properties : {}).map(([name, given]) => {
+    const { description, default: initial } = resolveSchema(given, schema).schema;
+    const about = typeof description === 'string' ? description : '';
+    return toField({ name, isRequired: names.has(name), description: about, initial }, given, schema);
+  });
+}
+
+/** The field of one value, whose schema `given` is in `root`. */
+export function toField(
+  about: Pick<Field, 'name' | 'isRequired' | 'description'> & { readonly initial?: unknown },
+  given: unknown,
+  root: JsonSchema,
+): Field {
+  const { schema, isNullable } = resolveSchema(given, root);
+  const choices = toChoices(schema);
+  const kind = choices.length > 0 ? 'choice' : kindOf(schema, about.initial);
+  return {
+    name: about.name,
+    kind,
+    shape: shapeOf(schema),
+    isRequired: about.isRequired,
+    isNullable,
+    minLength: typeof schema.minLength === 'number' ? schema.minLength : 0,
+    description: about.description,
+    range: kind === 'number' ? rangeOf(schema) : '',
+    initial: toText(about.initial, { kind, choices }),
+    choices,
+  };
+}
+
+/** The texts of a form as JSON without the empty ones. Problems are listed by name. */
 export function readFields(fields: readonly Field[], texts: Readonly<Record<string, string>>): ReadFields {
   const args: [string, unknown][] = [];
   const problems: [string, string][] = [];
@@ -65,7 +88,7 @@ export function readFields(fields: readonly Field[], texts: Readonly<Record<stri
   return { args: Object.fromEntries(args), problems: Object.fromEntries(problems) };
 }
 
-/** What is there by a name that an environment chose. */
+/** The own property of a name that an environment chose. */
 export function ownOf(values: Readonly<Record<string, string>>, name: string): string | undefined {
   return Object.hasOwn(values, name) ? values[name] : undefined;
 }
@@ -97,6 +120,23 @@ function readJson({ kind, shape }: Field, text: string): { readonly value: unkno
   if (shape === 'array' && !Array.isArray(value)) return { problem: 'This has to be a list: […]' };
   if (shape === 'object' && !isSchema(value)) return { problem: 'This has to be an object: {…}' };
   return { value };
+}
+
+/** The argument that a service found at fault, also where the fault is deep in it: `scenario_args.items[0].id`. */
+export function argumentAt(param: string | null): string | undefined {
+  return /^scenario_args\.([^.[]+)/.exec(param ?? '')?.[1];
+}
+
+function rangeOf({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: JsonSchema): string {
+  if (isBound(minimum) && isBound(maximum)) return `${minimum} to ${maximum}`;
+  const from = isBound(minimum) ? `at least ${minimum}` : isBound(exclusiveMinimum) ? `over ${exclusiveMinimum}` : '';
+  const to = isBound(maximum) ? `at most ${maximum}` : isBound(exclusiveMaximum) ? `under ${exclusiveMaximum}` : '';
+  return [from, to].filter((part) => part !== '').join(', ');
+}
+
+/** Schemas bound whole numbers by the largest that a computer counts to, which tells a person nothing. */
+function isBound(value: unknown): value is number {
+  return typeof value === 'number' && Math.abs(value) < Number.MAX_SAFE_INTEGER;
 }
 
 function kindOf({ type, maxLength }: JsonSchema, initial: unknown): Field['kind'] {

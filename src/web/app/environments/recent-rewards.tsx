@@ -3,9 +3,11 @@ import type { TraceSummary } from '../../../contract/trace.ts';
 import { formatCountOf, formatReward, formatTime } from '../../format.ts';
 import { service } from '../api.ts';
 import { useResource } from '../use-resource.ts';
+import { ModelFigures } from './model-figures.tsx';
+import { isReferenceModel } from './reference-model.ts';
 
 const RECENT_RUNS = 16;
-/** Of the height, so that a reward of 0 is to be seen too. */
+/** Share of the height, so that a reward of 0 is visible. */
 const LEAST_HEIGHT = 0.14;
 
 interface Props {
@@ -13,7 +15,7 @@ interface Props {
   readonly scenarioName: string;
 }
 
-/** What came of the last runs of a scenario, oldest first, and of all of them. It is asked for once it is near. */
+/** Rewards of the last runs of a scenario, oldest first, and figures by model. Loaded when it scrolls near. */
 export function RecentRewards(props: Props) {
   const place = useRef<HTMLDivElement>(null);
   const [isNear, setNear] = useState(false);
@@ -42,7 +44,7 @@ function Rewards({ envName, scenarioName }: Props) {
     async (signal) => {
       const [{ data }, figures] = await Promise.all([
         service.traces.list({ ...filters, limit: RECENT_RUNS }, { signal }),
-        service.traces.summary(filters, { signal }),
+        service.traces.summary({ ...filters, group_by: 'model' }, { signal }),
       ]);
       return { traces: data.toReversed(), figures };
     },
@@ -54,18 +56,19 @@ function Rewards({ envName, scenarioName }: Props) {
   if (traces.length === 0) return <span class="quiet small">No runs yet</span>;
   return (
     <>
-      <ol class="reward-strip" aria-label="Rewards of the last runs, oldest first">
-        {traces.map((trace) => (
-          <li key={trace.trace_id}>
-            <RewardBar trace={trace} />
-          </li>
-        ))}
-      </ol>
-      <a class="quiet small" href={`/?${new URLSearchParams(filters)}`}>
-        {formatCountOf(figures.count, 'run')}
-        {figures.pass_rate === null ? null : `, ${Math.round(figures.pass_rate * 100)} % passed`}
-        {figures.mean_reward === null ? null : `, mean ${formatReward(figures.mean_reward)}`}
-      </a>
+      <div class="recent-runs">
+        <ol class="reward-strip" aria-label="Rewards of the last runs, oldest first">
+          {traces.map((trace) => (
+            <li key={trace.trace_id}>
+              <RewardBar trace={trace} />
+            </li>
+          ))}
+        </ol>
+        <a class="quiet small" href={`/?${new URLSearchParams(filters)}`}>
+          {formatCountOf(figures.count, 'run')}
+        </a>
+      </div>
+      <ModelFigures groups={figures.groups ?? []} filters={filters} />
     </>
   );
 }
@@ -76,7 +79,12 @@ function RewardBar({ trace }: { readonly trace: TraceSummary }) {
   const height = reward === null ? 1 : Math.max(LEAST_HEIGHT, Math.min(1, reward));
   const label = `${reward === null ? status : `reward ${formatReward(reward)}`}, ${trace.model}, ${formatTime(trace.created_at)}`;
   return (
-    <a class={`reward-bar ${kind}`} href={`/traces/${trace.trace_id}`} aria-label={label} title={label}>
+    <a
+      class={`reward-bar ${kind} ${isReferenceModel(trace.model) ? 'reference' : ''}`}
+      href={`/traces/${trace.trace_id}`}
+      aria-label={label}
+      title={label}
+    >
       <span style={{ height: `${Math.round(height * 100)}%` }} />
     </a>
   );

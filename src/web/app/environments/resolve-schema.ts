@@ -9,7 +9,7 @@ export interface ResolvedSchema {
   readonly isNullable: boolean;
 }
 
-/** What a schema says, in plain words of its own. `true`, which allows anything, and what is no schema are empty ones. */
+/** Resolves references and combinations of a schema. `true` and invalid schemas become empty ones. */
 export function resolveSchema(given: unknown, root: JsonSchema, depth = 0): ResolvedSchema {
   const schema = joinParts(follow(given, root), root);
   const options = optionsOf(schema);

@@ -4,7 +4,7 @@ import { choicesOf, isSchema, optionsOf, type ResolvedSchema, resolveSchema } fr
 
 /** One field of a schema, wherever it is in it. */
 export interface SchemaRow {
-  /** What leads to it: `address.`, `items[].`; empty for the fields of the schema itself. */
+  /** Path to it: `address.`, `items[].`; empty for the fields of the schema itself. */
   readonly path: string;
   readonly name: string;
   readonly type: string;
@@ -23,7 +23,7 @@ const MOST_ROWS = 200;
 const DEEPEST = 6;
 /** Schemas that are looked at: choices of choices become many without a field among them. */
 const MOST_VISITS = 2_000;
-/** What a type is made of, where it is a choice: of so many others, and of such as are choices themselves. */
+/** Limits of a choice: its alternatives, and the depth of nested choices. */
 const MOST_OPTIONS = 20;
 const DEEPEST_OPTION = 2;
 
@@ -41,7 +41,7 @@ export function toSchemaRows(schema: JsonSchema): {
   const addFieldsOf = ({ schema: parent }: ResolvedSchema, path: string, depth: number): void => {
     const required = new Set(Array.isArray(parent.required) ? parent.required : []);
     for (const [name, given] of fieldsOf(parent)) {
-      // What is too deep ends here; the fields beside what leads to it are shown all the same.
+      // Too deep a schema ends here; the fields beside its path are still shown.
       if (isFull() || depth > DEEPEST) {
         isCut = true;
         return;

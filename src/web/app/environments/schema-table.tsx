@@ -14,7 +14,7 @@ export function SchemaTable({
 }: {
   readonly label: string;
   readonly schema: JsonSchema;
-  /** What is said where it has no fields. */
+  /** Text for a schema without fields. */
   readonly none: string;
 }) {
   const { rows, isCut } = toSchemaRows(schema);

@@ -9,7 +9,7 @@ import { SchemaTable } from './schema-table.tsx';
 
 /** So many are open at first: more would hide what comes below them. */
 const OPEN_AT_MOST = 2;
-/** Of more tools than these what is folded is not drawn before it is opened: thousands would make a page of a million elements. */
+/** With more tools than these, folded parts are drawn when opened: thousands of tools would make a million elements. */
 const DRAWN_AT_MOST = 100;
 
 /** The tools that an environment lists to an agent. */

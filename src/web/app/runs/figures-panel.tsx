@@ -10,7 +10,7 @@ export interface FiguresPanelProps {
   readonly listed: readonly TraceSummary[];
 }
 
-/** What all runs that the filters let through come to. */
+/** Sums of all runs that match the filters. */
 export function FiguresPanel({ figures, listed }: FiguresPanelProps) {
   const { count, by_status, mean_reward, pass_rate, tokens, histogram } = figures;
   const statuses = Object.entries(by_status).filter(([, number]) => number > 0);
@@ -29,6 +29,7 @@ export function FiguresPanel({ figures, listed }: FiguresPanelProps) {
       <div>
         <dt>Mean reward</dt>
         <dd class="figures-count">{formatReward(mean_reward)}</dd>
+        <dd class="quiet">{describeRewarded(figures)}</dd>
       </div>
       <div>
         <dt>Tokens</dt>
@@ -44,6 +45,12 @@ export function FiguresPanel({ figures, listed }: FiguresPanelProps) {
       </div>
     </dl>
   );
+}
+
+/** Number of runs behind the mean: failed, cancelled and unfinished runs have no reward. */
+function describeRewarded({ count, with_reward }: TraceFigures): string {
+  if (count === with_reward) return `over all ${formatCount(count)}`;
+  return `over ${formatCount(with_reward)} of ${formatCount(count)}: ${formatCount(count - with_reward)} without a reward`;
 }
 
 /** Nothing where no run has a cost. What is not known is not taken for nothing: it says of how many runs it speaks. */

@@ -1,15 +1,8 @@
 import type { ComponentChildren, TargetedEvent } from 'preact';
 import { useState } from 'preact/hooks';
 import { navigate } from '../router.ts';
-import {
-  CHOICES,
-  isFiltered,
-  METADATA_PREFIX,
-  REWARD_FILTERS,
-  TEXT_FILTERS,
-  TIME_FILTERS,
-  withValue,
-} from './run-filters.ts';
+import { CHOSEN_FILTERS, useFilterChoices } from './filter-choices.ts';
+import { isFiltered, METADATA_PREFIX, REWARD_FILTERS, TIME_FILTERS, withValue, withValues } from './run-filters.ts';
 import { withoutFilters } from './selection.ts';
 
 const TITLES: Readonly<Record<string, string>> = {
@@ -27,7 +20,12 @@ const TITLES: Readonly<Record<string, string>> = {
 /** The filters of the list; on narrow screens they are folded. What they say is in the address, which can be kept and sent to others. */
 export function FilterBar({ query }: { readonly query: URLSearchParams }) {
   const [isOpen, setOpen] = useState(false);
-  const change = (name: string, value: string) => navigate(withValue(query, name, value.trim()));
+  const choices = useFilterChoices(query.get('env_name') ?? undefined);
+  const change = (name: string, value: string) => {
+    // A scenario is one of its environment.
+    const gone = name === 'env_name' ? { scenario_name: '' } : {};
+    navigate(withValues(query, { ...gone, [name]: name in choices ? value : value.trim() }));
+  };
   const toProps = (name: string) => ({
     id: `filter-${name}`,
     defaultValue: query.get(name) ?? '',
@@ -40,12 +38,7 @@ export function FilterBar({ query }: { readonly query: URLSearchParams }) {
       <button type="button" class="button filter-toggle" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         {isFiltered(query) ? 'Filters (some are set)' : 'Filters'}
       </button>
-      {TEXT_FILTERS.map((name) => (
-        <Field key={toKey(name)} name={name}>
-          <input type="text" {...toProps(name)} />
-        </Field>
-      ))}
-      {(['status', 'origin'] as const).map((name) => (
+      {CHOSEN_FILTERS.map((name) => (
         <Field key={name} name={name}>
           <select
             id={`filter-${name}`}
@@ -53,7 +46,7 @@ export function FilterBar({ query }: { readonly query: URLSearchParams }) {
             onChange={(event) => change(name, event.currentTarget.value)}
           >
             <option value="">any</option>
-            {CHOICES[name].map((choice) => (
+            {withChosen(choices[name], query.get(name)).map((choice) => (
               <option key={choice} value={choice}>
                 {choice}
               </option>
@@ -74,6 +67,11 @@ export function FilterBar({ query }: { readonly query: URLSearchParams }) {
       <MetadataFilter query={query} />
     </section>
   );
+}
+
+/** A filter of the address is shown, and can be dropped, even if no run matches. */
+function withChosen(choices: readonly string[], chosen: string | null): readonly string[] {
+  return chosen === null || chosen === '' || choices.includes(chosen) ? choices : [...choices, chosen];
 }
 
 function Field({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {

@@ -1,18 +1,27 @@
+import type { ComponentChildren } from 'preact';
+import { runningMs } from '../../../contract/running-time.ts';
 import type { TraceSummary } from '../../../contract/trace.ts';
 import { formatCost, formatCount, formatCountOf, formatDuration, formatTime, preview } from '../../format.ts';
 import { MOST_COMPARED } from '../compare/compare-path.ts';
 import { Reward, Status } from '../components/reward.tsx';
+import { describeQueued, RunningTime } from '../components/running-time.tsx';
 import type { Column } from '../components/table.tsx';
+import { pageSettings } from '../page-settings.ts';
 import { navigate } from '../router.ts';
-import { type Sort, toListQuery, withValue } from './run-filters.ts';
+import { type Sort, toListQuery, withValue, withValues } from './run-filters.ts';
 import { toSelection, withSelection } from './selection.ts';
 
 /** The columns of these runs. That of costs is there where one of them has some. */
 export function columnsFor(query: URLSearchParams, rows: readonly TraceSummary[]): readonly Column<TraceSummary>[] {
   const sorted = toListQuery(query).sort ?? 'created_at';
   const hasCost = rows.some(({ usage }) => usage.cost_usd !== null);
-  const columns = COLUMNS.filter(({ name }) => name !== 'cost' || hasCost);
+  const columns = toColumns(query).filter(({ name }) => name !== 'cost' || hasCost);
   return [selectColumn(query), ...columns.map((column) => withSort(column, query, sorted))];
+}
+
+/** Columns of a short list without sorting and selection. Its cells lead to the list of runs. */
+export function recentColumns(query: URLSearchParams): readonly Column<TraceSummary>[] {
+  return toColumns(query).filter(({ name }) => !['steps', 'tokens', 'cost'].includes(name));
 }
 
 function selectColumn(query: URLSearchParams): Column<TraceSummary> {
@@ -68,63 +77,124 @@ function withSort(column: Column<TraceSummary>, query: URLSearchParams, sorted: 
   };
 }
 
-const COLUMNS: readonly Column<TraceSummary>[] = [
-  {
-    name: 'created',
-    title: 'Created (UTC)',
-    cell: (trace) => <a href={`/traces/${trace.trace_id}`}>{formatTime(trace.created_at)}</a>,
-  },
-  { name: 'reward', title: 'Reward', cell: ({ reward }) => <Reward reward={reward} /> },
-  {
-    name: 'status',
-    title: 'Status',
-    cell: (trace) => <Status status={trace.status} stopReason={trace.stop_reason} />,
-  },
-  {
-    name: 'scenario',
-    title: 'Scenario',
-    cell: (trace) => (
-      <>
-        {`${trace.env_name} · ${trace.scenario_name} `}
-        <span class="quiet">{preview(trace.scenario_args, 80)}</span>
-        {trace.error === null ? null : (
-          <div class="bad-text">{`${trace.error.boundary}: ${preview(trace.error.message, 160)}`}</div>
-        )}
-      </>
-    ),
-  },
-  { name: 'model', title: 'Model', cell: ({ model }) => model },
-  { name: 'steps', title: 'Steps', isNumber: true, isExtra: true, cell: ({ usage }) => formatCount(usage.model_calls) },
-  {
-    name: 'tokens',
-    title: 'Tokens',
-    isNumber: true,
-    isExtra: true,
-    cell: ({ usage }) => formatCount(usage.total_tokens),
-  },
-  {
-    name: 'cost',
-    title: 'Cost',
-    isNumber: true,
-    isExtra: true,
-    cell: ({ usage }) => (usage.cost_usd === null ? '–' : formatCost(usage.cost_usd)),
-  },
-  {
-    name: 'duration',
-    title: 'Duration',
-    isNumber: true,
-    isExtra: true,
-    cell: (trace) => (trace.finished_at === null ? '–' : formatDuration(trace.timing.total_ms)),
-  },
-  { name: 'took', title: 'Took', isNarrow: true, cell: (trace) => describeCosts(trace) },
-];
+function toColumns(query: URLSearchParams): readonly Column<TraceSummary>[] {
+  return [
+    {
+      name: 'created',
+      title: 'Created (UTC)',
+      cell: (trace) => <a href={`/traces/${trace.trace_id}`}>{formatTime(trace.created_at)}</a>,
+    },
+    {
+      name: 'reward',
+      title: 'Reward',
+      cell: ({ reward }) => (
+        <CellFilter query={query} values={reward === null ? {} : { min_reward: `${reward}`, max_reward: `${reward}` }}>
+          <Reward reward={reward} />
+        </CellFilter>
+      ),
+    },
+    {
+      name: 'status',
+      title: 'Status',
+      cell: ({ status, stop_reason }) => (
+        <CellFilter query={query} values={{ status }}>
+          <Status status={status} stopReason={stop_reason} />
+        </CellFilter>
+      ),
+    },
+    {
+      name: 'scenario',
+      title: 'Scenario',
+      cell: ({ env_name, scenario_name, scenario_args, error }) => (
+        <>
+          <CellFilter query={query} values={{ env_name }}>
+            {env_name}
+          </CellFilter>
+          {' · '}
+          <CellFilter query={query} values={{ env_name, scenario_name }}>
+            {scenario_name}
+          </CellFilter>{' '}
+          <span class="quiet">{preview(scenario_args, 80)}</span>
+          {error === null ? null : <div class="bad-text">{`${error.boundary}: ${preview(error.message, 160)}`}</div>}
+        </>
+      ),
+    },
+    {
+      name: 'model',
+      title: 'Model',
+      cell: ({ model }) => (
+        <CellFilter query={query} values={{ model }}>
+          {model}
+        </CellFilter>
+      ),
+    },
+    {
+      name: 'steps',
+      title: 'Steps',
+      isNumber: true,
+      isExtra: true,
+      cell: ({ usage }) => formatCount(usage.model_calls),
+    },
+    {
+      name: 'tokens',
+      title: 'Tokens',
+      isNumber: true,
+      isExtra: true,
+      cell: ({ usage }) => formatCount(usage.total_tokens),
+    },
+    {
+      name: 'cost',
+      title: 'Cost',
+      isNumber: true,
+      isExtra: true,
+      cell: ({ usage }) => (usage.cost_usd === null ? '–' : formatCost(usage.cost_usd)),
+    },
+    {
+      name: 'duration',
+      title: 'Duration',
+      isNumber: true,
+      isExtra: true,
+      cell: (trace) => <RunningTime trace={trace} />,
+    },
+    { name: 'took', title: 'Took', isNarrow: true, cell: (trace) => describeCosts(trace) },
+  ];
+}
 
-/** What a run took, on one line. */
-function describeCosts({ usage, timing, finished_at }: TraceSummary): string {
+/** A cell as a link to the runs with the same value. */
+function CellFilter({
+  query,
+  values,
+  children,
+}: {
+  readonly query: URLSearchParams;
+  readonly values: Readonly<Record<string, string>>;
+  readonly children: ComponentChildren;
+}) {
+  const isNew = Object.entries(values).some(([name, value]) => query.get(name) !== value);
+  if (!isNew) return <>{children}</>;
+  const said = Object.entries(values).map(([name, value]) => `${name}=${value}`);
+  return (
+    <a
+      class="cell-filter"
+      href={`${pageSettings.runsPath}${withValues(query, values)}`}
+      title={`Only ${said.join(', ')}`}
+    >
+      {children}
+    </a>
+  );
+}
+
+/** Duration and queue time of a run, on one line. */
+function describeCosts(trace: TraceSummary): string {
+  const { usage } = trace;
+  const took = runningMs(trace);
   return [
     formatCountOf(usage.model_calls, 'step'),
     `${formatCount(usage.total_tokens)} tokens`,
-    ...(usage.cost_usd === null ? [] : [formatCost(usage.cost_usd)]),
-    ...(finished_at === null ? [] : [formatDuration(timing.total_ms)]),
-  ].join(' · ');
+    usage.cost_usd === null ? '' : formatCost(usage.cost_usd),
+    took === null ? '' : formatDuration(took),
+    describeQueued(trace),
+  ]
+    .filter((fact) => fact !== '')
+    .join(' · ');
 }

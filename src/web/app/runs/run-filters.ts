@@ -2,7 +2,7 @@ import type { TraceFilters, TraceListQuery } from '../../../service-client/servi
 import { SELECTION } from './selection.ts';
 
 /** The texts of the filter form and of the address, by the names of the API. */
-export const TEXT_FILTERS = ['env_name', 'scenario_name', 'model'] as const;
+export const NAME_FILTERS = ['env_name', 'scenario_name', 'model'] as const;
 export const CHOICES = {
   status: ['queued', 'running', 'completed', 'failed', 'cancelled'],
   origin: ['run', 'chat', 'eval'],
@@ -14,7 +14,7 @@ export type Sort = (typeof SORTS)[number];
 
 export const METADATA_PREFIX = 'metadata.';
 
-/** What the address asks of a list; what it says wrongly is left out. */
+/** The filters of an address, without invalid ones. */
 export function toListQuery(query: URLSearchParams): TraceListQuery {
   const sort = SORTS.find((each) => each === query.get('sort'));
   const cursor = query.get('cursor');
@@ -30,7 +30,7 @@ export function toFilters(query: URLSearchParams): TraceFilters {
     ),
   );
   return {
-    ...pickText(query, TEXT_FILTERS, (text) => text),
+    ...pickText(query, NAME_FILTERS, (text) => text),
     ...pickText(query, REWARD_FILTERS, toNumber),
     ...pickText(query, TIME_FILTERS, toTime),
     ...(status === undefined ? {} : { status }),
@@ -41,9 +41,16 @@ export function toFilters(query: URLSearchParams): TraceFilters {
 
 /** The same address with one value changed, or without it, on the first page. */
 export function withValue(query: URLSearchParams, name: string, value: string): string {
+  return withValues(query, { [name]: value });
+}
+
+/** The same with several. */
+export function withValues(query: URLSearchParams, values: Readonly<Record<string, string>>): string {
   const changed = new URLSearchParams(query);
-  if (value === '') changed.delete(name);
-  else changed.set(name, value);
+  for (const [name, value] of Object.entries(values)) {
+    if (value === '') changed.delete(name);
+    else changed.set(name, value);
+  }
   changed.delete('cursor');
   return `?${changed}`;
 }
@@ -72,7 +79,7 @@ function toNumber(text: string): number | undefined {
   return Number.isFinite(number) ? number : undefined;
 }
 
-/** What a time field gives is without a zone, and means UTC, as all times of the pages do. */
+/** The value of a time field has no zone and means UTC, like all times of the pages. */
 function toTime(text: string): string | undefined {
   const time = Date.parse(/[zZ]|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`);
   return Number.isNaN(time) ? undefined : new Date(time).toISOString();

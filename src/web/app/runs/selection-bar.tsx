@@ -10,7 +10,7 @@ export interface SelectionBarProps {
   readonly clearedPath: string;
 }
 
-/** What to do with the runs that are selected; it stays in sight while the list is scrolled. */
+/** Actions for the selected runs. It stays in sight while the list is scrolled. */
 export function SelectionBar({ selected, shownCount, clearedPath }: SelectionBarProps) {
   const elsewhere = selected.length - shownCount;
   return (

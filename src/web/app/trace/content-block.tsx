@@ -7,7 +7,7 @@ import { ImageBlock } from './picture-view.tsx';
 /** Text that is longer is not looked into whether it is JSON. In characters. */
 const LONGEST_JSON = 2_000_000;
 
-/** What a message of a prompt or of a person says. */
+/** The content of a message of a prompt or a person. */
 export function MessageContent({ content }: { readonly content: PromptMessage['content'] }) {
   if (typeof content === 'string') return <LongText text={content} />;
   return (

@@ -3,7 +3,7 @@ import { formatTime } from '../../format.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { JsonTree } from '../components/json-tree.tsx';
 
-/** What the header has no room for. */
+/** Details that the header has no room for. */
 export function DetailsPanel({ trace }: { readonly trace: TraceSummary }) {
   const { versions } = trace;
   const facts: readonly (readonly [string, string])[] = [

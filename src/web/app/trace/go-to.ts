@@ -1,6 +1,6 @@
 /** Frames for which a place is held while what is above it is drawn. */
 const SETTLING_FRAMES = 24;
-/** Whoever does something of this kind wants to be elsewhere. */
+/** These actions of the person cancel the scrolling. */
 const STOP_EVENTS = ['wheel', 'touchstart', 'keydown', 'pointerdown'] as const;
 
 let going = 0;

@@ -84,7 +84,7 @@ function note(entries: readonly IntersectionObserverEntry[]): void {
   if (isIdle && waiting.size > 0) requestAnimationFrame(work);
 }
 
-/** What is seen comes first. What is far away is taken out in the same frames, so that the page does not grow. */
+/** Draws visible sections first. Far sections are removed in the same frames, so that the page does not grow. */
 function work(): void {
   const changes = [...waiting];
   const near = changes.filter(([, { isNear }]) => isNear).sort(([, a], [, b]) => a.distancePx - b.distancePx);

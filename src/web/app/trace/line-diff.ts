@@ -7,7 +7,7 @@ export interface DiffLine {
 /** Beyond it lines are not compared one by one: the old ones go, the new ones come. */
 const MOST_CELLS = 1_000_000;
 
-/** What has to be removed and added to get from one text to the other, line by line. */
+/** The lines to remove and add to get from one text to the other. */
 export function diffLines(before: string, after: string): readonly DiffLine[] {
   return diffParts(toLines(before), toLines(after));
 }

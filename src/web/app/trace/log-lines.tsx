@@ -6,7 +6,7 @@ import { TraceContext } from './view-context.ts';
 
 const LINES_AT_ONCE = 12;
 
-/** What was logged, where it happened. Times are UTC. */
+/** Log lines at their place in the transcript. Times are UTC. */
 export function LogLines({
   logs,
   isAlways = false,

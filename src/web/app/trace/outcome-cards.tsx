@@ -51,7 +51,7 @@ export function EvaluationCard({ id, event }: Extract<Entry, { kind: 'evaluation
 
 type Subscore = Extract<Entry, { kind: 'evaluation' }>['event']['evaluation']['subscores'][number];
 
-/** What the reward is made of. */
+/** Parts of the reward. */
 export function Subscores({ subscores }: { readonly subscores: readonly Subscore[] }) {
   if (subscores.length === 0) return null;
   const isWeighted = subscores.some(({ weight }) => weight !== undefined && weight !== 1);

@@ -6,7 +6,7 @@ import { type Entry, hasProblem } from './timeline.ts';
 const ROW_PX = 30;
 /** Rows that are drawn above and below those that are seen. */
 const MORE_ROWS = 8;
-/** What lies above this height of the window has been read. In pixels. */
+/** Entries above this height of the window count as read, in pixels. */
 const READ_PX = 190;
 
 /** The steps of the run as a list beside it, with the one that is being read. */
@@ -16,7 +16,7 @@ export function Outline({
   isLive,
 }: {
   readonly entries: readonly Entry[];
-  /** What a search has found. */
+  /** Results of a search. */
   readonly found: ReadonlySet<string>;
   readonly isLive: boolean;
 }) {

@@ -17,7 +17,7 @@ export interface Picture {
   readonly entryId: string;
   /** `step 3 · screenshot`. */
   readonly label: string;
-  /** What was done on it next, by the calls that name a place. */
+  /** The next actions on it, by the calls that name a place. */
   readonly marks: readonly Mark[];
 }
 

@@ -7,7 +7,7 @@ import { MessageContent } from './content-block.tsx';
 import type { Entry, Stamped } from './timeline.ts';
 import { TraceContext } from './view-context.ts';
 
-/** What the model was given: system text, prompt, tools. */
+/** Input of the model: system text, prompt, tools. */
 export function SetupCard({ id, event }: Extract<Entry, { kind: 'setup' }>) {
   const { hidden } = useContext(TraceContext);
   if (hidden.has('prompt')) return null;

@@ -47,7 +47,7 @@ type Response = NonNullable<StepEntry['response']>;
 
 function factsOf({ duration_ms, usage, finish_reason, retries }: Response): string {
   const facts = [formatDuration(duration_ms), `${formatCount(usage.total_tokens)} tokens`];
-  // What is as it should be need not be said.
+  // The normal case is not labelled.
   if (finish_reason !== 'tool_calls' && finish_reason !== 'stop') facts.push(finish_reason.replace('_', ' '));
   if (retries > 0) facts.push(formatCountOf(retries, 'retry', 'retries'));
   return facts.join(' · ');

@@ -6,7 +6,6 @@ import { type Phase, toSegments, unfinishedMs } from './time-segments.ts';
 import type { AttemptView } from './timeline.ts';
 
 const PHASES: readonly (readonly [keyof TraceSummary['timing'], Phase, string])[] = [
-  ['queued_ms', 'queued', 'Queued'],
   ['environment_ms', 'environment', 'Environment'],
   ['setup_ms', 'setup', 'Setup'],
   ['model_ms', 'model', 'Model'],

@@ -1,13 +1,13 @@
 import type { AttemptView, Entry } from './timeline.ts';
 
-export type Phase = 'queued' | 'environment' | 'setup' | 'model' | 'tools' | 'evaluation';
+export type Phase = 'environment' | 'setup' | 'model' | 'tools' | 'evaluation';
 
 /** Where time went, as a share of the bar: `start` and `width` are from 0 to 1. */
 export interface Segment {
   readonly phase: Phase;
   readonly start: number;
   readonly width: number;
-  /** Of the entry that it leads to. */
+  /** Anchor of the entry that it leads to. */
   readonly entryId: string | undefined;
   readonly label: string;
   readonly ms: number;
@@ -26,7 +26,7 @@ const LONGEST_PAUSE = 0.02;
 /** Narrower than this nothing can be seen or hit: neighbours of one phase are drawn as one. */
 const NARROWEST = 1 / 1_200;
 
-/** The time bar of a run. Parallel calls share their time: the bar is as long as something ran. */
+/** The time bar of a run, without its time in the queue. Parallel calls share their time: the bar is as long as something ran. */
 export function toSegments(attempts: readonly AttemptView[]): readonly Segment[] {
   const spans = attempts.flatMap(toSpans).sort((a, b) => a.from - b.from);
   const busyMs = sumOfUnion(spans);
@@ -51,7 +51,7 @@ export function unfinishedMs(attempt: AttemptView | undefined, phase: Phase): nu
   return sumOfUnion(unfinishedSpans(attempt).filter((span) => span.phase === phase));
 }
 
-/** What an attempt that is over waited for in vain: often all that explains where its time went. */
+/** The last wait of an attempt that ended in it: often the only explanation of its time. */
 function unfinishedSpans({ entries, endedAt }: AttemptView): readonly Span[] {
   if (endedAt === undefined) return [];
   return entries.flatMap((entry, index): readonly Span[] => {
@@ -113,12 +113,7 @@ function merge(segments: readonly Segment[]): readonly Segment[] {
 }
 
 function toSpans(attempt: AttemptView): readonly Span[] {
-  const { queuedAt, startedAt, entries } = attempt;
-  const queued: readonly Span[] =
-    startedAt === undefined
-      ? []
-      : [{ phase: 'queued', ...between(queuedAt, startedAt), entryId: undefined, label: 'queued' }];
-  return [...queued, ...entries.flatMap(spansOf), ...unfinishedSpans(attempt)];
+  return [...attempt.entries.flatMap(spansOf), ...unfinishedSpans(attempt)];
 }
 
 function spansOf(entry: Entry): readonly Span[] {
@@ -147,16 +142,12 @@ function spansOf(entry: Entry): readonly Span[] {
   }
 }
 
-function between(from: string, to: string) {
-  return { from: Date.parse(from), to: Date.parse(to) };
-}
-
 function before({ at, duration_ms }: { readonly at: string; readonly duration_ms: number }) {
   const to = Date.parse(at);
   return { from: to - duration_ms, to };
 }
 
-/** Of spans by their start. */
+/** Spans sorted by their start. */
 function sumOfUnion(spans: readonly Span[]): number {
   let sum = 0;
   let end = Number.NEGATIVE_INFINITY;

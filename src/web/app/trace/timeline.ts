@@ -9,12 +9,12 @@ export interface CallView {
   readonly id: string;
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** What a model sent in place of JSON. */
+  /** Text that a model sent in place of JSON. */
   readonly rawArguments: string | null;
   /** Undefined: it was not made. */
   readonly calledAt: string | undefined;
   readonly result: Stamped<'tool.responded'> | undefined;
-  /** What was logged while it ran. */
+  /** Log lines while it ran. */
   readonly logs: readonly LogRecord[];
 }
 
@@ -28,11 +28,11 @@ export interface StepEntry {
   /** Undefined while the model answers, or where it never did. */
   readonly response: Stamped<'model.responded'> | undefined;
   readonly calls: readonly CallView[];
-  /** What was logged beside its calls. */
+  /** Log lines beside its calls. */
   readonly logs: readonly LogRecord[];
 }
 
-/** What the page shows one below the other. `id` is its anchor. */
+/** An entry of the transcript. `id` is its anchor. */
 export type Entry =
   | { readonly kind: 'environment'; readonly id: string; readonly event: Stamped<'environment.ready'> }
   | { readonly kind: 'setup'; readonly id: string; readonly event: Stamped<'setup.completed'> }
@@ -44,7 +44,6 @@ export type Entry =
 
 export interface AttemptView {
   readonly attempt: number;
-  readonly queuedAt: string;
   readonly startedAt: string | undefined;
   readonly worker: string | undefined;
   readonly endedAt: string | undefined;
@@ -85,12 +84,11 @@ class Attempt {
   readonly #prefix: string;
   #isChanged = false;
 
-  constructor({ attempt, at }: Stamped<'run.queued'>) {
+  constructor({ attempt }: Stamped<'run.queued'>) {
     // The last attempt is what most links are to; those before it only exist where a worker was lost.
     this.#prefix = attempt === 1 ? '' : `attempt-${attempt}-`;
     this.#view = {
       attempt,
-      queuedAt: at,
       startedAt: undefined,
       worker: undefined,
       endedAt: undefined,
@@ -122,10 +120,11 @@ class Attempt {
         this.#push({ kind: 'setup', id: 'prompt', event });
         return;
       case 'turn.started':
-        // The messages of the first turn are those of the prompt.
-        if (event.turn > 1) this.#push({ kind: 'turn', id: `turn-${event.turn}`, event });
+        if (event.turn > 1 || !this.#isPrompt(event.messages))
+          this.#push({ kind: 'turn', id: `turn-${event.turn}`, event });
         return;
       case 'model.requested':
+        this.#renameUnanswered(event);
         this.#push({ ...toStep(event), requestedAt: event.at });
         return;
       case 'model.responded':
@@ -150,6 +149,21 @@ class Attempt {
         this.ended(event.at, event.status);
         return;
     }
+  }
+
+  /** A step that was broken off is requested again by the next turn, under the same number: its anchor is the later one's. */
+  #renameUnanswered({ step, seq }: Stamped<'model.requested'>): void {
+    const at = this.#entries.findLastIndex((entry) => entry.kind === 'step' && entry.step === step);
+    const known = this.#entries[at];
+    if (known !== undefined) this.#entries[at] = { ...known, id: `${known.id}-before-${seq}` };
+  }
+
+  /** A first turn in which nobody said anything has the messages of the prompt, which are shown already. */
+  #isPrompt(messages: Stamped<'turn.started'>['messages']): boolean {
+    const setup = this.#entries.findLast((entry) => entry.kind === 'setup');
+    return (
+      messages.length === 0 || setup === undefined || JSON.stringify(setup.event.prompt) === JSON.stringify(messages)
+    );
   }
 
   #push<Kind extends Entry>(entry: Kind): void {

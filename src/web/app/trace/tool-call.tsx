@@ -4,6 +4,7 @@ import { CopyButton } from '../components/copy-button.tsx';
 import { JsonTree } from '../components/json-tree.tsx';
 import { LongText } from '../components/long-text.tsx';
 import { Marked } from '../components/marked.tsx';
+import { Seconds } from '../components/seconds.tsx';
 import { toArgumentParts } from './argument-parts.ts';
 import { Code, DiffView } from './code.tsx';
 import { Block, parseJson } from './content-block.tsx';
@@ -49,7 +50,7 @@ function OpenCall({ call, isLive }: { readonly call: CallView; readonly isLive: 
   return call.calledAt === undefined ? null : (
     <span class="quiet">
       <span class="spinner" />
-      running
+      running <Seconds />
     </span>
   );
 }
@@ -106,7 +107,9 @@ export function isSaidAsText({ content, structured_content }: NonNullable<CallVi
   return content.some(({ type, text }) => {
     if (type !== 'text' || typeof text !== 'string') return false;
     const value = parseJson(text);
-    return value !== undefined && JSON.stringify(value) === structured;
+    if (value === undefined) return false;
+    // A list is sent as `{ result: [...] }`, and as the text of the list.
+    return JSON.stringify(Array.isArray(value) ? { result: value } : value) === structured;
   });
 }
 

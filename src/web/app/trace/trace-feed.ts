@@ -4,11 +4,11 @@ import { TraceProjection, toSummary } from '../../../trace/projection.ts';
 import { followTrace, readTraceData } from '../api.ts';
 import { type AttemptView, Timeline } from './timeline.ts';
 
-/** What the page of a trace shows. */
+/** The state of a trace's page. */
 export interface TraceState {
   readonly trace: TraceSummary;
   readonly attempts: readonly AttemptView[];
-  /** What the model has said so far of the answer that is on its way. */
+  /** The streamed part of the answer that is on its way. */
   readonly pending: { readonly content: string; readonly reasoning: string } | undefined;
   /** `reading` what is stored, `following` what comes, `away` while the server does not answer, `ended`. */
   readonly phase: 'reading' | 'following' | 'away' | 'ended';
@@ -57,7 +57,7 @@ class TraceFeed {
 
   begin(trace: TraceSummary): void {
     this.#trace = trace;
-    // Of a run that has ended the server knows it all; of one that goes on it is projected here from now on.
+    // The server sends an ended run whole. A running one is projected here from now on.
     if (trace.finished_at === null) {
       this.#projection = new TraceProjection({ traceId: trace.trace_id, traceUrl: trace.trace_url });
     }

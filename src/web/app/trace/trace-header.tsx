@@ -1,11 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { runningMs } from '../../../contract/running-time.ts';
 import type { TraceSummary } from '../../../contract/trace.ts';
 import { formatCost, formatCount, formatDuration, formatReward, formatTime, preview } from '../../format.ts';
 import { rewardKind, Status } from '../components/reward.tsx';
+import { describeQueued } from '../components/running-time.tsx';
 import type { TraceState } from './trace-feed.ts';
 
-/** What a run is and what came of it, in figures. */
+/** A run and its result, in figures. */
 export function TraceHeader({
   trace,
   phase,
@@ -55,7 +57,7 @@ export function TraceHeader({
           more={usage.reasoning_tokens === 0 ? '' : `${formatCount(usage.reasoning_tokens)} reasoning`}
         />
         {usage.cost_usd === null ? null : <Figure name="Cost" value={formatCost(usage.cost_usd)} />}
-        <Figure name="Duration" value={<Duration trace={trace} />} />
+        <Figure name="Duration" value={<Duration trace={trace} />} more={describeQueued(trace)} />
         {trace.attempt === 1 ? null : <Figure name="Attempt" value={formatCount(trace.attempt)} />}
       </dl>
     </header>
@@ -82,7 +84,7 @@ function Figure({
   );
 }
 
-/** A run that goes on is as old as the clock of this browser says. */
+/** The duration of a running run comes from this browser's clock. */
 function Duration({ trace }: { readonly trace: TraceSummary }) {
   const [now, setNow] = useState(Date.now());
   const isLive = trace.finished_at === null;
@@ -91,8 +93,8 @@ function Duration({ trace }: { readonly trace: TraceSummary }) {
     const timer = setInterval(() => setNow(Date.now()), 1_000);
     return () => clearInterval(timer);
   }, [isLive]);
-  const ms = isLive
-    ? Math.max(0, Math.floor((now - Date.parse(trace.created_at)) / 1_000) * 1_000)
-    : trace.timing.total_ms;
-  return <>{formatDuration(ms)}</>;
+  const elapsedMs = (from: string) => Math.max(0, Math.floor((now - Date.parse(from)) / 1_000) * 1_000);
+  if (isLive && trace.started_at === null) return <>{`${formatDuration(elapsedMs(trace.created_at))} in the queue`}</>;
+  const ms = isLive && trace.started_at !== null ? elapsedMs(trace.started_at) : runningMs(trace);
+  return <>{ms === null ? '–' : formatDuration(ms)}</>;
 }

@@ -15,7 +15,7 @@ export interface Verdict {
   readonly title: string;
   /** In the words of who decided it: an error's message, or what the evaluation says. */
   readonly detail: string | null;
-  /** Of an error. */
+  /** Parts of an error. */
   readonly code: string | null;
   readonly findings: readonly Finding[];
 }
@@ -37,7 +37,8 @@ export function toVerdict(trace: TraceSummary, attempts: readonly AttemptView[])
     const { boundary, code, message } = trace.error;
     return {
       tone: 'bad',
-      title: `Failed ${PLACES[boundary]}`,
+      // With a step, its setup went well: it is the solution that does not work.
+      title: `Failed ${boundary === 'setup' && steps.length > 0 ? 'in the solution of the scenario' : PLACES[boundary]}`,
       detail: message,
       code,
       findings: [...lastStep(steps), ...findings],
@@ -125,7 +126,7 @@ function answerFindings(trace: TraceSummary, steps: readonly StepEntry[]): reado
   return findings;
 }
 
-/** What an evaluation has noted, where it does not say it in words. */
+/** Notes of an evaluation that has no text. */
 function unsaidFindings({ evaluation }: TraceSummary): readonly Finding[] {
   if (evaluation === null || evaluation.content) return [];
   const places = [{ entryId: 'evaluation', label: 'evaluation' }];

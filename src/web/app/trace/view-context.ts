@@ -5,7 +5,7 @@ import type { Picture } from './pictures.ts';
 export const KINDS = ['prompt', 'reasoning', 'text', 'tools', 'images', 'logs'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** What every part of a transcript asks for. */
+/** Context of every part of a transcript. */
 export interface TraceViewContext {
   readonly hidden: ReadonlySet<Kind>;
   /** The pictures of the run by their source. */

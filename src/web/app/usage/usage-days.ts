@@ -4,7 +4,7 @@ export type UsageDays = (typeof USAGE_DAYS)[number];
 
 const DAY_MS = 86_400_000;
 
-/** Of an address. What it does not say, and what is none of them, is a month. */
+/** The time span of an address; a month by default. */
 export function toDays(given: string | null): UsageDays {
   return USAGE_DAYS.find((each) => each === given) ?? '30';
 }

@@ -15,7 +15,7 @@ const GROUPS: Readonly<Record<UsageGroupBy, string>> = {
 };
 const GROUP_NAMES = ['day', 'model', 'env', 'key'] as const;
 
-/** What the runs of the account have used, by what the address says and since when it says. */
+/** Usage of the account's runs, by the group and time of the address. */
 export function UsagePage({ query }: { readonly query: URLSearchParams }) {
   usePageTitle('Usage');
   const groupBy = GROUP_NAMES.find((each) => each === query.get('by')) ?? 'day';

@@ -3,7 +3,7 @@ import { formatCount, formatDuration } from '../../format.ts';
 
 type Figure = 'runs' | 'model_calls' | 'prompt_tokens' | 'completion_tokens' | 'total_tokens' | 'compute_seconds';
 
-/** What all of the groups come to. */
+/** Sums over all groups. */
 export function UsageTotals({ groups }: { readonly groups: readonly UsageGroup[] }) {
   const sum = (figure: Figure) => groups.reduce((total, group) => total + group[figure], 0);
   return (

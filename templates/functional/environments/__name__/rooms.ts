@@ -1,9 +1,10 @@
 /** A room of the house, and when it is taken. Times are full hours, 8 to 18. */
-export interface Room {
+// A type and not an interface: JSON, such as a tool's result, can be read as one.
+export type Room = {
   readonly name: string;
   readonly seats: number;
   readonly bookings: { readonly from: number; readonly to: number; readonly by: string }[];
-}
+};
 
 export function createRooms(): Room[] {
   return [

@@ -1,0 +1,23 @@
+import { defineConfig } from 'proctor';
+
+export default defineConfig({
+  environments: {
+    shop: './shop/environment.ts',
+    bank: { path: './bank/environment.ts', env: { BANK_DATA: './data' }, concurrency: 4, memoryMiB: 512 },
+    desk: { command: 'python', args: ['server.py'], cwd: './desk', env: { DESK_MODE: 'exam' } },
+    remote: {
+      url: 'https://desk.example/mcp',
+      headers: { authorization: `Bearer ${process.env.DESK_TOKEN}` },
+      harnessKey: process.env.DESK_HARNESS_KEY,
+      concurrency: 2,
+    },
+  },
+  gateways: {
+    'claude-*': { url: 'https://gateway.example/v1', apiKey: process.env.CLAUDE_KEY },
+    '*': { url: 'http://127.0.0.1:11434/v1' },
+  },
+  store: 'postgres://proctor@db.example/proctor',
+  queue: 'redis://queue.example:6379',
+  ports: { runService: 9000, scenarioServer: 9001 },
+  redact: true,
+});

@@ -1,0 +1,124 @@
+import type { Command } from 'commander';
+import { type Catalogue, createCatalogue } from '../client/catalogue.ts';
+import type { AgentToolEntry } from '../client/environment-client.ts';
+import { resolveEnvironment } from '../config/find-environments.ts';
+import { loadProject } from '../config/project.ts';
+import { messageOf } from '../contract/errors.ts';
+import type { EnvironmentEntry } from '../contract/run.ts';
+import type { ScenarioEntry } from '../contract/scenario.ts';
+import { SilentFailure } from './failure.ts';
+import { describeScenario } from './scenario-arguments.ts';
+import { colors, note, print, printable, printableLines, printJson, printTable } from './terminal.ts';
+
+export function addListCommand(program: Command): void {
+  program
+    .command('list [environment]')
+    .description('List the environments, or the scenarios, arguments, tools and tasks of one.')
+    .option('--json', 'print {"environments": [{"name", "scenarios", "tools", "error", "warnings", ...}]}')
+    .addHelpText(
+      'after',
+      `
+The environment is a name, the path of a module, or a URL. Each environment is started to be read, and ended.
+
+Exit code: 0; 1 when an environment cannot be read; the others are listed; 2 when no environment has that name.
+
+Examples:
+  $ proctor list
+  $ proctor list counter
+  $ proctor list --json`,
+    )
+    .action(list);
+}
+
+interface ListedEnvironment extends Pick<EnvironmentEntry, 'name' | 'description' | 'version'> {
+  readonly scenarios: readonly ListedScenario[];
+  readonly tools: readonly AgentToolEntry[];
+  /** Why it cannot be read; null where it can. */
+  readonly error: string | null;
+  /** Scenarios whose runs will fail, and why. */
+  readonly warnings: readonly string[];
+}
+
+interface ListedScenario extends ScenarioEntry {
+  /** Those that the scenario declares. Scenarios cannot declare any yet. */
+  readonly tasks: readonly never[];
+}
+
+async function list(environment: string | undefined, { json = false }: { readonly json?: boolean }): Promise<void> {
+  const { environments, directory } = await loadProject();
+  const named = environment === undefined ? undefined : resolveEnvironment(environment, environments, directory);
+  const catalogue = createCatalogue(named === undefined ? environments : new Map([[named.name, named.target]]));
+  try {
+    const entries = await catalogue.list();
+    const listed = await Promise.all(entries.map((entry) => readEnvironment(catalogue, entry)));
+    if (json) printJson({ environments: listed });
+    else if (named === undefined) printAll(listed);
+    else for (const each of listed) printOne(each, environment ?? each.name);
+    if (listed.some(({ error }) => error !== null)) throw new SilentFailure();
+  } finally {
+    await catalogue.close();
+  }
+}
+
+async function readEnvironment(catalogue: Catalogue, entry: EnvironmentEntry): Promise<ListedEnvironment> {
+  const { name, description, version } = entry;
+  const error = entry.state === 'failed' ? entry.reason : null;
+  const warnings = entry.state === 'ready' ? entry.warnings : [];
+  try {
+    const scenarios = await catalogue.scenarios(name);
+    const tools = await catalogue.tools(name);
+    const listed = scenarios.map((scenario) => ({ ...scenario, tasks: [] }));
+    return { name, description, version, scenarios: listed, tools, error, warnings };
+  } catch (thrown) {
+    return { name, description: '', version, scenarios: [], tools: [], error: error ?? messageOf(thrown), warnings };
+  }
+}
+
+function printAll(environments: readonly ListedEnvironment[]): void {
+  if (environments.length === 0) {
+    note('There are no environments here: "proctor init <name>" makes a project with one.');
+    return;
+  }
+  printTable([
+    ['NAME', 'VERSION', 'SCENARIOS', 'DESCRIPTION'],
+    ...environments.map(({ name, version, scenarios, description, error }) => [
+      name,
+      printable(version) || '-',
+      error === null ? printable(scenarios.map(({ short_name }) => short_name).join(', ')) || 'none' : '-',
+      error === null ? printable(description) : 'cannot be read',
+    ]),
+  ]);
+  for (const { name, error, warnings } of environments) {
+    if (error !== null) note(colors.red(`${name}: ${printableLines(error)}`));
+    noteWarnings(name, warnings);
+  }
+  note(colors.dim('proctor list <environment> shows arguments and tools.'));
+}
+
+function noteWarnings(name: string, warnings: readonly string[]): void {
+  for (const warning of warnings) note(colors.yellow(`${name}: ${printableLines(warning)}`));
+}
+
+function printOne(environment: ListedEnvironment, typedName: string): void {
+  const { name, version, description, scenarios, tools, error } = environment;
+  if (error !== null) {
+    note(colors.red(`${name}: ${printableLines(error)}`));
+    return;
+  }
+  print(`${colors.bold(name)} ${printable(version)}${description === '' ? '' : `: ${printable(description)}`}`);
+  print();
+  print(colors.bold('Scenarios'));
+  if (scenarios.length === 0) print('  none');
+  for (const scenario of scenarios)
+    for (const line of describeScenario(scenario, `proctor run ${typedName}`)) print(line);
+  print();
+  print(colors.bold('Tools'));
+  if (tools.length === 0) print('  none before a scenario has begun');
+  const width = Math.max(0, ...tools.map((tool) => tool.name.length));
+  for (const tool of tools)
+    print(`  ${printable(tool.name).padEnd(width)}  ${printable(tool.description ?? '')}`.trimEnd());
+  print();
+  print(colors.bold('Tasks'));
+  print('  none declared');
+  noteWarnings(name, environment.warnings);
+}

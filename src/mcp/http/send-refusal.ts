@@ -1,0 +1,41 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { inspect } from 'node:util';
+import { ApiError } from '../../contract/errors.ts';
+import { endReply } from '../../http/end-reply.ts';
+import type { Report } from '../cleanup.ts';
+import { Refusal, RPC_CODE } from '../refusal.ts';
+
+/** Answers with a refusal, unless an answer has begun. */
+export function sendRefusal(response: ServerResponse, refusal: Refusal): void {
+  if (response.headersSent || response.destroyed) return;
+  const body = JSON.stringify(toErrorReply(refusal));
+  response.writeHead(refusal.status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    ...refusal.options.headers,
+  });
+  endReply(response, body);
+}
+
+/** Answers with what was thrown on the way to an answer; what is no refusal is reported, and told as an internal error. */
+export function refuseFailed(request: IncomingMessage, response: ServerResponse, thrown: unknown, report: Report) {
+  if (thrown instanceof Refusal) return sendRefusal(response, thrown);
+  if (thrown instanceof ApiError) {
+    const { status, message, headers } = thrown;
+    return sendRefusal(response, new Refusal(status, RPC_CODE.refused, message, { headers }));
+  }
+  if (isNobodysFault(request, response)) return;
+  report(`A request failed: ${inspect(thrown)}`);
+  sendRefusal(response, new Refusal(500, RPC_CODE.internalError, 'Internal error'));
+}
+
+/** True where a client went away while it sent its body. */
+export function isNobodysFault(request: IncomingMessage, response: ServerResponse): boolean {
+  return request.errored !== null || response.destroyed;
+}
+
+/** A refusal as the JSON-RPC reply that it is; its id is null where that of the request is not known. */
+export function toErrorReply({ code, message, options }: Refusal): object {
+  const { id, data } = options;
+  return { jsonrpc: '2.0', id: id ?? null, error: { code, message, ...(data === undefined ? {} : { data }) } };
+}

@@ -1,0 +1,71 @@
+import { afterCommit, type Database, type DatabaseTransaction } from '../database/database.ts';
+import { createDatabaseQueue, toRow } from './database-queue.ts';
+import type { Lease, LeaseFilter, QueueEntry, RunQueue } from './run-queue.ts';
+
+/** An entry as it came from its first queue. */
+export interface ParkedEntry {
+  readonly entry: QueueEntry;
+  /** Milliseconds since 1970. */
+  readonly enqueuedAt: number;
+  readonly isRedelivered: boolean;
+}
+
+/**
+ * Entries that have to wait, out of a queue that cannot skip them. Such an entry is parked once in the queue table of the
+ * database, where skipping costs nothing and every worker finds it. From there it is leased like any other entry.
+ */
+export class ParkedEntries {
+  readonly queue: RunQueue;
+  readonly #database: Database;
+  /** Tokens of the leases that this process holds. */
+  readonly #tokens = new Set<string>();
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.queue = createDatabaseQueue(database);
+  }
+
+  /** Resolves when the entries are durable. An entry that is parked already stays as it is. */
+  async add(entries: readonly ParkedEntry[]): Promise<void> {
+    if (entries.length === 0) return;
+    const rows = entries.map(({ entry, enqueuedAt, isRedelivered }) => ({
+      ...toRow(entry, enqueuedAt),
+      // An expired lease: the next lease is marked as redelivered.
+      lease_until: isRedelivered ? 0 : null,
+    }));
+    await this.#database.kysely
+      .insertInto('queue')
+      .values(rows)
+      .onConflict((conflict) => conflict.column('trace_id').doNothing())
+      .execute();
+  }
+
+  async lease(worker: string, options: { readonly leaseMs: number; readonly filter: LeaseFilter }) {
+    const lease = await this.queue.lease(worker, options);
+    if (lease !== undefined) this.#tokens.add(lease.token);
+    return lease;
+  }
+
+  /** Whether the lease belongs to a parked entry. */
+  holds({ token }: Lease): boolean {
+    return this.#tokens.has(token);
+  }
+
+  async renew(lease: Lease): Promise<boolean> {
+    const isRenewed = await this.queue.renew(lease);
+    if (!isRenewed) this.#tokens.delete(lease.token);
+    return isRenewed;
+  }
+
+  async complete(lease: Lease): Promise<void> {
+    await this.queue.complete(lease);
+    this.#tokens.delete(lease.token);
+  }
+
+  /** If the transaction is rolled back, the lease stays valid. */
+  async release(lease: Lease, transaction?: DatabaseTransaction): Promise<void> {
+    await this.queue.release(lease, transaction);
+    if (transaction === undefined) this.#tokens.delete(lease.token);
+    else afterCommit(transaction, () => this.#tokens.delete(lease.token));
+  }
+}

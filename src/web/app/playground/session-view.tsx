@@ -1,0 +1,147 @@
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { SessionEntry } from '../../../contract/session.ts';
+import { Failure, Loading } from '../components/states.tsx';
+import { Transcript } from '../trace/transcript.tsx';
+import { useResource } from '../use-resource.ts';
+import { abandonSession, finishSession, readSession } from './chat.ts';
+import { EndNote, TurnNotes } from './notes.tsx';
+import { hasLeftFirstTurn } from './place.ts';
+import { SayForm } from './say-form.tsx';
+import { SessionFacts } from './session-facts.tsx';
+import { feedSession, type SessionState } from './session-feed.ts';
+import { SubmitForm } from './submit-form.tsx';
+import { useFollow } from './use-follow.ts';
+import { type TurnNote, type TurnPlayer, toNote } from './use-turn.ts';
+
+export interface SessionViewProps {
+  readonly sessionId: string;
+  readonly player: TurnPlayer;
+  /** Called where there is no such session. */
+  onMissing(note: TurnNote): void;
+  onNew(): void;
+}
+
+/** A session with its conversation, which goes on here. */
+export function SessionView({ sessionId, player, onMissing, onNew }: SessionViewProps) {
+  const { resource } = useResource((signal) => readSession(sessionId, signal), [sessionId]);
+  useEffect(() => {
+    if (resource.state === 'failed') onMissing(toNote(resource.error));
+  }, [resource]);
+  if (resource.state !== 'ready') return <Loading what="Reading the session" />;
+  return <Conversation entry={resource.value} player={player} onNew={onNew} />;
+}
+
+function Conversation({
+  entry,
+  player,
+  onNew,
+}: {
+  readonly entry: SessionEntry;
+  readonly player: TurnPlayer;
+  onNew(): void;
+}) {
+  const id = entry.session_id;
+  const { state, error, retry } = useFeed(id);
+  const [task, setTask] = useState<'answering' | 'evaluating' | undefined>(undefined);
+  const [wasLeft] = useState(hasLeftFirstTurn);
+  const message = useRef<HTMLTextAreaElement>(null);
+  const isBusy = player.isRunning || state?.turn === 'running';
+  const isActive = state !== undefined && state.end === undefined;
+  useFollow(state, player.note);
+  useLayoutEffect(() => {
+    if (isActive && !isBusy && task === undefined) message.current?.focus({ preventScroll: true });
+  }, [isActive, isBusy, task]);
+
+  const attempt = async (work: () => Promise<unknown>) => {
+    player.setNote(undefined);
+    try {
+      await work();
+    } catch (failure) {
+      player.setNote(toNote(failure));
+    }
+  };
+  const finish = async (answer: unknown) => {
+    setTask('evaluating');
+    await attempt(() => finishSession(id, answer));
+    setTask(undefined);
+  };
+
+  return (
+    <>
+      <section class="playground-side card-block" aria-label="Session">
+        <SessionFacts
+          entry={entry}
+          state={state}
+          isBusy={isBusy || task === 'evaluating'}
+          onAbandon={() => void attempt(() => abandonSession(id))}
+          onNew={onNew}
+        />
+      </section>
+      <section class="playground-chat" aria-label="Conversation">
+        {error === undefined ? null : <Failure error={error} retry={retry} />}
+        <div id="log" role="log" aria-live="polite" aria-busy={isBusy} tabIndex={-1}>
+          {state === undefined ? null : (
+            <Transcript attempts={state.attempts} isLive={isBusy} pending={state.pending} />
+          )}
+          <TurnNotes state={state} note={player.note} isBusy={isBusy} />
+          {state?.end === undefined ? null : (
+            <EndNote end={state.end} note={player.note} traceUrl={entry.trace_url} wasLeft={wasLeft} />
+          )}
+        </div>
+        <div class="playground-foot">
+          <p id="state" class="quiet" role="status">
+            {describe(state, isBusy, task)}
+          </p>
+          {isActive && task === undefined ? (
+            <SayForm
+              field={message}
+              isBusy={isBusy}
+              onSend={(text) => void player.play({ sessionId: id, message: text })}
+              onStop={player.isRunning ? player.stop : undefined}
+              onFinish={() => setTask('answering')}
+            />
+          ) : null}
+          {isActive && task !== undefined ? (
+            <SubmitForm
+              schema={state.answerSchema}
+              isBusy={task === 'evaluating'}
+              onSubmit={(answer) => void finish(answer)}
+              onBack={() => setTask(undefined)}
+            />
+          ) : null}
+        </div>
+      </section>
+    </>
+  );
+}
+
+function useFeed(id: string) {
+  const [state, setState] = useState<SessionState | undefined>(undefined);
+  const [error, setError] = useState<unknown>(undefined);
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    const gone = new AbortController();
+    setError(undefined);
+    feedSession(id, gone.signal, setState).catch((failure: unknown) => {
+      if (!gone.signal.aborted) setError(failure);
+    });
+    return () => gone.abort();
+  }, [id, round]);
+  return { state, error, retry: () => setRound(round + 1) };
+}
+
+function describe(state: SessionState | undefined, isBusy: boolean, task: 'answering' | 'evaluating' | undefined) {
+  if (state === undefined) return 'Reading the conversation…';
+  if (state.isAway) return 'The server does not answer. Trying again…';
+  if (state.end !== undefined) return null;
+  if (task === 'evaluating') return 'Evaluating…';
+  if (isBusy) {
+    return (
+      <>
+        <span class="spinner" />
+        The model is at work…
+      </>
+    );
+  }
+  return 'Your turn: write to the model, or finish to have it evaluated.';
+}
