@@ -168,6 +168,15 @@ describe('a streamed response is put together', () => {
     expect(response.usage.total_tokens).toBe(3);
   });
 
+  it('from JSON of several lines that says it is an event stream', async () => {
+    const answer = {
+      object: 'chat.completion',
+      choices: [{ index: 0, message: { content: 'a' }, finish_reason: 'stop' }],
+    };
+    const { model } = await modelFor([rawStream(JSON.stringify(answer, null, 1).replaceAll('\n', '\r\n'))]);
+    expect((await model.respond(toRequest())).message.content).toBe('a');
+  });
+
   it('from tool calls whose pieces have no index', async () => {
     const { model } = await modelFor([
       stream(
