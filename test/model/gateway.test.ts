@@ -264,9 +264,10 @@ describe('an aborted request', () => {
     const controller = new AbortController();
     const reason = new Error('the run was cancelled');
     const response = model.respond(toRequest({ signal: controller.signal }));
+    const rejection = expect(response).rejects.toBe(reason);
     await gateway.asked;
     controller.abort(reason);
-    await expect(response).rejects.toBe(reason);
+    await rejection;
     await gateway.clientClosed;
   });
 
