@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { type Browser, chromium } from 'playwright-core';
 import { NOW } from './screenshots/made-up-runs.ts';
 import { PAGES, type ShownPage } from './screenshots/pages.ts';
+import { countDifferences, repack } from './screenshots/picture.ts';
 import { type ShownServers, startServers } from './screenshots/servers.ts';
-import { countDifferences, toSmallPng } from './screenshots/small-png.ts';
 
 const IMAGES = process.env.SCREENSHOTS_DIRECTORY ?? fileURLToPath(new URL('../docs/images', import.meta.url));
 /** Pixels of a picture that may differ without it being another one. */
@@ -74,7 +74,7 @@ async function photograph(
   await page.evaluate('document.fonts.ready');
   await page.mouse.move(0, 0);
   const path = join(IMAGES, `${shown.name}-${name}.png`);
-  const picture = toSmallPng(await page.screenshot({ animations: 'disabled' }));
+  const picture = repack(await page.screenshot({ animations: 'disabled' }));
   const differences = existsSync(path) ? countDifferences(readFileSync(path), picture) : undefined;
   // The edges of letters are not drawn alike each time.
   const isNew = differences === undefined || differences > UNSEEN_PIXELS;

@@ -46,7 +46,8 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   openai: ['model'],
   commander: ['cli'],
   preact: ['web'],
-  'eventsource-parser': ['service-client'],
+  diff: ['web'],
+  'eventsource-parser': ['service-client', 'model'],
   '@opentelemetry/api': ['telemetry', 'cli'],
   '@opentelemetry/sdk-trace-base': ['cli'],
   '@opentelemetry/exporter-trace-otlp-http': ['cli'],
@@ -120,11 +121,11 @@ describe('the layers of src', () => {
     expect(wrong.map(describeImport)).toEqual([]);
   });
 
-  it('what runs in browsers reaches nothing but Preact, a reader of server-sent events, the shapes of the wire, and code without packages; the page of the helpers is an MCP client', () => {
+  it('what runs in browsers reaches nothing but Preact, a reader of server-sent events, a comparison of texts, the shapes of the wire, and code without packages; the page of the helpers is an MCP client', () => {
     const app = join(source, 'web/app/');
     const reached = reachedFrom(sourceFiles(app).filter((file) => !file.endsWith('.d.ts')));
     const isAllowed = ({ file, specifier }: Import) =>
-      /^(preact|eventsource-parser)(\/|$)/.test(specifier) ||
+      /^(preact|eventsource-parser|diff)(\/|$)/.test(specifier) ||
       (file.startsWith(join(app, 'helpers/')) && ['@modelcontextprotocol/client', 'zod/v4/core'].includes(specifier));
     const packages = reached.values.filter((each) => each.target === undefined && !isAllowed(each));
     expect(packages.map(describeImport)).toEqual([]);

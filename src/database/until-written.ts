@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type Backoff, backoffMs, sleep } from '../runtime/backoff.ts';
 import { ConnectionLostError, UniqueViolationError } from './store-errors.ts';
 
 /** How long a write outlasts a database that is away, in milliseconds: a restart, or a failover to a standby. */
 const RETRY_FOR_MS = 15_000;
-const FIRST_PAUSE_MS = 50;
-const MAX_PAUSE_MS = 1_000;
+const BACKOFF: Backoff = { firstMs: 50, longestMs: 1_000 };
 /** Tries at a number that others take at the same time. */
 const MAX_TAKEN = 20;
 
@@ -27,7 +26,7 @@ export interface UntilWrittenOptions<T> {
 export async function untilWritten<T>(write: () => Promise<T>, options: UntilWrittenOptions<T>): Promise<T> {
   const endsAt = performance.now() + RETRY_FOR_MS;
   let isUncertain = false;
-  let pauseMs = FIRST_PAUSE_MS;
+  let losses = 0;
   let taken = 0;
   const writeOrFind = async () => {
     try {
@@ -46,8 +45,7 @@ export async function untilWritten<T>(write: () => Promise<T>, options: UntilWri
     } catch (error) {
       if (error instanceof ConnectionLostError && performance.now() < endsAt) {
         isUncertain = true;
-        await sleep(pauseMs);
-        pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
+        await sleep(backoffMs(losses++, BACKOFF));
         continue;
       }
       if (!(error instanceof UniqueViolationError)) throw error;

@@ -1,10 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { type Backoff, backoffMs, sleep } from '../runtime/backoff.ts';
 import type { GatewayFailure } from './gateway-failure.ts';
 
 /** Two retries after the first try (contract section 3, "Gateway retries"). */
 const MAX_TRIES = 3;
-const FIRST_WAIT_MS = 500;
-const MAX_BACKOFF_MS = 8_000;
+const BACKOFF: Backoff = { firstMs: 500, longestMs: 8_000 };
 const MAX_RETRY_AFTER_MS = 60_000;
 
 /** The edges of time and chance, so that tests need neither wait nor guess. */
@@ -20,14 +19,7 @@ export interface RetryTiming {
 export const systemTiming: RetryTiming = {
   now: () => Date.now(),
   random: () => Math.random(),
-  sleep: async (milliseconds, signal) => {
-    try {
-      await delay(milliseconds, undefined, { signal });
-    } catch (thrown) {
-      signal.throwIfAborted();
-      throw thrown;
-    }
-  },
+  sleep,
 };
 
 export interface RetryOptions {
@@ -67,6 +59,5 @@ export async function withRetries<T>(
 function waitMs(failure: GatewayFailure, tries: number, timing: RetryTiming): number {
   const asked = failure.retryAfterMs(timing.now());
   if (asked !== undefined) return Math.min(asked, MAX_RETRY_AFTER_MS);
-  const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** (tries - 1), MAX_BACKOFF_MS);
-  return Math.round(backoffMs * (1 - timing.random() / 4));
+  return backoffMs(tries - 1, BACKOFF, timing.random);
 }

@@ -10,7 +10,7 @@ import type { TraceRow } from '../trace/trace-store.ts';
 import { Admission, type Candidate } from './admission.ts';
 import { createKeyClaims } from './key-claims.ts';
 import { executeLease, type LeasedRunOptions } from './leased-run.ts';
-import { createSweep } from './sweep.ts';
+import { type Sweeps, startSweeps } from './sweep.ts';
 
 export interface WorkerSettings {
   /** Runs at once. Default: the number of cores. */
@@ -47,8 +47,6 @@ export interface Worker {
 
 /** Entries of other processes and leases that ran out are not heard of here: the queue is asked this often. */
 const POLL_EVERY_MS = 1_000;
-/** How often it is looked whether every accepted run is in the queue: a Redis may have been emptied. */
-const SWEEP_EVERY_MS = 15_000;
 /**
  * Runs that are taken before the event loop has its turn. SQLite answers without one: where there are many and the machine
  * is busy, the leases of the first would run out before the last is taken.
@@ -64,30 +62,85 @@ interface ActiveRun {
 }
 
 export function startWorker(options: WorkerOptions): Worker {
-  const { queue, store, logger } = options;
-  const worker = `worker_${process.pid}_${randomBytes(4).toString('hex')}`;
-  const concurrency = options.concurrency ?? availableParallelism();
-  const admission = new Admission({
-    ...options,
-    claims: options.database === undefined ? undefined : createKeyClaims(options.database),
-  });
-  const pool = new WarmPool({
-    perEnvironment: options.spares ?? 1,
-    idleMs: SPARE_LIFE_MS,
-    report: (line) => logger.warn(line),
-  });
-  const active = new Set<ActiveRun>();
-  let isStopping = false;
-  let filling: Promise<void> | undefined;
-  let isWoken = false;
+  return new QueueWorker(options);
+}
 
-  async function fill(): Promise<void> {
+class QueueWorker implements Worker {
+  readonly name = `worker_${process.pid}_${randomBytes(4).toString('hex')}`;
+  readonly concurrency: number;
+  readonly #options: WorkerOptions;
+  readonly #admission: Admission;
+  readonly #pool: WarmPool;
+  readonly #active = new Set<ActiveRun>();
+  readonly #unsubscribe: () => void;
+  readonly #poll: NodeJS.Timeout;
+  readonly #sweeps: Sweeps | undefined;
+  #isStopping = false;
+  #isWoken = false;
+  #filling: Promise<void> | undefined;
+
+  constructor(options: WorkerOptions) {
+    const { queue, database, logger } = options;
+    this.concurrency = options.concurrency ?? availableParallelism();
+    this.#options = options;
+    this.#admission = new Admission({ ...options, claims: database && createKeyClaims(database) });
+    this.#pool = new WarmPool({
+      perEnvironment: options.spares ?? 1,
+      idleMs: SPARE_LIFE_MS,
+      report: (line) => logger.warn(line),
+    });
+    this.#unsubscribe = queue.onEntry(() => this.#wake());
+    this.#poll = setInterval(() => this.#wake(), POLL_EVERY_MS);
+    this.#sweeps = database && startSweeps(database, queue, logger);
+    this.#wake();
+  }
+
+  get active(): number {
+    return this.#active.size;
+  }
+
+  cancel(traceId: string): void {
+    for (const run of this.#active) if (run.traceId === traceId) run.interrupt.abort(new RunInterrupted('cancelled'));
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    this.#isStopping = true;
+    this.#unsubscribe();
+    clearInterval(this.#poll);
+    for (const run of this.#active) run.interrupt.abort(new RunInterrupted('released'));
+    const runs = [...this.#active];
+    const ended = [this.#filling, this.#sweeps?.stop(), this.#pool.close(), ...runs.map((run) => run.ended)];
+    if (await endsWithin(Promise.all(ended), graceMs)) return;
+    const left = [...this.#active].map((run) => run.traceId);
+    this.#options.logger.error({ runs: left }, 'Runs were left to their leases');
+  }
+
+  /** One filling at a time; a call during it makes another round. */
+  #wake(): void {
+    this.#isWoken = true;
+    this.#filling ??= this.#fillWhileWoken();
+  }
+
+  async #fillWhileWoken(): Promise<void> {
+    try {
+      while (this.#isWoken) {
+        this.#isWoken = false;
+        await this.#fill();
+      }
+    } catch (error) {
+      this.#options.logger.error({ err: error }, 'The queue could not be asked for a run');
+    } finally {
+      this.#filling = undefined;
+    }
+  }
+
+  async #fill(): Promise<void> {
     const refused = new Set<string>();
     let taken = 0;
-    while (!isStopping && active.size < concurrency) {
-      const lease = await queue.lease(worker, { filter: admission.filter() });
+    while (!this.#isStopping && this.#active.size < this.concurrency) {
+      const lease = await this.#options.queue.lease(this.name, { filter: this.#admission.filter() });
       if (lease === undefined) return;
-      const hasBegun = await begin(lease);
+      const hasBegun = await this.#begin(lease);
       taken += 1;
       if (taken % LEASES_PER_TURN === 0) await nextTurn();
       if (hasBegun) continue;
@@ -98,12 +151,13 @@ export function startWorker(options: WorkerOptions): Worker {
   }
 
   /** @returns false where the run has to wait and was given back. */
-  async function begin(lease: Lease): Promise<boolean> {
+  async #begin(lease: Lease): Promise<boolean> {
+    const { queue, store } = this.#options;
     try {
-      const row = isStopping ? undefined : await store.row(lease.traceId);
+      const row = this.#isStopping ? undefined : await store.row(lease.traceId);
       const candidate = row && toCandidate(row);
-      if (!isStopping && (candidate === undefined || (await admission.admit(candidate)))) {
-        execute(lease, row, candidate);
+      if (!this.#isStopping && (candidate === undefined || (await this.#admission.admit(candidate)))) {
+        this.#execute(lease, row, candidate);
         return true;
       }
     } catch (error) {
@@ -114,81 +168,22 @@ export function startWorker(options: WorkerOptions): Worker {
     return false;
   }
 
-  function execute(lease: Lease, row: TraceRow | undefined, candidate: Candidate | undefined): void {
+  #execute(lease: Lease, row: TraceRow | undefined, candidate: Candidate | undefined): void {
     const interrupt = new AbortController();
-    const ended = executeLease(lease, interrupt, { ...options, worker, pool }, row)
-      .finally(() => candidate && admission.leave(candidate))
+    const ended = executeLease(lease, interrupt, { ...this.#options, worker: this.name, pool: this.#pool }, row)
+      .finally(() => candidate && this.#admission.leave(candidate))
       .catch((error: unknown) => {
         // The lease runs out, and the run starts again: here, or at a worker that is better off.
+        const { logger } = this.#options;
         logger.error({ traceId: lease.traceId, attempt: row?.attempt, err: error }, 'A run could not be executed');
       })
       .finally(() => {
-        active.delete(run);
-        wake();
+        this.#active.delete(run);
+        this.#wake();
       });
     const run: ActiveRun = { traceId: lease.traceId, interrupt, ended };
-    active.add(run);
+    this.#active.add(run);
   }
-
-  async function fillWhileWoken(): Promise<void> {
-    try {
-      while (isWoken) {
-        isWoken = false;
-        await fill();
-      }
-    } catch (error) {
-      logger.error({ err: error }, 'The queue could not be asked for a run');
-    } finally {
-      filling = undefined;
-    }
-  }
-
-  /** One filling at a time; a call during it makes another round. */
-  function wake(): void {
-    isWoken = true;
-    filling ??= fillWhileWoken();
-  }
-
-  let sweeping: Promise<void> | undefined;
-  async function sweep(enqueueForgotten: () => Promise<number>): Promise<void> {
-    try {
-      const runs = await enqueueForgotten();
-      if (runs > 0) logger.warn({ runs }, 'Accepted runs without an entry in the queue were enqueued');
-    } catch (error) {
-      logger.error({ err: error }, 'It could not be looked whether every accepted run is in the queue');
-    } finally {
-      sweeping = undefined;
-    }
-  }
-
-  const enqueueForgotten = options.database && createSweep(options.database, queue);
-  const unsubscribe = queue.onEntry(wake);
-  const poll = setInterval(wake, POLL_EVERY_MS);
-  const sweeps = setInterval(() => {
-    if (enqueueForgotten !== undefined) sweeping ??= sweep(enqueueForgotten);
-  }, SWEEP_EVERY_MS);
-  wake();
-
-  return {
-    name: worker,
-    concurrency,
-    get active() {
-      return active.size;
-    },
-    cancel(traceId) {
-      for (const run of active) if (run.traceId === traceId) run.interrupt.abort(new RunInterrupted('cancelled'));
-    },
-    async stop(graceMs) {
-      isStopping = true;
-      unsubscribe();
-      clearInterval(poll);
-      clearInterval(sweeps);
-      for (const run of active) run.interrupt.abort(new RunInterrupted('released'));
-      const ended = Promise.all([filling, sweeping, pool.close(), ...[...active].map((run) => run.ended)]);
-      const isDone = await endsWithin(ended, graceMs);
-      if (!isDone) logger.error({ runs: [...active].map((run) => run.traceId) }, 'Runs were left to their leases');
-    },
-  };
 }
 
 function toCandidate({ traceId, request, keyId = null }: TraceRow): Candidate {

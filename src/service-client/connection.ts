@@ -1,3 +1,4 @@
+import { type Backoff, backoffMs, sleep } from '../runtime/backoff.ts';
 import { ApiError, toApiError } from './api-error.ts';
 
 /** As much of `fetch` as is used here. */
@@ -33,7 +34,7 @@ export interface ServiceRequest {
 }
 
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
-const FIRST_DELAY_MS = 250;
+const BACKOFF: Backoff = { firstMs: 250, longestMs: 8_000 };
 /** A service that asks for more is not waited for: its caller knows better what to do meanwhile. */
 const LONGEST_DELAY_MS = 20_000;
 
@@ -139,25 +140,9 @@ export function isAway(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 0 || error.status >= 500);
 }
 
-/** Resolves after the time. @throws the reason of the signal. */
-export async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  signal?.throwIfAborted();
-  await new Promise<void>((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    }, ms);
-    signal?.addEventListener('abort', stop, { once: true });
-  });
-}
-
-/** Doubled each time, and spread, so that many who failed together do not come back together. */
-export function backoffMs(retry: number): number {
-  return FIRST_DELAY_MS * 2 ** retry * (0.75 + Math.random() / 2);
+/** Waits before the next try, after so many in vain. @throws the reason of the signal. */
+export async function waitToRetry(failures: number, signal: AbortSignal | undefined): Promise<void> {
+  await sleep(backoffMs(failures, BACKOFF), signal);
 }
 
 /** Undefined where there is no use in trying again. */
@@ -165,7 +150,7 @@ function retryDelayMs({ status, code, retryAfterSeconds }: ApiError, retry: numb
   // The first try is still being answered, although its reply was lost: the next one gets its answer.
   const isRetried = status === 0 || RETRIED_STATUSES.has(status) || code === 'request_in_progress';
   if (!isRetried) return undefined;
-  const delayMs = retryAfterSeconds === null ? backoffMs(retry) : retryAfterSeconds * 1_000;
+  const delayMs = retryAfterSeconds === null ? backoffMs(retry, BACKOFF) : retryAfterSeconds * 1_000;
   return delayMs > LONGEST_DELAY_MS ? undefined : delayMs;
 }
 

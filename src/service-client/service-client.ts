@@ -11,13 +11,12 @@ import type {
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { Origin, Trace, TraceList, TraceSummary } from '../contract/trace.ts';
 import {
-  backoffMs,
   Connection,
   isAway,
   MAX_FAILURES,
   type ServiceClientOptions,
   type ServiceRequest,
-  sleep,
+  waitToRetry,
 } from './connection.ts';
 import { type EventsOptions, readTraceEvents } from './trace-events.ts';
 
@@ -147,7 +146,7 @@ export function createServiceClient(options: ServiceClientOptions = {}): Service
             if (!isAway(error) || ++failures > MAX_FAILURES) throw error;
           }
           // One that shuts down answers at once; its successor needs a moment.
-          if (Date.now() - startedAt < 1_000) await sleep(backoffMs(Math.min(failures, 5)), requestOptions?.signal);
+          if (Date.now() - startedAt < 1_000) await waitToRetry(failures, requestOptions?.signal);
         }
       },
     },

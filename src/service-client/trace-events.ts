@@ -1,6 +1,6 @@
 import type { ModelDeltaEvent, TraceEvent } from '../contract/event.ts';
 import { ApiError } from './api-error.ts';
-import { backoffMs, type Connection, isAway, MAX_FAILURES, sleep } from './connection.ts';
+import { type Connection, isAway, MAX_FAILURES, waitToRetry } from './connection.ts';
 import { readEventData } from './event-data.ts';
 
 export interface EventsOptions {
@@ -45,7 +45,7 @@ export async function* readEventsAt(
       if (!isAway(error) || failures >= MAX_FAILURES) throw error;
     }
     failures = place.after > before ? 0 : failures + 1;
-    await sleep(backoffMs(Math.min(failures, 5)), signal);
+    await waitToRetry(failures, signal);
   }
 }
 

@@ -1,9 +1,9 @@
 import type { TraceEvent } from '../contract/event.ts';
 import type { Database } from '../database/database.ts';
 import { type AppendContext, type AppendedGroup, appendEvents } from './append-events.ts';
-import { CommitShards } from './commit-shards.ts';
 import { EndRows } from './end-rows.ts';
 import { type AppendRequest, type EventWriter, readProjection } from './event-rows.ts';
+import { GroupCommit } from './group-commit.ts';
 import { RunningTraces } from './running-traces.ts';
 import { type TraceHead, TraceHeads } from './trace-heads.ts';
 import { type OpenedTrace, readTraceRow } from './trace-rows.ts';
@@ -14,6 +14,12 @@ export interface EventAppenderOptions {
   readonly onWritten: (traceId: string, events: readonly TraceEvent[]) => void;
 }
 
+/**
+ * Groups that are committed side by side. SQLite has one writer, and its commit blocks this process. A commit on Postgres
+ * waits for a round trip and its disk; the others need not wait for that.
+ */
+const GROUPS = { sqlite: 1, postgres: 4 } as const;
+
 /** Appends events to traces in groups, and remembers of these traces what the next append would else have to read. */
 export class EventAppender {
   readonly #database: Database;
@@ -21,7 +27,7 @@ export class EventAppender {
   readonly #heads = new TraceHeads();
   readonly #running = new RunningTraces();
   readonly #context: AppendContext;
-  readonly #shards: CommitShards<AppendRequest, readonly TraceEvent[]>;
+  readonly #groups: readonly GroupCommit<AppendRequest, readonly TraceEvent[]>[];
 
   constructor(database: Database, writer: EventWriter, options: EventAppenderOptions) {
     this.#database = database;
@@ -34,12 +40,18 @@ export class EventAppender {
       readUntil: (traceId, lastSeq) => this.#readUntil(traceId, lastSeq),
     };
     const commit = (requests: readonly AppendRequest[]) => this.#commit(requests);
-    this.#shards = new CommitShards<AppendRequest, readonly TraceEvent[]>(database.kind, commit);
+    this.#groups = Array.from(
+      { length: GROUPS[database.kind] },
+      () => new GroupCommit<AppendRequest, readonly TraceEvent[]>(commit),
+    );
   }
 
   /** Resolves once it is durable. @throws AttemptSupersededError where the attempt is not the current one any more. */
-  async append(request: AppendRequest): Promise<readonly TraceEvent[]> {
-    return await this.#shards.submit(request);
+  append(request: AppendRequest): Promise<readonly TraceEvent[]> {
+    // A trace always has the same group, so that its requests keep their order. Ids are random in every character.
+    const group = this.#groups[(request.traceId.charCodeAt(request.traceId.length - 1) || 0) % this.#groups.length];
+    if (group === undefined) throw new TypeError(`There is no group for the trace ${request.traceId}`);
+    return group.submit(request);
   }
 
   /** Where a trace stands after a commit of others. */
@@ -55,7 +67,14 @@ export class EventAppender {
   }
 
   async #commit(requests: readonly AppendRequest[]): Promise<AppendedGroup['results']> {
-    const { results, heads } = await this.#appendGroup(requests);
+    const { results, heads } = await appendEvents(requests, this.#context).catch((error: unknown) => {
+      // Another process may have written since: the second try, of each alone, reads where its trace stands.
+      for (const { traceId } of requests) {
+        this.#heads.forget(traceId);
+        this.#running.forget(traceId);
+      }
+      throw error;
+    });
     for (const [traceId, head] of heads) this.#heads.remember(traceId, head);
     for (const [index, result] of results.entries()) {
       const request = requests[index];
@@ -68,19 +87,6 @@ export class EventAppender {
       this.#options.onWritten(request.traceId, result);
     }
     return results;
-  }
-
-  async #appendGroup(requests: readonly AppendRequest[]): Promise<AppendedGroup> {
-    try {
-      return await appendEvents(requests, this.#context);
-    } catch (error) {
-      // Another process may have written since: the second try, of each alone, reads where its trace stands.
-      for (const { traceId } of requests) {
-        this.#heads.forget(traceId);
-        this.#running.forget(traceId);
-      }
-      throw error;
-    }
   }
 
   async #readUntil(traceId: string, lastSeq: number): ReturnType<AppendContext['readUntil']> {

@@ -4,6 +4,7 @@ import type { Database } from '../../src/database/database.ts';
 import type { LeaseFilter, RunQueue } from '../../src/queue/run-queue.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import { newTrace } from '../trace/events.ts';
+import { until } from '../until.ts';
 
 export interface QueueUnderTest {
   readonly queue: RunQueue;
@@ -313,7 +314,8 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
         });
       });
       const calls = async (count: number) => {
-        while (found.length < count) await nextTurn().then(() => asked);
+        await until(() => found.length >= count);
+        await asked;
       };
       await enqueue('a');
       await calls(1);
