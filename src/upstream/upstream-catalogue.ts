@@ -6,7 +6,7 @@ import type { McpConnection } from '../mcp-client/connection.ts';
 import { type ListKind, readList } from '../mcp-client/reading.ts';
 import { preview } from '../schema/json-schema.ts';
 import { matchesToolPatterns } from '../text/tool-patterns.ts';
-import { withoutOwnMeta } from './own-meta.ts';
+import { withoutReservedMeta } from './reserved-meta.ts';
 
 /** Limit of one list. A server that gives more is not made for an agent. */
 const MAX_ENTRIES = 1_000;
@@ -60,13 +60,13 @@ export async function readCatalogue(
     tools: tools.filter((tool) => isTaken(tool, definition, report)).map((tool) => toConnectedTool(tool, definition)),
     resources: resources
       .filter(({ uri }) => !uri.startsWith(OWN_SCHEME))
-      .map((entry) => ({ original: entry.uri, entry: withoutOwnMeta(entry) })),
+      .map((entry) => ({ original: entry.uri, entry: withoutReservedMeta(entry) })),
     templates: templates
       .filter(({ uriTemplate }) => !uriTemplate.startsWith(OWN_SCHEME))
-      .map((entry) => ({ original: entry.uriTemplate, entry: withoutOwnMeta(entry) })),
+      .map((entry) => ({ original: entry.uriTemplate, entry: withoutReservedMeta(entry) })),
     prompts: prompts.map((entry) => ({
       original: entry.name,
-      entry: { ...withoutOwnMeta(entry), name: nameIn(definition, entry.name) },
+      entry: { ...withoutReservedMeta(entry), name: nameIn(definition, entry.name) },
     })),
   };
   if (JSON.stringify(catalogue).length > MAX_CATALOGUE_LENGTH) {
@@ -84,7 +84,7 @@ function isTaken({ name, execution }: Tool, definition: ConnectionDefinition, re
 }
 
 function toConnectedTool(tool: Tool, definition: ConnectionDefinition): Connected<Tool> {
-  const { execution: _execution, ...entry } = withoutOwnMeta(tool);
+  const { execution: _execution, ...entry } = withoutReservedMeta(tool);
   const name = nameIn(definition, tool.name);
   if (!NAME_PATTERN.test(name)) {
     const here = name === tool.name ? 'which' : `here ${preview(name)}, which`;

@@ -18,7 +18,7 @@ import {
 } from '../mcp-client/connection.ts';
 import type { Link } from '../mcp-client/link.ts';
 import { answerElicitation, answerSampling } from './client-answers.ts';
-import { isOwnKey } from './own-meta.ts';
+import { isReservedKey } from './reserved-meta.ts';
 import { readCatalogue, type UpstreamCatalogue } from './upstream-catalogue.ts';
 
 export interface UpstreamClientParts {
@@ -177,6 +177,6 @@ export interface CompletionParams {
 /** The client's `_meta` without the entries for Proctor and for its own connection. */
 function passedMeta(meta: Readonly<Record<string, unknown>>): JsonObject {
   const isPassed = (key: string) =>
-    !isOwnKey(key) && key !== 'progressToken' && !key.startsWith('io.modelcontextprotocol/');
+    !isReservedKey(key) && key !== 'progressToken' && !key.startsWith('io.modelcontextprotocol/');
   return Object.fromEntries(Object.entries(meta).filter(([key]) => isPassed(key))) as JsonObject;
 }
