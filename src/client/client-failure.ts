@@ -43,7 +43,7 @@ export async function toBoundaryError(
   const log = lastWords === '' ? '' : `\nThe last lines of its log:\n${lastWords}`;
   const message = `${describe(thrown, attempt, name, link)}${log}`;
   // The environment took too much memory, whatever the request was.
-  const boundary = link.isOverMemory?.() ? 'environment' : attempt.boundary;
+  const boundary = link.isOverMemory() ? 'environment' : attempt.boundary;
   return new BoundaryError(boundary, 'environment_failed', message, { cause: thrown });
 }
 

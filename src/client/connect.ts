@@ -1,30 +1,14 @@
-import { Client, isInitializeRequest, type JSONRPCMessage, type LoggingLevel } from '@modelcontextprotocol/client';
 import { BoundaryError } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import { META } from '../contract/names.ts';
-import type { LogRecord } from '../contract/trace.ts';
-import { DeadlineError, withDeadline } from '../runtime/deadline.ts';
-import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
-import { PROCTOR_VERSION } from '../runtime/version.ts';
+import { connectMcp, LOG_LEVELS } from '../mcp-client/connection.ts';
+import { DeadlineError } from '../runtime/deadline.ts';
 import { toBoundaryError } from './client-failure.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
 import { type EnvironmentLink, openCommand, openMemory, openModule, openUrl } from './environment-link.ts';
 import { McpEnvironmentClient } from './mcp-environment-client.ts';
-import { ProgressListeners } from './progress-listeners.ts';
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 60_000;
-const REVISION_WITHOUT_HANDSHAKE = '2026-07-28';
-
-const LOG_LEVELS: Readonly<Record<LoggingLevel, LogRecord['level']>> = {
-  debug: 'debug',
-  info: 'info',
-  notice: 'info',
-  warning: 'warning',
-  error: 'error',
-  critical: 'error',
-  alert: 'error',
-  emergency: 'error',
-};
 
 /**
  * Connects to an environment as a harness, in a session of its own: starts its process where the target is one, and
@@ -43,14 +27,16 @@ export async function connectEnvironment(
   signal?.throwIfAborted();
   const link = openLink(target, options);
   try {
-    const mode = isForReading ? { pin: REVISION_WITHOUT_HANDSHAKE } : 'legacy';
-    const client = new Client({ name: 'proctor', version: PROCTOR_VERSION }, { versionNegotiation: { mode } });
-    forwardLogs(client, onLog);
-    declareHarness(link, options.meta ?? {});
-    const progress = new ProgressListeners(link.transport);
-    const connecting = (own: AbortSignal) => client.connect(link.transport, { signal: own, timeout: LONGEST_TIMER_MS });
-    await withDeadline(connecting, { signal, ms: timeoutMs > 0 ? timeoutMs : undefined });
-    return new McpEnvironmentClient(client, link, progress, onLog);
+    const connection = await connectMcp(link, {
+      skipsHandshake: isForReading,
+      handshakeMeta: { ...options.meta, ...harnessMeta(link) },
+      onNotification: {
+        log: (level, message) => onLog?.({ level: LOG_LEVELS[level], logger: 'environment', message }),
+      },
+      signal,
+      timeoutMs: timeoutMs > 0 ? timeoutMs : undefined,
+    });
+    return new McpEnvironmentClient(connection, link, onLog);
   } catch (error) {
     // Worded first: once it is closed, how it ended is our own doing.
     const failure =
@@ -75,23 +61,9 @@ function openLink(target: EnvironmentTarget, options: ConnectOptions): Environme
   }
 }
 
-/** Says in `initialize` that this connection is a harness, and shows the key; the SDK offers no place for `_meta`. */
-function declareHarness({ transport, harnessKey }: EnvironmentLink, meta: JsonObject): void {
-  const key = harnessKey === undefined ? {} : { [META.harnessKey]: harnessKey };
-  const send = transport.send.bind(transport);
-  const withMeta = (message: JSONRPCMessage): JSONRPCMessage => {
-    if (!isInitializeRequest(message)) return message;
-    const _meta = { ...message.params._meta, ...meta, [META.audience]: 'harness', ...key };
-    return { ...message, params: { ...message.params, _meta } };
-  };
-  transport.send = (message, options) => send(withMeta(message), options);
-}
-
-function forwardLogs(client: Client, onLog: ConnectOptions['onLog']): void {
-  client.setNotificationHandler('notifications/message', ({ params }) => {
-    const message = typeof params.data === 'string' ? params.data : JSON.stringify(params.data);
-    onLog?.({ level: LOG_LEVELS[params.level], logger: 'environment', message });
-  });
+/** Says that this connection is a harness, and shows the key. */
+function harnessMeta({ harnessKey }: EnvironmentLink): JsonObject {
+  return { [META.audience]: 'harness', ...(harnessKey === undefined ? {} : { [META.harnessKey]: harnessKey }) };
 }
 
 function describeLimit({ label, kind }: EnvironmentLink, timeoutMs: number): string {

@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
-import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
 import type { InMemoryEnvironment } from '../mcp/in-memory.ts';
+import { type Link, openProcess, openStreamableHttp, toLink } from '../mcp-client/link.ts';
 import { toChildVariables } from '../process/child-variables.ts';
-import { EnvironmentProcess, HARNESS_KEY_FD, PROTOCOL_FD } from '../process/environment-process.ts';
+import { HARNESS_KEY_FD, PROTOCOL_FD } from '../process/environment-process.ts';
 import { OutputTail, toPlainLine } from '../process/output-tail.ts';
 import { builtFile } from '../runtime/built-file.ts';
-import { createHttpFetch } from '../runtime/http-fetch.ts';
-import { answerCutStreams, endSession } from '../upstream/streamable-http.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
 
 /** MiB that the processes of an environment may hold together, where its configuration does not say. */
@@ -20,21 +18,12 @@ const HEAP_SHARE = 0.75;
 /** How long an environment that runs elsewhere is given to hear that its session is over. */
 const END_SESSION_MS = 2_000;
 
-/** A connection to an environment, whatever it is made of. Whoever opened it closes it. */
-export interface EnvironmentLink {
+/** A link to an environment, whatever it is made of. */
+export interface EnvironmentLink extends Link {
   readonly kind: EnvironmentTarget['kind'];
-  readonly transport: Transport;
   readonly harnessKey: string | undefined;
   /** Names the environment in messages until it has said its own name. It holds no path of the machine and no secret. */
   readonly label: string;
-  /** How the other end is known to have ended, in words that continue "The environment …". */
-  ending(): string | undefined;
-  /** True when it was ended because it wanted more memory than it may have. */
-  isOverMemory?(): boolean;
-  /** Its last lines on standard error, or of its log; empty where there are none, or nobody here can see them. */
-  lastWords(): string;
-  /** Ends the session and what was started for it. Never rejects; later calls wait for the first. */
-  close(): Promise<void>;
 }
 
 type Target<Kind extends EnvironmentTarget['kind']> = Extract<EnvironmentTarget, { kind: Kind }>;
@@ -43,7 +32,7 @@ type Target<Kind extends EnvironmentTarget['kind']> = Extract<EnvironmentTarget,
 export function openModule(target: Target<'module'>, options: ConnectOptions): EnvironmentLink {
   const path = resolve(target.path);
   const harnessKey = createHarnessKey();
-  const process_ = new EnvironmentProcess({
+  const link = openProcess({
     command: process.execPath,
     args: [...heapLimit(target), builtFile('mcp/environment-main.js'), path],
     variables: {
@@ -57,13 +46,13 @@ export function openModule(target: Target<'module'>, options: ConnectOptions): E
     onLog: options.onLog,
     memoryMiB: memoryOf(target),
   });
-  return processLink('module', process_, harnessKey, `${basename(dirname(path))}/${basename(path)}`);
+  return { ...link, kind: 'module', harnessKey, label: `${basename(dirname(path))}/${basename(path)}` };
 }
 
 /** Any program that serves MCP over its standard input and output. Its harness key is in a variable. */
 export function openCommand(target: Target<'command'>, options: ConnectOptions): EnvironmentLink {
   const harnessKey = createHarnessKey();
-  const process_ = new EnvironmentProcess({
+  const link = openProcess({
     command: target.command,
     args: target.args,
     variables: { ...toChildVariables(process.env, target.env), [PROCESS_VARIABLES.harnessKey]: harnessKey },
@@ -74,7 +63,7 @@ export function openCommand(target: Target<'command'>, options: ConnectOptions):
     onLog: options.onLog,
     memoryMiB: memoryOf(target),
   });
-  return processLink('command', process_, harnessKey, basename(target.command));
+  return { ...link, kind: 'command', harnessKey, label: basename(target.command) };
 }
 
 /**
@@ -83,30 +72,8 @@ export function openCommand(target: Target<'command'>, options: ConnectOptions):
  */
 export function openUrl(target: Target<'url'>): EnvironmentLink {
   const url = parseAddress(target.url);
-  const httpFetch = createHttpFetch();
-  const transport = new StreamableHTTPClientTransport(url, {
-    fetch: httpFetch,
-    requestInit: { headers: { ...target.headers } },
-  });
-  answerCutStreams(transport);
-  let closing: Promise<void> | undefined;
-  const close = async () => {
-    await endSession(transport, END_SESSION_MS);
-    await transport.close();
-    httpFetch.close();
-  };
-  return {
-    kind: 'url',
-    transport,
-    harnessKey: target.harnessKey,
-    label: `${url.origin}${url.pathname}`,
-    ending: () => undefined,
-    lastWords: () => '',
-    close: () => {
-      closing ??= close();
-      return closing;
-    },
-  };
+  const link = openStreamableHttp({ url, headers: target.headers }, END_SESSION_MS);
+  return { ...link, kind: 'url', harnessKey: target.harnessKey, label: `${url.origin}${url.pathname}` };
 }
 
 /**
@@ -120,19 +87,12 @@ export function openMemory(target: Target<'memory'>, { onLog }: ConnectOptions):
     onLog?.({ level: 'error', logger: 'environment', message });
   };
   const opened = openInProcess(target, report);
-  let closing: Promise<void> | undefined;
-  return {
-    kind: 'memory',
-    transport: opened.clientTransport,
-    harnessKey: undefined,
-    label: 'in this process',
-    ending: () => undefined,
-    lastWords: () => tail.text(),
-    close: () => {
-      closing ??= opened.close();
-      return closing;
-    },
-  };
+  const link = toLink(
+    opened.clientTransport,
+    () => opened.close(),
+    () => tail.text(),
+  );
+  return { ...link, kind: 'memory', harnessKey: undefined, label: 'in this process' };
 }
 
 function openInProcess(target: Target<'memory'>, report: (message: string) => void): InMemoryEnvironment {
@@ -158,24 +118,6 @@ function heapLimit(target: EnvironmentTarget): readonly string[] {
 /** By its prefix it is known for what it is wherever it turns up, and taken out of what is stored. */
 function createHarnessKey(): string {
   return `hk_${randomBytes(32).toString('base64url')}`;
-}
-
-function processLink(
-  kind: 'module' | 'command',
-  transport: EnvironmentProcess,
-  harnessKey: string,
-  label: string,
-): EnvironmentLink {
-  return {
-    kind,
-    transport,
-    harnessKey,
-    label,
-    ending: () => transport.ending,
-    isOverMemory: () => transport.isOverMemory,
-    lastWords: () => transport.lastWords,
-    close: () => transport.close(),
-  };
 }
 
 function parseAddress(address: string): URL {

@@ -1,10 +1,4 @@
-import {
-  type Client,
-  ProtocolError,
-  ProtocolErrorCode,
-  type RequestMethod,
-  type ResultTypeMap,
-} from '@modelcontextprotocol/client';
+import { ProtocolError, ProtocolErrorCode, type RequestMethod, type ResultTypeMap } from '@modelcontextprotocol/client';
 import type { z } from 'zod';
 import { BoundaryError } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
@@ -20,6 +14,8 @@ import {
   setupResultSchema,
   solutionSchema,
 } from '../contract/scenario.ts';
+import type { McpConnection, RequestOptions, RequestParams } from '../mcp-client/connection.ts';
+import { jsonOf, readList } from '../mcp-client/reading.ts';
 import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
 import { matchesToolPatterns } from '../text/tool-patterns.ts';
 import { type Attempt, toBoundaryError } from './client-failure.ts';
@@ -31,26 +27,17 @@ import type {
   ToolResult,
 } from './environment-client.ts';
 import type { EnvironmentLink } from './environment-link.ts';
-import { jsonOf } from './json-resource.ts';
 import { toAgentTool, toErrorResult, toToolResult } from './mcp-tools.ts';
-import type { ProgressListeners } from './progress-listeners.ts';
 import { mayList, noSolution, SOLUTIONS_URI, solutionFailed } from './solution-faults.ts';
 
 const TOO_DEEP = `nested more than ${MAX_JSON_DEPTH} deep`;
-/** Pages of a list; a server that gives more does not end its list at all. */
-const MAX_LIST_PAGES = 100;
 
 /** Marks a request as one for a model, so that the server answers it as an agent's (contract section 1, "Audience"). */
 const AS_AGENT = { [META.audience]: 'agent' };
 
 const TRANSPORTS = { module: 'pipe', command: 'pipe', url: 'tcp', memory: undefined } as const;
 
-interface Params {
-  readonly _meta?: Readonly<Record<string, unknown>>;
-  readonly [name: string]: unknown;
-}
-
-/** An `EnvironmentClient` over a client of the MCP SDK whose handshake is done. It owns the link and closes it. */
+/** An `EnvironmentClient` over a connection, which it owns and closes. */
 export class McpEnvironmentClient implements EnvironmentClient {
   readonly name: string;
   readonly version: string;
@@ -60,25 +47,22 @@ export class McpEnvironmentClient implements EnvironmentClient {
   readonly instructions: string;
   readonly lost: Promise<BoundaryError>;
 
-  readonly #client: Client;
+  readonly #connection: McpConnection;
   readonly #link: EnvironmentLink;
-  readonly #progress: ProgressListeners;
   readonly #onLog: ConnectOptions['onLog'];
   #isClosing = false;
 
-  constructor(client: Client, link: EnvironmentLink, progress: ProgressListeners, onLog: ConnectOptions['onLog']) {
-    const server = client.getServerVersion();
-    this.name = server?.name ?? link.label;
-    this.version = server?.version ?? '';
-    this.protocol = client.getNegotiatedProtocolVersion() ?? '';
-    this.instructions = client.getInstructions() ?? '';
+  constructor(connection: McpConnection, link: EnvironmentLink, onLog: ConnectOptions['onLog']) {
+    this.name = connection.server?.name ?? link.label;
+    this.version = connection.server?.version ?? '';
+    this.protocol = connection.protocol;
+    this.instructions = connection.instructions;
     this.transport = TRANSPORTS[link.kind];
-    this.#client = client;
+    this.#connection = connection;
     this.#link = link;
-    this.#progress = progress;
     this.#onLog = onLog;
     this.lost = new Promise((resolve) => {
-      client.onclose = () => {
+      connection.onclose = () => {
         if (!this.#isClosing) resolve(this.#toLost());
       };
     });
@@ -92,7 +76,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
   async scenarios(options: CallOptions = {}): Promise<readonly ScenarioEntry[]> {
     const attempt = toAttempt('environment', `reading its scenarios (${SCENARIOS_URI})`, options);
     // A server without the capability knows no resource, and says so in words of its own.
-    if (this.#client.getServerCapabilities()?.resources === undefined) {
+    if (this.#connection.capabilities.resources === undefined) {
       throw this.#failure(attempt, `is an MCP server without ${SCENARIOS_URI}, and so not an environment of Proctor`);
     }
     const result = await this.#request(attempt, 'resources/read', { uri: SCENARIOS_URI }, options);
@@ -108,21 +92,15 @@ export class McpEnvironmentClient implements EnvironmentClient {
   async tools(
     options: CallOptions & { readonly patterns?: readonly string[] | null } = {},
   ): Promise<readonly AgentToolEntry[]> {
-    // A server without the capability answers `tools/list` with an error, and has no tools.
-    if (this.#client.getServerCapabilities()?.tools === undefined) return [];
     const attempt = toAttempt('environment', 'listing its tools', options);
-    const entries: AgentToolEntry[] = [];
-    let cursor: string | undefined;
-    for (let page = 0; page < MAX_LIST_PAGES; page += 1) {
-      const params = { _meta: AS_AGENT, ...(cursor === undefined ? {} : { cursor }) };
-      const result = await this.#request(attempt, 'tools/list', params, options);
-      for (const tool of result.tools) {
-        if (matchesToolPatterns(tool.name, options.patterns)) entries.push(toAgentTool(tool));
-      }
-      if (result.nextCursor === undefined) return entries;
-      cursor = result.nextCursor;
-    }
-    throw this.#failure(attempt, `gave more than ${MAX_LIST_PAGES} pages of tools and did not end its list`);
+    const tools = await this.#during(attempt, options, (settings, meta) =>
+      readList(this.#connection, 'tools', {
+        ...settings,
+        params: { _meta: { ...meta, ...AS_AGENT } },
+        toError: (words) => this.#failure(attempt, words),
+      }),
+    );
+    return tools.filter(({ name }) => matchesToolPatterns(name, options.patterns)).map(toAgentTool);
   }
 
   async call(name: string, args: JsonObject, options: CallOptions = {}): Promise<ToolResult> {
@@ -177,7 +155,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
    */
   async request<Method extends RequestMethod>(
     method: Method,
-    params: Params,
+    params: RequestParams,
     options: CallOptions = {},
   ): Promise<ResultTypeMap[Method]> {
     return await this.#request(toAttempt('environment', `answering ${method}`, options), method, params, options);
@@ -185,7 +163,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
 
   async close(): Promise<void> {
     this.#isClosing = true;
-    await this.#link.close();
+    await this.#connection.close();
   }
 
   /** False where the server lists the functions of the hub without it, or knows no such hub. */
@@ -201,7 +179,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
 
   /** Calls a function of a hub as the harness, for its structured content. An error that the hub answers is a failure. */
   async #callHub(
-    params: Params & { readonly name: string },
+    params: RequestParams & { readonly name: string },
     attempt: Attempt,
     options: CallOptions,
     toFailure = (told: string) => this.#failure(attempt, `failed while ${attempt.doing}: ${told}`),
@@ -220,22 +198,24 @@ export class McpEnvironmentClient implements EnvironmentClient {
   async #request<Method extends RequestMethod>(
     attempt: Attempt,
     method: Method,
-    params: Params,
+    params: RequestParams,
     options: CallOptions,
   ): Promise<ResultTypeMap[Method]> {
-    const { signal, onProgress } = options;
-    const given = { ...options.meta, ...params._meta };
-    const settings = { timeout: attempt.timeoutMs ?? LONGEST_TIMER_MS, ...(signal === undefined ? {} : { signal }) };
-    const send = (meta: Params = {}) =>
-      this.#client.request({ method, params: { ...params, _meta: { ...given, ...meta } } }, settings);
-    signal?.throwIfAborted();
     // The other end refuses such a message, or dies of it.
     if (isTooDeep({ params })) throw this.#failure(attempt, `was not asked: its arguments are ${TOO_DEEP}`);
+    return await this.#during(attempt, options, (settings, meta) =>
+      this.#connection.request(method, { ...params, _meta: { ...meta, ...params._meta } }, settings),
+    );
+  }
+
+  async #during<Result>(
+    attempt: Attempt,
+    { signal, onProgress, meta }: CallOptions,
+    run: (settings: RequestOptions, meta: CallOptions['meta']) => Promise<Result>,
+  ): Promise<Result> {
+    signal?.throwIfAborted();
     try {
-      const result =
-        onProgress === undefined
-          ? await send()
-          : await this.#progress.listen(onProgress, (progressToken) => send({ progressToken }));
+      const result = await run({ signal, timeoutMs: attempt.timeoutMs, onProgress }, meta);
       // It would exhaust the stack of whoever walks it later.
       if (!isTooDeep(result)) return result;
       throw this.#failure(attempt, `answered ${attempt.doing} with JSON ${TOO_DEEP}`);

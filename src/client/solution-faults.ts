@@ -1,7 +1,7 @@
 import type { ReadResourceResult } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 import { BoundaryError } from '../contract/errors.ts';
-import { jsonOf } from './json-resource.ts';
+import { jsonOf } from '../mcp-client/reading.ts';
 
 /** Lists the scenarios that have a solution. */
 export const SOLUTIONS_URI = 'solution://functions';

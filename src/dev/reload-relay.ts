@@ -1,8 +1,8 @@
 import { isNotification, isRequest, type RequestId } from '../mcp/json-rpc.ts';
 import type { SessionChange } from '../mcp/session/session-changes.ts';
 import type { Child } from './child.ts';
-import { ChildVoice } from './child-voice.ts';
-import { Line } from './line.ts';
+import { ChildConnection } from './child-connection.ts';
+import { MessageForwarder } from './message-forwarder.ts';
 import {
   errorReply,
   LISTS,
@@ -50,14 +50,14 @@ export class ReloadRelay {
   readonly memory = new SessionMemory();
   readonly #front: Transport;
   readonly #options: RelayOptions;
-  readonly #voice: ChildVoice;
+  readonly #forwarder: MessageForwarder;
   /** All that are open; the last is `#current`, where that is set. */
-  readonly #lines = new Set<Line>();
-  /** Lines whose running calls have some time left, until the timer ends them. */
-  readonly #retiring = new Map<Line, NodeJS.Timeout>();
+  readonly #connections = new Set<ChildConnection>();
+  /** Connections whose running calls have some time left, until the timer ends them. */
+  readonly #retiring = new Map<ChildConnection, NodeJS.Timeout>();
   /** Messages that arrived while no process was there. */
   #held: Message[] = [];
-  #current: Line | undefined;
+  #current: ChildConnection | undefined;
   #starting: Promise<void> | undefined;
   #generation = 0;
   #reload = 0;
@@ -66,12 +66,12 @@ export class ReloadRelay {
   constructor(front: Transport, options: RelayOptions) {
     this.#front = front;
     this.#options = options;
-    this.#voice = new ChildVoice({
+    this.#forwarder = new MessageForwarder({
       memory: this.memory,
       handle: options.handle,
       send: (message, related) => this.#send(message, related),
-      isCurrent: (line) => line === this.#current,
-      onAnswered: (line) => this.#dropWhenDone(line),
+      isCurrent: (connection) => connection === this.#current,
+      onAnswered: (connection) => this.#dropWhenDone(connection),
     });
   }
 
@@ -85,20 +85,20 @@ export class ReloadRelay {
     this.#reload += 1;
     const reload = this.#reload;
     if (this.#current === undefined || this.#isClosed) return { kind: 'none' };
-    let line: Line;
+    let connection: ChildConnection;
     try {
-      line = this.#open(await this.#options.takeChild());
+      connection = this.#open(await this.#options.takeChild());
     } catch {
       return { kind: 'none' };
     }
-    const reason = await this.#initialize(line);
+    const reason = await this.#initialize(connection);
     if (this.#isClosed || reload !== this.#reload || reason !== undefined) {
-      this.#drop(line);
+      this.#drop(connection);
       return reason === undefined ? { kind: 'none' } : { kind: 'kept', reason };
     }
     const old = this.#current;
     const lost = this.memory.forgetInstance();
-    this.#switchTo(line);
+    this.#switchTo(connection);
     this.#tellLost(lost.scenario, 'reloaded');
     if (old !== undefined) this.#retire(old);
     return { kind: 'replaced', ...lost };
@@ -108,10 +108,10 @@ export class ReloadRelay {
   async close(): Promise<Child | undefined> {
     this.#isClosed = true;
     const child = this.#current?.child;
-    for (const line of [...this.#lines]) {
-      this.#lines.delete(line);
-      line.child.process.onclose = () => {};
-      if (line.child !== child) this.#options.endChild(line.child);
+    for (const connection of [...this.#connections]) {
+      this.#connections.delete(connection);
+      connection.child.process.onclose = () => {};
+      if (connection.child !== child) this.#options.endChild(connection.child);
     }
     this.#current = undefined;
     this.#held = [];
@@ -134,17 +134,17 @@ export class ReloadRelay {
     });
   }
 
-  /** Opens the first line, or another after a child that has ended by itself. */
+  /** Opens the first connection, or another after a child that has ended by itself. */
   async #begin(): Promise<void> {
     const isRestart = this.#generation > 0;
-    let line: Line | undefined;
+    let connection: ChildConnection | undefined;
     try {
-      line = this.#open(await this.#options.takeChild());
-      const reason = await this.#initialize(line);
+      connection = this.#open(await this.#options.takeChild());
+      const reason = await this.#initialize(connection);
       if (reason !== undefined)
         throw new Error(`The environment was started again and could not be initialized: ${reason}`);
     } catch (error) {
-      if (line !== undefined) this.#drop(line);
+      if (connection !== undefined) this.#drop(connection);
       for (const message of this.#held.splice(0)) {
         if (isRequest(message)) this.#toClient(errorReply(message.id, (error as Error).message));
       }
@@ -152,51 +152,51 @@ export class ReloadRelay {
     }
     // A reload has been faster.
     if (this.#isClosed || this.#current !== undefined) {
-      this.#drop(line);
+      this.#drop(connection);
       return;
     }
     const { scenario } = this.memory.forgetInstance();
-    this.#switchTo(line, isRestart);
+    this.#switchTo(connection, isRestart);
     this.#tellLost(scenario, 'started again');
   }
 
-  #open(child: Child): Line {
+  #open(child: Child): ChildConnection {
     this.#generation += 1;
-    const line = new Line(child, this.#generation);
-    this.#lines.add(line);
-    child.process.onmessage = (message) => this.#voice.take(line, message as Message);
+    const connection = new ChildConnection(child, this.#generation);
+    this.#connections.add(connection);
+    child.process.onmessage = (message) => this.#forwarder.forward(connection, message as Message);
     child.onChange = (change) => {
-      if (line === this.#current) this.#options.onChanged?.(change);
+      if (connection === this.#current) this.#options.onChanged?.(change);
     };
-    child.process.onclose = () => this.#onEnd(line);
+    child.process.onclose = () => this.#onEnd(connection);
     // It may have ended while nobody listened.
-    if (child.process.status !== undefined) setImmediate(() => this.#onEnd(line));
-    return line;
+    if (child.process.status !== undefined) setImmediate(() => this.#onEnd(connection));
+    return connection;
   }
 
-  #initialize(line: Line): Promise<string | undefined> {
-    return repeatHandshake(line, this.memory.handshake, this.#options.initializeTimeoutMs);
+  #initialize(connection: ChildConnection): Promise<string | undefined> {
+    return repeatHandshake(connection, this.memory.handshake, this.#options.initializeTimeoutMs);
   }
 
-  /** From now on `line` serves the session: in one step, so that nothing of the client comes between. */
-  #switchTo(line: Line, isReplaced = true): void {
+  /** From now on `connection` serves the session: in one step, so that nothing of the client comes between. */
+  #switchTo(connection: ChildConnection, isReplaced = true): void {
     const old = this.#current;
-    this.#current = line;
+    this.#current = connection;
     const { memory } = this;
-    if (memory.isReady) line.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
-    for (const { method, params } of memory.toRepeat()) void line.ask(method, params);
+    if (memory.isReady) connection.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    for (const { method, params } of memory.toRepeat()) void connection.ask(method, params);
     for (const [id, { request }] of memory.listening) {
       old?.unanswered.delete(id);
-      line.send(request);
+      connection.send(request);
     }
     // A handshake that the old one has not answered is the new one's; its progress would count from the start.
     for (const [id, request] of old?.unanswered ?? []) {
       if (request.method !== 'initialize') continue;
       old?.unanswered.delete(id);
-      line.send({ ...request, params: { ...paramsOf(request), _meta: withoutProgressToken(request) } });
+      connection.send({ ...request, params: { ...paramsOf(request), _meta: withoutProgressToken(request) } });
     }
     if (isReplaced) this.#announce();
-    for (const message of this.#held.splice(0)) this.#forward(line, message);
+    for (const message of this.#held.splice(0)) this.#forward(connection, message);
   }
 
   #announce(): void {
@@ -209,66 +209,66 @@ export class ReloadRelay {
     if (scenario !== undefined && this.memory.isReady) this.#toClient(lostScenario(scenario, why));
   }
 
-  /** Lets what runs on a line end, within its time, and then ends its child. */
-  #retire(line: Line): void {
-    if (line.unanswered.size === 0) {
-      this.#drop(line);
+  /** Lets what runs on a connection end, within its time, and then ends its child. */
+  #retire(connection: ChildConnection): void {
+    if (connection.unanswered.size === 0) {
+      this.#drop(connection);
       return;
     }
     const timer = setTimeout(() => {
       const { callGraceMs } = this.#options;
       const why = `The environment was reloaded while this ran, and it did not end within ${callGraceMs} ms`;
-      for (const id of line.unanswered.keys()) this.#toClient(errorReply(id, why));
-      this.#drop(line);
+      for (const id of connection.unanswered.keys()) this.#toClient(errorReply(id, why));
+      this.#drop(connection);
     }, this.#options.callGraceMs);
     timer.unref();
-    this.#retiring.set(line, timer);
+    this.#retiring.set(connection, timer);
   }
 
-  #drop(line: Line): void {
-    clearTimeout(this.#retiring.get(line));
-    this.#retiring.delete(line);
-    this.#lines.delete(line);
-    line.child.process.onmessage = () => {};
-    line.child.process.onclose = () => {};
-    for (const requestId of line.asked.keys()) {
+  #drop(connection: ChildConnection): void {
+    clearTimeout(this.#retiring.get(connection));
+    this.#retiring.delete(connection);
+    this.#connections.delete(connection);
+    connection.child.process.onmessage = () => {};
+    connection.child.process.onclose = () => {};
+    for (const requestId of connection.openQuestions.keys()) {
       this.#toClient({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
     }
-    this.#options.endChild(line.child);
+    this.#options.endChild(connection.child);
   }
 
-  #onEnd(line: Line): void {
-    line.onEnd?.();
-    if (!this.#lines.has(line) || this.#isClosed) return;
-    const isCurrent = line === this.#current;
+  #onEnd(connection: ChildConnection): void {
+    connection.onEnd?.();
+    if (!this.#connections.has(connection) || this.#isClosed) return;
+    const isCurrent = connection === this.#current;
     if (isCurrent) this.#current = undefined;
     // Streams that wait for changes go on with the next child.
-    for (const id of this.memory.listening.keys()) line.unanswered.delete(id);
-    for (const id of line.unanswered.keys()) {
+    for (const id of this.memory.listening.keys()) connection.unanswered.delete(id);
+    for (const id of connection.unanswered.keys()) {
       this.#toClient(
         errorReply(id, 'The process of the environment ended while it ran this; the next request starts another'),
       );
     }
-    this.#drop(line);
-    if (isCurrent) this.#options.onCrash(line.child.process.status ?? 'was ended');
+    this.#drop(connection);
+    if (isCurrent) this.#options.onCrash(connection.child.process.status ?? 'was ended');
   }
 
-  #forward(line: Line, message: Message): void {
+  #forward(connection: ChildConnection, message: Message): void {
     if (!isRequest(message)) {
       if ('method' in message && message.method === 'notifications/initialized') this.memory.isReady = true;
-      line.send(message);
+      connection.send(message);
       return;
     }
     if (SessionMemory.isOpenEnded(message)) this.memory.listening.set(message.id, { request: message, filter: {} });
-    line.send(this.memory.withHookMeta(message));
+    connection.send(this.memory.withHookMeta(message));
   }
 
   #answer(reply: Reply): void {
-    for (const line of this.#lines) {
-      const id = line.asked.get(reply.id as RequestId);
+    for (const connection of this.#connections) {
+      const id = connection.openQuestions.get(reply.id as RequestId);
       if (id === undefined) continue;
-      line.asked.delete(reply.id as RequestId);
-      line.send({ ...reply, id });
+      connection.openQuestions.delete(reply.id as RequestId);
+      connection.send({ ...reply, id });
     }
   }
 
@@ -276,15 +276,15 @@ export class ReloadRelay {
     const requestId = paramsOf(message).requestId as RequestId;
     this.memory.listening.delete(requestId);
     this.#held = this.#held.filter((held) => !isRequest(held) || held.id !== requestId);
-    for (const line of this.#lines) {
-      if (!line.unanswered.delete(requestId)) continue;
-      line.send(message);
-      this.#dropWhenDone(line);
+    for (const connection of this.#connections) {
+      if (!connection.unanswered.delete(requestId)) continue;
+      connection.send(message);
+      this.#dropWhenDone(connection);
     }
   }
 
-  #dropWhenDone(line: Line): void {
-    if (line.unanswered.size === 0 && this.#retiring.has(line)) this.#drop(line);
+  #dropWhenDone(connection: ChildConnection): void {
+    if (connection.unanswered.size === 0 && this.#retiring.has(connection)) this.#drop(connection);
   }
 
   /** A client that has gone is told by the end of its connection. */

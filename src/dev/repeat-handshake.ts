@@ -1,7 +1,7 @@
 import { messageOf } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import { withDeadline } from '../runtime/deadline.ts';
-import type { Line } from './line.ts';
+import type { ChildConnection } from './child-connection.ts';
 import { resultOf, withoutProgressToken } from './messages.ts';
 
 /**
@@ -12,15 +12,15 @@ import { resultOf, withoutProgressToken } from './messages.ts';
  * @returns why the child cannot serve the session; undefined where it can. Never rejects.
  */
 export async function repeatHandshake(
-  line: Line,
+  connection: ChildConnection,
   handshake: JsonObject | undefined,
   limitMs: number,
 ): Promise<string | undefined> {
   if (handshake === undefined) return undefined;
   const _meta = withoutProgressToken({ params: handshake });
   const answered = new Promise<string | undefined>((resolve, reject) => {
-    line.onEnd = () => resolve(`its process ${line.child.process.status ?? 'was ended'}`);
-    const ask = line.ask('initialize', { ...handshake, _meta });
+    connection.onEnd = () => resolve(`its process ${connection.child.process.status ?? 'was ended'}`);
+    const ask = connection.ask('initialize', { ...handshake, _meta });
     ask.then((reply) => resolve(resultOf(reply) === undefined ? 'its initialize hook failed' : undefined), reject);
   });
   const toError = (limit: string) => new Error(`its initialize hook took more than ${limit}`);
@@ -29,6 +29,6 @@ export async function repeatHandshake(
   } catch (error) {
     return messageOf(error);
   } finally {
-    line.onEnd = undefined;
+    connection.onEnd = undefined;
   }
 }

@@ -12,7 +12,7 @@ import { signalGroup } from './process-group.ts';
 import type { ProcessOptions } from './process-options.ts';
 
 /** Characters. A message beyond it ends the connection; a printed line is cut. */
-const MAX_MESSAGE_LENGTH = 64 * 1024 * 1024;
+export const MAX_MESSAGE_LENGTH = 64 * 1024 * 1024;
 const MAX_LOG_LINE_LENGTH = 8 * 1024;
 /** Lines that are no messages, of which the log is told: a program that serves no MCP may print without end. */
 const MAX_GARBAGE_LINES = 100;

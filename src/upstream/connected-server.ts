@@ -3,11 +3,12 @@ import { messageOf } from '../contract/errors.ts';
 import { type ConnectionDefinition, type ConnectionTarget, openTarget } from '../environment/connection.ts';
 import type { ClientOffer } from '../environment/definition.ts';
 import { ToolError } from '../environment/tool-result.ts';
+import { STREAM_CUT_CODE } from '../mcp-client/http-transport.ts';
+import type { Link } from '../mcp-client/link.ts';
 import { untilAborted } from '../runtime/deadline.ts';
-import { STREAM_CUT_CODE } from './streamable-http.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
 import { UpstreamClient } from './upstream-client.ts';
-import { type LinkParts, linkOpeners, type UpstreamLink } from './upstream-link.ts';
+import { type LinkParts, linkOpeners } from './upstream-link.ts';
 
 /** Start, handshake and lists: as long as the harness waits for an environment, less what that needs itself. */
 const CONNECT_TIMEOUT_MS = 30_000;
@@ -169,7 +170,7 @@ export class ConnectedServer {
     const [first, ...others] = await this.#linkOpeners(signal);
     let failure: unknown;
     for (const openLink of [first, ...others]) {
-      let link: UpstreamLink | undefined;
+      let link: Link | undefined;
       try {
         link = await openLink();
         return await this.#shakeHands(link, signal);
@@ -195,17 +196,17 @@ export class ConnectedServer {
     });
   }
 
-  async #shakeHands(link: UpstreamLink, signal: AbortSignal): Promise<Opened> {
+  async #shakeHands(link: Link, signal: AbortSignal): Promise<Opened> {
     const { report, capabilities, depth } = this.#parts;
-    const client = new UpstreamClient({
+    const parts = {
       definition: this.definition,
       link,
       capabilities: capabilities(),
       depth: depth(),
-      report: (text) => report(`${this.label}: ${text}`),
-    });
-    const connecting = client.connect(signal).then(() => client.catalogue(signal));
-    const catalogue = await untilAborted(connecting, signal);
+      report: (text: string) => report(`${this.label}: ${text}`),
+    };
+    const client = await UpstreamClient.connect(parts, signal);
+    const catalogue = await untilAborted(client.catalogue(signal), signal);
     client.events.onclose = () => {
       if (this.#client !== client) return;
       this.#lose(client, link.status() ?? 'closed the connection', link.ending());
@@ -255,7 +256,7 @@ interface Opened {
 }
 
 /** In words that continue "it". */
-function describe(error: unknown, link: UpstreamLink | undefined): string {
+function describe(error: unknown, link: Link | undefined): string {
   const ending = link?.ending();
   if (ending !== undefined) return ending;
   if (error instanceof SdkHttpError) return `answered HTTP ${error.status}${isRedirect(error) ? REDIRECTED : ''}`;

@@ -1,27 +1,29 @@
-import {
-  type CallToolResult,
-  Client,
-  type CompleteResult,
-  type GetPromptResult,
-  isInitializeRequest,
-  isSpecType,
-  type JSONRPCMessage,
-  type ReadResourceResult,
+import type {
+  CallToolResult,
+  CompleteResult,
+  GetPromptResult,
+  ReadResourceResult,
+  RequestMethod,
 } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../contract/json.ts';
 import { META } from '../contract/names.ts';
 import type { ConnectionDefinition } from '../environment/connection.ts';
-import type { ClientOffer, LogLevel, ToolContext } from '../environment/definition.ts';
-import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
-import { PROCTOR_VERSION } from '../runtime/version.ts';
+import type { ClientOffer, ToolContext } from '../environment/definition.ts';
+import {
+  connectMcp,
+  LOG_LEVELS,
+  type McpConnection,
+  type OnProgress,
+  type RequestParams,
+} from '../mcp-client/connection.ts';
+import type { Link } from '../mcp-client/link.ts';
 import { answerElicitation, answerSampling } from './client-answers.ts';
-import { isOwnKey } from './own-meta.ts';
+import { isReservedKey } from './reserved-meta.ts';
 import { readCatalogue, type UpstreamCatalogue } from './upstream-catalogue.ts';
-import type { UpstreamLink } from './upstream-link.ts';
 
 export interface UpstreamClientParts {
   readonly definition: ConnectionDefinition;
-  readonly link: UpstreamLink;
+  readonly link: Link;
   /** The capabilities of the environment's client. The connected server is told those that can be passed through. */
   readonly capabilities: ClientOffer;
   /** How many environments are connected to each other up to this server, with ours. */
@@ -30,7 +32,10 @@ export interface UpstreamClientParts {
   readonly report: (text: string) => void;
 }
 
-/** Notifications of a connected server. */
+/** A server that does not answer a subscription is left alone. */
+const SUBSCRIBE_TIMEOUT_MS = 60_000;
+
+/** Events of a connected server. */
 export interface UpstreamEvents {
   onListsChanged?: () => void;
   onResourceUpdated?: (uri: string) => void;
@@ -38,168 +43,128 @@ export interface UpstreamEvents {
   onclose?: () => void;
 }
 
-const LOG_LEVELS: Readonly<Record<string, LogLevel>> = {
-  debug: 'debug',
-  info: 'info',
-  notice: 'info',
-  warning: 'warning',
-};
-
 /** One connection to a server, from its handshake to its end. Whoever opened it closes it. */
 export class UpstreamClient {
-  readonly events: UpstreamEvents = {};
-  readonly #client: Client;
-  readonly #parts: UpstreamClientParts;
-  /** The requests of the environment that wait for the server, the latest last. */
-  readonly #running = new Map<string, ToolContext>();
-  #requests = 0;
-
-  constructor(parts: UpstreamClientParts) {
-    const { capabilities, link } = parts;
-    this.#parts = parts;
-    this.#client = new Client({ name: 'proctor', version: PROCTOR_VERSION }, { capabilities: passedOn(capabilities) });
-    this.#answerTheServer(capabilities);
-    // The SDK keeps the listener that it finds and calls it first. Its own handlers come later than the answer that
-    // follows a notification, when nobody knows any more which request that was for.
-    link.transport.onmessage = (message) => this.#listen(message);
-    sayDepth(link.transport, parts.depth);
+  /** @throws Error of whatever kind when there is no connection; the reason of the signal. */
+  static async connect(parts: UpstreamClientParts, signal: AbortSignal): Promise<UpstreamClient> {
+    const { capabilities, depth, link, report } = parts;
+    const requests = new OpenRequests();
+    const events: UpstreamEvents = {};
+    const connection = await connectMcp(link, {
+      signal,
+      // An environment that is connected to itself would open connections without end: each learns how deep it is.
+      handshakeMeta: { [META.connectionDepth]: depth },
+      // Not its roots: they are folders of the client, and servers let them replace the folders that the author gave.
+      answers: {
+        ...(capabilities.elicitation ? { elicit: (params) => answerElicitation(params, requests.latest) } : {}),
+        ...(capabilities.sampling ? { sample: (params) => answerSampling(params, requests.latest) } : {}),
+      },
+      onNotification: {
+        log: (level, text) => {
+          if (requests.latest === undefined) report(`said (${level}): ${text}`);
+          else requests.latest.log[LOG_LEVELS[level]](text);
+        },
+        listsChanged: () => events.onListsChanged?.(),
+        resourceUpdated: (uri) => events.onResourceUpdated?.(uri),
+      },
+    });
+    connection.onclose = () => events.onclose?.();
+    return new UpstreamClient(parts, connection, requests, events);
   }
 
-  /** @throws Error of whatever kind when there is no connection; the reason of the signal. */
-  async connect(signal: AbortSignal): Promise<void> {
-    this.#client.onclose = () => this.events.onclose?.();
-    this.#client.onerror = () => {};
-    await this.#client.connect(this.#parts.link.transport, { signal, timeout: LONGEST_TIMER_MS });
+  readonly events: UpstreamEvents;
+  readonly #parts: UpstreamClientParts;
+  readonly #connection: McpConnection;
+  readonly #requests: OpenRequests;
+
+  private constructor(
+    parts: UpstreamClientParts,
+    connection: McpConnection,
+    requests: OpenRequests,
+    events: UpstreamEvents,
+  ) {
+    this.#parts = parts;
+    this.#connection = connection;
+    this.#requests = requests;
+    this.events = events;
   }
 
   catalogue(signal: AbortSignal): Promise<UpstreamCatalogue> {
     const { definition, report } = this.#parts;
-    return readCatalogue(this.#client, definition, { signal, report });
+    return readCatalogue(this.#connection, definition, { signal, report });
   }
 
   /** True where clients can be told that a resource has changed. */
   get takesSubscriptions(): boolean {
-    return this.#client.getServerCapabilities()?.resources?.subscribe === true;
+    return this.#connection.capabilities.resources?.subscribe === true;
   }
 
   /** @param name as the server knows it, as everywhere below. */
   callTool(name: string, args: JsonObject, context: ToolContext): Promise<CallToolResult> {
-    return this.#during(context, (_meta, options) =>
-      this.#client.request({ method: 'tools/call', params: { name, arguments: args, _meta } }, options),
-    );
+    return this.#request('tools/call', { name, arguments: args }, context);
   }
 
   readResource(uri: string, context: ToolContext): Promise<ReadResourceResult> {
-    return this.#during(context, (_meta, options) =>
-      this.#client.request({ method: 'resources/read', params: { uri, _meta } }, options),
-    );
+    return this.#request('resources/read', { uri }, context);
   }
 
   getPrompt(name: string, args: Readonly<Record<string, string>>, context: ToolContext): Promise<GetPromptResult> {
-    return this.#during(context, (_meta, options) =>
-      this.#client.request({ method: 'prompts/get', params: { name, arguments: { ...args }, _meta } }, options),
-    );
+    return this.#request('prompts/get', { name, arguments: { ...args } }, context);
   }
 
   /** Completions of an argument; empty if the server has no completion. */
   async complete(params: CompletionParams, signal: AbortSignal): Promise<CompleteResult['completion']> {
-    if (this.#client.getServerCapabilities()?.completions === undefined) return { values: [] };
-    const options = { signal, timeout: LONGEST_TIMER_MS };
-    const request = { method: 'completion/complete' as const, params: { ...params } };
-    return (await this.#client.request(request, options)).completion;
+    if (this.#connection.capabilities.completions === undefined) return { values: [] };
+    return (await this.#connection.request('completion/complete', { ...params }, { signal })).completion;
   }
 
   async subscribe(uri: string): Promise<void> {
-    await this.#client.request({ method: 'resources/subscribe', params: { uri } });
+    await this.#connection.request('resources/subscribe', { uri }, { timeoutMs: SUBSCRIBE_TIMEOUT_MS });
   }
 
   /** Never rejects. */
-  async close(): Promise<void> {
-    // The link first: it knows how to end what it has started, and the SDK's client would cut it short.
-    await this.#parts.link.close();
-    await this.#client.close().catch(() => {});
+  close(): Promise<void> {
+    return this.#connection.close();
   }
 
-  async #during<Result>(
-    context: ToolContext,
-    send: (meta: JsonObject, options: { signal: AbortSignal; timeout: number }) => Promise<Result>,
-  ): Promise<Result> {
-    this.#requests += 1;
-    const token = `request-${this.#requests}`;
-    this.#running.set(token, context);
-    try {
-      const progress = context.meta.progressToken === undefined ? {} : { progressToken: token };
-      return await send(
-        { ...passedMeta(context.meta), ...progress },
-        { signal: context.signal, timeout: LONGEST_TIMER_MS },
-      );
-    } finally {
-      this.#running.delete(token);
-    }
-  }
-
-  #listen(message: JSONRPCMessage): void {
-    if (!('method' in message) || 'id' in message) return;
-    switch (message.method) {
-      case 'notifications/progress':
-        this.#passProgress(message);
-        return;
-      case 'notifications/message':
-        this.#passLog(message);
-        return;
-      case 'notifications/resources/updated':
-        if (isSpecType.ResourceUpdatedNotification(message)) this.events.onResourceUpdated?.(message.params.uri);
-        return;
-      case 'notifications/tools/list_changed':
-      case 'notifications/resources/list_changed':
-      case 'notifications/prompts/list_changed':
-        this.events.onListsChanged?.();
-    }
-  }
-
-  #passProgress(message: unknown): void {
-    if (!isSpecType.ProgressNotification(message)) return;
-    const { progressToken, progress, total, message: text } = message.params;
-    const context = this.#running.get(String(progressToken));
-    // Progress here is integers: a share of 1, or of anything small, would be lost.
-    if (total === undefined || total <= 0 || (Number.isInteger(progress) && Number.isInteger(total) && total > 1)) {
-      context?.progress(progress, total, text);
-    } else {
-      context?.progress((progress / total) * 100, 100, text);
-    }
-  }
-
-  #passLog(message: unknown): void {
-    if (!isSpecType.LoggingMessageNotification(message)) return;
-    const { data, level } = message.params;
-    const text = typeof data === 'string' ? data : JSON.stringify(data);
-    const context = this.#latest();
-    if (context === undefined) this.#parts.report(`said (${level}): ${text}`);
-    else context.log[LOG_LEVELS[level] ?? 'error'](text);
-  }
-
-  /** Passes the server's requests to the client within the request that waits. MCP does not tell which one they belong to. */
-  #answerTheServer(capabilities: ClientOffer): void {
-    if (capabilities.elicitation) {
-      this.#client.setRequestHandler('elicitation/create', ({ params }) => answerElicitation(params, this.#latest()));
-    }
-    if (capabilities.sampling) {
-      this.#client.setRequestHandler('sampling/createMessage', ({ params }) => answerSampling(params, this.#latest()));
-    }
-  }
-
-  #latest(): ToolContext | undefined {
-    return [...this.#running.values()].at(-1);
+  #request<Method extends RequestMethod>(method: Method, params: RequestParams, context: ToolContext) {
+    const { meta, signal } = context;
+    const onProgress = meta.progressToken === undefined ? undefined : toProgressListener(context);
+    return this.#requests.during(context, () =>
+      this.#connection.request(method, { ...params, _meta: passedMeta(meta) }, { signal, onProgress }),
+    );
   }
 }
 
-/** An environment that is connected to itself would open connections without end: each learns how deep it is. */
-function sayDepth(transport: UpstreamLink['transport'], depth: number): void {
-  const send = transport.send.bind(transport);
-  transport.send = (message, options) => {
-    if (!isInitializeRequest(message)) return send(message, options);
-    const _meta = { ...message.params._meta, [META.connectionDepth]: depth };
-    return send({ ...message, params: { ...message.params, _meta } }, options);
+/** The requests of the environment that wait for the server. MCP does not say which one a question or a log line belongs to. */
+class OpenRequests {
+  readonly #contexts = new Set<{ readonly context: ToolContext }>();
+
+  get latest(): ToolContext | undefined {
+    return [...this.#contexts].at(-1)?.context;
+  }
+
+  async during<Result>(context: ToolContext, send: () => Promise<Result>): Promise<Result> {
+    // One context may have several requests.
+    const request = { context };
+    this.#contexts.add(request);
+    try {
+      return await send();
+    } finally {
+      this.#contexts.delete(request);
+    }
+  }
+}
+
+function toProgressListener(context: ToolContext): OnProgress {
+  return ({ progress, total: given, message }) => {
+    const [total, text] = [given ?? undefined, message ?? undefined];
+    // Progress here is integers: a share of 1, or of anything small, would be lost.
+    if (total === undefined || total <= 0 || (Number.isInteger(progress) && Number.isInteger(total) && total > 1)) {
+      context.progress(progress, total, text);
+    } else {
+      context.progress((progress / total) * 100, 100, text);
+    }
   };
 }
 
@@ -209,14 +174,9 @@ export interface CompletionParams {
   readonly context?: { arguments?: Record<string, string> };
 }
 
-/** Not its roots: they are folders of the client, and servers let them replace the folders that the author gave. */
-function passedOn({ elicitation, sampling }: ClientOffer) {
-  return { ...(elicitation ? { elicitation: { form: {} } } : {}), ...(sampling ? { sampling: {} } : {}) };
-}
-
 /** The client's `_meta` without the entries for Proctor and for its own connection. */
 function passedMeta(meta: Readonly<Record<string, unknown>>): JsonObject {
   const isPassed = (key: string) =>
-    !isOwnKey(key) && key !== 'progressToken' && !key.startsWith('io.modelcontextprotocol/');
+    !isReservedKey(key) && key !== 'progressToken' && !key.startsWith('io.modelcontextprotocol/');
   return Object.fromEntries(Object.entries(meta).filter(([key]) => isPassed(key))) as JsonObject;
 }

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { BufferedLog } from '../../src/client/buffered-log.ts';
 import type { EnvironmentClient, EnvironmentTarget } from '../../src/client/environment-client.ts';
 import { hashTargetCode } from '../../src/client/module-hash.ts';
-import { SpareLog } from '../../src/client/spare-log.ts';
 import { type WarmConnectOptions, WarmPool, type WarmPoolOptions } from '../../src/client/warm-pool.ts';
 import { createLab } from '../dev/project.ts';
 import { failureOf, fixture } from './harness.ts';
@@ -194,7 +194,7 @@ describe('a warm pool', () => {
 
   it('keeps no more than its limit over all environments: what was asked for longest ago gives way', async () => {
     const [one, other] = [createProgram(), createProgram()];
-    const pool = createPool({ perEnvironment: 2, maxSpares: 2 });
+    const pool = createPool({ perEnvironment: 2, maxWaiting: 2 });
     await pool.connect(one.target);
     await pool.ready(one.target, 2);
     await pool.connect(other.target);
@@ -264,7 +264,7 @@ describe('a process of an environment', () => {
 
 describe('the log of a process that waits', () => {
   it('is kept up to its newest thousand lines, and says what is missing', () => {
-    const log = new SpareLog();
+    const log = new BufferedLog();
     for (let line = 1; line <= 1_500; line += 1) log.add({ level: 'info', logger: 'environment', message: `${line}` });
     const given: string[] = [];
     log.passTo(({ message }) => given.push(message));
@@ -276,7 +276,7 @@ describe('the log of a process that waits', () => {
   });
 
   it('keeps one line that is longer than all', () => {
-    const log = new SpareLog();
+    const log = new BufferedLog();
     for (const size of [10, 1_000_000]) {
       log.add({ level: 'info', logger: 'environment', message: 'x'.repeat(size) });
     }

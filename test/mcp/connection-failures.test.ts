@@ -44,7 +44,7 @@ describe('a connected server that fails', () => {
       'the tool "setup", a name that is taken in this environment: give it a prefix',
     );
     await errorOf(open(odd('endless'), {}, { report }));
-    expect(reports.join('\n')).toContain('gives more than 100 pages of tools');
+    expect(reports.join('\n')).toContain('gave more than 100 pages of tools');
     const twice = () => environment(everything)().connect('again', everything, { prefix: 'again' });
     await errorOf(connectInMemory(twice, { report }));
     expect(reports.join('\n')).toContain(

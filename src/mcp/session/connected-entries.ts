@@ -16,7 +16,7 @@ import { describeIssues } from '../../environment/schema.ts';
 import { isToolError } from '../../environment/tool-result.ts';
 import { type SchemaIssue, validateJsonSchema } from '../../schema/json-schema.ts';
 import type { ConnectedServer } from '../../upstream/connected-server.ts';
-import { withoutOwnMeta } from '../../upstream/own-meta.ts';
+import { withoutReservedMeta } from '../../upstream/reserved-meta.ts';
 import type { Connected } from '../../upstream/upstream-catalogue.ts';
 import type { CompletionParams } from '../../upstream/upstream-client.ts';
 import { toErrorResult } from './call-tool.ts';
@@ -43,7 +43,7 @@ export function toConnectedTool(server: ConnectedServer, { original, entry }: Co
         const { signal } = request.context;
         const result = await server.use((client) => client.callTool(original, args, request.context), signal);
         assertFit(result);
-        return withoutOwnMeta(result);
+        return withoutReservedMeta(result);
       } catch (error) {
         return toFailure(server, entry.name, error, request);
       }
@@ -64,7 +64,7 @@ export function toConnectedResource(
     orProtocolAnswer(server, `The resource ${at}`, request, async () => {
       const result = await server.use((client) => client.readResource(at, request.context), request.context.signal);
       assertFit(result);
-      return withoutOwnMeta(result);
+      return withoutReservedMeta(result);
     });
   return {
     definition: {
@@ -108,7 +108,7 @@ export function toConnectedPrompt(server: ConnectedServer, { original, entry }: 
         const { signal } = request.context;
         const result = await server.use((client) => client.getPrompt(original, args, request.context), signal);
         assertFit(result);
-        return withoutOwnMeta(result);
+        return withoutReservedMeta(result);
       }),
   };
 }

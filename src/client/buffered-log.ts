@@ -7,7 +7,7 @@ type Line = Parameters<OnLog>[0];
 const KEPT = { lines: 1_000, characters: 256 * 1024 } as const;
 
 /** The log of a process that waits for its session: kept until then, its newest lines, and passed on from then on. */
-export class SpareLog {
+export class BufferedLog {
   readonly #kept: Line[] = [];
   #characters = 0;
   #dropped = 0;

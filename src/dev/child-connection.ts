@@ -8,12 +8,12 @@ import type { Message, Reply, Request } from './messages.ts';
  * The connection to one child: what was asked of it for the client and is not answered, what it has asked the client, and
  * what is asked of it for ourselves.
  */
-export class Line {
+export class ChildConnection {
   readonly child: Child;
   /** Requests of the client that this child has to answer. */
   readonly unanswered = new Map<RequestId, Request>();
   /** Requests of this child that the client has to answer, by the id that the client knows. */
-  readonly asked = new Map<RequestId, RequestId>();
+  readonly openQuestions = new Map<RequestId, RequestId>();
   /** Called when the child ends by itself, while somebody waits for what it does. */
   onEnd: (() => void) | undefined;
   readonly #generation: number;
@@ -41,7 +41,7 @@ export class Line {
   }
 
   /** True for a reply to what we have asked, which is no business of the client. */
-  takeOwn(reply: Reply): boolean {
+  settleOwn(reply: Reply): boolean {
     const resolve = reply.id === undefined ? undefined : this.#own.get(reply.id as RequestId);
     if (resolve === undefined) return false;
     this.#own.delete(reply.id as RequestId);
@@ -52,11 +52,11 @@ export class Line {
   /** The id under which the client is asked: two children count from the same number. */
   toClientId(id: RequestId): RequestId {
     const known = JSON.stringify([this.#generation, id]);
-    this.asked.set(known, id);
+    this.openQuestions.set(known, id);
     return known;
   }
 
   clientIdOf(id: unknown): RequestId | undefined {
-    return [...this.asked].find(([, own]) => own === id)?.[0];
+    return [...this.openQuestions].find(([, own]) => own === id)?.[0];
   }
 }
