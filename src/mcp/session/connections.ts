@@ -27,6 +27,14 @@ export interface ConnectionsParts {
   readonly changes: SessionChanges;
 }
 
+/** The session's own client, as far as the servers have to know it. */
+export interface ConnectingPeer {
+  /** Capabilities, for servers that want to ask it something. */
+  readonly offer: ClientOffer;
+  /** Environments before this one, each connected to the next. */
+  readonly connectionDepth: number;
+}
+
 /** The servers that an environment is connected to, in one session. Whoever made it closes it. */
 export class SessionConnections {
   /** Called when what the servers give is there, and when it is different (`isNews`). */
@@ -62,23 +70,18 @@ export class SessionConnections {
     return this.#isOpen;
   }
 
-  /** How many environments lie before this one, each connected to the next. */
-  set depth(depth: number) {
-    this.#depth = depth;
-  }
-
   /**
    * Connects to every server, once; whoever comes meanwhile waits. After a failure nothing is left, and the next call
    * tries again.
    *
-   * @param capabilities what the client offers, for servers that want to ask it.
    * @param own what the author has declared: no name of a server may be one of these.
    * @throws Error for the developer: which server, and why; or which names are taken.
    */
-  async open(capabilities: ClientOffer, own: () => SessionEntries): Promise<void> {
+  async open(peer: ConnectingPeer, own: () => SessionEntries): Promise<void> {
     if (this.#isOpen) return;
     this.#hasBegun = true;
-    this.#capabilities = capabilities;
+    this.#capabilities = peer.offer;
+    this.#depth = peer.connectionDepth;
     this.#opening ??= this.#open(own).finally(() => {
       this.#opening = undefined;
     });
