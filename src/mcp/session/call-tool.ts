@@ -38,7 +38,7 @@ export async function callTool(
     // Any thenable: a schema library may bring a promise of its own.
     const parsed = 'then' in parsing ? await parsing : parsing;
     if (!parsed.ok)
-      return toErrorResult(
+      return toFailedCall(
         `Invalid arguments of ${tool.name}: ${describeIssues(parsed.issues)}. ${describeArguments(tool)}`,
       );
     const { handler } = tool;
@@ -49,14 +49,14 @@ export async function callTool(
   } catch (error) {
     // The protocol has an answer of its own to this.
     if (isMissingCapability(error)) throw error;
-    if (isToolError(error)) return toErrorResult(error.message, error.structuredContent);
+    if (isToolError(error)) return toFailedCall(error.message, error.structuredContent);
     const subject = tool.subject ?? `The tool ${tool.name}`;
     request.reportFailure(subject, error);
-    return toErrorResult(tool.describeFailure?.(error) ?? `${subject} failed`);
+    return toFailedCall(tool.describeFailure?.(error) ?? `${subject} failed`);
   }
 }
 
-export function toErrorResult(message: string, structuredContent?: JsonObject): CallToolResult {
+export function toFailedCall(message: string, structuredContent?: JsonObject): CallToolResult {
   const result = { content: [{ type: 'text' as const, text: message }], isError: true };
   return structuredContent === undefined ? result : { ...result, structuredContent };
 }
