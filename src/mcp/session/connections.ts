@@ -4,7 +4,6 @@ import { preview } from '../../schema/json-schema.ts';
 import type { ConnectedServer } from '../../upstream/connected-server.ts';
 import type { UpstreamCatalogue } from '../../upstream/upstream-catalogue.ts';
 import type { Report } from '../cleanup.ts';
-import { toConnectedPrompt, toConnectedResource, toConnectedTool } from './connected-entries.ts';
 import type { ConnectedSource } from './connected-source.ts';
 import type { SessionPrompt } from './prompts.ts';
 import type { SessionResource } from './resources.ts';
@@ -43,6 +42,8 @@ export class SessionConnections {
   readonly #definitions: EnvironmentDefinition['connections'];
   readonly #parts: ConnectionsParts;
   #servers: readonly ConnectedServer[] = [];
+  /** Makes entries of the session; there as soon as there are servers. */
+  #toEntries: typeof import('./connected-entries.ts') | undefined;
   /** Catalogues of the open servers. */
   readonly #catalogues = new Map<ConnectedServer, UpstreamCatalogue>();
   /** Names that are left out and of which the log knows. */
@@ -132,6 +133,7 @@ export class SessionConnections {
   async #createServers(): Promise<readonly ConnectedServer[]> {
     // With it comes the client side of MCP, which most environments have no use for: they start faster without.
     const { ConnectedServer } = await import('../../upstream/connected-server.ts');
+    this.#toEntries = await import('./connected-entries.ts');
     const { report, openServer, changes } = this.#parts;
     return [...this.#definitions.values()].map((definition) => {
       const server: ConnectedServer = new ConnectedServer(definition, {
@@ -158,6 +160,8 @@ export class SessionConnections {
   /** Adds what is free, and says what is not. */
   #add({ tools, resources, prompts }: SessionEntries): string[] {
     const problems: string[] = [];
+    if (this.#toEntries === undefined) return problems;
+    const { toConnectedTool, toConnectedResource, toConnectedPrompt } = this.#toEntries;
     const put = <Entry>(all: Map<string, Entry>, name: string, entry: Entry, collision: () => string) => {
       if (all.has(name)) problems.push(collision());
       else all.set(name, entry);

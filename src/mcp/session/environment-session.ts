@@ -15,12 +15,11 @@ import { type Report, runCleanup } from '../cleanup.ts';
 import { checkParamHeaders } from '../param-headers.ts';
 import type { Era, HostedSession } from '../session-host.ts';
 import { ActiveScenario } from './active-scenario.ts';
-import { complete, findCompleters } from './completions.ts';
 import type { ConnectedSource } from './connected-source.ts';
 import { SessionConnections } from './connections.ts';
 import { toProtocolError, unknownEntry } from './failures.ts';
 import { Initialization, refusedInitialization } from './initialize.ts';
-import { type Called, InputRequired } from './input-required.ts';
+import type { Called, InputRequired } from './input-required.ts';
 import { listPrompts } from './prompts.ts';
 import { type EnvironmentRequest, openRequest } from './request.ts';
 import { type FoundResource, findResource, listResources, listResourceTemplates, readResource } from './resources.ts';
@@ -64,8 +63,9 @@ export class EnvironmentSession implements HostedSession {
   readonly #solution: RunningSolution;
   readonly #catalogue: SessionCatalogue;
   readonly #connections: SessionConnections;
-  readonly #inputRequired: InputRequired;
   readonly #subscriptions = new Subscriptions();
+  /** Calls of 2026-07-28, from the first one on. */
+  #inputRequired: InputRequired | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: SessionOptions) {
@@ -87,11 +87,11 @@ export class EnvironmentSession implements HostedSession {
     const hooks =
       definition.connections.size === 0 ? definition.initializeHooks : [connect, ...definition.initializeHooks];
     this.#initialization = new Initialization(hooks, this.#peer);
-    this.#inputRequired = new InputRequired(id, report);
 
     this.server.onclose = () => void this.close();
     changes.on((change) => this.#notifyClient(change));
-    this.#bindHandshake();
+    if (era === 'modern') this.server.serveModern();
+    else this.server.beforeInitialize((params, mcp) => this.#initialization.initialize(params, mcp));
     this.#bindTools();
     this.#bindResources();
     this.#bindPrompts();
@@ -111,8 +111,8 @@ export class EnvironmentSession implements HostedSession {
   }
 
   /**
-   * One request, from its arrival to its answer. Each step that has nothing to wait for costs no turn of the queue of
-   * promises: most requests take none but that of the author's code.
+   * One request, from its arrival to its answer. A step that has nothing to wait for is not awaited, which would cost each
+   * request a microtask.
    */
   async #answer<Answer>(mcp: ServerContext, handle: (request: EnvironmentRequest) => Promise<Answer>): Promise<Answer> {
     const handshake = this.#handshakeBefore(mcp);
@@ -163,12 +163,13 @@ export class EnvironmentSession implements HostedSession {
   ): Promise<Answer | InputRequiredResult> {
     if (this.era === 'legacy') return run(request);
     if (!this.isInitialized) await this.#initialization.ensure(mcp, request.context.progress);
+    if (this.#inputRequired === undefined) {
+      // A process over stdio starts faster without, and most clients are of a revision with a handshake.
+      const { InputRequired } = await import('./input-required.ts');
+      mcp.mcpReq.signal.throwIfAborted();
+      this.#inputRequired ??= new InputRequired(this.id, this.#options.report);
+    }
     return this.#inputRequired.startOrResume(called, mcp, request, run);
-  }
-
-  #bindHandshake(): void {
-    if (this.era === 'modern') this.server.serveModern();
-    else this.server.beforeInitialize((params, mcp) => this.#initialization.initialize(params, mcp));
   }
 
   #bindTools(): void {
@@ -244,6 +245,7 @@ export class EnvironmentSession implements HostedSession {
     );
     this.server.setRequestHandler('completion/complete', ({ params }, mcp) =>
       this.#answer(mcp, async (request) => {
+        const { complete, findCompleters } = await import('./completions.ts');
         const found = findCompleters(params, this.#catalogue.seenBy(request.audience));
         if (!this.isInitialized) await this.#initialization.ensure(mcp, request.context.progress);
         return complete(params, found, request);
@@ -296,7 +298,7 @@ export class EnvironmentSession implements HostedSession {
     await Promise.resolve();
     this.onclose?.();
     this.#catalogue.close();
-    this.#inputRequired.close();
+    this.#inputRequired?.close();
     await this.server.close().catch(() => {});
     // Connected servers are told at once and end beside the author's code.
     const disconnecting = this.#connections.close();
