@@ -1,5 +1,6 @@
 // The authoring surface: what an environment is written with and served by, and what configures a project.
-export { type Config, defineConfig } from './config/define-config.ts';
+export type { Config } from './config/config-schema.ts';
+export { defineConfig } from './config/define-config.ts';
 export type { PromptMessage } from './contract/scenario.ts';
 export type {
   CommandTarget,

@@ -100,7 +100,7 @@ export class Idempotency<Answer> {
     request: unknown,
     work: (place: Place) => Promise<Answered<Answer>>,
   ): Promise<Answered<Answer>> {
-    const place = { key: toStoredKey(accountKey), hash: hashOf(request) };
+    const place = { key: toStoredKey(accountKey), hash: hashOfJson(request) };
     const running = this.#running.get(place.key);
     if (running !== undefined) throw running === place.hash ? inProgress() : conflict();
     this.#running.set(place.key, place.hash);
@@ -180,7 +180,7 @@ function toStoredKey({ account, key }: AccountKey): string {
   if (key.trim() === '' || key.length > MAX_KEY_LENGTH) {
     throw new ApiError('invalid_parameter', `Idempotency-Key has to be 1 to ${MAX_KEY_LENGTH} characters.`);
   }
-  return hashOf([account, key]);
+  return hashOfJson([account, key]);
 }
 
 function inProgress(): ApiError {
@@ -195,7 +195,7 @@ function conflict(): ApiError {
 }
 
 /** Hash of a JSON value; the order of keys does not matter. */
-function hashOf(value: unknown): string {
+function hashOfJson(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value, sortKeys)).digest('hex');
 }
 

@@ -105,12 +105,12 @@ export class ChatInput {
 
 function toLine(line: string): ChatLine {
   const [, command, rest] = /^\/(finish|quit|exit)(?:\s+(.*))?$/s.exec(line) ?? [];
-  if (command === undefined) return toText(line);
+  if (command === undefined) return toMessage(line);
   return command === 'finish' ? { type: 'finish', answer: rest } : { type: 'quit' };
 }
 
 /** A slip of the pen is not for the model. Two slashes are one that is meant; a path such as `/etc/hosts` is text. */
-function toText(line: string): ChatLine {
+function toMessage(line: string): ChatLine {
   if (line.startsWith('//')) return { type: 'message', text: line.slice(1) };
   const [command] = /^\/[^\s/]+(?=\s|$)/.exec(line) ?? [];
   return command === undefined ? { type: 'message', text: line } : { type: 'unknown', command };

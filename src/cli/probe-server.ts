@@ -20,7 +20,7 @@ export async function probeServer(url: string): Promise<Probe> {
   const error = isJsonObject(body) && isJsonObject(body.error) ? body.error : undefined;
   const isRefusal = status === 401 && error?.code === 'invalid_api_key';
   if (isRefusal && headers.get('x-request-id')?.startsWith('req_')) return { kind: 'proctor' };
-  return { kind: 'stranger', description: describe(headers, status, info?.title) };
+  return { kind: 'stranger', description: describeServer(headers, status, info?.title) };
 }
 
 export async function isProctor(url: string): Promise<boolean> {
@@ -45,7 +45,7 @@ export async function askServer(url: string): Promise<Answer | undefined> {
 }
 
 /** `nginx/1.27`, `"Some API"`, `an HTTP server that answers 404` */
-function describe(headers: Headers, status: number, title: unknown): string {
+function describeServer(headers: Headers, status: number, title: unknown): string {
   if (typeof title === 'string') return JSON.stringify(title);
   return headers.get('server') ?? `an HTTP server that answers ${status}`;
 }

@@ -1,3 +1,4 @@
+import { readableText } from '../contract/content-text.ts';
 import type { EventOf, TraceEvent } from '../contract/event.ts';
 import type { Trace } from '../contract/trace.ts';
 import { colors, note, printable, printableLines } from './terminal.ts';
@@ -33,7 +34,9 @@ function describeEvent(event: TraceEvent, isFull: boolean): string | undefined {
     case 'environment.ready':
       return colors.dim(`environment ${printable(event.name)} is up (${event.duration_ms} ms)`);
     case 'setup.completed':
-      return event.prompt.map((message) => `${colors.bold('prompt')} ${shown(textOf(message.content))}`).join('\n');
+      return event.prompt
+        .map((message) => `${colors.bold('prompt')} ${shown(readableText(message.content, ' '))}`)
+        .join('\n');
     case 'model.responded':
       return event.message.content ? `${colors.bold(`step ${event.step}`)} ${shown(event.message.content)}` : undefined;
     case 'tool.called':
@@ -59,7 +62,7 @@ export function describeToolCall({ name, arguments: args }: EventOf<'tool.called
 
 /** `→ 3`, or `error ` with what the tool said. */
 export function describeToolResult({ is_error, content }: EventOf<'tool.responded'>, isFull = false): string {
-  const text = content.map(blockText).join(isFull ? '\n' : ' ');
+  const text = readableText(content, isFull ? '\n' : ' ');
   return `${is_error ? colors.red('error ') : '→ '}${colors.dim(isFull ? printableLines(text) : printable(text, 120))}`;
 }
 
@@ -81,12 +84,4 @@ export function describeOutcome(trace: Pick<Trace, 'status' | 'stop_reason' | 'r
   if (trace.error === null) return colors.yellow(trace.status);
   // Whole: the way out is at its end, where the environment says it.
   return colors.red(`${trace.status} at ${trace.error.boundary}: ${printableLines(trace.error.message)}`);
-}
-
-function textOf(content: string | readonly { readonly type: string }[]): string {
-  return typeof content === 'string' ? content : content.map(blockText).join(' ');
-}
-
-function blockText(block: { readonly type: string; readonly [key: string]: unknown }): string {
-  return block.type === 'text' && typeof block.text === 'string' ? block.text : `[${block.type}]`;
 }

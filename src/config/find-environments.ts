@@ -4,7 +4,7 @@ import type { EnvironmentLimits, EnvironmentTarget } from '../client/environment
 import { ApiError } from '../contract/errors.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import { withScheme } from '../text/with-scheme.ts';
-import type { ParsedConfig } from './define-config.ts';
+import type { ParsedConfig } from './config-schema.ts';
 
 const MODULE_FILES = ['environment.ts', 'environment.js'] as const;
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { z } from 'zod';
 import { messageOf } from '../contract/errors.ts';
-import { configSchema, type ParsedConfig } from './define-config.ts';
+import { configSchema, type ParsedConfig } from './config-schema.ts';
 
 const CONFIG_FILES = ['proctor.config.ts', 'proctor.config.mts', 'proctor.config.js', 'proctor.config.mjs'] as const;
 

@@ -3,7 +3,7 @@ import { DEFAULT_DATABASE_URL } from '../database/key-file.ts';
 import { parseAllowedHosts } from '../http/origin-guard.ts';
 import { type ModelConfig, modelConfigFromEnvironment } from '../model/model-config.ts';
 import { withScheme } from '../text/with-scheme.ts';
-import type { ParsedConfig } from './define-config.ts';
+import type { ParsedConfig } from './config-schema.ts';
 
 /** Settings of an installation: from environment variables, the configuration and the defaults, in that order. */
 export interface Settings {
@@ -43,13 +43,13 @@ export function readSettings(variables: Variables, config: ParsedConfig): Settin
     ports,
     allowedHosts: parseAllowedHosts(variables.PROCTOR_ALLOWED_HOSTS),
     models: readModels(variables, config),
-    apiKey: textOf(variables, 'PROCTOR_API_KEY'),
+    apiKey: readVariable(variables, 'PROCTOR_API_KEY'),
     redact: config.redact,
   };
 }
 
 function readDatabaseUrl(variables: Variables, config: ParsedConfig): string {
-  const url = textOf(variables, 'PROCTOR_DATABASE_URL') ?? config.store ?? DEFAULT_DATABASE_URL;
+  const url = readVariable(variables, 'PROCTOR_DATABASE_URL') ?? config.store ?? DEFAULT_DATABASE_URL;
   if (/^sqlite:./.test(url) || /^postgres(ql)?:\/\/./.test(url)) return url;
   const scheme = url.split(':')[0]; // Not all of it: it may hold a password.
   throw new Error(
@@ -59,7 +59,7 @@ function readDatabaseUrl(variables: Variables, config: ParsedConfig): string {
 }
 
 function readQueueUrl(variables: Variables, config: ParsedConfig): string | undefined {
-  const url = textOf(variables, 'PROCTOR_QUEUE_URL') ?? config.queue;
+  const url = readVariable(variables, 'PROCTOR_QUEUE_URL') ?? config.queue;
   if (url === undefined || /^(rediss?|postgres(ql)?):\/\/./.test(url)) return url;
   const scheme = url.split(':')[0];
   throw new Error(
@@ -78,7 +78,7 @@ function readModels(variables: Variables, config: ParsedConfig): ModelConfig {
 }
 
 function readUrl(variables: Variables, name: string): string | undefined {
-  const url = textOf(variables, name);
+  const url = readVariable(variables, name);
   if (url === undefined) return undefined;
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
     throw new Error(
@@ -89,7 +89,7 @@ function readUrl(variables: Variables, name: string): string | undefined {
 }
 
 /** A variable that is set to nothing is as one that is not set. */
-function textOf(variables: Variables, name: string): string | undefined {
+function readVariable(variables: Variables, name: string): string | undefined {
   const text = variables[name]?.trim();
   return text === '' ? undefined : text;
 }

@@ -73,7 +73,7 @@ class PostgresConnection implements PostgresPoolClient {
     if (this.#isLost && text === 'rollback') return { command: 'UPDATE', rowCount: 0, rows: [] }; // The server has done it.
     const name = this.#nameOf(text);
     try {
-      const query = { text, values: values.map(toText) };
+      const query = { text, values: values.map(withoutZeros) };
       const result = await this.#client.query(name === undefined || values.length === 0 ? query : { ...query, name });
       if (text === 'commit' && result.command === 'ROLLBACK')
         throw new Error('The transaction had failed before its commit');
@@ -87,7 +87,7 @@ class PostgresConnection implements PostgresPoolClient {
 }
 
 /** Postgres has no character 0 in its text. What is stored is JSON, which escapes it, or a name. */
-function toText(value: unknown): unknown {
+function withoutZeros(value: unknown): unknown {
   if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\ufffd') : value;
-  return Array.isArray(value) ? value.map(toText) : value;
+  return Array.isArray(value) ? value.map(withoutZeros) : value;
 }

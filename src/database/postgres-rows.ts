@@ -53,7 +53,7 @@ export function toOneStatement(writes: readonly RowsWrite[], types: ColumnTypes)
     const arrays = typeNames.map((type, index) => `$${parameters.length + index + 1}::${quote(type ?? '')}[]`);
     parameters.push(...typeNames.map((_, index) => rows.map((row) => row[index])));
     const isAfterOthers = parts.length === 0 ? 'true' : `(select count(*) from w${parts.length}) >= 0`;
-    parts.push(toText(shape, arrays, isAfterOthers));
+    parts.push(toStatement(shape, arrays, isAfterOthers));
   }
   const begin = writes.some(({ statement }) => UpdateQueryNode.is(statement.query)) ? `${PLANNED_EACH_TIME} ` : '';
   const [only] = parts;
@@ -71,7 +71,7 @@ interface Shape {
   readonly set?: number;
 }
 
-function toText({ table, columns, set }: Shape, arrays: readonly string[], condition: string): string {
+function toStatement({ table, columns, set }: Shape, arrays: readonly string[], condition: string): string {
   if (set === undefined) {
     return `insert into ${quote(table)} (${columns.map(quote).join(', ')}) select * from unnest(${arrays.join(', ')}) where ${condition}`;
   }

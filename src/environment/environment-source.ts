@@ -8,7 +8,7 @@ import type { EnvironmentDefinition } from './definition.ts';
  */
 export type EnvironmentSource = unknown;
 
-export interface OpenedEnvironment {
+export interface EnvironmentInstance {
   readonly definition: EnvironmentDefinition;
   /** True when the source is an instance: every session shares its state. */
   readonly isShared: boolean;
@@ -23,9 +23,9 @@ export const ENVIRONMENT = Symbol.for('proctor.environment');
  * @throws TypeError when `source` is none of them, saying what a module has to export; whatever the author's constructor
  *   or factory throws.
  */
-export function openEnvironment(source: EnvironmentSource): OpenedEnvironment {
+export function instantiateEnvironment(source: EnvironmentSource): EnvironmentInstance {
   if (isEnvironment(source)) return { definition: environmentDefinition(source), isShared: true };
-  if (typeof source !== 'function') throw unusable(describe(source));
+  if (typeof source !== 'function') throw unusable(describeExport(source));
   if (isEnvironment(source.prototype)) {
     const instance: unknown = Reflect.construct(source, []);
     return { definition: environmentDefinition(instance), isShared: false };
@@ -36,7 +36,7 @@ export function openEnvironment(source: EnvironmentSource): OpenedEnvironment {
     made.catch(() => {});
     throw unusable('an async factory; a factory returns at once, and what takes time belongs in the initialize hook');
   }
-  if (!isEnvironment(made)) throw unusable(`a function that returns ${describe(made)}`);
+  if (!isEnvironment(made)) throw unusable(`a function that returns ${describeExport(made)}`);
   return { definition: environmentDefinition(made), isShared: false };
 }
 
@@ -46,7 +46,7 @@ export function openEnvironment(source: EnvironmentSource): OpenedEnvironment {
  * @throws TypeError when `instance` is something else.
  */
 export function environmentDefinition(instance: unknown): EnvironmentDefinition {
-  if (!isEnvironment(instance)) throw unusable(describe(instance));
+  if (!isEnvironment(instance)) throw unusable(describeExport(instance));
   return instance[ENVIRONMENT];
 }
 
@@ -64,7 +64,7 @@ function unusable(found: string): TypeError {
   );
 }
 
-function describe(value: unknown): string {
+function describeExport(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (typeof value === 'function') return `the function ${value.name || '(without a name)'}`;
   return typeof value === 'object' && value !== null

@@ -52,7 +52,8 @@ export function runHubHalves(
       fill(template as JsonObject, known),
       `${label}: ${hub} function "${name}"`,
     );
-    return tool.handler(parsed, context);
+    const { handler } = tool;
+    return handler(parsed, context);
   };
   return {
     async prompt() {

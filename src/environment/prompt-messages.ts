@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type PromptMessage, promptMessageSchema } from '../contract/scenario.ts';
+import type { PromptMessage } from '../contract/scenario.ts';
 import { preview } from '../schema/json-schema.ts';
 
 /** The prompt of a scenario or an MCP prompt: a text of the user, or messages with text and images. */
@@ -11,13 +11,13 @@ export type Prompt = string | readonly PromptMessage[];
  * @param where starts the error message.
  * @throws TypeError for what is neither text nor a list of one message or more.
  */
-export function toPromptMessages(prompt: unknown, where: string): readonly PromptMessage[] {
+export async function toPromptMessages(prompt: unknown, where: string): Promise<readonly PromptMessage[]> {
   if (typeof prompt === 'string') return [{ role: 'user', content: prompt }];
-  const parsed = messagesSchema.safeParse(prompt);
+  // The schema costs a millisecond of every start, and most prompts are text.
+  const { promptMessageSchema } = await import('../contract/scenario.ts');
+  const parsed = z.array(promptMessageSchema).min(1).safeParse(prompt);
   if (parsed.success) return parsed.data;
   throw new TypeError(
     `${where}: the prompt has to be text or a list of {role, content} messages, got ${preview(prompt)}: ${z.prettifyError(parsed.error)}`,
   );
 }
-
-const messagesSchema = z.array(promptMessageSchema).min(1);

@@ -114,7 +114,7 @@ function withAnswer(schema: CompiledSchema | undefined, run: ScenarioRun): Scena
     prompt: () => run.prompt(),
     close: () => run.close(),
     async evaluate(answer) {
-      if (schema === undefined) return run.evaluate(toText(answer));
+      if (schema === undefined) return run.evaluate(toAnswerText(answer));
       const read = await readAnswer(schema, answer);
       if (read.ok) return run.evaluate(read.value);
       await run.close();
@@ -143,7 +143,7 @@ function fromJson(text: string): unknown {
 }
 
 /** Without a schema an author is promised text: none is "", anything else than text its JSON. */
-function toText(answer: unknown): string {
+function toAnswerText(answer: unknown): string {
   if (typeof answer === 'string') return answer;
   return answer === undefined || answer === null ? '' : JSON.stringify(answer as JsonObject);
 }

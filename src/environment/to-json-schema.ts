@@ -9,9 +9,6 @@ import { withoutNoise } from './without-noise.ts';
 
 export type Side = 'input' | 'output';
 
-/** Loaded by the first schema of zod 3, and with it zod 3: most environments have none, and start sooner. */
-const require = createRequire(import.meta.url);
-
 /** A raw shape as the object that it stands for. */
 export function shapeToZod(shape: object): StandardSchema {
   return z.object(shape as z.core.$ZodShape);
@@ -29,7 +26,8 @@ export function zod4ToJsonSchema(schema: StandardSchema, where: string, side: Si
 
 /** @throws TypeError that names the field which JSON Schema has no form for, such as a date. */
 export function zod3ToJsonSchema(schema: Zod3Schema, where: string): JsonSchema {
-  const library: typeof import('zod-to-json-schema') = require('zod-to-json-schema');
+  // With it comes zod 3: most environments have no such schema, and start sooner without.
+  const library: typeof import('zod-to-json-schema') = createRequire(import.meta.url)('zod-to-json-schema');
   const jsonSchema = library.zodToJsonSchema(schema as unknown as Parameters<typeof library.zodToJsonSchema>[0], {
     override(definition, { currentPath }) {
       const { typeName } = definition as { typeName?: string };

@@ -89,7 +89,7 @@ export function defineTool<Args extends AnySchema, Returns extends AnySchema | u
     output:
       config.returns && compileSchema(config.returns, `${label}, returns`, { side: 'output', root: 'structured' }),
     // The schema has read the arguments: that they are `ArgsOf<Args>` is what it was compiled for.
-    handler: (args, context) => handler(args as ArgsOf<Args>, context),
+    handler: handler as ToolDefinition['handler'],
   };
 }
 

@@ -16,22 +16,30 @@ export function isHarness(meta: Meta | undefined, authority: HarnessAuthority): 
   return meta?.[META.audience] === 'harness' && holdsAuthority(meta, authority);
 }
 
-/** True when `_meta` shows the key, whatever audience it asks for: the peer may be told what the harness may know. */
-export function isHarnessPeer(meta: Meta | undefined, authority: HarnessAuthority): boolean {
-  return authority.harnessKey === undefined ? isHarness(meta, authority) : holdsAuthority(meta, authority);
+/** The sender of one request, and its `_meta` without anything secret. */
+export interface Sender {
+  readonly audience: Audience;
+  /** The peer may be told what a harness may know, whatever audience this request asks for. */
+  readonly isHarnessPeer: boolean;
+  /** As author code may see it. */
+  readonly meta: Meta;
 }
 
 /**
- * The audience of one request. On a session-based connection the connection decides, and a request can only step down;
- * on 2026-07-28 (`isHarnessConnection` undefined) each request speaks for itself.
+ * Tells who sends a request. On a session-based connection the connection decides, and a request can only step down; on
+ * 2026-07-28 (`isHarnessConnection` undefined) each request speaks for itself.
  */
-export function audienceOf(
+export function identifySender(
   meta: Meta | undefined,
   authority: HarnessAuthority,
   isHarnessConnection: boolean | undefined,
-): Audience {
-  if (isHarnessConnection === undefined) return isHarness(meta, authority) ? 'harness' : 'agent';
-  return isHarnessConnection && meta?.[META.audience] !== 'agent' ? 'harness' : 'agent';
+): Sender {
+  const isKeyShown = isHarnessConnection === undefined && holdsAuthority(meta, authority);
+  const isDeclared = meta?.[META.audience] === 'harness';
+  const isHarness = isHarnessConnection === true ? meta?.[META.audience] !== 'agent' : isKeyShown && isDeclared;
+  // Without a key the word of a trusted peer is all that there is.
+  const isHarnessPeer = isHarnessConnection ?? (authority.harnessKey === undefined ? isHarness : isKeyShown);
+  return { audience: isHarness ? 'harness' : 'agent', isHarnessPeer, meta: withoutHarnessKey(meta) };
 }
 
 /** True for what this audience may see and use: the agent's things for everybody, the harness's for the harness. */

@@ -1,6 +1,7 @@
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
+import { withoutQuotedKeys } from './audience.ts';
 
 const OWN_FOLDERS = ['src', 'dist'].map((folder) => fileURLToPath(new URL(`../../${folder}/`, import.meta.url)));
 const FRAME = /^\s+at (?:.*\()?((?:file:\/\/)?\/[^()]*|file:\/\/[^()]*|[A-Za-z]:[^()]*):(\d+):(\d+)\)?$/;
@@ -9,6 +10,11 @@ const FRAME = /^\s+at (?:.*\()?((?:file:\/\/)?\/[^()]*|file:\/\/[^()]*|[A-Za-z]:
 export function describeFailure(what: string, thrown: unknown): string {
   const place = placeOf(thrown);
   return `${what} failed${place === undefined ? '' : ` at ${place}`}: ${describeThrown(thrown)}`;
+}
+
+/** Describes an error of a connection, for the log. The SDK quotes whole messages of any length. */
+export function describeConnectionError(error: Error): string {
+  return `The connection: ${withoutQuotedKeys(error.message).slice(0, 500)}`;
 }
 
 /** Describes a thrown value in full. Never throws, although `inspect` does when a getter throws. */

@@ -4,7 +4,7 @@
  */
 import { preloadSchemas } from '@modelcontextprotocol/server';
 import { messageOf } from '../contract/errors.ts';
-import { DEVELOPMENT_VARIABLE, serveForDevelopment } from './development.ts';
+import { DEVELOPMENT_VARIABLE } from './development-reports.ts';
 import { takeHarnessKey } from './harness-key.ts';
 import { loadEnvironmentModule } from './load-module.ts';
 import { optionsOf, serve } from './serve.ts';
@@ -13,8 +13,10 @@ import { serveOverStdio, takeStdio } from './stdio/serve-over-stdio.ts';
 const [, , path] = process.argv;
 try {
   if (path === undefined) throw new Error('Usage: node environment-main.js <path of an environment module>');
-  if (process.env[DEVELOPMENT_VARIABLE] !== undefined) await serveForDevelopment(path);
-  else {
+  if (process.env[DEVELOPMENT_VARIABLE] !== undefined) {
+    const { serveForDevelopment } = await import('./development.ts');
+    await serveForDevelopment(path);
+  } else {
     const options = optionsOf(process.env);
     const isServer = options.transport === 'http' || options.transport === 'sse';
     await (isServer ? startHttp(path, options) : startStdio(path));

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Transport } from '@modelcontextprotocol/server';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { EnvironmentDefinition } from '../environment/definition.ts';
-import { type EnvironmentSource, openEnvironment } from '../environment/environment-source.ts';
+import { type EnvironmentSource, instantiateEnvironment } from '../environment/environment-source.ts';
 import { describeUnmatched } from '../text/tool-patterns.ts';
 import type { HarnessAuthority } from './audience.ts';
 import { type Report, runCleanup } from './cleanup.ts';
-import { type ConnectedSource, openConnectedSource } from './session/connected-source.ts';
+import type { ConnectedSource } from './session/connected-source.ts';
 import { EnvironmentSession } from './session/environment-session.ts';
 import type { SessionChange } from './session/session-changes.ts';
 import type { Era, SessionHost } from './session-host.ts';
@@ -44,7 +44,7 @@ export class EnvironmentHost implements SessionHost {
     this.#onChange = options.onChange;
     this.#chain = [...(options.connectedBy ?? []), source];
     // The first instance is made here, so that what is wrong with an environment is an error at start.
-    this.#spare = openEnvironment(source).definition;
+    this.#spare = instantiateEnvironment(source).definition;
     this.#latest = this.#spare;
     this.#reportPatterns(this.#latest);
   }
@@ -71,7 +71,7 @@ export class EnvironmentHost implements SessionHost {
   /** @throws Error after closing; what the author's constructor or factory throws. */
   openSession(era: Era, hasHandle = false): EnvironmentSession {
     if (this.#isClosed) throw new Error('The server is closed');
-    const definition = this.#spare ?? openEnvironment(this.#source).definition;
+    const definition = this.#spare ?? instantiateEnvironment(this.#source).definition;
     this.#spare = undefined;
     this.#latest = definition;
     const { authority, report } = this;
@@ -94,6 +94,7 @@ export class EnvironmentHost implements SessionHost {
   async #openConnected(server: unknown): Promise<ConnectedSource> {
     if (this.#chain.includes(server)) throw new Error(CONNECTED_TO_ITSELF);
     const connectedBy = [...this.#chain, server];
+    const { openConnectedSource } = await import('./session/connected-source.ts');
     return openConnectedSource(server, (source, transport) => this.#serveConnected(source, transport, connectedBy));
   }
 

@@ -32,6 +32,7 @@ export async function prepareLoader(path: string): Promise<void> {
   register({ tsconfig: false });
 }
 
+// State of the module, because the hooks of the loader are the process's: registered twice, they would run twice.
 let isPrepared = false;
 
 /** esbuild has the place in its message and other errors have a stack; a syntax error of JavaScript has neither. */

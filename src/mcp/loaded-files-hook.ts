@@ -5,6 +5,7 @@
 import type { LoadHook } from 'node:module';
 import type { MessagePort } from 'node:worker_threads';
 
+// State of the module: Node.js hands the port to one hook and calls the other without it.
 let port: MessagePort | undefined;
 
 export function initialize(registered: { readonly port: MessagePort }): void {

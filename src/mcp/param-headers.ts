@@ -29,8 +29,25 @@ export function isHeaderSource(transport: object | undefined): transport is Head
   return transport !== undefined && 'headersOf' in transport;
 }
 
+/**
+ * On 2026-07-28 over HTTP, headers repeat arguments of a tool whose schema says so: holds that the two agree.
+ *
+ * @throws ProtocolError `HEADER_MISMATCH`, naming the header.
+ */
+export function checkParamHeaders(
+  schema: object,
+  args: unknown,
+  { id, _meta }: { readonly id: string | number; readonly _meta?: Meta | undefined },
+  transport: object | undefined,
+): void {
+  const declared = paramHeadersOf(schema);
+  if (declared.length === 0) return;
+  const headers = isHeaderSource(transport) ? transport.headersOf(id) : passedParamHeaders(_meta);
+  if (headers !== undefined) assertParamHeaders(declared, args, headers);
+}
+
 /** The arguments that headers repeat (`x-mcp-header` in the schema of a tool), read once for each schema. */
-export function paramHeadersOf(schema: object): readonly ParamHeader[] {
+function paramHeadersOf(schema: object): readonly ParamHeader[] {
   const known = KNOWN.get(schema);
   if (known !== undefined) return known;
   const found = [...findParamHeaders(schema, [])];
@@ -44,7 +61,7 @@ export function paramHeadersOf(schema: object): readonly ParamHeader[] {
  *
  * @throws ProtocolError `HEADER_MISMATCH`, naming the header.
  */
-export function assertParamHeaders(declared: readonly ParamHeader[], args: unknown, headers: RequestHeaders): void {
+function assertParamHeaders(declared: readonly ParamHeader[], args: unknown, headers: RequestHeaders): void {
   for (const { name, path, isNumber } of declared) {
     const value = valueAt(args, path);
     if (!isRepeatable(value)) continue;
@@ -82,7 +99,7 @@ export function onlyParamHeaders(headers: RequestHeaders): Record<string, string
 }
 
 /** Those that the process before this one has passed on; undefined where a call came by another way. */
-export function passedParamHeaders(meta: Meta | undefined): RequestHeaders | undefined {
+function passedParamHeaders(meta: Meta | undefined): RequestHeaders | undefined {
   const passed = meta?.[META.paramHeaders];
   if (!isJsonObject(passed)) return undefined;
   return Object.fromEntries(Object.entries(passed).map(([name, value]) => [name, String(value)]));

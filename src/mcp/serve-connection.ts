@@ -1,7 +1,7 @@
 import type { Transport } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { describeConnectionError } from './describe-thrown.ts';
 import type { EnvironmentHost } from './environment-host.ts';
-import { describeConnectionError } from './session/failures.ts';
 
 /**
  * Serves one connection that carries one session: its first message decides the era. A probe by `server/discover` that

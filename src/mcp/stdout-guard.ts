@@ -31,7 +31,7 @@ export function guardStdout(): StdoutGuard {
   };
 }
 
-// The one thing here that belongs to the process and not to a session: there is one standard output.
+// State of the module, because a process has one standard output: sessions that guard it share one redirection.
 let holders = 0;
 let restore = () => {};
 let writeForReal = process.stdout.write;
@@ -68,7 +68,11 @@ function realStdout(): Writable {
   });
 }
 
-/** `spawn`, `exec`, `execFile` and `fork` come down to one method, which the types do not show; the rest are functions. */
+/**
+ * Patches Node.js, since a library that an author uses starts programs past every function of ours: one that inherits
+ * standard output would print into the protocol. `spawn`, `exec`, `execFile` and `fork` come down to one method, which the
+ * types do not show; the rest are functions.
+ */
 function redirectChildren(): () => void {
   const prototype = ChildProcess.prototype as unknown as { spawn(options: Record<string, unknown>): unknown };
   const { spawn } = prototype;

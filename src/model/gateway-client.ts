@@ -74,7 +74,7 @@ async function readStart(response: Response): Promise<string> {
 
 /** OpenAI's form, Gemini's list of one, a text in place of the object, FastAPI's `detail`, or a text that is no JSON. */
 function toErrorObject(text: string): Json {
-  const body = parseJson(text);
+  const body = parseJsonOrNone(text);
   const object = Array.isArray(body) ? body[0] : body;
   if (!isJsonObject(object)) return { message: titleOf(text) ?? text.trim() };
   if (isJsonObject(object.error)) return object.error;
@@ -89,7 +89,7 @@ function titleOf(text: string): string | undefined {
   return `a web page${title ? `, ${JSON.stringify(title)}` : ''}`;
 }
 
-function parseJson(text: string): Json | undefined {
+function parseJsonOrNone(text: string): Json | undefined {
   try {
     return JSON.parse(text);
   } catch {

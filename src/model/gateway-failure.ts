@@ -104,10 +104,11 @@ export function toGatewayFailure(thrown: unknown): GatewayFailure {
  * (OpenRouter, vLLM) is the status where there is no other.
  */
 export function answeredFailure(error: Json, details: FailureDetails = {}): GatewayFailure {
-  if (!isJsonObject(error)) return new GatewayFailure('answered', textOf(error), details);
+  if (!isJsonObject(error)) return new GatewayFailure('answered', textOrJson(error), details);
   const status = details.status ?? statusOf(error.status) ?? statusOf(error.code);
   const raw = isJsonObject(error.metadata) && typeof error.metadata.raw === 'string' ? `: ${error.metadata.raw}` : '';
-  const message = error.message === undefined || error.message === '' ? JSON.stringify(error) : textOf(error.message);
+  const message =
+    error.message === undefined || error.message === '' ? JSON.stringify(error) : textOrJson(error.message);
   return new GatewayFailure('answered', `${message}${raw}`, {
     ...details,
     status,
@@ -156,7 +157,7 @@ function statusOf(value: Json | undefined): number | undefined {
   return typeof status === 'number' && status >= 400 && status < 600 ? status : undefined;
 }
 
-function textOf(value: Json): string {
+function textOrJson(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 

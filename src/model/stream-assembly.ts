@@ -5,7 +5,7 @@ import type { ModelDelta, ModelResponse } from './chat-model.ts';
 import { answeredFailure, GatewayFailure } from './gateway-failure.ts';
 import { toUsage } from './gateway-usage.ts';
 import { TOKEN_FIELDS, TokenRecord } from './token-record.ts';
-import { ToolCallAssembly } from './tool-call-assembly.ts';
+import { ToolCallAssembly, textOrEmpty } from './tool-call-assembly.ts';
 
 /**
  * Puts one response together from the chunks of a stream. A whole `chat.completion`, which some gateways send although
@@ -46,8 +46,8 @@ export class StreamAssembly {
     const chunk: unknown = Array.isArray(received) ? received[0] : received;
     if (!isJsonObject(chunk)) return;
     throwIfError(chunk);
-    this.#id ??= textOf(chunk.id) || undefined;
-    this.#model ??= textOf(chunk.model) || undefined;
+    this.#id ??= textOrEmpty(chunk.id) || undefined;
+    this.#model ??= textOrEmpty(chunk.model) || undefined;
     const choice = firstChoice(chunk);
     const message = [choice?.delta, choice?.message].find(isJsonObject);
     this.#usage = [chunk.usage, choice?.usage].find(isJsonObject) ?? this.#usage;
@@ -71,7 +71,7 @@ export class StreamAssembly {
     }
     const { calls, extras } = this.#calls.finish();
     if (this.#reasoningDetails.length > 0) this.#messageExtra.reasoning_details = this.#reasoningDetails;
-    const reasoning = this.#reasoning || this.#reasoningDetails.map((detail) => textOf(detail.text)).join('');
+    const reasoning = this.#reasoning || this.#reasoningDetails.map((detail) => textOrEmpty(detail.text)).join('');
     const extra = toExtra({
       message: this.#messageExtra,
       toolCalls: extras,
@@ -98,12 +98,12 @@ export class StreamAssembly {
 
   #addMessage(message: JsonObject, isWhole: boolean): void {
     this.#addContent(message.content);
-    const field = this.#reasoningField ?? REASONING_FIELDS.find((name) => textOf(message[name]) !== '');
+    const field = this.#reasoningField ?? REASONING_FIELDS.find((name) => textOrEmpty(message[name]) !== '');
     if (field !== undefined) {
       this.#reasoningField = field;
-      this.#addReasoning(textOf(message[field]));
+      this.#addReasoning(textOrEmpty(message[field]));
     }
-    this.#addRefusal(textOf(message.refusal));
+    this.#addRefusal(textOrEmpty(message.refusal));
     for (const detail of listOf(message.reasoning_details)) this.#addReasoningDetail(detail, isWhole);
     for (const piece of listOf(message.tool_calls)) this.#calls.add(piece);
     for (const [name, value] of Object.entries(message)) {
@@ -121,9 +121,9 @@ export class StreamAssembly {
       this.#onDelta?.({ content });
     }
     for (const part of listOf(content).filter(isJsonObject)) {
-      if (part.type === 'text') this.#addContent(textOf(part.text));
+      if (part.type === 'text') this.#addContent(textOrEmpty(part.text));
       if (part.type === 'thinking') {
-        for (const thought of listOf(part.thinking).filter(isJsonObject)) this.#addReasoning(textOf(thought.text));
+        for (const thought of listOf(part.thinking).filter(isJsonObject)) this.#addReasoning(textOrEmpty(thought.text));
       }
     }
   }
@@ -217,8 +217,4 @@ function merged(before: Json | undefined, value: Json): Json {
 
 function listOf(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? value : [];
-}
-
-function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : '';
 }

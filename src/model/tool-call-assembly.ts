@@ -20,10 +20,10 @@ export class ToolCallAssembly {
     if (!isJsonObject(piece)) return;
     const made = isJsonObject(piece.function) ? piece.function : {};
     const call = this.#find(piece, made) ?? this.#begin(piece);
-    if (call.id === '') call.id = textOf(piece.id);
-    if (call.name === '') call.name = textOf(made.name);
+    if (call.id === '') call.id = textOrEmpty(piece.id);
+    if (call.name === '') call.name = textOrEmpty(made.name);
     // Some servers send the arguments as an object, and then whole.
-    call.arguments += isJsonObject(made.arguments) ? JSON.stringify(made.arguments) : textOf(made.arguments);
+    call.arguments += isJsonObject(made.arguments) ? JSON.stringify(made.arguments) : textOrEmpty(made.arguments);
     for (const [field, value] of Object.entries(piece)) {
       if (!OWN_FIELDS.has(field) && value !== null) call.extra[field] = value;
     }
@@ -47,8 +47,8 @@ export class ToolCallAssembly {
    * (Gemini sends no index). A new id under a known index is another call when it comes with a name.
    */
   #find(piece: JsonObject, made: JsonObject): PartialCall | undefined {
-    const id = textOf(piece.id);
-    const hasName = textOf(made.name) !== '';
+    const id = textOrEmpty(piece.id);
+    const hasName = textOrEmpty(made.name) !== '';
     if (typeof piece.index === 'number') {
       const call = this.#calls.findLast((known) => known.index === piece.index);
       const isAnother = call !== undefined && id !== '' && call.id !== '' && call.id !== id && hasName;
@@ -97,6 +97,7 @@ function parseArguments(text: string): Pick<ToolCall, 'arguments' | 'raw_argumen
   return { arguments: {}, raw_arguments: text };
 }
 
-function textOf(value: Json | undefined): string {
+/** Empty for anything else than text. */
+export function textOrEmpty(value: Json | undefined): string {
   return typeof value === 'string' ? value : '';
 }

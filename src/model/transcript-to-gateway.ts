@@ -103,7 +103,7 @@ function showResult(message: ToolMessage, imagesBefore: number): { text: string;
   for (const block of message.content) {
     const image = imageOf(block);
     if (image === undefined) {
-      texts.push(textOf(block));
+      texts.push(textOfBlock(block));
     } else {
       const number = imagesBefore + images.length + 1;
       images.push({ ...image, label: `Image ${number}, from ${message.name} (call ${message.tool_call_id}):` });
@@ -137,7 +137,7 @@ function imageOf(block: ContentBlock): { data: string; mimeType: string } | unde
 }
 
 /** The text of a block, or the kind of a block that a model cannot read. */
-function textOf(block: ContentBlock): string {
+function textOfBlock(block: ContentBlock): string {
   if (block.type === 'text') return String(block.text ?? '');
   if (block.type === 'resource_link') return `(resource ${String(block.name ?? '')}: ${String(block.uri ?? '')})`;
   const resource = resourceOf(block);

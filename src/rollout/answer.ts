@@ -13,7 +13,7 @@ export type FittedAnswer =
  */
 export function fitAnswer(text: string, schema: JsonSchema | null): FittedAnswer {
   if (schema === null) return { fits: true, answer: text };
-  const parsed = parseJson(unfenced(text));
+  const parsed = parseAnswer(unfenced(text));
   if (parsed.ok) {
     const issues = issuesOf(schema, parsed.value);
     if (issues === '') return { fits: true, answer: parsed.value };
@@ -45,7 +45,7 @@ function unfenced(text: string): string {
 
 type Parsed = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly problem: string };
 
-function parseJson(text: string): Parsed {
+function parseAnswer(text: string): Parsed {
   if (text.trim() === '') return { ok: false, problem: 'it is empty' };
   try {
     const value: Json = JSON.parse(text);

@@ -12,10 +12,10 @@ import { TraceSpan } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/recorder.ts';
 import { GuardedRecorder } from './guarded-recorder.ts';
 import { ROLLOUT_LIMITS, type RolloutLimits } from './limits.ts';
-import { openEnvironment } from './open-environment.ts';
 import { toReferenceContext } from './reference-context.ts';
 import { ScenarioSession, type TurnResult } from './scenario-session.ts';
 import { causeOf, type SessionEnd, sessionFinished, toBoundaryError } from './session-end.ts';
+import { startEnvironment } from './start-environment.ts';
 import { toVersions } from './versions.ts';
 
 export interface ChatSessionOptions {
@@ -255,7 +255,7 @@ export class ChatSession {
       answerSchema: () => this.setup?.answer_schema,
     });
     const model = this.options.createModel(this.options.model, context);
-    const client = await openEnvironment({ connect, recorder, signal, environmentHash, span });
+    const client = await startEnvironment({ connect, recorder, signal, environmentHash, span });
     this.#client = client;
     void client.lost?.then((cause) => this.#onLost(cause));
     return await ScenarioSession.open({ client, scenario, args, model, sampling: {}, recorder, signal, limits, span });

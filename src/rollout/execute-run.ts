@@ -8,11 +8,11 @@ import { setUsage } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import { GuardedRecorder } from './guarded-recorder.ts';
 import { ROLLOUT_LIMITS, type RolloutLimits, RunTimeoutError } from './limits.ts';
-import { openEnvironment } from './open-environment.ts';
 import { toReferenceContext } from './reference-context.ts';
 import { RunInterrupted, type RunOptions, type RunOutcome } from './run.ts';
 import { withRunSpan } from './run-span.ts';
 import { ScenarioSession, type TurnResult } from './scenario-session.ts';
+import { startEnvironment } from './start-environment.ts';
 import { toVersions } from './versions.ts';
 
 /**
@@ -108,7 +108,7 @@ async function connect(run: Run): Promise<EnvironmentClient> {
   const { options, recorder, stopOrTimeout: signal } = run;
   const environmentHash = options.environmentHash ?? null;
   const connect = (connectOptions: ConnectOptions) => options.connect(connectOptions);
-  const client = await openEnvironment({ connect, recorder, signal, environmentHash, span: run.span });
+  const client = await startEnvironment({ connect, recorder, signal, environmentHash, span: run.span });
   run.client = client;
   return client;
 }

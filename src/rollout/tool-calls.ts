@@ -1,4 +1,5 @@
 import type { EnvironmentClient, ToolResult } from '../client/environment-client.ts';
+import { toErrorResult } from '../client/mcp-tools.ts';
 import type { FinishReason, ToolCall } from '../contract/chat.ts';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import { isJsonObject, type Json } from '../contract/json.ts';
@@ -9,7 +10,6 @@ import { failWith, startToolSpan } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/recorder.ts';
 import type { ResultBudget } from './result-budget.ts';
-import { textBlock } from './transcript.ts';
 
 export interface ToolCallContext {
   readonly client: EnvironmentClient;
@@ -149,10 +149,6 @@ function problemOf(raw: string): string {
   } catch (error) {
     return `are not valid JSON (${messageOf(error)})`;
   }
-}
-
-function toErrorResult(text: string): ToolResult {
-  return { content: [textBlock(text)], structured_content: null, is_error: true };
 }
 
 /** The result as the trace keeps it. What came over MCP is JSON, although its type says less. */

@@ -1,4 +1,5 @@
 import type { AssistantMessage, ContentBlock, TranscriptMessage } from '../contract/chat.ts';
+import { readableText } from '../contract/content-text.ts';
 import type { PromptMessage } from '../contract/scenario.ts';
 
 export type ToolMessage = Extract<TranscriptMessage, { role: 'tool' }>;
@@ -65,17 +66,8 @@ export class Transcript {
   }
 }
 
-export function textBlock(text: string): ContentBlock {
-  return { type: 'text', text };
-}
-
 /** A prompt's assistant message has its text alone: gateways take no images there. */
 function toTranscriptMessage(message: PromptMessage): TranscriptMessage {
   if (message.role !== 'assistant') return { role: message.role, content: message.content };
-  return { role: 'assistant', content: toText(message.content), reasoning: null, tool_calls: [] };
-}
-
-function toText(content: PromptMessage['content']): string {
-  if (typeof content === 'string') return content;
-  return content.map((part) => (part.type === 'text' ? part.text : '[image]')).join('\n');
+  return { role: 'assistant', content: readableText(message.content), reasoning: null, tool_calls: [] };
 }

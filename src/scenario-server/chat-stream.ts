@@ -1,5 +1,5 @@
-import type { ContentBlock } from '../contract/chat.ts';
 import type { ChatUsage } from '../contract/chat-completions.ts';
+import { readableText } from '../contract/content-text.ts';
 import type { ApiError } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import { TextStream } from '../http/text-stream.ts';
@@ -75,7 +75,14 @@ export class ChatStream {
       this.#svcEvent({ type: 'tool_call', id, name, arguments: args });
     } else if (event.type === 'tool.responded') {
       const { tool_call_id: id, name, content, is_error, duration_ms } = event;
-      this.#svcEvent({ type: 'tool_result', id, name, text: cutToolText(textOf(content)), is_error, duration_ms });
+      this.#svcEvent({
+        type: 'tool_result',
+        id,
+        name,
+        text: cutToolText(readableText(content)),
+        is_error,
+        duration_ms,
+      });
     }
   }
 
@@ -157,7 +164,3 @@ const LINE_ENDS: Readonly<Record<string, string>> = {
   '\u2028': '\\u2028',
   '\u2029': '\\u2029',
 };
-
-function textOf(content: readonly ContentBlock[]): string {
-  return content.map((block) => (typeof block.text === 'string' ? block.text : `[${block.type}]`)).join('\n');
-}

@@ -43,7 +43,7 @@ export type RangedOptions = { readonly [Name in keyof typeof RANGES]?: unknown }
 export function assertRanges(options: RangedOptions): void {
   for (const [name, range] of Object.entries<Range>(RANGES)) {
     const value = Object.entries(options).find(([given]) => given === name)?.[1];
-    if (value !== undefined && !isWithin(value, range)) throw new TypeError(describe(name, value, range));
+    if (value !== undefined && !isWithin(value, range)) throw new TypeError(describeRange(name, value, range));
   }
 }
 
@@ -51,7 +51,7 @@ function isWithin(value: unknown, { min, max = Number.MAX_SAFE_INTEGER }: Range)
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max;
 }
 
-function describe(name: string, value: unknown, { min, max, wayOut }: Range): string {
+function describeRange(name: string, value: unknown, { min, max, wayOut }: Range): string {
   const range = max === undefined ? `from ${min}` : `from ${min} to ${max}`;
   const given = typeof value === 'number' ? String(value) : preview(value);
   return `${name} has to be a whole number ${range}, not ${given}: ${wayOut}.`;

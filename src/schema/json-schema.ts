@@ -18,9 +18,6 @@ export function asFields(issues: readonly SchemaIssue[]): readonly SchemaIssue[]
   );
 }
 
-/** Loaded by the first schema that needs them: they take a fifth of the time in which an environment starts. */
-const require = createRequire(import.meta.url);
-
 const compiled = new WeakMap<JsonSchema, ValidateFunction>();
 
 /**
@@ -36,6 +33,8 @@ export function validateJsonSchema(schema: JsonSchema, value: unknown): readonly
 }
 
 function compile(schema: JsonSchema): ValidateFunction {
+  // Loaded by the first schema that needs them: they take a fifth of the time in which an environment starts.
+  const require = createRequire(import.meta.url);
   const isDraft7 = typeof schema.$schema === 'string' && schema.$schema.includes('draft-07');
   const Validator: typeof Ajv = isDraft7 ? require('ajv').Ajv : require('ajv/dist/2020.js').Ajv2020;
   const ajv = new Validator({ strict: false, allErrors: true, logger: false, verbose: true });
@@ -63,11 +62,11 @@ function toIssue(error: ErrorObject): SchemaIssue {
 /** A value in an error message: JSON where it can be, at most 80 characters. */
 export function preview(value: unknown): string {
   // JSON has no such number, although a text such as 1e400 is read as one.
-  const text = typeof value === 'number' && !Number.isFinite(value) ? String(value) : toText(value);
+  const text = typeof value === 'number' && !Number.isFinite(value) ? String(value) : jsonOrText(value);
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
 
-function toText(value: unknown): string {
+function jsonOrText(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {

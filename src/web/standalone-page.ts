@@ -53,8 +53,8 @@ function toDocument(traceId: string, json: string): string {
   const script = built.replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--');
   const policy = [
     "default-src 'none'",
-    `script-src ${hashOf(script)}`,
-    `style-src ${hashOf(style)}`,
+    `script-src ${policyHash(script)}`,
+    `style-src ${policyHash(style)}`,
     'img-src data: blob:',
     "base-uri 'none'",
     "form-action 'none'",
@@ -81,6 +81,6 @@ function toDocument(traceId: string, json: string): string {
 `;
 }
 
-function hashOf(content: string): string {
+function policyHash(content: string): string {
   return `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
 }

@@ -2,7 +2,7 @@ import { cpSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commandReference } from '../../scripts/reference/commands.ts';
-import { configSchema } from '../../src/config/define-config.ts';
+import { configSchema } from '../../src/config/config-schema.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { createFolder, ROOT, read } from './documents.ts';
 

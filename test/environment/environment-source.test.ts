@@ -1,6 +1,6 @@
 import { EnvironmentServer } from 'proctor';
 import { describe, expect, it } from 'vitest';
-import { environmentDefinition, openEnvironment } from '../../src/environment/environment-source.ts';
+import { environmentDefinition, instantiateEnvironment } from '../../src/environment/environment-source.ts';
 
 class Shop extends EnvironmentServer {
   constructor() {
@@ -14,7 +14,7 @@ describe('what a module exports by default', () => {
     ['a factory', () => new Shop()],
     ['a factory that is a function', () => new EnvironmentServer({ name: 'shop' })],
   ])('may be %s: an instance for each session', (_kind, source) => {
-    const [one, other] = [openEnvironment(source), openEnvironment(source)];
+    const [one, other] = [instantiateEnvironment(source), instantiateEnvironment(source)];
     expect(one.definition.name).toBe('shop');
     expect(one.isShared).toBe(false);
     expect(one.definition).not.toBe(other.definition);
@@ -22,7 +22,7 @@ describe('what a module exports by default', () => {
 
   it('may be an instance: shared by every session', () => {
     const shop = new Shop();
-    const [one, other] = [openEnvironment(shop), openEnvironment(shop)];
+    const [one, other] = [instantiateEnvironment(shop), instantiateEnvironment(shop)];
     expect(one.isShared).toBe(true);
     expect(one.definition).toBe(other.definition);
   });
@@ -34,8 +34,8 @@ describe('what a module exports by default', () => {
         return definition;
       }
     }
-    expect(openEnvironment(OfAnotherCopy).definition).toBe(definition);
-    expect(openEnvironment(new OfAnotherCopy()).isShared).toBe(true);
+    expect(instantiateEnvironment(OfAnotherCopy).definition).toBe(definition);
+    expect(instantiateEnvironment(new OfAnotherCopy()).isShared).toBe(true);
   });
 
   it.each([
@@ -49,8 +49,8 @@ describe('what a module exports by default', () => {
     [() => Shop, 'found a function that returns the function Shop'],
     [async () => new Shop(), 'what takes time belongs in the initialize hook'],
   ])('that is unusable is an error which says what to export', (source, found) => {
-    expect(() => openEnvironment(source)).toThrow(found);
-    expect(() => openEnvironment(source)).toThrow(
+    expect(() => instantiateEnvironment(source)).toThrow(found);
+    expect(() => instantiateEnvironment(source)).toThrow(
       'a class that extends EnvironmentServer, a function that returns one',
     );
   });
@@ -62,6 +62,6 @@ describe('what a module exports by default', () => {
         throw new Error('no licence');
       }
     }
-    expect(() => openEnvironment(Broken)).toThrow('no licence');
+    expect(() => instantiateEnvironment(Broken)).toThrow('no licence');
   });
 });

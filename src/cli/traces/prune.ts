@@ -76,7 +76,7 @@ async function prune(options: PruneOptions): Promise<void> {
     },
   });
   const space = await giveBack(installation, options, stop.signal);
-  report(options, { matched: count, deleted, space }, describe(deleted, space));
+  report(options, { matched: count, deleted, space }, describeDeletion(deleted, space));
   if (stop.signal.aborted) throw new SilentFailure();
 }
 
@@ -110,7 +110,7 @@ async function giveBack(
   return await reclaimSpace(resolve(settings.databaseUrl.slice('sqlite:'.length)), compact, signal);
 }
 
-function describe(deleted: number, space: ReclaimedSpace | undefined): string {
+function describeDeletion(deleted: number, space: ReclaimedSpace | undefined): string {
   const done = `Deleted ${countText(deleted, 'trace')}`;
   if (space === undefined) return `${done}. Postgres keeps their space for new traces.`;
   if (space.keptBytes === 0) return `${done}; the file is ${bytesText(space.bytes)} smaller.`;

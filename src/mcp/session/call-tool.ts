@@ -17,6 +17,11 @@ export interface CallableTool extends ToolDefinition {
   readonly describeFailure?: (error: unknown) => string;
 }
 
+/** Calls this tool, as `callTool` does. */
+export function callerOf(tool: CallableTool): (args: unknown, request: EnvironmentRequest) => Promise<CallToolResult> {
+  return (args, request) => callTool(tool, args, request);
+}
+
 /**
  * Calls a tool. Whatever goes wrong on the way is a result that says so, not a protocol error, so that an agent can
  * correct itself: bad arguments by name, a `ToolError` as it is, anything else as "failed" with the cause in the log.
@@ -33,30 +38,32 @@ export async function callTool(
     // Any thenable: a schema library may bring a promise of its own.
     const parsed = 'then' in parsing ? await parsing : parsing;
     if (!parsed.ok)
-      return toErrorResult(
+      return toFailedCall(
         `Invalid arguments of ${tool.name}: ${describeIssues(parsed.issues)}. ${describeArguments(tool)}`,
       );
-    const returned = await tool.handler(parsed.value, request.context);
+    const { handler } = tool;
+    const returned = await handler(parsed.value, request.context);
     const result = (await toToolResult(returned, tool.output)) as CallToolResult;
     assertSendable(result);
     return result;
   } catch (error) {
     // The protocol has an answer of its own to this.
     if (isMissingCapability(error)) throw error;
-    if (isToolError(error)) return toErrorResult(error.message, error.structuredContent);
+    if (isToolError(error)) return toFailedCall(error.message, error.structuredContent);
     const subject = tool.subject ?? `The tool ${tool.name}`;
     request.reportFailure(subject, error);
-    return toErrorResult(tool.describeFailure?.(error) ?? `${subject} failed`);
+    return toFailedCall(tool.describeFailure?.(error) ?? `${subject} failed`);
   }
 }
 
-export function toErrorResult(message: string, structuredContent?: JsonObject): CallToolResult {
+export function toFailedCall(message: string, structuredContent?: JsonObject): CallToolResult {
   const result = { content: [{ type: 'text' as const, text: message }], isError: true };
   return structuredContent === undefined ? result : { ...result, structuredContent };
 }
 
 /** Refuses a result that no client accepts as the author's fault. The SDK would report it as the caller's, at great length. */
 function assertSendable(result: CallToolResult): void {
+  if (result.structuredContent === undefined && result.content.every(isPlainText)) return;
   const wrong = result.content.find((block) => !isPlainText(block) && !isSendable(block));
   if (wrong !== undefined) throw new TypeError(`The tool returned a content block that MCP refuses: ${preview(wrong)}`);
   if (isTooDeep(result)) throw new TypeError(`The tool returned JSON nested more than ${MAX_JSON_DEPTH} deep`);

@@ -5,30 +5,28 @@ import {
   ProtocolErrorCode,
 } from '@modelcontextprotocol/server';
 import type { Completer, CompletionContext } from '../../environment/definition.ts';
-import { isVisible } from '../audience.ts';
-import { orProtocolError } from './failures.ts';
+import { orProtocolError, unknownEntry } from './failures.ts';
 import type { EnvironmentRequest } from './request.ts';
-import type { SessionCatalogue } from './session-catalogue.ts';
+import type { SessionContents } from './session-catalogue.ts';
 
 /** MCP's limit of values in one answer. */
 const MAX_VALUES = 100;
 
-/** Finds the completers of the arguments that a request names. @throws ProtocolError for what does not exist, or is hidden. */
+/** Finds the completers of the arguments that a request names. @throws ProtocolError for what does not exist. */
 export function findCompleters(
   { ref }: CompleteRequest['params'],
-  { prompts, resources }: SessionCatalogue,
-  { audience }: EnvironmentRequest,
+  { prompts, resources }: SessionContents,
 ): { readonly completers: ReadonlyMap<string, Completer>; readonly names: readonly string[] } {
   if (ref.type === 'ref/prompt') {
     const prompt = prompts.get(ref.name);
-    if (prompt === undefined || !isVisible(prompt, audience)) throw unknown('prompt', ref.name);
+    if (prompt === undefined) throw unknownEntry('prompt', ref.name);
     return {
       completers: prompt.completers ?? new Map(),
       names: (prompt.entry.arguments ?? []).map(({ name }) => name),
     };
   }
   const resource = resources.get(ref.uri);
-  if (resource === undefined || !isVisible(resource, audience)) throw unknown('resource', ref.uri);
+  if (resource === undefined) throw unknownEntry('resource', ref.uri);
   return {
     completers: resource.definition.completers ?? new Map(),
     names: resource.template === undefined ? [] : resource.template.variableNames,
@@ -70,8 +68,4 @@ async function suggest(completer: Completer, typed: string, context: CompletionC
   }
   const begun = typed.toLowerCase();
   return completer.filter((value) => value.toLowerCase().startsWith(begun));
-}
-
-function unknown(kind: 'prompt' | 'resource', name: string): ProtocolError {
-  return new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown ${kind}: ${name}`);
 }

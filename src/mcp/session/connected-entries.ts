@@ -19,7 +19,7 @@ import type { ConnectedServer } from '../../upstream/connected-server.ts';
 import { withoutReservedMeta } from '../../upstream/reserved-meta.ts';
 import type { Connected } from '../../upstream/upstream-catalogue.ts';
 import type { CompletionParams } from '../../upstream/upstream-client.ts';
-import { toErrorResult } from './call-tool.ts';
+import { toFailedCall } from './call-tool.ts';
 import type { SessionPrompt } from './prompts.ts';
 import type { EnvironmentRequest } from './request.ts';
 import type { SessionResource } from './resources.ts';
@@ -35,10 +35,10 @@ export function toConnectedTool(server: ConnectedServer, { original, entry }: Co
     entry,
     async call(args, request) {
       try {
-        if (!isJsonObject(args)) return toErrorResult(`Invalid arguments of ${entry.name}: must be an object`);
+        if (!isJsonObject(args)) return toFailedCall(`Invalid arguments of ${entry.name}: must be an object`);
         const issues = issuesOf(entry, args);
         if (issues.length > 0) {
-          return toErrorResult(`Invalid arguments of ${entry.name}: ${describeIssues(issues)}`);
+          return toFailedCall(`Invalid arguments of ${entry.name}: ${describeIssues(issues)}`);
         }
         const { signal } = request.context;
         const result = await server.use((client) => client.callTool(original, args, request.context), signal);
@@ -148,11 +148,11 @@ function toFailure(
   request: EnvironmentRequest,
 ): CallToolResult {
   // Also what its own checks of the arguments come to: the agent can correct itself by it.
-  if (isToolError(error) || ProtocolError.isInstance(error)) return toErrorResult(messageOf(error));
+  if (isToolError(error) || ProtocolError.isInstance(error)) return toFailedCall(messageOf(error));
   // A call that was given up, or whose session is over: nobody waits for its result.
   if (!request.context.signal.aborted) request.reportFailure(`The tool ${tool}`, error);
-  if (error instanceof UnfitAnswer) return toErrorResult(`${label} gave an answer that is ${error.message}`);
-  return toErrorResult(`The tool ${tool} failed: ${label} gave no usable answer`);
+  if (error instanceof UnfitAnswer) return toFailedCall(`${label} gave an answer that is ${error.message}`);
+  return toFailedCall(`The tool ${tool} failed: ${label} gave no usable answer`);
 }
 
 async function orProtocolAnswer<Result>(

@@ -4,7 +4,6 @@ import { preview } from '../../schema/json-schema.ts';
 import type { ConnectedServer } from '../../upstream/connected-server.ts';
 import type { UpstreamCatalogue } from '../../upstream/upstream-catalogue.ts';
 import type { Report } from '../cleanup.ts';
-import { toConnectedPrompt, toConnectedResource, toConnectedTool } from './connected-entries.ts';
 import type { ConnectedSource } from './connected-source.ts';
 import type { SessionPrompt } from './prompts.ts';
 import type { SessionResource } from './resources.ts';
@@ -27,6 +26,14 @@ export interface ConnectionsParts {
   readonly changes: SessionChanges;
 }
 
+/** The session's own client, as far as the servers have to know it. */
+export interface ConnectingPeer {
+  /** Capabilities, for servers that want to ask it something. */
+  readonly offer: ClientOffer;
+  /** Environments before this one, each connected to the next. */
+  readonly connectionDepth: number;
+}
+
 /** The servers that an environment is connected to, in one session. Whoever made it closes it. */
 export class SessionConnections {
   /** Called when what the servers give is there, and when it is different (`isNews`). */
@@ -35,6 +42,8 @@ export class SessionConnections {
   readonly #definitions: EnvironmentDefinition['connections'];
   readonly #parts: ConnectionsParts;
   #servers: readonly ConnectedServer[] = [];
+  /** Makes entries of the session; there as soon as there are servers. */
+  #toEntries: typeof import('./connected-entries.ts') | undefined;
   /** Catalogues of the open servers. */
   readonly #catalogues = new Map<ConnectedServer, UpstreamCatalogue>();
   /** Names that are left out and of which the log knows. */
@@ -62,23 +71,18 @@ export class SessionConnections {
     return this.#isOpen;
   }
 
-  /** How many environments lie before this one, each connected to the next. */
-  set depth(depth: number) {
-    this.#depth = depth;
-  }
-
   /**
    * Connects to every server, once; whoever comes meanwhile waits. After a failure nothing is left, and the next call
    * tries again.
    *
-   * @param capabilities what the client offers, for servers that want to ask it.
    * @param own what the author has declared: no name of a server may be one of these.
    * @throws Error for the developer: which server, and why; or which names are taken.
    */
-  async open(capabilities: ClientOffer, own: () => SessionEntries): Promise<void> {
+  async open(peer: ConnectingPeer, own: () => SessionEntries): Promise<void> {
     if (this.#isOpen) return;
     this.#hasBegun = true;
-    this.#capabilities = capabilities;
+    this.#capabilities = peer.offer;
+    this.#depth = peer.connectionDepth;
     this.#opening ??= this.#open(own).finally(() => {
       this.#opening = undefined;
     });
@@ -129,6 +133,7 @@ export class SessionConnections {
   async #createServers(): Promise<readonly ConnectedServer[]> {
     // With it comes the client side of MCP, which most environments have no use for: they start faster without.
     const { ConnectedServer } = await import('../../upstream/connected-server.ts');
+    this.#toEntries = await import('./connected-entries.ts');
     const { report, openServer, changes } = this.#parts;
     return [...this.#definitions.values()].map((definition) => {
       const server: ConnectedServer = new ConnectedServer(definition, {
@@ -155,6 +160,8 @@ export class SessionConnections {
   /** Adds what is free, and says what is not. */
   #add({ tools, resources, prompts }: SessionEntries): string[] {
     const problems: string[] = [];
+    if (this.#toEntries === undefined) return problems;
+    const { toConnectedTool, toConnectedResource, toConnectedPrompt } = this.#toEntries;
     const put = <Entry>(all: Map<string, Entry>, name: string, entry: Entry, collision: () => string) => {
       if (all.has(name)) problems.push(collision());
       else all.set(name, entry);

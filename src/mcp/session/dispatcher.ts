@@ -2,7 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server';
 import { isJsonObject, type JsonObject, type JsonSchema } from '../../contract/json.ts';
 import type { Audience } from '../../environment/definition.ts';
 import { preview } from '../../schema/json-schema.ts';
-import { type CallableTool, callTool, toErrorResult } from './call-tool.ts';
+import { type CallableTool, callTool, toFailedCall } from './call-tool.ts';
 import type { EnvironmentRequest } from './request.ts';
 
 /** A hub as a session serves it: its author's functions and those of the scenarios. */
@@ -51,10 +51,10 @@ export function toFunctionList(hub: SessionHub): unknown {
 /** Calls the function that the dispatcher's arguments name. A fault in them is a result that lists what exists. */
 export async function dispatch(hub: SessionHub, args: unknown, request: EnvironmentRequest): Promise<CallToolResult> {
   const call = readCall(args);
-  if (typeof call === 'string') return toErrorResult(`${call} ${existing(hub)}`);
+  if (typeof call === 'string') return toFailedCall(`${call} ${existing(hub)}`);
   const tool = hub.functions.get(call.name);
   if (tool === undefined) {
-    return toErrorResult(`The hub ${hub.name} has no function ${preview(call.name)}. ${existing(hub)}`);
+    return toFailedCall(`The hub ${hub.name} has no function ${preview(call.name)}. ${existing(hub)}`);
   }
   return callTool({ subject: `The function ${call.name} of the hub ${hub.name}`, ...tool }, call.arguments, request);
 }

@@ -1,28 +1,33 @@
 import { randomUUID } from 'node:crypto';
 import {
-  CLIENT_INFO_META_KEY,
-  mergeCapabilities,
+  type InputRequiredResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Result,
   type ServerContext,
   type Transport,
 } from '@modelcontextprotocol/server';
 import { messageOf } from '../../contract/errors.ts';
-import { META, SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
-import type { ClientOffer, EnvironmentDefinition, Session } from '../../environment/definition.ts';
-import { type HarnessAuthority, isHarness, type Meta } from '../audience.ts';
+import { META, SCENARIOS_URI, SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
+import type { ClientOffer, EnvironmentDefinition } from '../../environment/definition.ts';
+import type { HarnessAuthority } from '../audience.ts';
 import { type Report, runCleanup } from '../cleanup.ts';
+import { checkParamHeaders } from '../param-headers.ts';
 import type { Era, HostedSession } from '../session-host.ts';
 import { ActiveScenario } from './active-scenario.ts';
-import { bindEnvironment } from './bind-environment.ts';
 import type { ConnectedSource } from './connected-source.ts';
 import { SessionConnections } from './connections.ts';
-import { describeConnectionError } from './failures.ts';
+import { toProtocolError, unknownEntry } from './failures.ts';
 import { Initialization, refusedInitialization } from './initialize.ts';
-import { InputRequired } from './input-required.ts';
-import { type EnvironmentRequest, envelopeOf, openRequest } from './request.ts';
+import type { Called, InputRequired } from './input-required.ts';
+import { listPrompts } from './prompts.ts';
+import { type EnvironmentRequest, openRequest } from './request.ts';
+import { type FoundResource, findResource, listResources, listResourceTemplates, readResource } from './resources.ts';
 import { RunningSolution } from './running-solution.ts';
-import { SessionCatalogue } from './session-catalogue.ts';
+import { SessionCatalogue, type SessionContents } from './session-catalogue.ts';
 import { isNewsFor, type SessionChange, SessionChanges } from './session-changes.ts';
-import { MODERN_REVISION, negotiatedRevision, SESSION_REVISIONS, SessionServer } from './session-server.ts';
+import { SessionPeer } from './session-peer.ts';
+import { createSessionServer, type SessionServer } from './session-server.ts';
 import { listTools } from './session-tools.ts';
 import { Subscriptions, sendChange } from './subscriptions.ts';
 
@@ -38,7 +43,10 @@ export interface SessionOptions {
   readonly openServer: (server: unknown) => Promise<ConnectedSource>;
 }
 
-/** One session of an environment: its server, what it has initialized, and its active scenario. Whoever made it closes it. */
+/**
+ * One session of an environment, from its handshake to its end. Every request takes the way of `#answer`; below it is one
+ * handler for each method of the protocol. Its creator closes it.
+ */
 export class EnvironmentSession implements HostedSession {
   readonly id: string;
   readonly era: Era;
@@ -49,71 +57,49 @@ export class EnvironmentSession implements HostedSession {
   onclose: (() => void) | undefined;
 
   readonly #options: SessionOptions;
-  readonly #info: { readonly id: string; protocol: string; client: Session['client'] };
+  readonly #peer: SessionPeer;
   readonly #initialization: Initialization;
   readonly #active: ActiveScenario;
   readonly #solution: RunningSolution;
   readonly #catalogue: SessionCatalogue;
   readonly #connections: SessionConnections;
-  readonly #inputRequired: InputRequired;
   readonly #subscriptions = new Subscriptions();
-  /** Capabilities from the client's handshake; on 2026-07-28 each request carries them. */
-  #offer: ClientOffer = { elicitation: false, sampling: false, roots: false };
-  #isHarnessConnection: boolean | undefined;
+  /** Calls of 2026-07-28, from the first one on. */
+  #inputRequired: InputRequired | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: SessionOptions) {
-    const { id, era, definition, report } = options;
+    const { id, era, definition, authority, report, openServer } = options;
+    const { changes } = this;
     this.id = id;
     this.era = era;
     this.definition = definition;
-    this.server = createServer(definition, report);
     this.#options = options;
-    // Not the id on the wire: over HTTP whoever names that one speaks on this connection, a harness's too, and what an
-    // author's code is given a tool may tell an agent.
-    this.#info = {
-      id: randomUUID(),
-      protocol: era === 'modern' ? MODERN_REVISION : SESSION_REVISIONS[0],
-      client: undefined,
-    };
-    const { openServer } = options;
-    this.#connections = new SessionConnections(definition.connections, { report, openServer, changes: this.changes });
-    const connect = () => this.#openConnections();
-    const hooks = this.#connections.isOpen ? definition.initializeHooks : [connect, ...definition.initializeHooks];
-    this.#initialization = new Initialization({
-      hooks,
-      session: this.#info,
-      report,
-      isHarness: ({ mcpReq }) => isHarness(mcpReq._meta as Meta | undefined, options.authority),
-    });
-    this.#active = new ActiveScenario(report, () => listTools(this.#catalogue.tools, 'agent').map(({ name }) => name));
+    this.server = createSessionServer(definition, report);
+    // Author code may tell an agent this id: it must not be the one that names the session on the wire.
+    this.#peer = new SessionPeer({ id: randomUUID(), era, server: this.server, authority, report });
+    this.#active = new ActiveScenario(report, () => this.#catalogue.agentToolNames());
     this.#solution = new RunningSolution(report);
-    this.server.onclose = () => void this.close();
-    if (era === 'modern') this.server.serveModern();
-    else this.#awaitHandshake();
-    const { changes } = this;
-    const [active, solution] = [this.#active, this.#solution];
-    const connections = this.#connections;
+    this.#connections = new SessionConnections(definition.connections, { report, openServer, changes });
+    const [active, solution, connections] = [this.#active, this.#solution, this.#connections];
     this.#catalogue = new SessionCatalogue({ definition, connections, active, solution, changes, report });
-    this.#inputRequired = new InputRequired(id, report);
-    changes.on((change) => this.#tell(change));
-    bindEnvironment({
-      server: this.server,
-      catalogue: this.#catalogue,
-      active,
-      inputRequired: this.#inputRequired,
-      subscriptions: era === 'legacy' ? this.#subscriptions : undefined,
-      handle: options.hasHandle === true ? id : undefined,
-      admit: (mcp) => this.#admit(mcp),
-      ensureInitialized: (mcp, { context }) =>
-        this.isInitialized ? undefined : this.#initialization.ensure(mcp, context.progress),
-      ensureConnected: ({ context }) => (connections.isOpen ? undefined : this.#ensureConnected(context.capabilities)),
-    });
+    const connect = () => this.#catalogue.connect(this.#peer);
+    const hooks =
+      definition.connections.size === 0 ? definition.initializeHooks : [connect, ...definition.initializeHooks];
+    this.#initialization = new Initialization(hooks, this.#peer);
+
+    this.server.onclose = () => void this.close();
+    changes.on((change) => this.#notifyClient(change));
+    if (era === 'modern') this.server.serveModern();
+    else this.server.beforeInitialize((params, mcp) => this.#initialization.initialize(params, mcp));
+    this.#bindTools();
+    this.#bindResources();
+    this.#bindPrompts();
   }
 
   /** The revision that was agreed on. */
   get protocol(): string {
-    return this.#info.protocol;
+    return this.#peer.session.protocol;
   }
 
   get isInitialized(): boolean {
@@ -122,6 +108,179 @@ export class EnvironmentSession implements HostedSession {
 
   connect(transport: Transport): Promise<void> {
     return this.server.connect(transport);
+  }
+
+  /**
+   * One request, from its arrival to its answer. A step that has nothing to wait for is not awaited, which would cost each
+   * request a microtask.
+   */
+  async #answer<Answer>(mcp: ServerContext, handle: (request: EnvironmentRequest) => Promise<Answer>): Promise<Answer> {
+    const handshake = this.#handshakeBefore(mcp);
+    if (handshake !== undefined) await handshake;
+    const request = openRequest(mcp, this.#peer);
+    try {
+      const connecting = this.#connect(request);
+      if (connecting !== undefined) await connecting;
+      return await handle(request);
+    } catch (error) {
+      throw toProtocolError('The request', request, error);
+    } finally {
+      const finishing = request.progress?.finish();
+      if (finishing !== undefined) await finishing;
+    }
+  }
+
+  /** Undefined where the handshake is over, or the revision has none. @throws ProtocolError without a handshake. */
+  #handshakeBefore(mcp: ServerContext): Promise<void> | undefined {
+    if (this.era === 'legacy') return this.#initialization.isSettled ? undefined : this.#initialization.settled(mcp);
+    this.#peer.introduceByRequest(mcp);
+    return undefined;
+  }
+
+  /** Undefined where nothing is left to connect to. @throws ProtocolError */
+  #connect({ context }: EnvironmentRequest): Promise<void> | undefined {
+    if (this.definition.connections.size === 0 || this.#connections.isOpen) return undefined;
+    return this.#connectServers(context.capabilities);
+  }
+
+  /** On 2026-07-28 the first request may be a list, which needs the connected servers before any hook has run. */
+  async #connectServers(offer: ClientOffer): Promise<void> {
+    this.#peer.offer = offer;
+    try {
+      await this.#catalogue.connect(this.#peer);
+    } catch (error) {
+      this.#options.report(messageOf(error));
+      throw refusedInitialization();
+    }
+  }
+
+  /** Runs author code, after the initialize hooks. On 2026-07-28 it may ask the client something over several requests. */
+  async #runAuthorCode<Answer>(
+    called: Called,
+    mcp: ServerContext,
+    request: EnvironmentRequest,
+    run: (request: EnvironmentRequest) => Promise<Answer>,
+  ): Promise<Answer | InputRequiredResult> {
+    if (this.era === 'legacy') return run(request);
+    if (!this.isInitialized) await this.#initialization.ensure(mcp, request.context.progress);
+    if (this.#inputRequired === undefined) {
+      // A process over stdio starts faster without, and most clients are of a revision with a handshake.
+      const { InputRequired } = await import('./input-required.ts');
+      mcp.mcpReq.signal.throwIfAborted();
+      this.#inputRequired ??= new InputRequired(this.id, this.#options.report);
+    }
+    return this.#inputRequired.startOrResume(called, mcp, request, run);
+  }
+
+  #bindTools(): void {
+    this.server.setRequestHandler('tools/list', ({ params }, mcp) =>
+      this.#answerList(params, mcp, ({ tools }) => ({ tools: listTools(tools) })),
+    );
+    this.server.setRequestHandler('tools/call', ({ params }, mcp) =>
+      this.#answer(mcp, async (request) => {
+        const { name, arguments: args = {} } = params;
+        const tool = this.#catalogue.seenBy(request.audience).tools.get(name);
+        if (tool === undefined) throw unknownEntry('tool', name);
+        if (this.era === 'modern') checkParamHeaders(tool.entry.inputSchema, args, mcp.mcpReq, this.server.transport);
+        const called = { method: 'tools/call', name, arguments: args } as const;
+        const result = await this.#runAuthorCode(called, mcp, request, async (open) =>
+          this.server.projectCallToolResult(await tool.call(args, open), tool.entry.outputSchema),
+        );
+        const isOfHandle = this.#options.hasHandle === true && name === 'setup';
+        return isOfHandle ? { ...result, _meta: { [META.sessionId]: this.id } } : result;
+      }),
+    );
+  }
+
+  #bindResources(): void {
+    this.server.setRequestHandler('resources/list', ({ params }, mcp) =>
+      this.#answerList(params, mcp, ({ resources }) => ({ resources: listResources(resources) })),
+    );
+    this.server.setRequestHandler('resources/templates/list', ({ params }, mcp) =>
+      this.#answerList(params, mcp, ({ resources }) => ({ resourceTemplates: listResourceTemplates(resources) })),
+    );
+    this.server.setRequestHandler('resources/read', ({ params: { uri } }, mcp) =>
+      this.#answer(mcp, async (request) => {
+        const { resource, variables } = this.#resourceAt(uri, request);
+        if (resource.isBuiltIn) {
+          const read = await readResource(resource, uri, variables, request);
+          const isForHarness = uri === SCENARIOS_URI && request.audience === 'harness';
+          return isForHarness ? this.#catalogue.withWarnings(read) : read;
+        }
+        const called = { method: 'resources/read', name: uri, arguments: {} } as const;
+        return this.#runAuthorCode(called, mcp, request, (open) => readResource(resource, uri, variables, open));
+      }),
+    );
+    // On 2026-07-28 a client subscribes by a stream of its own.
+    if (this.era === 'modern') return;
+    this.server.setRequestHandler('resources/subscribe', ({ params: { uri } }, mcp) =>
+      this.#answer(mcp, async (request) => {
+        const { resource } = this.#resourceAt(uri, request);
+        this.#subscriptions.add(uri);
+        await resource.connected?.subscribe(uri);
+        return {};
+      }),
+    );
+    this.server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }, mcp) =>
+      this.#answer(mcp, async (request) => {
+        this.#resourceAt(uri, request);
+        this.#subscriptions.remove(uri);
+        return {};
+      }),
+    );
+  }
+
+  #bindPrompts(): void {
+    this.server.setRequestHandler('prompts/list', ({ params }, mcp) =>
+      this.#answerList(params, mcp, ({ prompts }) => ({ prompts: listPrompts(prompts) })),
+    );
+    this.server.setRequestHandler('prompts/get', ({ params }, mcp) =>
+      this.#answer(mcp, async (request) => {
+        const { name, arguments: args = {} } = params;
+        const prompt = this.#catalogue.seenBy(request.audience).prompts.get(name);
+        if (prompt === undefined) throw unknownEntry('prompt', name);
+        const called = { method: 'prompts/get', name, arguments: args } as const;
+        return this.#runAuthorCode(called, mcp, request, (open) => prompt.get(args, open));
+      }),
+    );
+    this.server.setRequestHandler('completion/complete', ({ params }, mcp) =>
+      this.#answer(mcp, async (request) => {
+        const { complete, findCompleters } = await import('./completions.ts');
+        const found = findCompleters(params, this.#catalogue.seenBy(request.audience));
+        if (!this.isInitialized) await this.#initialization.ensure(mcp, request.context.progress);
+        return complete(params, found, request);
+      }),
+    );
+  }
+
+  /** Lists come whole, so that every cursor is one that this server never gave. */
+  #answerList<List extends Result>(
+    params: { readonly cursor?: string | undefined } | undefined,
+    mcp: ServerContext,
+    toList: (seen: SessionContents) => List,
+  ): Promise<List> {
+    return this.#answer(mcp, async ({ audience }) => {
+      if (params?.cursor === undefined) return toList(this.#catalogue.seenBy(audience));
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown cursor: lists of this server have one page');
+    });
+  }
+
+  /** @throws ProtocolError */
+  #resourceAt(uri: string, { audience }: EnvironmentRequest): FoundResource {
+    const found = findResource(this.#catalogue.seenBy(audience).resources, uri);
+    if (found === undefined) throw unknownEntry('resource', uri);
+    return found;
+  }
+
+  /**
+   * Notifies the client of a change, on the connection itself. On 2026-07-28 that is for transports without streams of
+   * subscribers; there a request says who it is for, and a change says nothing of who listens: agents, for all we know.
+   */
+  #notifyClient(change: SessionChange): void {
+    if (!isNewsFor(change, this.#peer.isHarnessConnection === true ? 'harness' : 'agent')) return;
+    const isWanted = change.kind !== 'resource' || this.era === 'modern' || this.#subscriptions.has(change.uri);
+    // On 2026-07-28 only those who listen are told, who may not have called anything yet.
+    if ((this.isInitialized || this.era === 'modern') && isWanted) sendChange(this.server, change);
   }
 
   /**
@@ -139,7 +298,7 @@ export class EnvironmentSession implements HostedSession {
     await Promise.resolve();
     this.onclose?.();
     this.#catalogue.close();
-    this.#inputRequired.close();
+    this.#inputRequired?.close();
     await this.server.close().catch(() => {});
     // Connected servers are told at once and end beside the author's code.
     const disconnecting = this.#connections.close();
@@ -157,92 +316,4 @@ export class EnvironmentSession implements HostedSession {
       report,
     );
   }
-
-  /**
-   * Tells the client of a change, on the connection itself. On 2026-07-28 that is for transports without streams of
-   * subscribers; there a request says who it is for, and a change says nothing of who listens: agents, for all we know.
-   */
-  #tell(change: SessionChange): void {
-    if (!isNewsFor(change, this.#isHarnessConnection === true ? 'harness' : 'agent')) return;
-    const isWanted = change.kind !== 'resource' || this.era === 'modern' || this.#subscriptions.has(change.uri);
-    // On 2026-07-28 only those who listen are told, who may not have called anything yet.
-    if ((this.isInitialized || this.era === 'modern') && isWanted) sendChange(this.server, change);
-  }
-
-  #openConnections(): Promise<void> {
-    return this.#connections.open(this.#offer, () => this.#catalogue.own());
-  }
-
-  /** On 2026-07-28 the first request may be a list, which needs them before any hook has run. */
-  async #ensureConnected(offer: ClientOffer): Promise<void> {
-    this.#offer = offer;
-    try {
-      await this.#openConnections();
-    } catch (error) {
-      this.#options.report(messageOf(error));
-      throw refusedInitialization();
-    }
-  }
-
-  #awaitHandshake(): void {
-    this.#isHarnessConnection = false;
-    this.server.beforeInitialize(async (params, mcp) => {
-      await this.#initialization.initialize(mcp, () => {
-        this.#info.protocol = negotiatedRevision(params.protocolVersion);
-        this.#info.client = params.clientInfo;
-        const depth = mcp.mcpReq._meta?.[META.connectionDepth];
-        // The peer declares the depth. A number below the true one would lift the limit.
-        if (typeof depth === 'number') this.#connections.depth = Math.max(0, depth);
-        const { elicitation, sampling, roots } = params.capabilities;
-        this.#offer = {
-          elicitation: elicitation !== undefined,
-          sampling: sampling !== undefined,
-          roots: roots !== undefined,
-        };
-        this.#isHarnessConnection = isHarness(mcp.mcpReq._meta as Meta | undefined, this.#options.authority);
-      });
-    });
-  }
-
-  #admit(mcp: ServerContext): EnvironmentRequest | Promise<EnvironmentRequest> {
-    if (this.era === 'modern') this.#info.client ??= envelopeOf(mcp)[CLIENT_INFO_META_KEY] as Session['client'];
-    else if (!this.#initialization.isSettled) {
-      return this.#initialization.settled(mcp).then(() => this.#openRequest(mcp));
-    }
-    return this.#openRequest(mcp);
-  }
-
-  #openRequest(mcp: ServerContext): EnvironmentRequest {
-    return openRequest(mcp, {
-      server: this.server,
-      session: this.#info,
-      authority: this.#options.authority,
-      isHarnessConnection: this.#isHarnessConnection,
-      report: this.#options.report,
-    });
-  }
-}
-
-/** Options of the constructor that the SDK takes as part of what the server says of itself. */
-const INFO_OPTIONS: ReadonlySet<string> = new Set(['title', 'websiteUrl', 'icons', 'description']);
-
-function createServer(definition: EnvironmentDefinition, report: Report): SessionServer {
-  const { name, version, instructions, serverOptions } = definition;
-  const given = Object.entries(serverOptions);
-  const info = { name, version, ...Object.fromEntries(given.filter(([key]) => INFO_OPTIONS.has(key))) };
-  const { capabilities, ...options } = Object.fromEntries(given.filter(([key]) => !INFO_OPTIONS.has(key)));
-  const own = {
-    tools: { listChanged: true },
-    resources: { listChanged: true, subscribe: true },
-    prompts: { listChanged: true },
-    completions: {},
-    logging: {},
-  };
-  const server = new SessionServer(info, {
-    ...options,
-    ...(instructions === undefined ? {} : { instructions }),
-    capabilities: mergeCapabilities(own, (capabilities ?? {}) as typeof own),
-  });
-  server.onerror = (error) => report(describeConnectionError(error));
-  return server;
 }

@@ -1,6 +1,5 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import { isToolError } from '../../environment/tool-result.ts';
-import { withoutQuotedKeys } from '../audience.ts';
 import type { EnvironmentRequest } from './request.ts';
 
 /**
@@ -28,9 +27,9 @@ export function toProtocolError(what: string, request: EnvironmentRequest, error
   return new ProtocolError(ProtocolErrorCode.InternalError, `${what} failed`);
 }
 
-/** Describes an error of a connection, for the log. The SDK quotes whole messages of any length. */
-export function describeConnectionError(error: Error): string {
-  return `The connection: ${withoutQuotedKeys(error.message).slice(0, 500)}`;
+/** The error for a name that does not exist, or is hidden from who asks: the two cannot be told apart. */
+export function unknownEntry(kind: 'tool' | 'resource' | 'prompt', name: string): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown ${kind}: ${name}`);
 }
 
 /** By name, not by class: an environment may have loaded its own copy of this package. */

@@ -1,24 +1,21 @@
-import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcontextprotocol/server';
-import type { InitializeContext, InitializeHook, ReportProgress, Session } from '../../environment/definition.ts';
+import {
+  type InitializeRequest,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import type { InitializeContext, InitializeHook, ReportProgress } from '../../environment/definition.ts';
 import { isToolError } from '../../environment/tool-result.ts';
 import { untilAborted } from '../../runtime/deadline.ts';
-import { type Meta, withoutHarnessKey } from '../audience.ts';
-import type { Report } from '../cleanup.ts';
+import { isHarness, withoutHarnessKey } from '../audience.ts';
 import { describeFailure } from '../describe-thrown.ts';
 import { guardStdout } from '../stdout-guard.ts';
-import { openProgress } from './request.ts';
+import { NO_PROGRESS, openProgress } from './request.ts';
+import type { SessionPeer } from './session-peer.ts';
 
 const DEFAULT_DISPLAY = { width: 1920, height: 1080 } as const;
 /** Characters of the author's words that a harness is told. */
 const MAX_REASON_LENGTH = 2_048;
-
-export interface InitializationParts {
-  readonly hooks: readonly InitializeHook[];
-  readonly session: Session;
-  readonly report: Report;
-  /** Whether a request is a harness's, which may be told what the author says of a failure. */
-  readonly isHarness: (mcp: ServerContext) => boolean;
-}
 
 /** One run of the hooks, and the signal of the request that it is for. */
 interface Flight {
@@ -32,9 +29,7 @@ interface Flight {
  */
 export class Initialization {
   readonly #hooks: readonly InitializeHook[];
-  readonly #session: Session;
-  readonly #report: Report;
-  readonly #isHarness: InitializationParts['isHarness'];
+  readonly #peer: SessionPeer;
   /** The hooks that run. */
   #flight: Flight | undefined;
   /** The `initialize` that runs, from its first line to its last. */
@@ -42,11 +37,9 @@ export class Initialization {
   #isDone = false;
   #hasBegun = false;
 
-  constructor({ hooks, session, report, isHarness }: InitializationParts) {
+  constructor(hooks: readonly InitializeHook[], peer: SessionPeer) {
     this.#hooks = hooks;
-    this.#session = session;
-    this.#report = report;
-    this.#isHarness = isHarness;
+    this.#peer = peer;
   }
 
   /** True once the author's code may hold something for this session. */
@@ -59,11 +52,11 @@ export class Initialization {
   }
 
   /** Runs inside `initialize`. @throws ProtocolError when the hook fails, and for a session that is initialized already. */
-  async initialize(mcp: ServerContext, admit: () => void): Promise<void> {
+  async initialize(params: InitializeRequest['params'], mcp: ServerContext): Promise<void> {
     // Another `initialize` of the session may be running: this one is needed only if that one fails.
     while (this.#handshake !== undefined) await this.#handshake.catch(() => {});
     if (this.#isDone) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, 'This session is initialized already');
-    admit();
+    this.#peer.introduce(params, mcp);
     this.#handshake = this.#shakeHands(mcp).finally(() => {
       this.#handshake = undefined;
     });
@@ -87,7 +80,8 @@ export class Initialization {
       } catch (error) {
         if (mcp.mcpReq.signal.aborted) throw error;
         // Several may wait for one run: each is told what it may know.
-        if (!flight.signal.aborted) throw refusedInitialization(this.#isHarness(mcp) ? error : undefined);
+        if (!flight.signal.aborted)
+          throw refusedInitialization(isHarness(mcp.mcpReq._meta, this.#peer.authority) ? error : undefined);
       }
     }
   }
@@ -115,11 +109,11 @@ export class Initialization {
   }
 
   async #shakeHands(mcp: ServerContext): Promise<void> {
-    const progress = openProgress(mcp, withoutHarnessKey(mcp.mcpReq._meta as Meta | undefined));
+    const progress = openProgress(mcp, withoutHarnessKey(mcp.mcpReq._meta));
     try {
-      await this.ensure(mcp, progress.report);
+      await this.ensure(mcp, progress?.report ?? NO_PROGRESS);
     } finally {
-      await progress.finish();
+      await progress?.finish();
     }
   }
 
@@ -135,14 +129,14 @@ export class Initialization {
       this.#isDone = true;
       return;
     }
-    const meta = withoutHarnessKey(mcp.mcpReq._meta as Meta | undefined);
+    const meta = withoutHarnessKey(mcp.mcpReq._meta);
     const context: InitializeContext = {
       meta: {
         ...meta,
         display_width: pixels(meta.display_width, DEFAULT_DISPLAY.width),
         display_height: pixels(meta.display_height, DEFAULT_DISPLAY.height),
       },
-      session: this.#session,
+      session: this.#peer.session,
       progress,
       signal: mcp.mcpReq.signal,
     };
@@ -151,7 +145,7 @@ export class Initialization {
       for (const hook of this.#hooks) await hook(context);
       this.#isDone = true;
     } catch (error) {
-      this.#report(describeFailure('The initialize hook', error));
+      this.#peer.report(describeFailure('The initialize hook', error));
       throw error;
     } finally {
       guard.release();

@@ -54,16 +54,7 @@ export class InputRequired {
   }
 
   /** Starts a call, or goes on with the one that `requestState` names. @throws ProtocolError for a state that is none. */
-  serve<Result>(
-    called: Called,
-    mcp: ServerContext,
-    request: EnvironmentRequest,
-    run: (request: EnvironmentRequest) => Promise<Result>,
-  ): Promise<Result | InputRequiredResult> {
-    return mcp.mcpReq.envelope === undefined ? run(request) : this.#serve(called, mcp, request, run);
-  }
-
-  async #serve<Result>(
+  async startOrResume<Result>(
     called: Called,
     mcp: ServerContext,
     request: EnvironmentRequest,

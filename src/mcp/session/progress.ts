@@ -15,17 +15,20 @@ export interface Progress {
 
 const DEFAULT_TOTAL = 100;
 
-/** Progress of one request as the contract has it: integers that increase, with a token alone, never after the reply. */
-export function createProgress(token: unknown, send: (notification: ProgressNotification) => void): Progress {
+/** Progress of one request as the contract has it: integers that increase, never after the reply. */
+export function createProgress(
+  progressToken: string | number,
+  send: (notification: ProgressNotification) => void,
+): Progress {
   let last = Number.NEGATIVE_INFINITY;
-  let isOpen = typeof token === 'string' || typeof token === 'number';
+  let isOpen = true;
   return {
     report(progress, total = DEFAULT_TOTAL, message) {
       const whole = Math.floor(progress);
       if (!isOpen || !Number.isFinite(whole) || whole <= last) return;
       last = whole;
       send({
-        progressToken: token as string | number,
+        progressToken,
         progress: whole,
         ...(total === null ? {} : { total: Number.isFinite(total) ? Math.floor(total) : DEFAULT_TOTAL }),
         ...(message === undefined ? {} : { message: String(message) }),

@@ -12,7 +12,6 @@ import type {
 import { parseOrThrow } from '../../environment/schema.ts';
 import { readTextArguments } from '../../environment/text-arguments.ts';
 import { isToolError } from '../../environment/tool-result.ts';
-import { isVisible } from '../audience.ts';
 import type { ActiveScenario } from './active-scenario.ts';
 import { orProtocolError } from './failures.ts';
 import { toCheckedMessages, toMcpMessages } from './mcp-messages.ts';
@@ -38,8 +37,8 @@ export function sessionPrompts(definition: EnvironmentDefinition, active: Active
   return prompts;
 }
 
-export function listPrompts(prompts: ReadonlyMap<string, SessionPrompt>, audience: Audience): Prompt[] {
-  return [...prompts.values()].filter((prompt) => isVisible(prompt, audience)).map(({ entry }) => entry);
+export function listPrompts(prompts: ReadonlyMap<string, SessionPrompt>): Prompt[] {
+  return [...prompts.values()].map(({ entry }) => entry);
 }
 
 function toSessionPrompt(prompt: PromptDefinition): SessionPrompt {

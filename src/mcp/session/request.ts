@@ -1,10 +1,11 @@
 import { LOG_LEVEL_META_KEY, type ServerContext } from '@modelcontextprotocol/server';
-import type { Audience, Session, ToolContext } from '../../environment/definition.ts';
-import { audienceOf, type HarnessAuthority, isHarnessPeer, type Meta, withoutHarnessKey } from '../audience.ts';
-import type { Report } from '../cleanup.ts';
+import type { Audience, Log, ReportProgress, Session, ToolContext } from '../../environment/definition.ts';
+import { identifySender, type Meta } from '../audience.ts';
 import { describeFailure } from '../describe-thrown.ts';
+import { type ClientRequests, createClientRequests } from './client-requests.ts';
 import { createProgress, type Progress } from './progress.ts';
-import { RequestContext } from './request-context.ts';
+import { createRequestLog } from './request-log.ts';
+import type { SessionPeer } from './session-peer.ts';
 import type { SessionServer } from './session-server.ts';
 
 /** One MCP request of a session, as the rest of this layer sees it. */
@@ -12,58 +13,90 @@ export interface EnvironmentRequest {
   readonly audience: Audience;
   /** The context for the author's code. */
   readonly context: ToolContext;
+  /** Undefined where the client has asked for none. Its end comes before the reply. */
+  readonly progress: Progress | undefined;
   /** Tells a harness, or else the log of the process, that `what` failed, and how. An agent is told nothing by it. */
   reportFailure(what: string, error: unknown): void;
-  /** Ends progress; resolves when the reply may go out. */
-  finish(): Promise<void> | undefined;
 }
 
-export interface RequestParts {
-  readonly server: SessionServer;
-  readonly session: Session;
-  readonly authority: HarnessAuthority;
-  /** Undefined on 2026-07-28, where each request declares its own audience. */
-  readonly isHarnessConnection: boolean | undefined;
-  readonly report: Report;
-}
-
-export function openRequest(mcp: ServerContext, parts: RequestParts): EnvironmentRequest {
-  const { server, session, authority, isHarnessConnection, report } = parts;
-  const rawMeta = mcp.mcpReq._meta as Meta | undefined;
-  const isHarnessAtOtherEnd = isHarnessConnection ?? isHarnessPeer(rawMeta, authority);
-  const meta = withoutHarnessKey(rawMeta);
+/** Opens a request of this peer: its audience, and the context for the author's code. */
+export function openRequest(mcp: ServerContext, peer: SessionPeer): EnvironmentRequest {
+  const { authority, isHarnessConnection, report } = peer;
+  const { audience, isHarnessPeer, meta } = identifySender(mcp.mcpReq._meta, authority, isHarnessConnection);
   const progress = openProgress(mcp, meta);
-  const context = new RequestContext({ mcp, server, session, progress: progress.report, meta });
+  const context = new RequestContext(mcp, peer, meta, progress?.report ?? NO_PROGRESS);
   return {
-    audience: audienceOf(rawMeta, authority, isHarnessConnection),
+    audience,
     context,
+    progress,
     reportFailure(what, error) {
       const text = describeFailure(what, error);
-      if (isHarnessAtOtherEnd && takesLogs(mcp, isHarnessConnection)) context.log.error(text);
+      if (isHarnessPeer && takesLogs(mcp, isHarnessConnection)) context.log.error(text);
       else report(text);
     },
-    finish: progress.finish,
   };
 }
 
-/** Progress of a request to the client that asked for it. */
-export function openProgress(mcp: ServerContext, meta: Meta): Progress {
-  return createProgress(meta.progressToken, (params) => {
-    ignoreLostPeer(mcp.mcpReq.notify({ method: 'notifications/progress', params: { ...params } }));
+/** Progress of a request to the client that asked for it by a token. */
+export function openProgress(mcp: ServerContext, { progressToken }: Meta): Progress | undefined {
+  if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return undefined;
+  return createProgress(progressToken, (params) => {
+    // A client that has gone away misses a notification, and nothing can be done about it.
+    mcp.mcpReq.notify({ method: 'notifications/progress', params: { ...params } }).catch(() => {});
   });
 }
 
-/** Client information of a 2026-07-28 request; empty on the revisions with a handshake. */
-export function envelopeOf(mcp: ServerContext): Meta {
-  return mcp.mcpReq.envelope ?? {};
-}
+export const NO_PROGRESS: ReportProgress = () => {};
 
 /** On 2026-07-28 a client gets log messages only of requests that ask for them. */
 function takesLogs(mcp: ServerContext, isHarnessConnection: boolean | undefined): boolean {
-  return isHarnessConnection !== undefined || envelopeOf(mcp)[LOG_LEVEL_META_KEY] !== undefined;
+  const envelope: Meta = mcp.mcpReq.envelope ?? {};
+  return isHarnessConnection !== undefined || envelope[LOG_LEVEL_META_KEY] !== undefined;
 }
 
-/** A client that has gone away misses a notification, and nothing can be done about it. */
-function ignoreLostPeer(sending: Promise<void>): void {
-  sending.catch(() => {});
+/** The context of one request for the author's code. Most calls neither log nor ask, so those parts are made at first use. */
+class RequestContext implements ToolContext {
+  readonly signal: AbortSignal;
+  readonly progress: ReportProgress;
+  readonly session: Session;
+  readonly meta: Meta;
+  readonly #mcp: ServerContext;
+  readonly #server: SessionServer;
+  #log: Log | undefined;
+  #requests: ClientRequests | undefined;
+
+  constructor(mcp: ServerContext, { server, session }: SessionPeer, meta: Meta, progress: ReportProgress) {
+    this.signal = mcp.mcpReq.signal;
+    this.progress = progress;
+    this.session = session;
+    this.meta = meta;
+    this.#mcp = mcp;
+    this.#server = server;
+  }
+
+  get log(): Log {
+    this.#log ??= createRequestLog((level, text) => this.#mcp.mcpReq.log(level, text, 'environment'));
+    return this.#log;
+  }
+
+  get capabilities(): ClientRequests['capabilities'] {
+    return this.#client.capabilities;
+  }
+
+  get elicit(): ClientRequests['elicit'] {
+    return this.#client.elicit;
+  }
+
+  get sample(): ClientRequests['sample'] {
+    return this.#client.sample;
+  }
+
+  get roots(): ClientRequests['roots'] {
+    return this.#client.roots;
+  }
+
+  get #client(): ClientRequests {
+    this.#requests ??= createClientRequests(this.#mcp, this.#server);
+    return this.#requests;
+  }
 }

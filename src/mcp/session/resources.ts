@@ -6,7 +6,6 @@ import {
 } from '@modelcontextprotocol/server';
 import { SCENARIOS_URI } from '../../contract/names.ts';
 import type { Audience, EnvironmentDefinition, ResourceDefinition } from '../../environment/definition.ts';
-import { isVisible } from '../audience.ts';
 import { functionsUri, type SessionHub, toFunctionList } from './dispatcher.ts';
 import { orProtocolError } from './failures.ts';
 import { matchTemplate } from './match-template.ts';
@@ -30,6 +29,12 @@ export interface SessionResource {
   };
 }
 
+/** A resource that a URI means, with the values of its variables. */
+export interface FoundResource {
+  readonly resource: SessionResource;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
 export function sessionResources(
   definition: EnvironmentDefinition,
   hubs: ReadonlyMap<string, SessionHub>,
@@ -44,36 +49,31 @@ export function sessionResources(
   return resources;
 }
 
-export function listResources(resources: ReadonlyMap<string, SessionResource>, audience: Audience): Resource[] {
-  return visible(resources, audience)
+export function listResources(resources: ReadonlyMap<string, SessionResource>): Resource[] {
+  return [...resources.values()]
     .filter(({ template }) => template === undefined)
-    .map(({ definition, connected }) => ({ ...connected?.entry, uri: definition.uri, ...describe(definition) }));
+    .map(({ definition, connected }) => ({
+      ...connected?.entry,
+      uri: definition.uri,
+      ...describeResource(definition),
+    }));
 }
 
-export function listResourceTemplates(
-  resources: ReadonlyMap<string, SessionResource>,
-  audience: Audience,
-): ResourceTemplateType[] {
-  return visible(resources, audience)
+export function listResourceTemplates(resources: ReadonlyMap<string, SessionResource>): ResourceTemplateType[] {
+  return [...resources.values()]
     .filter(({ template }) => template !== undefined)
     .map(({ definition, connected }) => ({
       ...connected?.entry,
       uriTemplate: definition.uri,
-      ...describe(definition),
+      ...describeResource(definition),
     }));
 }
 
-/** The resource that a URI means to this audience, with the values of its variables. Hidden is as unknown. */
-export function findResource(
-  resources: ReadonlyMap<string, SessionResource>,
-  uri: string,
-  audience: Audience,
-): { readonly resource: SessionResource; readonly variables: Readonly<Record<string, string>> } | undefined {
+/** Undefined for a URI that means none of them. */
+export function findResource(resources: ReadonlyMap<string, SessionResource>, uri: string): FoundResource | undefined {
   const exact = resources.get(uri);
-  if (exact !== undefined && exact.template === undefined && isVisible(exact, audience)) {
-    return { resource: exact, variables: {} };
-  }
-  for (const resource of visible(resources, audience)) {
+  if (exact !== undefined && exact.template === undefined) return { resource: exact, variables: {} };
+  for (const resource of resources.values()) {
     const variables = resource.template === undefined ? undefined : matchTemplate(resource.template, uri);
     if (variables !== undefined) return { resource, variables };
   }
@@ -118,11 +118,7 @@ function toSessionResource(definition: ResourceDefinition): SessionResource {
   return { definition, audience: definition.audience, template, isBuiltIn: false };
 }
 
-function visible(resources: ReadonlyMap<string, SessionResource>, audience: Audience): SessionResource[] {
-  return [...resources.values()].filter((resource) => isVisible(resource, audience));
-}
-
-function describe({ name, title, description, mimeType }: ResourceDefinition) {
+function describeResource({ name, title, description, mimeType }: ResourceDefinition) {
   return {
     name,
     ...(title === undefined ? {} : { title }),

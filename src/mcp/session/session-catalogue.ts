@@ -1,8 +1,11 @@
+import type { ReadResourceResult } from '@modelcontextprotocol/server';
+import { META } from '../../contract/names.ts';
 import type { Audience, DefinitionChange, EnvironmentDefinition } from '../../environment/definition.ts';
 import { describeUnmatched, matchesToolPatterns } from '../../text/tool-patterns.ts';
+import { isVisible } from '../audience.ts';
 import type { Report } from '../cleanup.ts';
 import type { ActiveScenario } from './active-scenario.ts';
-import type { SessionConnections, SessionEntries } from './connections.ts';
+import type { ConnectingPeer, SessionConnections, SessionEntries } from './connections.ts';
 import { listPrompts, type SessionPrompt, sessionPrompts } from './prompts.ts';
 import {
   findResource,
@@ -15,7 +18,8 @@ import { type ScenarioState, sessionHubs } from './scenario-functions.ts';
 import type { SessionChanges } from './session-changes.ts';
 import { listTools, type SessionTool, sessionTools } from './session-tools.ts';
 
-interface Contents {
+/** Entries by name and by URI. */
+export interface SessionContents {
   readonly tools: ReadonlyMap<string, SessionTool>;
   readonly resources: ReadonlyMap<string, SessionResource>;
   readonly prompts: ReadonlyMap<string, SessionPrompt>;
@@ -23,7 +27,7 @@ interface Contents {
 
 /** The contents of the lists. */
 interface Served {
-  readonly contents: Contents;
+  readonly contents: SessionContents;
   /** Tools that an agent may use; undefined: all. */
   readonly patterns: ActiveScenario['toolPatterns'];
 }
@@ -43,7 +47,9 @@ export interface CatalogueParts extends ScenarioState {
 export class SessionCatalogue {
   readonly #parts: CatalogueParts;
   readonly #stopListening: () => void;
-  #contents: Contents | undefined;
+  #contents: SessionContents | undefined;
+  /** The part of it that an agent sees. */
+  #agentContents: SessionContents | undefined;
   #patterns: Served['patterns'];
   /** The entries before the changes that no client was notified of yet. */
   #before: Served | undefined;
@@ -55,26 +61,29 @@ export class SessionCatalogue {
     this.#stopListening = parts.definition.changes.on((change) => this.#follow(change));
     parts.connections.onchange = (isNews) => {
       if (isNews) this.#follow({ kind: 'declared' });
-      else this.#contents = undefined;
+      else this.#forget();
     };
     parts.active.onchange = () => this.#followScenario();
   }
 
-  /** The author's declarations, in new maps that the caller may change. */
-  own(): SessionEntries {
-    return ownContentsOf(this.#parts);
+  /** Connects to the servers of the environment, whose entries are part of the catalogue then. @throws Error */
+  connect(peer: ConnectingPeer): Promise<void> {
+    return this.#parts.connections.open(peer, () => ownContentsOf(this.#parts));
   }
 
-  get tools(): Contents['tools'] {
-    return this.#current.tools;
+  /**
+   * The entries that this audience may see and use now, and no others: one that is hidden is as absent as one that does
+   * not exist.
+   */
+  seenBy(audience: Audience): SessionContents {
+    if (audience === 'harness') return this.#current;
+    this.#agentContents ??= contentsForAgents({ contents: this.#current, patterns: this.#patterns });
+    return this.#agentContents;
   }
 
-  get resources(): Contents['resources'] {
-    return this.#current.resources;
-  }
-
-  get prompts(): Contents['prompts'] {
-    return this.#current.prompts;
+  /** Names of the tools that an agent may be offered, whichever scenario is active. */
+  agentToolNames(): readonly string[] {
+    return listTools(contentsForAgents({ contents: this.#current, patterns: undefined }).tools).map(({ name }) => name);
   }
 
   close(): void {
@@ -83,7 +92,7 @@ export class SessionCatalogue {
     clearImmediate(this.#telling);
   }
 
-  get #current(): Contents {
+  get #current(): SessionContents {
     this.#contents ??= contentsOf(this.#parts);
     return this.#contents;
   }
@@ -91,21 +100,27 @@ export class SessionCatalogue {
   #follow(change: DefinitionChange): void {
     const { changes, report } = this.#parts;
     if (change.kind === 'resource') {
-      const found = findResource(this.resources, change.uri, 'harness');
+      const found = findResource(this.#current.resources, change.uri);
       if (found === undefined) report(`notifyResourceUpdated: there is no resource ${change.uri}`);
       else changes.emit({ kind: 'resource', uri: change.uri, audience: found.resource.audience });
       return;
     }
     this.#tellSoon();
-    this.#contents = undefined;
+    this.#forget();
   }
 
-  /** A sentence for each scenario whose `tools` fit no tool of the session. */
-  unmatchedPatterns(): readonly string[] {
-    const names = listTools(this.tools, 'agent').map(({ name }) => name);
-    return [...this.#parts.definition.scenarios.values()]
+  #forget(): void {
+    this.#contents = undefined;
+    this.#agentContents = undefined;
+  }
+
+  /** Adds to the list of scenarios, for a harness, a sentence for each one whose `tools` fit no tool of the session. */
+  withWarnings(read: ReadResourceResult): ReadResourceResult {
+    const names = this.agentToolNames();
+    const warnings = [...this.#parts.definition.scenarios.values()]
       .map((scenario) => describeUnmatched(scenario.name, scenario.tools, names))
       .filter((fault) => fault !== undefined);
+    return warnings.length === 0 ? read : { ...read, _meta: { ...read._meta, [META.scenarioWarnings]: warnings } };
   }
 
   /** Most scenarios name no tools: theirs come and go without any work here. */
@@ -114,6 +129,7 @@ export class SessionCatalogue {
     if (toolPatterns === this.#patterns) return;
     this.#tellSoon();
     this.#patterns = toolPatterns;
+    this.#agentContents = undefined;
   }
 
   /** Called before something is different. Ten declarations in a row are one change. */
@@ -132,7 +148,7 @@ export class SessionCatalogue {
   }
 
   #tellOfScenario(before: Served, after: Served): void {
-    const named = (served: Served) => JSON.stringify(agentTools(served).map(({ name }) => name));
+    const named = (served: Served) => JSON.stringify([...contentsForAgents(served).tools.keys()]);
     if (named(before) === named(after)) return;
     this.#parts.changes.emit({ kind: 'tools', audience: 'agent', isForAgentsAlone: true });
   }
@@ -156,7 +172,7 @@ export class SessionCatalogue {
 /** The agent first: what it sees, the harness sees too. */
 const AUDIENCES: readonly Audience[] = ['agent', 'harness'];
 
-function contentsOf(parts: CatalogueParts): Contents {
+function contentsOf(parts: CatalogueParts): SessionContents {
   const contents = ownContentsOf(parts);
   parts.connections.addTo(contents);
   return contents;
@@ -172,16 +188,19 @@ function ownContentsOf(parts: CatalogueParts): SessionEntries {
   };
 }
 
-function agentTools({ contents, patterns }: Served): ReturnType<typeof listTools> {
-  return listTools(contents.tools, 'agent').filter(({ name }) => matchesToolPatterns(name, patterns));
+function contentsForAgents({ contents, patterns }: Served): SessionContents {
+  const visible = <Entry extends { readonly audience: Audience }>(entries: ReadonlyMap<string, Entry>) =>
+    [...entries].filter(([, entry]) => isVisible(entry, 'agent'));
+  return {
+    tools: new Map(visible(contents.tools).filter(([name]) => matchesToolPatterns(name, patterns))),
+    resources: new Map(visible(contents.resources)),
+    prompts: new Map(visible(contents.prompts)),
+  };
 }
 
-function listed(served: Served, kind: keyof Contents, audience: Audience): string {
-  const { contents } = served;
-  if (kind === 'tools') {
-    return JSON.stringify(audience === 'agent' ? agentTools(served) : listTools(contents.tools, audience));
-  }
-  if (kind === 'prompts') return JSON.stringify(listPrompts(contents.prompts, audience));
-  const { resources } = contents;
-  return JSON.stringify([listResources(resources, audience), listResourceTemplates(resources, audience)]);
+function listed(served: Served, kind: keyof SessionContents, audience: Audience): string {
+  const { tools, resources, prompts } = audience === 'agent' ? contentsForAgents(served) : served.contents;
+  if (kind === 'tools') return JSON.stringify(listTools(tools));
+  if (kind === 'prompts') return JSON.stringify(listPrompts(prompts));
+  return JSON.stringify([listResources(resources), listResourceTemplates(resources)]);
 }

@@ -1,18 +1,15 @@
 import {
   type InitializeRequest,
-  type JSONRPCRequest,
-  ProtocolError,
-  ProtocolErrorCode,
-  type Result,
+  mergeCapabilities,
   Server,
   type ServerContext,
   type ServerOptions,
   type Transport,
 } from '@modelcontextprotocol/server';
-import { messageOf } from '../../contract/errors.ts';
-import { isJsonObject } from '../../contract/json.ts';
-import { preview } from '../../schema/json-schema.ts';
-import { isPlainRequest } from '../json-rpc.ts';
+import type { EnvironmentDefinition } from '../../environment/definition.ts';
+import type { Report } from '../cleanup.ts';
+import { describeConnectionError } from '../describe-thrown.ts';
+import { type RequestHandler, withCheckedCall, withReadableFaults } from './request-params.ts';
 
 /** The revision without `initialize` and without sessions. */
 export const MODERN_REVISION = '2026-07-28';
@@ -28,13 +25,13 @@ export class SessionServer extends Server {
     super(info, { ...options, supportedProtocolVersions: [MODERN_REVISION, ...SESSION_REVISIONS] });
   }
 
-  /** The SDK asks three schemas what each message is. A request that is one beyond doubt is handed on as what it is. */
+  /** The SDK asks three schemas what each message is, although every transport here has done so. Requests skip them. */
   override async connect(transport: Transport): Promise<void> {
     const connecting = super.connect(transport);
     const receive = transport.onmessage;
     transport.onmessage = (message, extra) => {
       // biome-ignore lint/complexity/useLiteralKeys: it is private, and can be named in no other way
-      if (isPlainRequest(message)) this['_onrequest'](message, extra);
+      if ('method' in message && 'id' in message) this['_onrequest'](message, extra);
       else receive?.(message, extra);
     };
     return connecting;
@@ -50,26 +47,10 @@ export class SessionServer extends Server {
     });
   }
 
-  /** The SDK answers parameters of the wrong type as an internal error, in pages of its own words. */
-  protected override _wrapHandler(method: string, handler: Handler): Handler {
-    const wrapped = super._wrapHandler(method, (request, context) => {
-      try {
-        return handler(request, context);
-      } catch (error) {
-        // A synchronous throw comes from the check of the parameters: handlers answer by a promise.
-        throw error instanceof ProtocolError ? error : invalidParams(method, describeIssues(error));
-      }
-    });
-    if (method !== 'tools/call') return wrapped;
-    return (request, context) => {
-      // Before the SDK checks it a first time: what a model gets wrong should read like the rest of what it is told.
-      const { name, arguments: args } = request.params ?? {};
-      if (typeof name !== 'string') throw invalidParams(method, `name: must be a string, got ${preview(name)}`);
-      if (args !== undefined && !isJsonObject(args)) {
-        throw invalidParams(method, `arguments: must be an object, got ${preview(args)}`);
-      }
-      return wrapped(request, context);
-    };
+  protected override _wrapHandler(method: string, handler: RequestHandler): RequestHandler {
+    // The SDK checks the parameters of a call by itself, before the handler does.
+    if (method === 'tools/call') return withCheckedCall(super._wrapHandler(method, handler));
+    return super._wrapHandler(method, withReadableFaults(method, handler));
   }
 
   /** Serves one long-lived instance on the revision without a handshake. Only for transports that classify messages. */
@@ -83,26 +64,27 @@ export function negotiatedRevision(requested: string): string {
   return SESSION_REVISIONS.find((revision) => revision === requested) ?? SESSION_REVISIONS[0];
 }
 
-type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
-
-function invalidParams(method: string, problem: string): ProtocolError {
-  return new ProtocolError(ProtocolErrorCode.InvalidParams, `Invalid params of ${method}: ${problem}`);
+/** The server of one session, with what the author has declared of it. */
+export function createSessionServer(definition: EnvironmentDefinition, report: Report): SessionServer {
+  const { name, version, instructions, serverOptions } = definition;
+  const given = Object.entries(serverOptions);
+  const info = { name, version, ...Object.fromEntries(given.filter(([key]) => INFO_OPTIONS.has(key))) };
+  const { capabilities, ...options } = Object.fromEntries(given.filter(([key]) => !INFO_OPTIONS.has(key)));
+  const own = {
+    tools: { listChanged: true },
+    resources: { listChanged: true, subscribe: true },
+    prompts: { listChanged: true },
+    completions: {},
+    logging: {},
+  };
+  const server = new SessionServer(info, {
+    ...options,
+    ...(instructions === undefined ? {} : { instructions }),
+    capabilities: mergeCapabilities(own, (capabilities ?? {}) as typeof own),
+  });
+  server.onerror = (error) => report(describeConnectionError(error));
+  return server;
 }
 
-/** The SDK gives what its schemas find as JSON: a list of issues, each with a path from the request on. */
-function describeIssues(error: unknown): string {
-  const issues = parseIssues(messageOf(error));
-  return issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ') || 'not valid';
-}
-
-function parseIssues(text: string): readonly { readonly path: string; readonly message: string }[] {
-  try {
-    const issues: unknown = JSON.parse(text);
-    return (Array.isArray(issues) ? issues : []).map(({ path, message }) => ({
-      path: (Array.isArray(path) ? path.filter((part, index) => index > 0 || part !== 'params') : []).join('.'),
-      message: String(message),
-    }));
-  } catch {
-    return [];
-  }
-}
+/** Options of the constructor that the SDK takes as part of what the server says of itself. */
+const INFO_OPTIONS: ReadonlySet<string> = new Set(['title', 'websiteUrl', 'icons', 'description']);

@@ -1,7 +1,6 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/server';
 import type { Audience, EnvironmentDefinition, Icon, ToolDefinition } from '../../environment/definition.ts';
-import { isVisible } from '../audience.ts';
-import { callTool } from './call-tool.ts';
+import { callerOf } from './call-tool.ts';
 import { dispatch, dispatcherDescription, dispatcherSchema, type SessionHub } from './dispatcher.ts';
 import type { EnvironmentRequest } from './request.ts';
 
@@ -22,8 +21,8 @@ export function sessionTools(
   return tools;
 }
 
-export function listTools(tools: ReadonlyMap<string, SessionTool>, audience: Audience): Tool[] {
-  return [...tools.values()].filter((tool) => isVisible(tool, audience)).map(({ entry }) => entry);
+export function listTools(tools: ReadonlyMap<string, SessionTool>): Tool[] {
+  return [...tools.values()].map(({ entry }) => entry);
 }
 
 function toSessionTool(tool: ToolDefinition): SessionTool {
@@ -40,7 +39,7 @@ function toSessionTool(tool: ToolDefinition): SessionTool {
       ...(icons === undefined ? {} : { icons: icons.map(toIcon) }),
       ...(meta === undefined ? {} : { _meta: meta }),
     },
-    call: (args, request) => callTool(tool, args, request),
+    call: callerOf(tool),
   };
 }
 

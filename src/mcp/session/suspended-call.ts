@@ -127,7 +127,7 @@ export class SuspendedCall<Result> implements CallInRounds {
         if (this.#round === undefined) this.#report(describeFailure(what, error));
         else this.#round.request.reportFailure(what, error);
       },
-      finish: () => undefined,
+      progress: undefined,
     });
     const settle = () => {
       this.#isSettled = true;

@@ -1,5 +1,5 @@
 import type { ContentBlock } from '../../../contract/chat.ts';
-import { parseJson } from '../trace/content-block.tsx';
+import { parseShownJson } from '../trace/content-block.tsx';
 import { type DiffLine, diffParts } from '../trace/line-diff.ts';
 import type { CallView } from '../trace/timeline.ts';
 import { isSaidAsText } from '../trace/tool-call.tsx';
@@ -31,7 +31,7 @@ export function diffSide(
 /** A value as it is compared: a text as it is, JSON laid out, so that it has lines. */
 export function toComparedText(value: unknown): string {
   if (typeof value !== 'string') return JSON.stringify(value, null, 2) ?? '';
-  const parsed = parseJson(value);
+  const parsed = parseShownJson(value);
   return parsed === undefined ? value : JSON.stringify(parsed, null, 2);
 }
 

@@ -22,7 +22,7 @@ export function findFirstDifference(rows: readonly JudgedRow[]): FirstDifference
   if (row === undefined || known === undefined) return undefined;
   const title = titleOf(known).toLowerCase();
   const hasNumber = known.kind === 'step' || known.kind === 'turn';
-  return { row, place: hasNumber ? title : `the ${title}`, text: describe(row, known) };
+  return { row, place: hasNumber ? title : `the ${title}`, text: describeRow(row, known) };
 }
 
 /** `Step 3`, `Prompt`, `Answer`. */
@@ -55,7 +55,7 @@ function findActing({ cells, reference, differences }: JudgedRow): number {
   return differences.findIndex((each) => (isWordsAlone ? ACTS.some((act) => each.has(act)) : each.size > 0));
 }
 
-function describe(row: JudgedRow, known: ComparedEntry): string {
+function describeRow(row: JudgedRow, known: ComparedEntry): string {
   const acting = findActing(row);
   const at = acting === -1 ? row.differences.findIndex(({ size }) => size > 0) : acting;
   const other = row.cells[at];

@@ -69,7 +69,7 @@ export function toField(
     minLength: typeof schema.minLength === 'number' ? schema.minLength : 0,
     description: about.description,
     range: kind === 'number' ? rangeOf(schema) : '',
-    initial: toText(about.initial, { kind, choices }),
+    initial: toFieldText(about.initial, { kind, choices }),
     choices,
   };
 }
@@ -157,7 +157,7 @@ function toChoices(schema: JsonSchema): Field['choices'] {
   return values.map((value) => ({ text: isPlain ? String(value) : JSON.stringify(value), value }));
 }
 
-function toText(initial: unknown, { kind, choices }: Pick<Field, 'kind' | 'choices'>): string {
+function toFieldText(initial: unknown, { kind, choices }: Pick<Field, 'kind' | 'choices'>): string {
   if (initial === null || initial === undefined) return '';
   if (kind === 'choice') {
     return choices.find(({ value }) => JSON.stringify(value) === JSON.stringify(initial))?.text ?? '';

@@ -90,7 +90,7 @@ function Conversation({
         </div>
         <div class="playground-foot">
           <p id="state" class="quiet" role="status">
-            {describe(state, isBusy, task)}
+            {describePhase(state, isBusy, task)}
           </p>
           {isActive && task === undefined ? (
             <SayForm
@@ -130,7 +130,7 @@ function useFeed(id: string) {
   return { state, error, retry: () => setRound(round + 1) };
 }
 
-function describe(state: SessionState | undefined, isBusy: boolean, task: 'answering' | 'evaluating' | undefined) {
+function describePhase(state: SessionState | undefined, isBusy: boolean, task: 'answering' | 'evaluating' | undefined) {
   if (state === undefined) return 'Reading the conversation…';
   if (state.isAway) return 'The server does not answer. Trying again…';
   if (state.end !== undefined) return null;

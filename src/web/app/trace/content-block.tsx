@@ -29,7 +29,7 @@ export function Block({ block }: { readonly block: ContentBlock | ContentPart })
 }
 
 function ResultText({ text }: { readonly text: string }) {
-  const value = parseJson(text);
+  const value = parseShownJson(text);
   if (value !== undefined) return <JsonTree value={value} />;
   return text === '' ? <p class="quiet">Empty text</p> : <LongText text={text} kind="mono" />;
 }
@@ -51,7 +51,7 @@ function ResourceLink({ block, uri }: { readonly block: ContentBlock; readonly u
 }
 
 /** Undefined for what is no JSON object or array. */
-export function parseJson(text: string): unknown {
+export function parseShownJson(text: string): unknown {
   if (text.length > LONGEST_JSON || !/^\s*[[{]/.test(text)) return undefined;
   try {
     return JSON.parse(text);

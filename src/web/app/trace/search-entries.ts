@@ -19,7 +19,7 @@ export async function searchEntries(
   const found: string[] = [];
   let startedAt = performance.now();
   for (const entry of entries) {
-    if (textOf(entry).includes(searched)) found.push(entry.id);
+    if (searchableText(entry).includes(searched)) found.push(entry.id);
     if (performance.now() - startedAt < SLICE_MS) continue;
     await new Promise((resolve) => setTimeout(resolve));
     signal.throwIfAborted();
@@ -29,7 +29,7 @@ export async function searchEntries(
 }
 
 /** Everything in an entry that is written text, in lower case. Kept, since entries do not change. */
-function textOf(entry: Entry): string {
+function searchableText(entry: Entry): string {
   const known = texts.get(entry);
   if (known !== undefined) return known;
   const parts: string[] = [];

@@ -7,7 +7,7 @@ import { Marked } from '../components/marked.tsx';
 import { Seconds } from '../components/seconds.tsx';
 import { toArgumentParts } from './argument-parts.ts';
 import { Code, DiffView } from './code.tsx';
-import { Block, parseJson } from './content-block.tsx';
+import { Block, parseShownJson } from './content-block.tsx';
 import { LogLines } from './log-lines.tsx';
 import type { CallView } from './timeline.ts';
 import { TraceContext } from './view-context.ts';
@@ -106,7 +106,7 @@ export function isSaidAsText({ content, structured_content }: NonNullable<CallVi
   const structured = JSON.stringify(structured_content);
   return content.some(({ type, text }) => {
     if (type !== 'text' || typeof text !== 'string') return false;
-    const value = parseJson(text);
+    const value = parseShownJson(text);
     if (value === undefined) return false;
     // A list is sent as `{ result: [...] }`, and as the text of the list.
     return JSON.stringify(Array.isArray(value) ? { result: value } : value) === structured;

@@ -6,7 +6,7 @@ import type { GuardedRecorder } from './guarded-recorder.ts';
 import { limitLog } from './limit-log.ts';
 import { toVersions } from './versions.ts';
 
-export interface OpenEnvironmentOptions {
+export interface StartEnvironmentOptions {
   /** A fresh environment. */
   connect(options: ConnectOptions): Promise<EnvironmentClient>;
   readonly recorder: GuardedRecorder;
@@ -18,12 +18,12 @@ export interface OpenEnvironmentOptions {
 }
 
 /**
- * Connects the environment of a rollout, and records that it is ready and what it logs. Whoever opened it closes it; one
+ * Connects the environment of a rollout, and records that it is ready and what it logs. Its caller closes it; one
  * that is there only after the signal was aborted is closed here.
  *
  * @throws BoundaryError boundary `environment`; the reason of the signal.
  */
-export async function openEnvironment(options: OpenEnvironmentOptions): Promise<EnvironmentClient> {
+export async function startEnvironment(options: StartEnvironmentOptions): Promise<EnvironmentClient> {
   const { recorder } = options;
   const startedAt = performance.now();
   const onLog = limitLog((log) => recorder.record({ type: 'log', ...log }));

@@ -1,0 +1,46 @@
+import { z } from 'zod';
+
+const textMapSchema = z.record(z.string(), z.string());
+
+/** Options of every environment of the configuration, beside its location. */
+const limitsSchema = {
+  concurrency: z.int().min(1).optional(),
+  memoryMiB: z.int().min(0).optional(),
+};
+
+/** How `proctor.config.ts` names an environment: a module's path, a program that serves MCP over stdio, or a URL. */
+const environmentEntrySchema = z.union([
+  z.string().min(1),
+  z.strictObject({ path: z.string().min(1), env: textMapSchema.optional(), ...limitsSchema }),
+  z.strictObject({
+    command: z.string().min(1),
+    args: z.array(z.string()).default([]),
+    env: textMapSchema.optional(),
+    cwd: z.string().optional(),
+    ...limitsSchema,
+  }),
+  z.strictObject({
+    url: z.url(),
+    headers: textMapSchema.optional(),
+    harnessKey: z.string().min(1).optional(),
+    concurrency: limitsSchema.concurrency,
+  }),
+]);
+
+const portSchema = z.int().min(0).max(65_535);
+
+export const configSchema = z.strictObject({
+  environments: z.record(z.string().min(1), environmentEntrySchema).default({}),
+  /** By a pattern of model names (`*` stands for any characters); the first that matches is used. */
+  gateways: z
+    .record(z.string().min(1), z.strictObject({ url: z.url(), apiKey: z.string().min(1).optional() }))
+    .default({}),
+  store: z.string().min(1).optional(),
+  queue: z.string().min(1).optional(),
+  ports: z.strictObject({ runService: portSchema.optional(), scenarioServer: portSchema.optional() }).default({}),
+  redact: z.boolean().default(true),
+});
+
+/** The contents of `proctor.config.ts`, all of them optional. */
+export type Config = z.input<typeof configSchema>;
+export type ParsedConfig = z.output<typeof configSchema>;

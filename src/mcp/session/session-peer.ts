@@ -1,0 +1,63 @@
+import { CLIENT_INFO_META_KEY, type InitializeRequest, type ServerContext } from '@modelcontextprotocol/server';
+import { META } from '../../contract/names.ts';
+import type { ClientOffer, Session } from '../../environment/definition.ts';
+import { type HarnessAuthority, isHarness } from '../audience.ts';
+import type { Report } from '../cleanup.ts';
+import type { Era } from '../session-host.ts';
+import { MODERN_REVISION, negotiatedRevision, SESSION_REVISIONS, type SessionServer } from './session-server.ts';
+
+export interface PeerParts {
+  readonly id: string;
+  readonly era: Era;
+  readonly server: SessionServer;
+  readonly authority: HarnessAuthority;
+  readonly report: Report;
+}
+
+/** The client of a session, as far as it is known, and the way to reach it. */
+export class SessionPeer {
+  readonly server: SessionServer;
+  readonly authority: HarnessAuthority;
+  readonly report: Report;
+  /** The session as author code sees it. */
+  readonly session: { readonly id: string; protocol: string; client: Session['client'] };
+  /** Undefined on 2026-07-28, where each request declares its own audience. */
+  isHarnessConnection: boolean | undefined;
+  /** Capabilities from the client's handshake; on 2026-07-28 each request carries them. */
+  offer: ClientOffer = { elicitation: false, sampling: false, roots: false };
+  /** Environments before this one, each connected to the next. */
+  connectionDepth = 0;
+
+  constructor({ id, era, server, authority, report }: PeerParts) {
+    this.server = server;
+    this.authority = authority;
+    this.report = report;
+    this.session = { id, protocol: era === 'modern' ? MODERN_REVISION : SESSION_REVISIONS[0], client: undefined };
+    this.isHarnessConnection = era === 'modern' ? undefined : false;
+  }
+
+  /** Takes what the client says of itself in `initialize`. */
+  introduce(
+    { protocolVersion, clientInfo, capabilities }: InitializeRequest['params'],
+    { mcpReq }: ServerContext,
+  ): void {
+    const { elicitation, sampling, roots } = capabilities;
+    this.session.protocol = negotiatedRevision(protocolVersion);
+    this.session.client = clientInfo;
+    this.offer = {
+      elicitation: elicitation !== undefined,
+      sampling: sampling !== undefined,
+      roots: roots !== undefined,
+    };
+    this.isHarnessConnection = isHarness(mcpReq._meta, this.authority);
+    // The peer declares the depth. A number below the true one would lift the limit.
+    const depth = mcpReq._meta?.[META.connectionDepth];
+    if (typeof depth === 'number') this.connectionDepth = Math.max(0, depth);
+  }
+
+  /** Takes the client's information of a 2026-07-28 request. The first that has any is kept. */
+  introduceByRequest({ mcpReq }: ServerContext): void {
+    const envelope: Readonly<Record<string, unknown>> = mcpReq.envelope ?? {};
+    this.session.client ??= envelope[CLIENT_INFO_META_KEY] as Session['client'];
+  }
+}
