@@ -7,7 +7,7 @@ import { withDeadline } from '../runtime/deadline.ts';
 import { addRequestContent, addResponseContent } from '../telemetry/content.ts';
 import { during, setChatResponse, startChatSpan } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
-import type { EventRecorder } from '../trace/recorder.ts';
+import type { TurnRecorder } from '../trace/event-recorder.ts';
 import type { ResultBudget } from './result-budget.ts';
 import { type AnsweredCall, answerToolCalls } from './tool-calls.ts';
 import type { ToolMessage, Transcript } from './transcript.ts';
@@ -18,7 +18,7 @@ export interface AgentLoopOptions {
   readonly tools: readonly AgentTool[];
   readonly readOnlyTools: ReadonlySet<string>;
   readonly sampling: JsonObject;
-  readonly recorder: EventRecorder;
+  readonly recorder: TurnRecorder;
   readonly signal: AbortSignal;
   readonly toolCallMs: number;
   readonly resultBudget: ResultBudget;

@@ -9,8 +9,7 @@ import type { Redactor } from '../redaction/redactor.ts';
 import { startDeadline } from '../runtime/deadline.ts';
 import { during, failWith, setUsage, startAgentSpan } from '../telemetry/spans.ts';
 import { TraceSpan } from '../telemetry/trace-span.ts';
-import type { EventRecorder } from '../trace/recorder.ts';
-import { GuardedRecorder } from './guarded-recorder.ts';
+import type { EventRecorder } from '../trace/event-recorder.ts';
 import { ROLLOUT_LIMITS, type RolloutLimits } from './limits.ts';
 import { openEnvironment } from './open-environment.ts';
 import { toReferenceContext } from './reference-context.ts';
@@ -68,7 +67,7 @@ export class ChatSession {
   readonly traceId: string;
   readonly createdAt: number;
   readonly options: ChatSessionOptions;
-  readonly #recorder: GuardedRecorder;
+  readonly #recorder: EventRecorder;
   readonly #stop = new AbortController();
   /** Where its spans start. */
   readonly #root: TraceSpan;
@@ -90,7 +89,7 @@ export class ChatSession {
     this.options = options;
     this.createdAt = options.now();
     this.#lastActiveAt = this.createdAt;
-    this.#recorder = new GuardedRecorder(options.recorder);
+    this.#recorder = options.recorder;
     this.#root = TraceSpan.root(options);
   }
 

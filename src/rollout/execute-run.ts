@@ -6,7 +6,7 @@ import type { ChatModel } from '../model/chat-model.ts';
 import { type Deadline, startDeadline } from '../runtime/deadline.ts';
 import { setUsage } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
-import { GuardedRecorder } from './guarded-recorder.ts';
+import type { EventRecorder } from '../trace/event-recorder.ts';
 import { ROLLOUT_LIMITS, type RolloutLimits, RunTimeoutError } from './limits.ts';
 import { openEnvironment } from './open-environment.ts';
 import { toReferenceContext } from './reference-context.ts';
@@ -44,7 +44,7 @@ async function execute(options: RunOptions, span: TraceSpan): Promise<RunOutcome
 interface Run {
   readonly options: RunOptions;
   readonly limits: RolloutLimits;
-  readonly recorder: GuardedRecorder;
+  readonly recorder: EventRecorder;
   readonly deadline: Deadline;
   /** Aborted when nothing may go on: the run was interrupted, or cannot be recorded. */
   readonly stop: AbortSignal;
@@ -65,7 +65,7 @@ interface Played {
 type EndedOutcome = Exclude<RunOutcome, { status: 'released' }>;
 
 function startRun(options: RunOptions, span: TraceSpan): Run {
-  const recorder = new GuardedRecorder(options.recorder);
+  const { recorder } = options;
   const deadline = startDeadline(options.request.timeout_seconds * 1_000, (limit) => new RunTimeoutError(limit));
   const stop = AbortSignal.any([options.signal, recorder.failed]);
   const stopOrTimeout = AbortSignal.any([stop, deadline.signal]);

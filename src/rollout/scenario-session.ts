@@ -7,9 +7,9 @@ import type { Json, JsonObject } from '../contract/json.ts';
 import type { Evaluation, PromptMessage, SetupResult } from '../contract/scenario.ts';
 import type { ChatModel, ModelDelta, ModelResponse } from '../model/chat-model.ts';
 import { NO_SPAN, type TraceSpan } from '../telemetry/trace-span.ts';
+import type { EventRecorder } from '../trace/event-recorder.ts';
 import { runAgentLoop, type TurnProgress } from './agent-loop.ts';
 import { fitAnswer, repairRequest } from './answer.ts';
-import type { GuardedRecorder } from './guarded-recorder.ts';
 import { ROLLOUT_LIMITS, type RolloutLimits } from './limits.ts';
 import { ResultBudget } from './result-budget.ts';
 import { evaluateAnswer, setUpScenario } from './scenario-phases.ts';
@@ -22,7 +22,7 @@ export interface OpenSessionOptions {
   readonly model: ChatModel;
   /** Forwarded to the gateway with every request. */
   readonly sampling: JsonObject;
-  readonly recorder: GuardedRecorder;
+  readonly recorder: EventRecorder;
   readonly signal: AbortSignal;
   readonly limits?: Partial<RolloutLimits> | undefined;
   /** Span of the setup. Default: no spans. */

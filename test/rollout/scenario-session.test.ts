@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { ApiError, BoundaryError } from '../../src/contract/errors.ts';
 import type { PromptMessage } from '../../src/contract/scenario.ts';
 import type { ChatModel } from '../../src/model/chat-model.ts';
-import { GuardedRecorder } from '../../src/rollout/guarded-recorder.ts';
 import { ScenarioSession } from '../../src/rollout/scenario-session.ts';
 import {
   type CounterParts,
@@ -31,7 +30,7 @@ async function openSession(model: ChatModel, parts: CounterParts = {}) {
     args: { target: 2 },
     model,
     sampling: {},
-    recorder: new GuardedRecorder(recorder),
+    recorder: recorder,
     signal,
   });
   return { client, recorder, session };
@@ -138,7 +137,7 @@ describe('a scenario session', () => {
     const isWritten = gate();
     const model = scripted(calls(call('read')), says('One.'));
     const { session, recorder } = await openSession(model);
-    recorder.settled = () => isWritten.passed;
+    recorder.holdUntil(isWritten.passed);
     const turn = session.turn([user('a')], { maxSteps: 5, signal });
     await expect.poll(() => recorder.of('tool.responded').length).toBe(1);
     await setImmediate();
@@ -309,7 +308,7 @@ describe('opening a session', () => {
       args: {},
       model: scripted(),
       sampling: {},
-      recorder: new GuardedRecorder(recorder),
+      recorder: recorder,
       signal,
     });
     await expect(opening).rejects.toMatchObject({
