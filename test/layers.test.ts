@@ -32,7 +32,6 @@ const MAX_LINES = 320;
 /** Longer files of today. A number here may fall and never rise. */
 const LONG_FILES: Readonly<Record<string, number>> = {
   'client/mcp-environment-client.ts': 352,
-  'rollout/chat-session.ts': 327,
 };
 
 /** Packages that one layer alone may use, so that there is one place to change when they do. */

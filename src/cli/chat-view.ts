@@ -1,7 +1,7 @@
 import type { EventBody } from '../contract/event.ts';
 import type { Evaluation, SetupResult } from '../contract/scenario.ts';
 import type { ModelDelta } from '../model/chat-model.ts';
-import type { PlayedTurn } from '../scenario-server/play-turn.ts';
+import type { AnsweredTurn } from '../scenario-server/answered-turn.ts';
 import { describeToolCall, describeToolResult } from './run-view.ts';
 import { SecondsLine } from './seconds-line.ts';
 import { colors, note, printableLines } from './terminal.ts';
@@ -60,7 +60,7 @@ export class ChatView {
   }
 
   /** A turn is over, whatever came of it. */
-  end(reason: PlayedTurn['finishReason']): void {
+  end(reason: AnsweredTurn['finishReason']): void {
     this.#running = 0;
     this.#seconds.stop();
     this.#endLine();

@@ -5,8 +5,8 @@ import type { EventBody } from '../contract/event.ts';
 import { TextStream } from '../http/text-stream.ts';
 import type { ModelDelta } from '../model/chat-model.ts';
 import { cutToolText } from '../model/transcript-to-gateway.ts';
+import { TEXT_SEPARATOR } from './answered-turn.ts';
 import type { ChatCompletion, ReplyHead } from './chat-completion.ts';
-import { TEXT_SEPARATOR } from './play-turn.ts';
 
 export interface ChatStreamOptions {
   readonly head: ReplyHead;
