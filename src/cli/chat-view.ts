@@ -39,11 +39,8 @@ export class ChatView {
   event(event: EventBody, setup: SetupResult | undefined): void {
     if (event.type === 'turn.started' && event.turn === 1 && setup !== undefined) this.#prompt(setup);
     else if (event.type === 'model.requested') this.#sent = 0;
-    else if (event.type === 'model.responded') {
-      // A model that gives no deltas has said it all at once.
-      if (this.#sent === 0) this.delta({ content: event.message.content ?? '' });
-      this.#endLine();
-    } else if (event.type === 'tool.called') {
+    else if (event.type === 'model.responded') this.#endLine();
+    else if (event.type === 'tool.called') {
       this.#line(`  ${describeToolCall(event)}`);
       this.#running += 1;
       if (this.#options.isTerminal && !this.#options.isSilent) this.#seconds.start();

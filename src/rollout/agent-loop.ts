@@ -72,6 +72,7 @@ async function askModel(model: ChatModel, turn: AgentTurn, span: TraceSpan): Pro
   const { messages } = turn.transcript;
   const startedAt = performance.now();
   let firstChunkMs: number | undefined;
+  let hasText = false;
   addRequestContent(span, messages, tools);
   try {
     const response = await withDeadline(
@@ -79,6 +80,7 @@ async function askModel(model: ChatModel, turn: AgentTurn, span: TraceSpan): Pro
         // A model that goes on after it was aborted is not heard any more.
         const whileOpen = (delta: ModelDelta) => {
           firstChunkMs ??= performance.now() - startedAt;
+          hasText ||= Boolean(delta.content);
           if (!signal.aborted) onDelta?.(delta);
         };
         const isHeard = onDelta !== undefined || span.isRecording;
@@ -86,6 +88,9 @@ async function askModel(model: ChatModel, turn: AgentTurn, span: TraceSpan): Pro
       },
       { signal: turn.signal },
     );
+    const { content } = response.message;
+    // A model that gives no deltas has said it all at once.
+    if (!hasText && content) onDelta?.({ content });
     setChatResponse(span, response, firstChunkMs);
     addResponseContent(span, response.message, response.finishReason);
     return response;

@@ -35,6 +35,7 @@ export interface AgentTurn {
   /** Milliseconds that one tool call may take. */
   readonly toolCallMs: number;
   readonly resultBudget: ResultBudget;
+  /** The agent's text as it comes, at once where it comes so. */
   readonly onDelta?: ((delta: ModelDelta) => void) | undefined;
   /** Span of the run or the turn. */
   readonly span: TraceSpan;

@@ -10,7 +10,7 @@ export interface TurnOptions {
   readonly signal: AbortSignal;
   /** Forwarded to the gateway beside the session's own, before which it goes. */
   readonly sampling?: JsonObject | undefined;
-  /** The model's text as it comes. */
+  /** The model's text as it comes, at once where it comes so. */
   readonly onDelta?: ((delta: ModelDelta) => void) | undefined;
   /** Each event of the turn as it is recorded. */
   readonly onEvent?: ((event: EventBody) => void) | undefined;

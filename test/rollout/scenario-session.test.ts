@@ -137,6 +137,17 @@ describe('a scenario session', () => {
     ]);
   });
 
+  it('passes the text of a model that gives no deltas on at once', async () => {
+    const deltas: unknown[] = [];
+    const model = scripted(calls(call('read')), ({ onDelta }) => {
+      onDelta?.({ reasoning: 'Hm.' });
+      return says('Two.');
+    });
+    const { session } = createSession(model);
+    await session.turn([], { maxSteps: 5, signal, onDelta: (delta) => deltas.push(delta) });
+    expect(deltas).toEqual([{ reasoning: 'Hm.' }, { content: 'Two.' }]);
+  });
+
   it('takes one turn at a time, and no finish meanwhile', async () => {
     const line = gate<ReturnType<typeof says>>();
     const { session } = createSession(scripted(() => line.passed));
