@@ -16,7 +16,7 @@ import { toVersions } from './versions.ts';
 export interface StageOptions {
   readonly scenario: string;
   readonly args: JsonObject;
-  /** Of a reference model. */
+  /** Seed of a reference model. */
   readonly seed: number | null;
   /** A fresh environment for this session alone, which closes it. */
   connect(options: ConnectOptions): Promise<EnvironmentClient>;
