@@ -9,8 +9,8 @@ export type {
 } from './client/environment-client.ts';
 export { BoundaryError } from './contract/errors.ts';
 export type { ModelDeltaEvent, TraceEvent } from './contract/event.ts';
-export type { TraceFigures, UsageList } from './contract/figures.ts';
 export type { RunAccepted, RunInput } from './contract/run.ts';
+export type { TraceTotals, UsageList } from './contract/totals.ts';
 export type { Trace, TraceList, TraceSummary } from './contract/trace.ts';
 export { createServiceClient } from './service-client/local-service-client.ts';
 export {

@@ -10,16 +10,16 @@ export {
   openEnvironment,
   type StartedScenario,
 } from './testing/open-environment.ts';
+export type { TestRunOptions } from './testing/play-run.ts';
 export type {
   CallResult,
   GivenMessage,
   ListedPrompt,
   ListedResource,
   ListedTool,
-  Participant,
   ReadContent,
-} from './testing/participant.ts';
-export type { TestRunOptions } from './testing/play-run.ts';
+  RoleClient,
+} from './testing/role-client.ts';
 export {
   type Script,
   type ScriptedCall,

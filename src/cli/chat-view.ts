@@ -1,7 +1,7 @@
 import type { EventBody } from '../contract/event.ts';
 import type { Evaluation, SetupResult } from '../contract/scenario.ts';
 import type { ModelDelta } from '../model/chat-model.ts';
-import type { PlayedTurn } from '../scenario-server/play-turn.ts';
+import type { AnsweredTurn } from '../scenario-server/answered-turn.ts';
 import { describeToolCall, describeToolResult } from './run-view.ts';
 import { SecondsLine } from './seconds-line.ts';
 import { colors, note, printableLines } from './terminal.ts';
@@ -39,11 +39,8 @@ export class ChatView {
   event(event: EventBody, setup: SetupResult | undefined): void {
     if (event.type === 'turn.started' && event.turn === 1 && setup !== undefined) this.#prompt(setup);
     else if (event.type === 'model.requested') this.#sent = 0;
-    else if (event.type === 'model.responded') {
-      // A model that gives no deltas has said it all at once.
-      if (this.#sent === 0) this.delta({ content: event.message.content ?? '' });
-      this.#endLine();
-    } else if (event.type === 'tool.called') {
+    else if (event.type === 'model.responded') this.#endLine();
+    else if (event.type === 'tool.called') {
       this.#line(`  ${describeToolCall(event)}`);
       this.#running += 1;
       if (this.#options.isTerminal && !this.#options.isSilent) this.#seconds.start();
@@ -60,7 +57,7 @@ export class ChatView {
   }
 
   /** A turn is over, whatever came of it. */
-  end(reason: PlayedTurn['finishReason']): void {
+  end(reason: AnsweredTurn['finishReason']): void {
     this.#running = 0;
     this.#seconds.stop();
     this.#endLine();

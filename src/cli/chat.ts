@@ -6,11 +6,10 @@ import { MAX_STEPS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { FinishedSession } from '../contract/session.ts';
 import { LOCAL_CALLER } from '../http/api-keys.ts';
-import type { ChatSession } from '../rollout/chat-session.ts';
 import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
-import { playTurn, TURN_LIMIT_MS } from '../scenario-server/play-turn.ts';
+import { type ChatSession, TURN_LIMIT_MS } from '../scenario-server/chat-session.ts';
 import { createSessionEngine, type SessionEngine } from '../scenario-server/session-engine.ts';
-import { finishSession } from '../scenario-server/session-routes.ts';
+import { toFinishedSession } from '../scenario-server/session-routes.ts';
 import { ChatInput, type ChatLine } from './chat-input.ts';
 import { ChatView } from './chat-view.ts';
 import { SilentFailure } from './failure.ts';
@@ -91,7 +90,7 @@ async function chat(environment: string, scenario: string | undefined, options: 
   try {
     installation.models.check(options.model);
     const { entry, args } = await readScenario(engine, name, scenario, options);
-    const session = await engine.starter.start({
+    const session = await engine.registry.start({
       account: LOCAL_CALLER.account,
       scenario: `${name}:${entry.short_name}`,
       args,
@@ -166,20 +165,15 @@ class Conversation {
   /** A turn that fails is told; unless it was the first, the session goes on. */
   async #turn(message: string | undefined): Promise<void> {
     const stop = this.#input.whileBusy();
-    const { registry } = this.#engine;
     try {
-      const played = await playTurn(
-        registry,
-        this.#session,
-        message === undefined ? [] : [{ role: 'user', content: message }],
-        {
-          signal: stop.signal,
-          limitMs: TURN_LIMIT_MS.streamed,
-          onDelta: (delta) => this.#view.delta(delta),
-          onEvent: (event) => this.#view.event(event, this.#session.setup),
-        },
-      );
-      this.#view.end(played.finishReason);
+      const messages = message === undefined ? [] : [{ role: 'user', content: message } as const];
+      const { finishReason } = await this.#session.turn(messages, {
+        signal: stop.signal,
+        limitMs: TURN_LIMIT_MS.streamed,
+        onDelta: (delta) => this.#view.delta(delta),
+        onEvent: (event) => this.#view.event(event, this.#session.setup),
+      });
+      this.#view.end(finishReason);
     } catch (thrown) {
       this.#view.end('stop');
       if (stop.signal.aborted)
@@ -200,9 +194,8 @@ class Conversation {
     try {
       const answer = line.answer === undefined ? undefined : this.#readAnswer(line.answer);
       const { registry } = this.#engine;
-      return this.#report(
-        await finishSession(registry.of(LOCAL_CALLER.account), this.#session.id, answer, this.#traceUrl),
-      );
+      const finished = await registry.finish(LOCAL_CALLER.account, this.#session.id, answer);
+      return this.#report(toFinishedSession(finished, this.#traceUrl));
     } catch (thrown) {
       note(colors.red(this.#view.toText(messageOf(thrown))));
       return this.#report(undefined);
@@ -232,7 +225,7 @@ class Conversation {
         trace_url,
         status,
         reward: null,
-        message: end?.message ?? null,
+        message: end?.error?.message ?? null,
       };
       printJson(finished ?? failure);
     } else if (finished === undefined) {

@@ -3,8 +3,8 @@ import type { Logger } from 'pino';
 import type { RunService } from '../run-service/start.ts';
 import type { ScenarioServer } from '../scenario-server/start.ts';
 import type { ServerPorts } from '../web/playground-address.ts';
+import { endOrphanProcesses } from './end-orphans.ts';
 import { type Installation, openInstallation } from './installation.ts';
-import { endLeftovers } from './leftovers.ts';
 import { ensureLocalKey, localKeyFile, readKey } from './local-key.ts';
 import { createLogger } from './logger.ts';
 import { parsePort } from './options.ts';
@@ -64,7 +64,7 @@ async function serve(options: ServeOptions): Promise<void> {
   await ensureLocalKey(installation, options.host);
   const logger = createLogger(process.stderr.isTTY ? 'warn' : 'info', installation.redactor);
   const servers = await startServers(installation, options, logger);
-  const clearing = endLeftovers(stop.signal, logger);
+  const clearing = endOrphanProcesses(stop.signal, logger);
   try {
     await announce(installation, servers, options);
     await untilStopped(stop.signal);

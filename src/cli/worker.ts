@@ -2,9 +2,9 @@ import type { Command } from 'commander';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { startWorker, type Worker } from '../run-service/worker.ts';
 import { startWorkerHealth, type WorkerHealth, type WorkerHealthOptions } from '../run-service/worker-health.ts';
+import { endOrphanProcesses } from './end-orphans.ts';
 import { UsageError } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
-import { endLeftovers } from './leftovers.ts';
 import { createLogger } from './logger.ts';
 import { collect, parsePort } from './options.ts';
 import { naming } from './service.ts';
@@ -61,7 +61,7 @@ async function work(options: WorkerOptions): Promise<void> {
     throw new UsageError('A worker shares its database with a service: sqlite::memory: is one of this process alone.');
   }
   const logger = createLogger(process.stderr.isTTY ? 'warn' : 'info', installation.redactor);
-  const clearing = endLeftovers(stop.signal, logger);
+  const clearing = endOrphanProcesses(stop.signal, logger);
   const worker = startWorker({
     ...installation,
     ...toWorkerSettings(options, environments),

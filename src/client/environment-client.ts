@@ -32,7 +32,7 @@ export interface EnvironmentClient {
   call(name: string, args: JsonObject, options?: CallOptions): Promise<ToolResult>;
   /** Runs the scenario's second half. @throws BoundaryError boundary `evaluate`. */
   evaluate(scenario: string, answer: unknown, options?: CallOptions): Promise<Evaluation>;
-  /** The known-good trajectory; `results` continues one that is a generator. @throws BoundaryError where there is none. */
+  /** The scenario's solution; `results` continues one that is a generator. @throws BoundaryError where there is none. */
   solution(
     scenario: string,
     args: JsonObject,

@@ -19,7 +19,7 @@ export async function createOutcomes(database: Kysely<unknown>): Promise<void> {
     .addColumn('status', 'text', (column) => column.notNull())
     .addColumn('created_at', 'bigint', (column) => column.notNull())
     .addColumn('reward', 'double precision')
-    .addColumn('reward_class', 'integer', (column) => column.notNull())
+    .addColumn('reward_bin', 'integer', (column) => column.notNull())
     .addColumn('prompt_tokens', 'bigint', (column) => column.notNull())
     .addColumn('completion_tokens', 'bigint', (column) => column.notNull())
     .addColumn('total_tokens', 'bigint', (column) => column.notNull())
@@ -33,7 +33,7 @@ export async function createOutcomes(database: Kysely<unknown>): Promise<void> {
       'account',
       'is_deleted',
       'status',
-      'reward_class',
+      'reward_bin',
       'created_at',
       'trace_id',
     ])

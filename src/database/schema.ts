@@ -152,7 +152,7 @@ export interface IdempotencyKeysTable {
   expires_at: number;
 }
 
-/** The figures of each trace that has ended, in small rows, for sums over many. Those of a deleted trace stay, for its account's usage. */
+/** The result and usage of each trace that has ended, in small rows, for sums over many. Those of a deleted trace stay, for its account's usage. */
 export interface OutcomesTable {
   trace_id: string;
   account: string;
@@ -164,8 +164,8 @@ export interface OutcomesTable {
   status: string;
   created_at: number;
   reward: number | null;
-  /** As trace/reward-classes.ts has them; -1: there is none. */
-  reward_class: number;
+  /** As trace/reward-bins.ts has them; -1: there is none. */
+  reward_bin: number;
   /** Tokens of the last attempt, as in the trace. */
   prompt_tokens: number;
   completion_tokens: number;

@@ -27,7 +27,7 @@ export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends 
   readonly system?: string;
   /** The schema of a structured answer. Without it the answer is text. */
   readonly answer?: Answer;
-  /** A known-good trajectory; a generator where a call depends on what another one gave. */
+  /** Tool calls and an answer that solve the scenario; a generator where a call depends on what another one gave. */
   readonly solution?: (
     args: ArgsOf<Args>,
   ) => SolutionSource<Answer extends AnySchema ? WrittenInput<Answer> : AnyValue>;

@@ -47,7 +47,7 @@ export class OracleModel implements ChatModel {
     return callWith({ id, name: call.name, arguments: call.arguments, raw_arguments: null });
   }
 
-  /** A known-good trajectory has no call that fails or is refused: the scenario is broken, whatever its reward. */
+  /** No call of a solution fails or is refused: otherwise the scenario is broken, whatever its reward. */
   checkResults(results: readonly ToolMessage[]): void {
     const failed = results.find(({ is_error }) => is_error);
     if (failed === undefined) return;

@@ -1,60 +1,60 @@
-import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
 import type { Usage } from '../contract/chat.ts';
-import { type Boundary, BoundaryError, messageOf } from '../contract/errors.ts';
+import type { BoundaryError } from '../contract/errors.ts';
 import type { StopReason } from '../contract/trace.ts';
-import type { ChatModel } from '../model/chat-model.ts';
 import { type Deadline, startDeadline } from '../runtime/deadline.ts';
 import { setUsage } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
-import { GuardedRecorder } from './guarded-recorder.ts';
-import { ROLLOUT_LIMITS, type RolloutLimits, RunTimeoutError } from './limits.ts';
-import { toReferenceContext } from './reference-context.ts';
+import { AgentLoop } from './agent-loop.ts';
+import { ROLLOUT_LIMITS, RunTimeoutError } from './limits.ts';
 import { RunInterrupted, type RunOptions, type RunOutcome } from './run.ts';
 import { withRunSpan } from './run-span.ts';
-import { ScenarioSession, type TurnResult } from './scenario-session.ts';
-import { startEnvironment } from './start-environment.ts';
-import { toVersions } from './versions.ts';
+import { ScenarioSession } from './scenario-session.ts';
+import { type SessionEnd, type SessionStop, stopOf, toBoundaryError } from './session-end.ts';
+import type { TurnResult } from './turn.ts';
 
 /**
- * Executes one attempt of a run: connects a fresh environment, sets the scenario up, plays one turn, submits and
- * evaluates the answer, and records all of it (contract section 3, "A run"). A run that fails is an outcome.
- * Everything that was opened is closed when it returns, in every ending.
+ * Executes one attempt of a run: a scenario session of one turn, which is always evaluated, after a failure too (contract
+ * section 3, "A run"). A run that fails is an outcome. Everything that was opened is closed when it returns, in every
+ * ending.
  *
  * @throws AttemptSupersededError, or whatever else the recorder failed with: what cannot be recorded is stopped.
  */
 export async function executeRun(options: RunOptions): Promise<RunOutcome> {
-  return await withRunSpan(options, (span) => execute(options, span));
+  return await withRunSpan(options, async (span) => {
+    const end = await execute(options, span);
+    options.recorder.failed.throwIfAborted();
+    return toOutcome(end);
+  });
 }
 
-async function execute(options: RunOptions, span: TraceSpan): Promise<RunOutcome> {
+async function execute(options: RunOptions, span: TraceSpan): Promise<SessionEnd> {
   const run = startRun(options, span);
+  const { session, deadline } = run;
+  const interrupt = () => void session.stop(toStop(options.signal.reason)).catch(() => {}); // The recorder keeps it.
+  options.signal.addEventListener('abort', interrupt, { once: true });
   try {
-    const played = await play(run);
-    const outcome = await grade(run, played);
-    return await end(run, outcome);
+    const playing = play(run);
+    if (options.signal.aborted) interrupt();
+    const played = await playing;
+    const limitMs = deadline.remainingMs() + (options.limits?.graceMs ?? ROLLOUT_LIMITS.graceMs);
+    return await session.finish({ ...played, limitMs, span });
   } catch (thrown) {
-    run.recorder.failed.throwIfAborted();
-    return await (options.signal.aborted ? endInterrupted(run) : endBroken(run, thrown));
+    // A fault of our own must not leave a run that never ends.
+    return await session.stop(stopOf(thrown));
   } finally {
-    run.deadline.clear();
-    await (run.session ?? run.client)?.close();
+    options.signal.removeEventListener('abort', interrupt);
+    deadline.clear();
+    await session.closed;
   }
 }
 
 interface Run {
   readonly options: RunOptions;
-  readonly limits: RolloutLimits;
-  readonly recorder: GuardedRecorder;
+  readonly session: ScenarioSession;
   readonly deadline: Deadline;
-  /** Aborted when nothing may go on: the run was interrupted, or cannot be recorded. */
-  readonly stop: AbortSignal;
-  /** `stop`, or the run's time is over. Setup and turns heed it; the evaluation has its grace. */
-  readonly stopOrTimeout: AbortSignal;
   readonly span: TraceSpan;
   /** Usage of each model response. */
   readonly usages: Usage[];
-  client?: EnvironmentClient;
-  session?: ScenarioSession;
 }
 
 interface Played {
@@ -62,82 +62,42 @@ interface Played {
   readonly error: BoundaryError | null;
 }
 
-type EndedOutcome = Exclude<RunOutcome, { status: 'released' }>;
-
 function startRun(options: RunOptions, span: TraceSpan): Run {
-  const recorder = new GuardedRecorder(options.recorder);
-  const deadline = startDeadline(options.request.timeout_seconds * 1_000, (limit) => new RunTimeoutError(limit));
-  const stop = AbortSignal.any([options.signal, recorder.failed]);
-  const stopOrTimeout = AbortSignal.any([stop, deadline.signal]);
-  const limits = { ...ROLLOUT_LIMITS, ...options.limits };
-  const versions = toVersions(undefined, options.environmentHash ?? null);
-  recorder.record({ type: 'run.started', worker: options.worker, versions });
-  return { options, limits, recorder, deadline, stop, stopOrTimeout, span, usages: [] };
-}
-
-/** From nothing to the end of the turn. Failures are its result; it throws where nothing may go on. */
-async function play(run: Run): Promise<Played> {
-  let boundary: Boundary = 'model';
-  try {
-    const model = createModel(run);
-    boundary = 'environment';
-    const client = await connect(run);
-    boundary = 'setup';
-    const session = await openSession(run, client, model);
-    boundary = 'worker';
-    return await playTurn(run, session);
-  } catch (thrown) {
-    run.stop.throwIfAborted();
-    return { stopReason: 'error', error: toRunError(thrown, boundary) };
-  }
-}
-
-function createModel(run: Run): ChatModel {
-  const { scenario_name, scenario_args, seed, model } = run.options.request;
-  const context = toReferenceContext({
-    scenario: scenario_name,
-    args: scenario_args,
+  const { request, recorder, worker, limits, environmentHash = null } = options;
+  const { scenario_name: scenario, scenario_args: args, seed, sampling, model } = request;
+  const session = new ScenarioSession({
+    id: options.trace?.traceId ?? scenario,
+    scenario,
+    args,
     seed,
-    client: () => run.client,
-    answerSchema: () => run.session?.setup.answer_schema,
-  });
-  return run.options.createModel(model, context);
-}
-
-async function connect(run: Run): Promise<EnvironmentClient> {
-  const { options, recorder, stopOrTimeout: signal } = run;
-  const environmentHash = options.environmentHash ?? null;
-  const connect = (connectOptions: ConnectOptions) => options.connect(connectOptions);
-  const client = await startEnvironment({ connect, recorder, signal, environmentHash, span: run.span });
-  run.client = client;
-  return client;
-}
-
-async function openSession(run: Run, client: EnvironmentClient, model: ChatModel): Promise<ScenarioSession> {
-  const { scenario_name, scenario_args, sampling, seed } = run.options.request;
-  run.session = await ScenarioSession.open({
-    client,
-    scenario: scenario_name,
-    args: scenario_args,
-    model,
+    connect: (connectOptions) => options.connect(connectOptions),
+    createAgent: (context) => new AgentLoop(options.createModel(model, context)),
     sampling: seed === null ? sampling : { ...sampling, seed },
-    recorder: run.recorder,
-    signal: run.stopOrTimeout,
-    limits: run.limits,
-    span: run.span,
+    recorder,
+    worker,
+    environmentHash,
+    limits,
   });
-  return run.session;
+  const deadline = startDeadline(request.timeout_seconds * 1_000, (limit) => new RunTimeoutError(limit));
+  return { options, session, deadline, span, usages: [] };
 }
 
-async function playTurn(run: Run, session: ScenarioSession): Promise<Played> {
-  const maxSteps = run.options.request.max_steps;
-  const options = { signal: run.stopOrTimeout, onDelta: run.options.onDelta, span: run.span };
-  const turn = addUsage(run, await session.turn([], { ...options, maxSteps }));
-  if (turn.status !== 'answered' || session.steps >= maxSteps) return toPlayed(run, turn);
-  const repair = await session.repairAnswer(options);
-  if (repair !== undefined) addUsage(run, repair);
-  // A repair that brought nothing better leaves the run answered: what there is is submitted as text.
-  return repair?.status === 'failed' || repair?.status === 'aborted' ? toPlayed(run, repair) : toPlayed(run, turn);
+/** The one turn, and the repair of its answer. Failures are its result. */
+async function play(run: Run): Promise<Played> {
+  const { options, session, deadline, span } = run;
+  const maxSteps = options.request.max_steps;
+  const turnOptions = { signal: deadline.signal, onDelta: options.onDelta, span };
+  try {
+    const turn = addUsage(run, await session.turn([], { ...turnOptions, maxSteps }));
+    if (turn.status !== 'answered' || session.steps >= maxSteps) return toPlayed(turn);
+    const repair = await session.repairAnswer(turnOptions);
+    if (repair !== undefined) addUsage(run, repair);
+    // A repair that brought nothing better leaves the run answered: what there is is submitted as text.
+    return toPlayed(repair?.status === 'failed' || repair?.status === 'aborted' ? repair : turn);
+  } catch (thrown) {
+    // The session has ended by it already, and says how.
+    return { stopReason: 'error', error: toBoundaryError(thrown, 'worker') };
+  }
 }
 
 function addUsage(run: Run, turn: TurnResult): TurnResult {
@@ -146,73 +106,18 @@ function addUsage(run: Run, turn: TurnResult): TurnResult {
   return turn;
 }
 
-function toPlayed(run: Run, turn: TurnResult): Played {
+function toPlayed(turn: TurnResult): Played {
   if (turn.status === 'failed') return { stopReason: 'error', error: turn.error };
-  if (turn.status !== 'aborted') return { stopReason: turn.status, error: null };
-  run.stop.throwIfAborted();
-  return { stopReason: 'timeout', error: null };
-}
-
-/** Submits and evaluates what there is, also after a failure; the reward is kept apart then, in the evaluation. */
-async function grade(run: Run, { stopReason, error }: Played): Promise<EndedOutcome> {
-  if (run.session === undefined) return toOutcome(run, { status: 'failed', stopReason, error });
-  const limitMs = Math.min(run.limits.evaluateMs, run.deadline.remainingMs() + run.limits.graceMs);
-  try {
-    const { evaluation } = await run.session.finish({ signal: run.stop, limitMs, span: run.span });
-    if (error !== null) return toOutcome(run, { status: 'failed', stopReason, error });
-    return toOutcome(run, { status: 'completed', stopReason, reward: evaluation.reward });
-  } catch (thrown) {
-    run.stop.throwIfAborted();
-    const evaluateError = toRunError(thrown, 'evaluate');
-    if (error === null) return toOutcome(run, { status: 'failed', stopReason: 'error', error: evaluateError });
-    const message = `The evaluation after the failure failed too: ${evaluateError.message}`;
-    run.recorder.record({ type: 'log', level: 'warning', logger: 'proctor', message });
-    return toOutcome(run, { status: 'failed', stopReason, error });
-  }
-}
-
-async function end({ recorder }: Run, outcome: EndedOutcome): Promise<RunOutcome> {
-  const { status, stopReason, reward, error } = outcome;
-  recorder.record({ type: 'run.finished', status, stop_reason: stopReason, reward, error });
-  await recorder.end();
-  return outcome;
+  return { stopReason: turn.status === 'aborted' ? 'timeout' : turn.status, error: null };
 }
 
 /** Released: the next attempt writes on from here, so all of this one's events have to be written before. */
-async function endInterrupted(run: Run): Promise<RunOutcome> {
-  const { reason } = run.options.signal;
-  if (!(reason instanceof RunInterrupted && reason.kind === 'released')) {
-    return await end(run, toOutcome(run, { status: 'cancelled', stopReason: 'cancelled' }));
-  }
-  await run.recorder.end();
-  return { status: 'released' };
+function toStop(reason: unknown): SessionStop {
+  const isReleased = reason instanceof RunInterrupted && reason.kind === 'released';
+  return { status: isReleased ? 'released' : 'cancelled', stopReason: 'cancelled', error: null, reason };
 }
 
-/** A fault of our own must not leave a run that never ends. */
-async function endBroken(run: Run, thrown: unknown): Promise<RunOutcome> {
-  return await end(run, toOutcome(run, { status: 'failed', stopReason: 'error', error: toRunError(thrown, 'worker') }));
-}
-
-interface Ending {
-  readonly status: EndedOutcome['status'];
-  readonly stopReason: StopReason;
-  readonly reward?: number;
-  readonly error?: BoundaryError | null;
-}
-
-function toOutcome(run: Run, { status, stopReason, reward, error }: Ending): EndedOutcome {
-  const answer = run.session?.submitted ?? null;
-  return { status, stopReason, answer, reward: reward ?? null, error: error?.toBody() ?? null };
-}
-
-function toRunError(thrown: unknown, boundary: Boundary): BoundaryError {
-  if (thrown instanceof BoundaryError) return thrown;
-  const cause = { cause: thrown };
-  if (thrown instanceof RunTimeoutError) {
-    const missing = boundary === 'setup' ? 'the scenario was set up' : 'the environment was ready';
-    return new BoundaryError(boundary, 'environment_failed', `${thrown.message}, before ${missing}`, cause);
-  }
-  if (boundary === 'worker') return new BoundaryError(boundary, 'internal_error', messageOf(thrown), cause);
-  const code = boundary === 'model' ? 'model_failed' : 'environment_failed';
-  return new BoundaryError(boundary, code, messageOf(thrown), cause);
+function toOutcome({ status, stopReason, answer, reward, error }: SessionEnd): RunOutcome {
+  if (status === 'released') return { status };
+  return { status, stopReason, answer, reward, error: error?.toBody() ?? null };
 }

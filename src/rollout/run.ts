@@ -5,7 +5,7 @@ import type { Json } from '../contract/json.ts';
 import type { StopReason } from '../contract/trace.ts';
 import type { ChatModel, ModelDelta, ReferenceContext } from '../model/chat-model.ts';
 import type { TraceOptions } from '../telemetry/trace-span.ts';
-import type { EventRecorder } from '../trace/recorder.ts';
+import type { EventRecorder } from '../trace/event-recorder.ts';
 import type { RolloutLimits } from './limits.ts';
 
 export interface RunOptions {

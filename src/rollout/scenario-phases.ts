@@ -6,6 +6,7 @@ import { withDeadline } from '../runtime/deadline.ts';
 import { validateJsonSchema } from '../schema/json-schema.ts';
 import { addEvaluation, during, startMcpSpan } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
+import type { TurnRecorder } from '../trace/event-recorder.ts';
 
 export interface ScenarioPhase {
   readonly client: EnvironmentClient;
@@ -40,13 +41,15 @@ export async function setUpScenario(
 }
 
 /**
- * The scenario's second half.
+ * The scenario's second half, with its events.
  *
  * @throws BoundaryError boundary `evaluate` or `environment`; the reason of the signal.
  */
-export async function evaluateAnswer(phase: ScenarioPhase, answer: Json): Promise<Evaluation> {
+export async function evaluateAnswer(phase: ScenarioPhase, answer: Json, recorder: TurnRecorder): Promise<Evaluation> {
   const { client, scenario, span } = phase;
-  return await during(startMcpSpan(span, 'tools/call', client, 'evaluate'), async (own) => {
+  recorder.record({ type: 'answer.submitted', answer });
+  const startedAt = performance.now();
+  const evaluated = await during(startMcpSpan(span, 'tools/call', client, 'evaluate'), async (own) => {
     const { meta } = own;
     const evaluation = await limited(phase, 'evaluate', (signal) =>
       client.evaluate(scenario, answer, { signal, timeoutMs: 0, meta }),
@@ -54,6 +57,9 @@ export async function evaluateAnswer(phase: ScenarioPhase, answer: Json): Promis
     addEvaluation(span.isRecording ? span : own, scenario, evaluation);
     return evaluation;
   });
+  const duration_ms = Math.round(performance.now() - startedAt);
+  recorder.record({ type: 'evaluation.completed', evaluation: evaluated, duration_ms });
+  return evaluated;
 }
 
 /** The limit is ours alone: `timeoutMs: 0` turns the client's own off. */

@@ -1,169 +1,178 @@
-import { isDeepStrictEqual } from 'node:util';
-import type { AgentToolEntry, EnvironmentClient } from '../client/environment-client.ts';
-import type { AgentTool } from '../contract/chat.ts';
-import { ApiError, BoundaryError } from '../contract/errors.ts';
+import type { EnvironmentClient } from '../client/environment-client.ts';
+import { messageOf } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
 import type { Evaluation, PromptMessage, SetupResult } from '../contract/scenario.ts';
-import type { ChatModel, ModelDelta, ModelResponse } from '../model/chat-model.ts';
+import { startDeadline } from '../runtime/deadline.ts';
 import { NO_SPAN, type TraceSpan } from '../telemetry/trace-span.ts';
-import { runAgentLoop, type TurnProgress } from './agent-loop.ts';
+import type { TurnProgress } from './agent.ts';
 import { fitAnswer, repairRequest } from './answer.ts';
-import type { GuardedRecorder } from './guarded-recorder.ts';
 import { ROLLOUT_LIMITS, type RolloutLimits } from './limits.ts';
 import { ResultBudget } from './result-budget.ts';
-import { evaluateAnswer, setUpScenario } from './scenario-phases.ts';
-import { Transcript } from './transcript.ts';
+import { evaluateAnswer } from './scenario-phases.ts';
+import {
+  type FinishOptions,
+  gradedEnding,
+  type SessionEnd,
+  type SessionEnding,
+  type SessionStop,
+  stopOf,
+  toFinishedEvent,
+  toSessionEnd,
+} from './session-end.ts';
+import { assertFree, type SessionState } from './session-state.ts';
+import { type Opening, openStage, type Stage, type StageOptions } from './stage.ts';
+import { type TurnEnding, type TurnOptions, type TurnResult, toCutTurn } from './turn.ts';
 
-export interface OpenSessionOptions {
-  readonly client: EnvironmentClient;
-  readonly scenario: string;
-  readonly args: JsonObject;
-  readonly model: ChatModel;
+export interface ScenarioSessionOptions extends StageOptions {
+  /** Names the session in errors. */
+  readonly id: string;
   /** Forwarded to the gateway with every request. */
   readonly sampling: JsonObject;
-  readonly recorder: GuardedRecorder;
-  readonly signal: AbortSignal;
   readonly limits?: Partial<RolloutLimits> | undefined;
-  /** Span of the setup. Default: no spans. */
-  readonly span?: TraceSpan | undefined;
-}
-
-export interface TurnOptions {
-  /** 1 or more; it bounds this turn. */
-  readonly maxSteps: number;
-  readonly signal: AbortSignal;
-  /** Forwarded to the gateway beside the session's own, before which it goes. */
-  readonly sampling?: JsonObject | undefined;
-  /** The model's text as it comes. */
-  readonly onDelta?: ((delta: ModelDelta) => void) | undefined;
-  /** Each event of the turn as it is recorded. */
-  readonly onEvent?: ((event: EventBody) => void) | undefined;
-  readonly span?: TraceSpan | undefined;
-}
-
-interface TurnEnd {
-  readonly turn: number;
-  /** One for each completed step. */
-  readonly responses: readonly ModelResponse[];
-  /** Text of the last response; "" where it has none. */
-  readonly answer: string;
-}
-
-/** How a turn ended. A failure is a value: what was done before it stays in the session, and the turn can be resumed. */
-export type TurnResult =
-  | (TurnEnd & { readonly status: 'answered' | 'max_steps' | 'length' })
-  | (TurnEnd & { readonly status: 'failed'; readonly error: BoundaryError })
-  | (TurnEnd & { readonly status: 'aborted'; readonly reason: unknown });
-
-export interface FinishOptions {
-  /** Submitted as it is. Without one, or with null: the last assistant text, read by the scenario's answer schema. */
-  readonly answer?: Json;
-  readonly signal: AbortSignal;
-  /** Milliseconds for the evaluation; the session's own limit where it is lower. */
-  readonly limitMs?: number;
-  readonly span?: TraceSpan | undefined;
-}
-
-export interface FinishResult {
-  readonly answer: Json;
-  readonly evaluation: Evaluation;
+  /** Called once the session has ended and its trace is written. Its environment is being closed then. */
+  onEnded?(): Promise<void>;
 }
 
 /**
- * One scenario that is played in one environment: setup, turns, finish. A chat session, a run and an evaluation sample
- * differ only in how they drive it. It records everything that happens, in the contract's order (section 4).
- *
- * Once it is open it closes its client; whoever opened it closes the session.
+ * One scenario that is played in one environment: opened by its first turn, then turns one after the other, and an end.
+ * A chat session, a run and an evaluation sample differ only in how they drive it. It owns the state (`SessionState`):
+ * the first that ends it decides how, and all others get that end. It records everything that happens, in the
+ * contract's order (section 4). Its maker ends it, by `finish` or `stop`; a turn that throws has ended it as well.
  */
 export class ScenarioSession {
-  /**
-   * Sets the scenario up and lists what the agent may call.
-   *
-   * @throws BoundaryError boundary `setup` or `environment`; the reason of the signal. The client stays the caller's.
-   */
-  static async open(options: OpenSessionOptions): Promise<ScenarioSession> {
-    const startedAt = performance.now();
-    const limits = { ...ROLLOUT_LIMITS, ...options.limits };
-    const phase = { ...options, limitMs: limits.setupMs, span: options.span ?? NO_SPAN };
-    const { setup, tools } = await setUpScenario(phase, options.args);
-    const session = new ScenarioSession(options, limits, setup, tools);
-    options.recorder.record({
-      type: 'setup.completed',
-      system: setup.system,
-      prompt: await options.recorder.toStored(setup.prompt),
-      tools: [...session.tools],
-      answer_schema: setup.answer_schema,
-      duration_ms: Math.round(performance.now() - startedAt),
-    });
-    return session;
-  }
-
-  readonly setup: SetupResult;
-  /** Tools that the model is offered. */
-  readonly tools: readonly AgentTool[];
-  readonly #options: OpenSessionOptions;
+  readonly #options: ScenarioSessionOptions;
   readonly #limits: RolloutLimits;
-  readonly #readOnlyTools: ReadonlySet<string>;
-  readonly #transcript: Transcript;
   readonly #resultBudget: ResultBudget;
-  readonly #closing = new AbortController();
+  /** Aborted with the reason of a stop. */
+  readonly #stopping = new AbortController();
+  /** Aborted with the error that says how its environment was lost. */
+  readonly #losing = new AbortController();
+  #state: SessionState = { phase: 'new' };
+  #stop: SessionStop | undefined;
+  #client: EnvironmentClient | undefined;
+  #stage: Stage | undefined;
   #turns = 0;
+  #repairs = 0;
   #steps = 0;
+  #submitted: Json = null;
   /** That of the last turn. */
   #sampling: JsonObject = {};
-  #submitted: Json = null;
-  #running: Promise<TurnResult> | undefined;
-  #finishing: Promise<FinishResult> | undefined;
-  /** The messages of a turn that failed after it had changed the environment: sent again, they resume it. */
-  #unanswered: readonly PromptMessage[] | undefined;
+  #closed: Promise<void> = Promise.resolve();
 
-  private constructor(
-    options: OpenSessionOptions,
-    limits: RolloutLimits,
-    setup: SetupResult,
-    tools: readonly AgentToolEntry[],
-  ) {
-    this.setup = setup;
-    this.tools = tools.map(({ name, description, input_schema }) => ({ name, description, input_schema }));
+  constructor(options: ScenarioSessionOptions) {
     this.#options = options;
-    this.#limits = limits;
-    this.#readOnlyTools = new Set(tools.filter((tool) => tool.annotations.readOnlyHint).map((tool) => tool.name));
-    this.#transcript = new Transcript(setup.system, setup.prompt);
-    this.#resultBudget = new ResultBudget(limits.results);
+    this.#limits = { ...ROLLOUT_LIMITS, ...options.limits };
+    this.#resultBudget = new ResultBudget(this.#limits.results);
   }
 
-  /** Steps of all turns so far. */
+  get phase(): SessionState['phase'] {
+    return this.#state.phase;
+  }
+
+  /** Undefined before it has ended. */
+  get end(): SessionEnd | undefined {
+    return this.#state.phase === 'ended' ? this.#state.end : undefined;
+  }
+
+  /** The result of setup; undefined before it is set up. */
+  get setup(): SetupResult | undefined {
+    return this.#stage?.setup;
+  }
+
+  /** Turns that were begun; the repair of an answer that is being finished is none of them. */
+  get turns(): number {
+    return this.#turns - this.#repairs;
+  }
+
+  /** Completed steps of all turns. */
   get steps(): number {
     return this.#steps;
   }
 
-  get turns(): number {
-    return this.#turns;
+  /** Aborted with a BoundaryError when its environment is lost: a turn that runs fails at once, and no other can follow. */
+  get lost(): AbortSignal {
+    return this.#losing.signal;
   }
 
-  /** The answer that was submitted, whether it could be evaluated or not; null before. */
-  get submitted(): Json {
-    return this.#submitted;
+  /** Resolves when the environment of an ended session is closed. Never rejects. */
+  get closed(): Promise<void> {
+    return this.#closed;
+  }
+
+  /** @throws ApiError `session_busy` or `session_finished` where no turn can begin now. */
+  assertFree(): void {
+    assertFree(this.#options.id, this.#state);
   }
 
   /**
-   * Runs one turn. Without messages the first one plays the scenario's prompt alone. A turn that failed or was aborted
-   * keeps its completed steps: the same messages sent again resume it, others follow; without a completed step its
-   * messages are dropped (contract section 2).
+   * Plays one turn; the first one opens the session. Without messages the first one plays the scenario's prompt alone. A
+   * turn that failed or was aborted keeps its completed steps: the same messages sent again resume it, others follow;
+   * without a completed step its messages are dropped (contract section 2).
    *
-   * @throws ApiError `session_busy` or `session_finished`; what the recorder failed with.
+   * @throws ApiError `session_busy` or `session_finished`. After anything else the session has ended: BoundaryError
+   *   `model`, `environment` or `setup` where it could not be opened, the reason of the signal while it was; what the
+   *   recorder failed with.
    */
   async turn(messages: readonly PromptMessage[], options: TurnOptions): Promise<TurnResult> {
-    this.#refuseWhileBusy();
-    if (this.#finishing !== undefined || this.#closing.signal.aborted) {
-      throw new ApiError('session_finished', 'The session has ended: start a new one');
-    }
-    this.#running = this.#playTurn(messages, options);
+    assertFree(this.#options.id, this.#state, options);
+    const { recorder } = this.#options;
+    const { span = NO_SPAN, sampling = {}, maxSteps, onDelta, onEvent } = options;
+    const isRepair = this.#state.phase === 'finishing';
+    const leave = isRepair ? () => {} : this.#enterTurn();
+    const turn = ++this.#turns;
+    const stopped = AbortSignal.any([options.signal, this.#stopping.signal, recorder.failed]);
+    // The setup says itself how it lost its environment.
+    const signal = AbortSignal.any([stopped, this.lost]);
     try {
-      return await this.#running;
+      this.#stage ??= await openStage(this.#options, this.#opening(stopped, span));
+      if (this.#state.phase === 'opening') this.#state = { phase: 'turn', over: this.#state.over };
+      const { transcript, agent, client, tools, readOnlyTools, setup } = this.#stage;
+      const record = (event: EventBody) => {
+        recorder.record(event);
+        onEvent?.(event);
+      };
+      const added = transcript.beginTurn(messages);
+      this.#sampling = sampling;
+      const shown = turn === 1 && added.length === 0 ? setup.prompt : [...added];
+      record({ type: 'turn.started', turn, messages: await recorder.toStored(shown) });
+      const progress: TurnProgress = { responses: [], toolMs: 0 };
+      let ending: TurnEnding;
+      try {
+        const status = await agent.takeTurn({
+          turn,
+          stepsBefore: this.#steps,
+          maxSteps,
+          transcript,
+          progress,
+          client,
+          tools,
+          readOnlyTools,
+          sampling: { ...this.#options.sampling, ...sampling },
+          recorder: { record, settled: () => recorder.settled(), toStored: (value) => recorder.toStored(value) },
+          signal,
+          toolCallMs: this.#limits.toolCallMs,
+          resultBudget: this.#resultBudget,
+          onDelta,
+          span,
+        });
+        ending = { status };
+      } catch (thrown) {
+        ending = toCutTurn(thrown, signal);
+        transcript.cutTurn(progress.responses.length > 0);
+      }
+      const { responses } = progress;
+      this.#steps += responses.length;
+      record({ type: 'turn.finished', turn, status: ending.status, tool_ms: Math.round(progress.toolMs) });
+      await recorder.settled(); // where it failed, that is what the turn was aborted for
+      return { ...ending, turn, responses, answer: responses.at(-1)?.message.content ?? '' };
+    } catch (thrown) {
+      const boundary = this.#state.phase === 'opening' ? this.#state.boundary : 'worker';
+      leave();
+      if (!isRepair) await this.stop(stopOf(thrown, boundary)).catch(() => {}); // The caller gets what was thrown.
+      throw thrown;
     } finally {
-      this.#running = undefined;
+      leave();
     }
   }
 
@@ -172,132 +181,140 @@ export class ScenarioSession {
    *
    * @returns undefined where the last assistant text fits already. @throws as `turn` does.
    */
-  async repairAnswer(options: Omit<TurnOptions, 'maxSteps'>): Promise<TurnResult | undefined> {
-    const { answer_schema } = this.setup;
+  async repairAnswer(options: Pick<TurnOptions, 'signal' | 'onDelta' | 'span'>): Promise<TurnResult | undefined> {
+    const answer_schema = this.setup?.answer_schema ?? null;
     const fitted = this.#fitLastText();
     if (answer_schema === null || fitted.fits) return undefined;
     const request = repairRequest(fitted.problem, answer_schema);
-    return await this.turn([{ role: 'user', content: request }], { sampling: this.#sampling, ...options, maxSteps: 1 });
+    const turn = { sampling: this.#sampling, ...options, maxSteps: 1 };
+    if (this.#state.phase === 'finishing') {
+      this.#state = { ...this.#state, repair: turn };
+      this.#repairs += 1;
+    }
+    return await this.turn([{ role: 'user', content: request }], turn);
   }
 
   /**
-   * Submits the answer and evaluates it, once: later calls get the same result, or the same error.
+   * Submits the answer, evaluates it and ends the session, once: later calls get the same end. An evaluation that fails
+   * is an end too.
    *
-   * @throws BoundaryError boundary `evaluate` (or `environment`); ApiError `session_busy` or `session_finished`; the
-   *   reason of the signal; what the recorder failed with.
+   * @returns how the session ended, be it by another call. @throws ApiError `session_busy`; what the recorder failed with.
    */
-  async finish(options: FinishOptions): Promise<FinishResult> {
-    if (this.#finishing === undefined) {
-      this.#refuseWhileBusy();
-      if (this.#closing.signal.aborted) throw new ApiError('session_finished', 'The session was closed unfinished');
-      this.#finishing = this.#submit(options);
-    }
-    return await this.#finishing;
+  async finish(options: FinishOptions): Promise<SessionEnd> {
+    const state = this.#state;
+    if (state.phase === 'ended') return state.end;
+    if (state.phase === 'finishing' || state.phase === 'stopping') return await state.done;
+    this.assertFree();
+    // Starts once the state says so.
+    const done = Promise.resolve().then(() => this.#grade(options));
+    this.#state = { phase: 'finishing', done, repair: undefined };
+    return await done;
   }
 
-  /** Aborts what runs, waits for it, and closes the client. Never rejects; a second call does no harm. */
-  async close(): Promise<void> {
-    this.#closing.abort(new Error('The session was closed'));
-    await Promise.allSettled([this.#running, this.#finishing]);
-    await this.#options.client.close();
+  /**
+   * Aborts what goes on, an evaluation too, waits until that is over, and ends the session. A session that is being
+   * stopped, or has ended, keeps its end.
+   *
+   * @returns how the session ended. @throws what the recorder failed with.
+   */
+  async stop(stop: SessionStop): Promise<SessionEnd> {
+    const state = this.#state;
+    if (state.phase === 'ended') return state.end;
+    if (state.phase === 'stopping') return await state.done;
+    this.#stop ??= stop;
+    this.#stopping.abort(this.#stop.reason);
+    if (state.phase === 'finishing') return await state.done;
+    const over = 'over' in state ? state.over : Promise.resolve();
+    // The turn's last events come before the end.
+    const done = over.then(() => this.#conclude(stop));
+    this.#state = { phase: 'stopping', done };
+    return await done;
   }
 
-  async #playTurn(messages: readonly PromptMessage[], options: TurnOptions): Promise<TurnResult> {
-    const { recorder } = this.#options;
-    const turn = ++this.#turns;
-    const progress: TurnProgress = { responses: [], toolMs: 0 };
-    const mark = this.#transcript.mark();
-    const before = this.#unanswered;
-    // A client that has no answer to them sends them again, with what it has to say since.
-    const isResumed = before !== undefined && isDeepStrictEqual(messages.slice(0, before.length), before);
-    const added = isResumed ? messages.slice(before.length) : messages;
-    const record = (event: EventBody) => {
-      recorder.record(event);
-      options.onEvent?.(event);
+  /** @returns the way out, by which the session is idle again or a stop goes on. */
+  #enterTurn(): () => void {
+    let end = () => {};
+    const over = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    this.#state = this.#stage === undefined ? { phase: 'opening', boundary: 'model', over } : { phase: 'turn', over };
+    return () => {
+      end();
+      if ('over' in this.#state && this.#state.over === over) this.#state = { phase: 'idle' };
     };
-    this.#transcript.addCallerMessages(added);
-    this.#unanswered = undefined;
-    this.#sampling = options.sampling ?? {};
-    const shown = turn === 1 && added.length === 0 ? this.setup.prompt : [...added];
-    record({ type: 'turn.started', turn, messages: await recorder.toStored(shown) });
-
-    const ending = await this.#loop(turn, progress, options, record);
-    const { responses } = progress;
-    this.#steps += responses.length;
-    if (ending.status === 'failed' || ending.status === 'aborted') {
-      if (responses.length > 0) this.#unanswered = messages;
-      else {
-        this.#transcript.restore(mark);
-        this.#unanswered = before;
-      }
-    }
-    record({ type: 'turn.finished', turn, status: ending.status, tool_ms: Math.round(progress.toolMs) });
-    await recorder.settled(); // where it failed, that is what the turn was aborted for
-    return { ...ending, turn, responses, answer: responses.at(-1)?.message.content ?? '' };
   }
 
-  async #loop(
-    turn: number,
-    progress: TurnProgress,
-    options: TurnOptions,
-    record: (event: EventBody) => void,
-  ): Promise<TurnEnding> {
-    const { recorder, client, model, sampling } = this.#options;
-    const signal = AbortSignal.any([options.signal, this.#closing.signal, recorder.failed]);
+  /** The part of opening that the session has to know of. */
+  #opening(signal: AbortSignal, span: TraceSpan): Opening {
+    return {
+      signal,
+      span,
+      setupMs: this.#limits.setupMs,
+      enter: (boundary) => {
+        if (this.#state.phase === 'opening') this.#state = { ...this.#state, boundary };
+      },
+      onConnected: (client) => {
+        this.#client = client;
+        void client.lost?.then((cause) => {
+          this.#losing.abort(cause);
+          if (this.#state.phase === 'idle') void this.stop(stopOf(cause)).catch(() => {}); // There is nobody to tell.
+        });
+      },
+    };
+  }
+
+  async #grade(options: FinishOptions): Promise<SessionEnd> {
+    let ending: SessionEnding;
     try {
-      const status = await runAgentLoop(this.#transcript, progress, {
-        model,
-        client,
-        tools: this.tools,
-        readOnlyTools: this.#readOnlyTools,
-        sampling: { ...sampling, ...options.sampling },
-        recorder: { record, settled: () => recorder.settled(), toStored: (value) => recorder.toStored(value) },
-        signal,
-        toolCallMs: this.#limits.toolCallMs,
-        resultBudget: this.#resultBudget,
-        turn,
-        stepsBefore: this.#steps,
-        maxSteps: options.maxSteps,
-        onDelta: options.onDelta,
-        span: options.span ?? NO_SPAN,
-      });
-      return { status };
+      if (options.repairs === true) {
+        const toError = (limit: string) => new Error(`The answer was not repaired within ${limit}`);
+        const { signal, clear } = startDeadline(this.#limits.repairMs, toError);
+        await this.repairAnswer({ signal, span: options.span }).finally(clear);
+      }
+      ending = gradedEnding(options, await this.#evaluate(options));
     } catch (thrown) {
-      const cause: unknown = signal.aborted ? signal.reason : thrown;
-      // An environment that was lost is a failure, however the turn hears of it.
-      if (cause instanceof BoundaryError) return { status: 'failed', error: cause };
-      if (signal.aborted) return { status: 'aborted', reason: cause };
-      throw thrown;
+      const { error = null } = options;
+      if (error !== null && this.#stop === undefined) {
+        const message = `The evaluation after the failure failed too: ${messageOf(thrown)}`;
+        this.#options.recorder.record({ type: 'log', level: 'warning', logger: 'proctor', message });
+      }
+      ending =
+        this.#stop ??
+        (error === null ? stopOf(thrown, 'evaluate') : { status: 'failed', stopReason: options.stopReason, error });
     }
+    return await this.#conclude(ending);
   }
 
-  async #submit(options: FinishOptions): Promise<FinishResult> {
-    const { client, recorder, scenario } = this.#options;
-    const answer = options.answer ?? this.#fitLastText().answer;
-    this.#submitted = answer;
-    recorder.record({ type: 'answer.submitted', answer });
-    const startedAt = performance.now();
-    const signal = AbortSignal.any([options.signal, this.#closing.signal, recorder.failed]);
-    const limitMs = Math.min(this.#limits.evaluateMs, options.limitMs ?? Number.POSITIVE_INFINITY);
-    const evaluation = await evaluateAnswer(
-      { client, scenario, signal, limitMs, span: options.span ?? NO_SPAN },
-      answer,
-    );
-    const duration_ms = Math.round(performance.now() - startedAt);
-    recorder.record({ type: 'evaluation.completed', evaluation, duration_ms });
-    return { answer, evaluation };
+  async #evaluate(options: FinishOptions): Promise<Evaluation> {
+    const { recorder, scenario } = this.#options;
+    if (this.#stage === undefined) throw new Error('The session ended before its first turn');
+    const { client } = this.#stage;
+    const { limitMs = Number.POSITIVE_INFINITY, span = NO_SPAN } = options;
+    this.#submitted = options.answer ?? this.#fitLastText().answer;
+    const signal = AbortSignal.any([this.#stopping.signal, recorder.failed]);
+    const phase = { client, scenario, signal, limitMs: Math.min(this.#limits.evaluateMs, limitMs), span };
+    return await evaluateAnswer(phase, this.#submitted, recorder);
+  }
+
+  /** Writes the end, and closes the environment. An end is told only when it is durable. */
+  async #conclude(ending: SessionEnding): Promise<SessionEnd> {
+    const { recorder, onEnded } = this.#options;
+    let end = toSessionEnd(ending, this.#submitted);
+    if (end.status !== 'released') recorder.record(toFinishedEvent(end, end.status));
+    try {
+      await recorder.end();
+      return end;
+    } catch (thrown) {
+      if (end.status === 'completed') end = toSessionEnd(stopOf(thrown), this.#submitted);
+      throw thrown;
+    } finally {
+      this.#state = { phase: 'ended', end };
+      this.#closed = this.#client?.close() ?? this.#closed;
+      await onEnded?.();
+    }
   }
 
   #fitLastText() {
-    return fitAnswer(this.#transcript.lastAssistantText(), this.setup.answer_schema);
-  }
-
-  #refuseWhileBusy(): void {
-    if (this.#running !== undefined) throw new ApiError('session_busy', 'A turn of this session is still running');
+    return fitAnswer(this.#stage?.transcript.lastAssistantText() ?? '', this.setup?.answer_schema ?? null);
   }
 }
-
-type TurnEnding =
-  | { readonly status: 'answered' | 'max_steps' | 'length' }
-  | { readonly status: 'failed'; readonly error: BoundaryError }
-  | { readonly status: 'aborted'; readonly reason: unknown };

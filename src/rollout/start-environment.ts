@@ -2,14 +2,14 @@ import type { ConnectOptions, EnvironmentClient } from '../client/environment-cl
 import { withDeadline } from '../runtime/deadline.ts';
 import { during, setPeer, startMcpSpan } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
-import type { GuardedRecorder } from './guarded-recorder.ts';
+import type { EventRecorder } from '../trace/event-recorder.ts';
 import { limitLog } from './limit-log.ts';
 import { toVersions } from './versions.ts';
 
 export interface StartEnvironmentOptions {
   /** A fresh environment. */
   connect(options: ConnectOptions): Promise<EnvironmentClient>;
-  readonly recorder: GuardedRecorder;
+  readonly recorder: EventRecorder;
   readonly signal: AbortSignal;
   /** SHA-256 of the environment's code, hex; null where it is not known. */
   readonly environmentHash: string | null;

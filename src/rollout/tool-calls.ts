@@ -8,14 +8,14 @@ import { withDeadline } from '../runtime/deadline.ts';
 import { addToolArguments, addToolResult } from '../telemetry/content.ts';
 import { failWith, startToolSpan } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
-import type { EventRecorder } from '../trace/recorder.ts';
+import type { TurnRecorder } from '../trace/event-recorder.ts';
 import type { ResultBudget } from './result-budget.ts';
 
 export interface ToolCallContext {
   readonly client: EnvironmentClient;
   /** Names of the tools that are annotated with `readOnlyHint`. */
   readonly readOnlyTools: ReadonlySet<string>;
-  readonly recorder: EventRecorder;
+  readonly recorder: TurnRecorder;
   readonly turn: number;
   readonly step: number;
   readonly finishReason: FinishReason;
@@ -152,7 +152,7 @@ function problemOf(raw: string): string {
 }
 
 /** The result as the trace keeps it. What came over MCP is JSON, although its type says less. */
-async function toStoredResult(result: ToolResult, recorder: EventRecorder): Promise<ToolResult> {
+async function toStoredResult(result: ToolResult, recorder: TurnRecorder): Promise<ToolResult> {
   const stored = await recorder.toStored({
     content: result.content,
     structured_content: result.structured_content,

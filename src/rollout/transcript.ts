@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { AssistantMessage, ContentBlock, TranscriptMessage } from '../contract/chat.ts';
 import { readableText } from '../contract/content-text.ts';
 import type { PromptMessage } from '../contract/scenario.ts';
@@ -13,6 +14,10 @@ export class Transcript {
   readonly #prompt: readonly TranscriptMessage[];
   #instructions: TranscriptMessage[] = [];
   #turns: TranscriptMessage[] = [];
+  /** Messages of a turn that was cut off after it had changed the environment. */
+  #unanswered: readonly PromptMessage[] | undefined;
+  /** The present turn: its messages, those that had no answer before it, and where it began. */
+  #begun: BegunTurn = { messages: [], before: undefined, turns: 0, instructions: 0 };
 
   constructor(system: string | null, prompt: readonly PromptMessage[]) {
     this.#system = system === null ? [] : [{ role: 'system', content: system }];
@@ -23,11 +28,31 @@ export class Transcript {
     return [...this.#system, ...this.#instructions, ...this.#prompt, ...this.#turns];
   }
 
-  /** A caller's messages at the start of a turn; its system messages go before the scenario's prompt. */
-  addCallerMessages(messages: readonly PromptMessage[]): void {
-    for (const message of messages) {
+  /**
+   * Begins a turn with a caller's messages; its system messages go before the scenario's prompt. A client that has no
+   * answer to messages sends them again, with what it has to say since: those of a turn that was cut off resume it.
+   *
+   * @returns the messages that are new.
+   */
+  beginTurn(messages: readonly PromptMessage[]): readonly PromptMessage[] {
+    const before = this.#unanswered;
+    const isResumed = before !== undefined && isDeepStrictEqual(messages.slice(0, before.length), before);
+    const added = isResumed ? messages.slice(before.length) : messages;
+    this.#begun = { messages, before, turns: this.#turns.length, instructions: this.#instructions.length };
+    this.#unanswered = undefined;
+    for (const message of added) {
       (message.role === 'system' ? this.#instructions : this.#turns).push(toTranscriptMessage(message));
     }
+    return added;
+  }
+
+  /** The turn failed or was aborted: its completed steps are kept; without one its messages are dropped (contract section 2). */
+  cutTurn(hasSteps: boolean): void {
+    const { messages, before, turns, instructions } = this.#begun;
+    this.#unanswered = hasSteps ? messages : before;
+    if (hasSteps) return;
+    this.#turns = this.#turns.slice(0, turns);
+    this.#instructions = this.#instructions.slice(0, instructions);
   }
 
   /** Adds a model's answer in the form that may be sent back: gateways refuse arguments that are not JSON. */
@@ -42,17 +67,6 @@ export class Transcript {
     this.#turns.push(...messages);
   }
 
-  /** Where the transcript stands, to come back to with `restore`. */
-  mark(): { readonly turns: number; readonly instructions: number } {
-    return { turns: this.#turns.length, instructions: this.#instructions.length };
-  }
-
-  /** Drops what was added after the mark. */
-  restore(mark: { readonly turns: number; readonly instructions: number }): void {
-    this.#turns = this.#turns.slice(0, mark.turns);
-    this.#instructions = this.#instructions.slice(0, mark.instructions);
-  }
-
   /**
    * The last assistant text, which is what is submitted where nobody names an answer; "" where there is none. A
    * response without calls is one, be it empty; of those with calls, only one that says something.
@@ -64,6 +78,13 @@ export class Transcript {
     );
     return last?.content ?? '';
   }
+}
+
+interface BegunTurn {
+  readonly messages: readonly PromptMessage[];
+  readonly before: readonly PromptMessage[] | undefined;
+  readonly turns: number;
+  readonly instructions: number;
 }
 
 /** A prompt's assistant message has its text alone: gateways take no images there. */

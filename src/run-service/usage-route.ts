@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type UsageList, usageGroupBySchema, usageListSchema } from '../contract/figures.ts';
+import { type UsageList, usageGroupBySchema, usageListSchema } from '../contract/totals.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { TraceStore } from '../trace/trace-store.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Usage } from '../contract/chat.ts';
 import type { ChatUsage } from '../contract/chat-completions.ts';
 import type { Svc } from '../contract/session.ts';
-import type { PlayedTurn } from './play-turn.ts';
+import type { AnsweredTurn } from './answered-turn.ts';
 
 /** Fields that all parts of one reply have in common. */
 export interface ReplyHead {
@@ -24,7 +24,7 @@ export interface ChatCompletion extends ReplyHead {
         readonly refusal: string | null;
       };
       readonly logprobs: null;
-      readonly finish_reason: PlayedTurn['finishReason'];
+      readonly finish_reason: AnsweredTurn['finishReason'];
     },
   ];
   readonly usage: ChatUsage;
@@ -35,15 +35,15 @@ export function createReplyHead(model: string, now: number): ReplyHead {
   return { id: `chatcmpl-${randomBytes(12).toString('hex')}`, created: Math.floor(now / 1_000), model };
 }
 
-export function toCompletion(head: ReplyHead, played: PlayedTurn, svc: Svc): ChatCompletion {
-  const message = { role: 'assistant', content: played.text, refusal: played.refusal } as const;
+export function toCompletion(head: ReplyHead, turn: AnsweredTurn, svc: Svc): ChatCompletion {
+  const message = { role: 'assistant', content: turn.text, refusal: turn.refusal } as const;
   return {
     id: head.id,
     object: 'chat.completion',
     created: head.created,
     model: head.model,
-    choices: [{ index: 0, message, logprobs: null, finish_reason: played.finishReason }],
-    usage: toChatUsage(played.usage),
+    choices: [{ index: 0, message, logprobs: null, finish_reason: turn.finishReason }],
+    usage: toChatUsage(turn.usage),
     svc,
   };
 }

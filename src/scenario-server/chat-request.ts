@@ -4,8 +4,8 @@ import type { ChatMessage, ChatRequest } from '../contract/chat-completions.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { ContentPart, PromptMessage } from '../contract/scenario.ts';
-import type { ChatSession } from '../rollout/chat-session.ts';
 import { preview } from '../schema/json-schema.ts';
+import type { ChatSession } from './chat-session.ts';
 
 /** Names of the session id, in the order in which they are read. */
 const SESSION_HEADER = 'x-svc-session-id';

@@ -5,8 +5,8 @@ import type { EventBody } from '../contract/event.ts';
 import { TextStream } from '../http/text-stream.ts';
 import type { ModelDelta } from '../model/chat-model.ts';
 import { cutToolText } from '../model/transcript-to-gateway.ts';
+import { TEXT_SEPARATOR } from './answered-turn.ts';
 import type { ChatCompletion, ReplyHead } from './chat-completion.ts';
-import { TEXT_SEPARATOR } from './play-turn.ts';
 
 export interface ChatStreamOptions {
   readonly head: ReplyHead;
@@ -66,10 +66,6 @@ export class ChatStream {
   event(event: EventBody): void {
     if (event.type === 'model.requested') {
       this.#sent = 0;
-    } else if (event.type === 'model.responded') {
-      // A model that gives no deltas has said it all at once.
-      const rest = (event.message.content ?? '').slice(this.#sent);
-      if (this.#sent === 0 && rest !== '') this.#content(rest);
     } else if (event.type === 'tool.called') {
       const { tool_call_id: id, name, arguments: args } = event;
       this.#svcEvent({ type: 'tool_call', id, name, arguments: args });

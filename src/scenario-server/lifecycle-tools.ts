@@ -13,14 +13,13 @@ import {
 import type { PromptMessage } from '../contract/scenario.ts';
 import { toApiError } from '../http/errors.ts';
 import { parseBody } from '../http/validation.ts';
-import type { ChatSession } from '../rollout/chat-session.ts';
 import { preview } from '../schema/json-schema.ts';
+import { type ChatSession, TURN_LIMIT_MS } from './chat-session.ts';
 import { logFailure } from './log-failure.ts';
-import { playTurn, TURN_LIMIT_MS, toSvc } from './play-turn.ts';
 import type { Scenarios } from './scenarios.ts';
 import type { SessionRegistry } from './session-registry.ts';
-import { finishSession } from './session-routes.ts';
-import type { SessionStarter } from './session-starter.ts';
+import { toFinishedSession } from './session-routes.ts';
+import { toSvc } from './svc.ts';
 
 export interface LifecycleCall {
   /** Account of the sessions. */
@@ -35,7 +34,6 @@ export interface LifecycleCall {
 export interface LifecycleToolsOptions {
   readonly scenarios: Scenarios;
   readonly registry: SessionRegistry;
-  readonly starter: SessionStarter;
   readonly logger: Logger;
   toTraceUrl(traceId: string): string;
   readonly limitMs?: { readonly plain: number; readonly streamed: number } | undefined;
@@ -73,7 +71,7 @@ export class LifecycleTools {
 
   async #run(name: LifecycleToolName, args: JsonObject, call: LifecycleCall): Promise<object> {
     const { scenarios, registry, toTraceUrl } = this.#options;
-    const sessions = registry.of(call.account);
+    const { account } = call;
     refuseUnknown(name, args);
     switch (name) {
       case 'scenario_list':
@@ -82,19 +80,22 @@ export class LifecycleTools {
         return await this.#start(args, call);
       case 'scenario_send': {
         const { message, ...ids } = read('scenario_send', args);
-        const session = await sessions.find(sessionIdOf(ids));
+        const session = await registry.find(account, sessionIdOf(ids));
         return await this.#turn(session, [{ role: 'user', content: message }], call);
       }
       case 'scenario_finish': {
         const { answer, ...ids } = read('scenario_finish', args);
-        return await finishSession(sessions, sessionIdOf(ids), answer as Json | undefined, toTraceUrl);
+        return toFinishedSession(
+          await registry.finish(account, sessionIdOf(ids), answer as Json | undefined),
+          toTraceUrl,
+        );
       }
     }
   }
 
   async #start(args: JsonObject, call: LifecycleCall): Promise<TurnAnswer> {
     const { scenario, scenario_args, message, model, max_steps } = read('scenario_start', args);
-    const session = await this.#options.starter.start({
+    const session = await this.#options.registry.start({
       account: call.account,
       scenario,
       args: scenario_args as JsonObject, // It came as JSON.
@@ -110,9 +111,9 @@ export class LifecycleTools {
     messages: readonly PromptMessage[],
     { signal, onEvent }: LifecycleCall,
   ): Promise<TurnAnswer> {
-    const { registry, toTraceUrl, limitMs: limits = TURN_LIMIT_MS } = this.#options;
+    const { toTraceUrl, limitMs: limits = TURN_LIMIT_MS } = this.#options;
     const options = onEvent ? { signal, onEvent, limitMs: limits.streamed } : { signal, limitMs: limits.plain };
-    const { answer, toolCalls } = await playTurn(registry, session, messages, options);
+    const { answer, toolCalls } = await session.turn(messages, options);
     const tool_calls = toolCalls.map(({ id, name, arguments: called }) => ({ id, name, arguments: called }));
     return { answer, tool_calls, svc: toSvc(session, toTraceUrl) };
   }

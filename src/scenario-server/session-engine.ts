@@ -12,9 +12,9 @@ import { endsWithin } from '../runtime/deadline.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { assertRanges, SESSION_DEFAULTS } from './option-ranges.ts';
 import { Scenarios } from './scenarios.ts';
+import { failOrphans, startBeat, watchOrphans } from './session-orphans.ts';
 import { SessionRecords } from './session-records.ts';
 import { SessionRegistry } from './session-registry.ts';
-import { SessionStarter } from './session-starter.ts';
 
 export interface SessionEngineOptions {
   /** By the names that stand before the colon of a scenario's full name. */
@@ -48,9 +48,10 @@ export interface SessionEngine {
   readonly catalogue: Catalogue;
   readonly scenarios: Scenarios;
   readonly registry: SessionRegistry;
-  readonly starter: SessionStarter;
   /** Processes that wait for sessions. */
   readonly pool: WarmPool;
+  /** Ends the sessions of servers that are gone as failed, now and from now on. @returns how many there are now. */
+  endOrphans(): Promise<number>;
   /**
    * Lets what runs end within `graceMs`; then every session that is active fails, and its environment is closed, which
    * is waited for until `limitMs` are over. Never rejects.
@@ -73,32 +74,39 @@ export function createSessionEngine(options: SessionEngineOptions): SessionEngin
     perEnvironment: options.warmProcesses ?? 0,
     report: (line) => logger.warn(line),
   });
+  const scenarios = new Scenarios(catalogue, [...environments.keys()]);
   const registry = new SessionRegistry({
     store,
     records,
+    scenarios,
     models,
     logger,
     serverId,
     connect: (environment, connectOptions) => pool.connect(targetOf(environments, environment), connectOptions),
     hashOf: (environment) => hashTargetCode(targetOf(environments, environment)),
+    defaults: { model: options.model, maxSteps: options.maxSteps ?? MAX_STEPS.default },
     maxSessions: options.maxSessions ?? SESSION_DEFAULTS.maxSessions,
     sessionTtlMs: options.sessionTtlMs ?? SESSION_DEFAULTS.sessionTtlMs,
     limits: options.limits,
     now,
   });
-  const scenarios = new Scenarios(catalogue, [...environments.keys()]);
-  const defaults = { model: options.model, maxSteps: options.maxSteps ?? MAX_STEPS.default };
-  const starter = new SessionStarter({ scenarios, registry, models, defaults });
+  const stopBeat = startBeat({ records, logger, count: () => registry.size });
+  let stopWatch = () => {};
   if (options.isWarmAtStart) for (const target of environments.values()) pool.warm(target);
   return {
     catalogue,
     scenarios,
     registry,
-    starter,
     pool,
+    async endOrphans() {
+      const count = await failOrphans({ records, store });
+      stopWatch = watchOrphans({ records, store, logger });
+      return count;
+    },
     async close(graceMs, limitMs) {
+      stopWatch();
       await endsWithin(Promise.all([registry.close(graceMs), catalogue.close(), pool.close()]), limitMs);
-      records.close();
+      stopBeat();
     },
   };
 }

@@ -18,7 +18,7 @@ export function createSessionEventsRoute(
     place: {
       path: '/data/sessions/:session_id/events',
       async find({ session_id = '' }, account) {
-        const { traceId } = await registry.of(account).record(session_id);
+        const { traceId } = await registry.record(account, session_id);
         const row = await options.store.row(traceId);
         if (row !== undefined) return row;
         throw new ApiError('session_not_found', `The trace of session ${session_id} was deleted.`);

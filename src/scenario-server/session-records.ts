@@ -1,10 +1,17 @@
 import { hostname } from 'node:os';
 import type { Json, JsonObject } from '../contract/json.ts';
+import type { Evaluation } from '../contract/scenario.ts';
 import type { SessionStatus } from '../contract/session.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
 import type { Redactor } from '../redaction/redactor.ts';
-import type { ChatSession } from '../rollout/chat-session.ts';
-import type { FinishResult } from '../rollout/scenario-session.ts';
+import type { SessionEnd } from '../rollout/session-end.ts';
+import type { ChatSession } from './chat-session.ts';
+
+/** The answer that was submitted, and its evaluation. */
+export interface FinishResult {
+  readonly answer: Json;
+  readonly evaluation: Evaluation;
+}
 
 /** A session as the database keeps it: what is left of it when its server is gone. Times are milliseconds since 1970. */
 export interface SessionRecord {
@@ -31,13 +38,12 @@ interface ServerName {
   readonly host: string;
   readonly pid: number;
   readonly id: string;
+  /** When its process started, in milliseconds since 1970: in a container the next process often has its number. */
+  readonly startedAt: number;
 }
 
 /** Milliseconds after which a server that has not been heard of counts as gone, wherever it runs. */
 const GONE_AFTER_MS = 60_000;
-
-/** Servers of this process that are not closed. */
-const LIVE_HERE = new Set<string>();
 
 /** The sessions of scenario servers in the database. */
 export class SessionRecords {
@@ -45,16 +51,11 @@ export class SessionRecords {
   readonly #redactor: Redactor;
   readonly #server: ServerName;
 
-  /** `serverId` is the server's that uses it, which closes it. */
+  /** `serverId` is the server's that uses it. */
   constructor(database: Database, serverId: string, redactor: Redactor) {
     this.#database = database;
     this.#redactor = redactor;
-    this.#server = { host: hostname(), pid: process.pid, id: serverId };
-    LIVE_HERE.add(serverId);
-  }
-
-  close(): void {
-    LIVE_HERE.delete(this.#server.id);
+    this.#server = { host: hostname(), pid: process.pid, id: serverId, startedAt: performance.timeOrigin };
   }
 
   /** Writes a session that begins, in the transaction that writes its trace. */
@@ -145,10 +146,9 @@ export class SessionRecords {
       .map(readRow);
   }
 
-  #isGone({ host, pid, id }: ServerName, isSilent: boolean): boolean {
+  #isGone({ host, pid, startedAt }: ServerName, isSilent: boolean): boolean {
     if (host !== this.#server.host) return isSilent;
-    // A process in a container often has the number of the one before it.
-    if (pid === process.pid) return !LIVE_HERE.has(id);
+    if (pid === process.pid && startedAt !== this.#server.startedAt) return true;
     // Another program may have got its number since.
     return isSilent || !isRunning(pid);
   }
@@ -169,8 +169,8 @@ export function toRecord(session: ChatSession): SessionRecord {
     lastActiveAt,
     turns,
     steps,
-    result: end?.result ?? null,
-    message: end?.message ?? null,
+    result: toResult(end),
+    message: end?.error?.message ?? null,
   };
 }
 
@@ -203,13 +203,15 @@ function readRow(row: Row): SessionRecord {
     lastActiveAt: Number(row.last_active_at),
     turns: row.turns,
     steps: row.steps,
-    result: row.result === null ? null : toResult(JSON.parse(row.result)),
+    result: row.result === null ? null : JSON.parse(row.result),
     message: row.message,
   };
 }
 
-function toResult(value: { readonly answer: Json; readonly evaluation: FinishResult['evaluation'] }): FinishResult {
-  return { answer: value.answer, evaluation: value.evaluation };
+/** The evaluation of a session that failed does not count. */
+function toResult(end: SessionEnd | undefined): FinishResult | null {
+  if (end?.status !== 'completed' || end.evaluation === null) return null;
+  return { answer: end.answer, evaluation: end.evaluation };
 }
 
 function isRunning(pid: number): boolean {

@@ -3,21 +3,22 @@ import type { Logger } from 'pino';
 import type { EnvironmentClient } from '../client/environment-client.ts';
 import type { WarmConnectOptions } from '../client/warm-pool.ts';
 import { ApiError } from '../contract/errors.ts';
-import type { JsonObject } from '../contract/json.ts';
+import type { Json, JsonObject } from '../contract/json.ts';
+import { checkSize } from '../contract/size-limits.ts';
 import type { Models } from '../model/create-model.ts';
-import { ChatSession } from '../rollout/chat-session.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
-import { failedByWorker } from '../rollout/run-endings.ts';
+import { sessionFinished } from '../rollout/session-end.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { LiveDeltas } from '../trace-routes/live-deltas.ts';
-import { AccountSessions } from './account-sessions.ts';
-import type { FoundScenario } from './scenarios.ts';
-import { type SessionRecords, toRecord } from './session-records.ts';
+import { ChatSession } from './chat-session.ts';
+import type { FoundScenario, Scenarios } from './scenarios.ts';
+import { type SessionRecord, type SessionRecords, toRecord } from './session-records.ts';
 
 export interface SessionRegistryOptions {
   readonly store: TraceStore;
   readonly records: SessionRecords;
+  readonly scenarios: Scenarios;
   readonly models: Models;
   readonly logger: Logger;
   /** Id of this server, for traces. */
@@ -26,6 +27,8 @@ export interface SessionRegistryOptions {
   connect(environment: string, options: WarmConnectOptions): Promise<EnvironmentClient>;
   /** SHA-256 of the environment's code, hex; null where it is not known. */
   hashOf(environment: string): Promise<string | null>;
+  /** Where a session names none. */
+  readonly defaults: { readonly model: string; readonly maxSteps: number };
   /** Active ones. */
   readonly maxSessions: number;
   /** Milliseconds since the end of the last turn after which a session expires. */
@@ -34,13 +37,15 @@ export interface SessionRegistryOptions {
   readonly now: () => number;
 }
 
-export interface NewSession {
-  /** Account of the session. */
+export interface SessionStart {
+  /** Account of the new session. */
   readonly account: string;
-  readonly scenario: FoundScenario;
+  /** A short or a full name. */
+  readonly scenario: string;
   readonly args: JsonObject;
-  readonly model: string;
-  readonly maxSteps: number;
+  /** Undefined: the server's. */
+  readonly model: string | undefined;
+  readonly maxSteps: number | undefined;
   /** Sampling fields of the first turn, for the trace. */
   readonly sampling: JsonObject;
 }
@@ -48,86 +53,66 @@ export interface NewSession {
 /** Account of the traces of all chat sessions (contract section 3). */
 const TRACE_ACCOUNT = 'local';
 
-/** Every session of a scenario server: the active ones with their expiry, and what is left of those that have ended. */
+/**
+ * The sessions of a scenario server: the active ones, and the records of those that have ended. Each belongs to an
+ * account; for every other account it is not there (contract section 0).
+ */
 export class SessionRegistry {
   /** Text of models as it streams, for pages that follow a session. */
   readonly deltas = new LiveDeltas();
   readonly #options: SessionRegistryOptions;
   readonly #active = new Map<string, ChatSession>();
-  readonly #timers = new Map<ChatSession, NodeJS.Timeout>();
   /** Environments of ended sessions, on their way out. */
   readonly #closing = new Set<Promise<void>>();
   /** Sessions whose first row is being written: they count already. */
   #starting = 0;
   #closed: ApiError | undefined;
 
-  readonly #beat: NodeJS.Timeout;
-  #watch: NodeJS.Timeout | undefined;
-
   constructor(options: SessionRegistryOptions) {
     this.#options = options;
-    this.#beat = setInterval(() => {
-      if (this.#active.size > 0) options.records.beat().catch((error) => this.#report(error, 'A sign of life'));
-    }, BEAT_MS).unref();
   }
 
-  /** The sessions of one account. */
-  of(account: string): AccountSessions {
-    return new AccountSessions(account, this.#active, this.#options.records);
+  /** Active sessions of all accounts. */
+  get size(): number {
+    return this.#active.size;
   }
 
   /**
-   * Makes a session and its trace. Its first turn, which has to follow, sets it up.
+   * Checks all that a session is made of, and makes it and its trace. Its first turn, which has to follow, sets it up.
    *
-   * @throws ApiError capacity_exceeded, or shutting_down once the registry was closed.
+   * @throws ApiError scenario_not_found, invalid_scenario_args, model_not_found, request_too_large, capacity_exceeded,
+   *   or shutting_down once the registry was closed.
    */
-  async create({ account, scenario, args, model, maxSteps, sampling }: NewSession): Promise<ChatSession> {
-    const { maxSessions, store, records, now } = this.#options;
+  async start({ scenario, args, sampling, ...start }: SessionStart): Promise<ChatSession> {
+    const { scenarios, models, defaults, maxSessions, store, records, sessionTtlMs } = this.#options;
+    const { account, model = defaults.model, maxSteps = defaults.maxSteps } = start;
+    const found = await scenarios.check(scenario, args);
+    models.check(model);
+    checkSize('sampling', sampling);
     if (this.#active.size + this.#starting >= maxSessions) throw atCapacity(maxSessions);
     if (this.#closed !== undefined) throw this.#closed;
-    const { environment, entry } = scenario;
     this.#starting += 1;
     try {
-      const environmentHash = await this.#options.hashOf(environment);
-      const traceId = randomBytes(16).toString('hex');
-      const session = new ChatSession({
-        id: `sess_${randomBytes(16).toString('hex')}`,
-        traceId,
-        account,
-        environment,
-        scenario: entry.short_name,
-        listedName: entry.name,
-        args,
-        model,
-        maxSteps,
-        connect: (options) => this.#options.connect(environment, { ...options, codeHash: environmentHash }),
-        createModel: (name, context) => this.#options.models.create(name, context),
-        recorder: createRecorder(store, traceId, 1),
-        server: this.#options.serverId,
-        environmentHash,
-        limits: this.#options.limits,
-        redactor: store.redactor,
-        onEnded: (ended) => this.#keep(ended),
-        now,
-      });
+      const session = await this.#create(found, { account, args, model, maxSteps });
+      const { id, traceId, options } = session;
       const queued = {
         origin: 'chat',
-        env_name: environment,
-        scenario_name: entry.short_name,
+        env_name: options.environment,
+        scenario_name: options.scenario,
         scenario_args: args,
         model,
         max_steps: maxSteps,
-        timeout_seconds: Math.ceil(this.#options.sessionTtlMs / 1_000),
+        timeout_seconds: Math.ceil(sessionTtlMs / 1_000),
         seed: null,
         sampling,
-        metadata: { session_id: session.id },
+        metadata: { session_id: id },
         priority: 0,
       } as const;
       await store.create({ traceId, account: TRACE_ACCOUNT, queued }, (transaction) =>
         records.insert(toRecord(session), transaction),
       );
-      this.#active.set(session.id, session);
-      // It was closed while the session was written: nobody else would end it.
+      this.#active.set(id, session);
+      // It was closed while the session was written: nothing else would end it.
       if (this.#closed !== undefined) {
         await session.fail(this.#closed);
         throw this.#closed;
@@ -138,76 +123,118 @@ export class SessionRegistry {
     }
   }
 
-  /** Starts the clock of a session anew: call it at the end of each turn. */
-  touch(session: ChatSession): void {
-    clearTimeout(this.#timers.get(session));
-    if (session.status !== 'active') {
-      this.#timers.delete(session);
-      return;
-    }
-    const timer = setTimeout(() => this.#expire(session), this.#options.sessionTtlMs);
-    timer.unref();
-    this.#timers.set(session, timer);
+  /** The active ones of an account, oldest first. */
+  active(account: string): readonly ChatSession[] {
+    return [...this.#active.values()].filter(({ options }) => options.account === account);
   }
 
-  /** Makes `failed` what an earlier server left active: its environments are gone. @returns how many. */
-  async failOrphans(): Promise<number> {
-    const { records, store } = this.#options;
-    const orphans = await records.listOrphans();
-    for (const orphan of orphans) {
-      const message = 'The server that held the session ended; its environment is gone';
-      const row = await store.row(orphan.traceId);
-      const isOpen = row?.status === 'queued' || row?.status === 'running';
-      if (row !== undefined && isOpen) await store.append(orphan.traceId, row.attempt, [failedByWorker(message)]);
-      const trace = await store.trace(orphan.traceId);
-      const { turns, steps } = { turns: trace?.turns.length ?? 0, steps: trace?.steps.length ?? 0 };
-      await records.end(orphan.id, { ...orphan, status: 'failed', message, turns, steps });
+  /** An active session. @throws ApiError session_not_found, session_conflict, or session_finished for one that has ended. */
+  async find(account: string, id: string): Promise<ChatSession> {
+    const session = this.#held(account, id);
+    if (session !== undefined) return session;
+    const record = await this.record(account, id);
+    if (record.status === 'active') {
+      throw new ApiError('session_conflict', `Session ${id} is held by another server on the same store.`);
     }
-    return orphans.length;
+    throw sessionFinished(id, record);
   }
 
-  /** Fails those of servers that go away from now on, until the registry is closed. */
-  watchOrphans(): void {
-    this.#watch ??= setInterval(() => {
-      this.failOrphans().catch((error) => this.#report(error, 'The end of a session whose server is gone'));
-    }, WATCH_MS).unref();
+  /** The record of a session, active or not. @throws ApiError session_not_found */
+  async record(account: string, id: string): Promise<SessionRecord> {
+    const session = this.#held(account, id);
+    if (session !== undefined) return toRecord(session);
+    const record = await this.#options.records.find(id);
+    if (record !== undefined && record.account === account) return record;
+    const message = `There is no session ${JSON.stringify(id.slice(0, 100))}. GET /v1/sessions lists the active ones.`;
+    throw new ApiError('session_not_found', message);
+  }
+
+  /** Those that have ended and those that are active, here or at another server of the same store, oldest first. */
+  async list(account: string): Promise<readonly SessionRecord[]> {
+    const written = await this.#options.records.list(account);
+    return written.map((record) => {
+      const session = record.status === 'active' ? this.#held(account, record.id) : undefined;
+      return session === undefined ? record : toRecord(session);
+    });
+  }
+
+  /**
+   * Finishes a session, once: later calls get the same record, also after a restart of the server.
+   *
+   * @throws ApiError session_not_found, session_busy, or session_finished for one that was not evaluated; BoundaryError
+   *   where the evaluation fails.
+   */
+  async finish(account: string, id: string, answer: Json | undefined): Promise<SessionRecord> {
+    await this.#held(account, id)?.finish(answer);
+    const record = await this.record(account, id);
+    if (record.status === 'active') await this.find(account, id);
+    if (record.result === null) throw sessionFinished(id, record);
+    return record;
+  }
+
+  /** Ends a session without evaluating it. @throws ApiError as `finish` does. */
+  async abandon(account: string, id: string): Promise<SessionRecord> {
+    await this.#held(account, id)?.abandon();
+    const record = await this.record(account, id);
+    if (record.status === 'active') await this.find(account, id);
+    if (record.status !== 'abandoned') throw sessionFinished(id, record);
+    return record;
   }
 
   /** Lets turns and evaluations that go on end within `graceMs`; then everything that is active fails. Never rejects. */
   async close(graceMs: number): Promise<void> {
     const cause = new ApiError('shutting_down', 'The server was shut down', { headers: { 'retry-after': '5' } });
     this.#closed = cause;
-    clearInterval(this.#watch);
-    for (const timer of this.#timers.values()) clearTimeout(timer);
     const endsAt = performance.now() + graceMs;
     const active = () => [...this.#active.values()];
     const idle = active().filter(({ isBusy }) => !isBusy);
     await Promise.all(idle.map((session) => session.fail(cause)));
     while (active().some(({ isBusy }) => isBusy) && performance.now() < endsAt) await pause(POLL_MS);
     await Promise.all(active().map((session) => session.terminate(cause)));
-    clearInterval(this.#beat);
     await Promise.all(this.#closing);
   }
 
-  #report(error: unknown, what: string): void {
-    this.#options.logger.error({ err: error }, `${what} could not be written`);
+  async #create(
+    { environment, entry }: FoundScenario,
+    start: Pick<ChatSession['options'], 'account' | 'args' | 'model' | 'maxSteps'>,
+  ): Promise<ChatSession> {
+    const { store, serverId, sessionTtlMs, limits, now } = this.#options;
+    const environmentHash = await this.#options.hashOf(environment);
+    const traceId = randomBytes(16).toString('hex');
+    return new ChatSession({
+      ...start,
+      id: `sess_${randomBytes(16).toString('hex')}`,
+      traceId,
+      environment,
+      scenario: entry.short_name,
+      listedName: entry.name,
+      ttlMs: sessionTtlMs,
+      connect: (options) => this.#options.connect(environment, { ...options, codeHash: environmentHash }),
+      createModel: (name, context) => this.#options.models.create(name, context),
+      recorder: createRecorder(store, traceId, 1),
+      server: serverId,
+      environmentHash,
+      limits,
+      redactor: store.redactor,
+      onDelta: (delta) => this.deltas.publish(traceId, { attempt: 1, ...delta }),
+      onEnded: (ended) => this.#keep(ended),
+      now,
+    });
   }
 
-  #expire(session: ChatSession): void {
-    this.#timers.delete(session);
-    if (session.isBusy) return; // The end of the turn sets it anew.
-    void session.expire();
+  /** A session that is active here. */
+  #held(account: string, id: string): ChatSession | undefined {
+    const session = this.#active.get(id);
+    return session?.options.account === account ? session : undefined;
   }
 
   async #keep(session: ChatSession): Promise<void> {
-    clearTimeout(this.#timers.get(session));
-    this.#timers.delete(session);
     const closing = session.closed.finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
     try {
       await this.#options.records.end(session.id, toRecord(session));
     } catch (error) {
-      this.#report(error, `The end of session ${session.id}`);
+      this.#options.logger.error({ err: error }, `The end of session ${session.id} could not be written`);
     } finally {
       this.#active.delete(session.id);
     }
@@ -215,9 +242,6 @@ export class SessionRegistry {
 }
 
 const POLL_MS = 20;
-/** How often a server says that it is there, and looks for those that are not. */
-const BEAT_MS = 15_000;
-const WATCH_MS = 30_000;
 
 function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Json } from '../contract/json.ts';
 import {
   type FinishedSession,
   finishRequestSchema,
@@ -11,8 +10,6 @@ import {
 } from '../contract/session.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { sessionFinished } from '../rollout/session-end.ts';
-import type { AccountSessions } from './account-sessions.ts';
 import { type SessionRecord, toRecord } from './session-records.ts';
 import type { SessionRegistry } from './session-registry.ts';
 
@@ -34,8 +31,8 @@ export function createSessionRoutes(options: SessionRoutesOptions): readonly Rou
     query: z.object({ status: z.enum(['active', 'all']).default('active') }),
     response: sessionListSchema,
     async handle({ queryValues: { status }, caller }) {
-      const sessions = registry.of(accountOf(caller));
-      const records = status === 'all' ? await sessions.list() : sessions.active.map(toRecord);
+      const account = accountOf(caller);
+      const records = status === 'all' ? await registry.list(account) : registry.active(account).map(toRecord);
       return { body: { object: 'list', sessions: records.map(toEntry) } };
     },
   });
@@ -46,7 +43,7 @@ export function createSessionRoutes(options: SessionRoutesOptions): readonly Rou
     access: 'key-or-browser',
     response: sessionEntrySchema,
     handle: async ({ params, caller }) => ({
-      body: toEntry(await registry.of(accountOf(caller)).record(params.session_id ?? '')),
+      body: toEntry(await registry.record(accountOf(caller), params.session_id ?? '')),
     }),
   });
   const finish = defineRoute({
@@ -57,7 +54,10 @@ export function createSessionRoutes(options: SessionRoutesOptions): readonly Rou
     request: finishRequestSchema,
     response: finishResultSchema,
     handle: async ({ params, body, caller }) => ({
-      body: await finishSession(registry.of(accountOf(caller)), params.session_id ?? '', body?.answer, toTraceUrl),
+      body: toFinishedSession(
+        await registry.finish(accountOf(caller), params.session_id ?? '', body?.answer),
+        toTraceUrl,
+      ),
     }),
   });
   const remove = defineRoute({
@@ -66,45 +66,28 @@ export function createSessionRoutes(options: SessionRoutesOptions): readonly Rou
     summary: 'Abandon a session without evaluating it',
     access: 'key-or-browser',
     response: sessionEntrySchema,
-    async handle({ params, caller }) {
-      const id = params.session_id ?? '';
-      const sessions = registry.of(accountOf(caller));
-      await sessions.held(id)?.abandon();
-      const record = await sessions.record(id);
-      if (record.status === 'active') await sessions.find(id);
-      if (record.status !== 'abandoned') throw sessionFinished(id, record);
-      return { body: toEntry(record) };
-    },
+    handle: async ({ params, caller }) => ({
+      body: toEntry(await registry.abandon(accountOf(caller), params.session_id ?? '')),
+    }),
   });
   return [list, one, finish, remove];
 }
 
-/**
- * Finishes a session, once: later calls get the same object, also after a restart of the server.
- *
- * @throws ApiError session_not_found, session_busy, or session_finished for one that was not evaluated; BoundaryError
- *   where the evaluation fails.
- */
-export async function finishSession(
-  sessions: AccountSessions,
-  id: string,
-  answer: Json | undefined,
+/** The answer to a request that finishes. @throws Error for a session that was not evaluated. */
+export function toFinishedSession(
+  { id, traceId, status, result }: SessionRecord,
   toTraceUrl: (traceId: string) => string,
-): Promise<FinishedSession> {
-  await sessions.held(id)?.finish(answer);
-  const record = await sessions.record(id);
-  if (record.result === null || (record.status !== 'finished' && record.status !== 'expired')) {
-    if (record.status === 'active') await sessions.find(id);
-    throw sessionFinished(id, record);
-  }
+): FinishedSession {
+  if (result === null || (status !== 'finished' && status !== 'expired')) throw new Error(`Session ${id} is ${status}`);
+  const { answer, evaluation } = result;
   return {
     ...toSessionIds(id),
-    answer: record.result.answer,
-    reward: record.result.evaluation.reward,
-    evaluation: record.result.evaluation,
-    trace_id: record.traceId,
-    trace_url: toTraceUrl(record.traceId),
-    status: record.status,
+    answer,
+    reward: evaluation.reward,
+    evaluation,
+    trace_id: traceId,
+    trace_url: toTraceUrl(traceId),
+    status,
   };
 }
 

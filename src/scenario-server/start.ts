@@ -93,12 +93,12 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
   assertBindAllowed(host, options.verifyKey !== undefined, 'give one with --api-key or PROCTOR_SCENARIOS_API_KEY');
   const warmProcesses = options.warmProcesses ?? DEFAULT_WARM_PROCESSES;
   const engine = createSessionEngine({ ...options, warmProcesses });
-  const { catalogue, scenarios, registry, starter } = engine;
+  const { catalogue, scenarios, registry } = engine;
   const closing = new AbortController();
   const isShuttingDown = () => closing.signal.aborted;
   const toTraceUrl = (traceId: string) => `${appUrl}/traces/${traceId}`;
   const { limitMs } = options.turnLimits ?? {};
-  const tools = new LifecycleTools({ scenarios, registry, starter, logger, toTraceUrl, limitMs });
+  const tools = new LifecycleTools({ scenarios, registry, logger, toTraceUrl, limitMs });
   const endpoints = new AccountEndpoints((account) =>
     mountEndpoint(createMcpTools(tools, scenarios, { ...options.turnLimits, account }), {
       report: (line) => logger.warn(line),
@@ -137,7 +137,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
       },
     ],
     routes: [
-      createChatRoute({ registry, starter, idempotency, logger, toTraceUrl, now, ...options.turnLimits }),
+      createChatRoute({ registry, idempotency, logger, toTraceUrl, now, ...options.turnLimits }),
       ...createSessionRoutes({ registry, toTraceUrl, now }),
       ...createLifecycleRoutes(tools),
       ...createCatalogueRoutes(scenarios, models, options.model),
@@ -146,9 +146,8 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
       ...pages,
     ],
   });
-  const failed = await registry.failOrphans();
+  const failed = await engine.endOrphans();
   if (failed > 0) logger.warn({ sessions: failed }, 'Sessions of a server that is gone were ended as failed');
-  registry.watchOrphans();
   const listener = await listen(app, { host, port }).catch(async (error: unknown) => {
     await engine.close(0);
     throw error;

@@ -1,5 +1,4 @@
 import type { ModelDeltaEvent, TraceEvent } from '../contract/event.ts';
-import type { FiguresGroupBy, TraceFigures, UsageGroupBy, UsageList } from '../contract/figures.ts';
 import type {
   EnvironmentList,
   EnvironmentToolList,
@@ -9,6 +8,7 @@ import type {
   RunStatus,
 } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
+import type { TotalsGroupBy, TraceTotals, UsageGroupBy, UsageList } from '../contract/totals.ts';
 import type { Origin, Trace, TraceList, TraceSummary } from '../contract/trace.ts';
 import {
   Connection,
@@ -74,11 +74,11 @@ export interface ServiceClient {
     list(query?: TraceListQuery, options?: RequestOptions): Promise<TraceList>;
     /** Every trace of the list, page by page. */
     all(query?: TraceListQuery, options?: RequestOptions): AsyncGenerator<TraceSummary, void>;
-    /** `group_by` splits the figures, too. */
+    /** `group_by` splits the totals, too. */
     summary(
-      filters?: TraceFilters & { readonly group_by?: FiguresGroupBy },
+      filters?: TraceFilters & { readonly group_by?: TotalsGroupBy },
       options?: RequestOptions,
-    ): Promise<TraceFigures>;
+    ): Promise<TraceTotals>;
     /** Those that are stored and those that come, to the end of the run; a lost connection is opened again. */
     events(traceId: string, options?: EventsOptions): AsyncGenerator<TraceEvent | ModelDeltaEvent, void>;
     cancel(traceId: string, options?: RequestOptions): Promise<Trace>;

@@ -6,8 +6,8 @@ import type { Evaluation, ScenarioEntry, SetupResult, Solution } from '../contra
 import type { LogRecord, Trace } from '../contract/trace.ts';
 import type { EnvironmentSource } from '../environment/environment-source.ts';
 import { inMemory } from '../mcp/in-memory.ts';
-import { createParticipant, type Participant } from './participant.ts';
 import { playRun, type TestRunOptions } from './play-run.ts';
+import { createRoleClient, type RoleClient } from './role-client.ts';
 import { readTask, type TaskArguments } from './task.ts';
 
 export interface OpenEnvironmentOptions {
@@ -33,9 +33,9 @@ export interface OpenEnvironment extends AsyncDisposable {
   readonly version: string;
   readonly instructions: string;
   /** Acts as the model does: harness tools are neither listed nor callable. */
-  readonly agent: Participant;
+  readonly agent: RoleClient;
   /** Acts as the framework does: everything is listed and callable. */
-  readonly harness: Participant;
+  readonly harness: RoleClient;
 
   scenarios(options?: CallOptions): Promise<readonly ScenarioEntry[]>;
   /**
@@ -46,7 +46,7 @@ export interface OpenEnvironment extends AsyncDisposable {
    */
   setup(...task: TaskArguments<CallOptions>): Promise<StartedScenario>;
   /**
-   * The scenario's known-good trajectory; of one that is a generator, its first call.
+   * The scenario's solution; of one that is a generator, its first call.
    *
    * @throws BoundaryError where there is none.
    */
@@ -101,8 +101,8 @@ export async function openEnvironment(
     name: client.name,
     version: client.version,
     instructions: client.instructions,
-    agent: createParticipant(client, 'agent'),
-    harness: createParticipant(client, 'harness'),
+    agent: createRoleClient(client, 'agent'),
+    harness: createRoleClient(client, 'harness'),
     scenarios: (callOptions) => client.scenarios(callOptions),
     async setup(...task) {
       const { scenario, args, options: callOptions } = readTask(task);

@@ -9,8 +9,8 @@ import { checkReferenceModel, createReferenceModel } from '../model/reference-mo
 import { executeRun } from '../rollout/execute-run.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
 import { RunInterrupted } from '../rollout/run.ts';
+import { EventRecorder, type EventSink } from '../trace/event-recorder.ts';
 import { projectTrace } from '../trace/projection.ts';
-import type { EventRecorder } from '../trace/recorder.ts';
 
 export interface TestRunOptions {
   /**
@@ -50,7 +50,7 @@ export async function playRun(run: PlayedRun, options: TestRunOptions = {}): Pro
   if (typeof model === 'string') checkReferenceModel(model);
   const request = toRequest(run, typeof model === 'string' ? model : model.name, options);
   const log = new EventLog();
-  log.record(request);
+  await log.append(request);
   const interrupt = new AbortController();
   const cancel = () => interrupt.abort(new RunInterrupted('cancelled'));
   signal?.addEventListener('abort', cancel, { once: true });
@@ -61,7 +61,7 @@ export async function playRun(run: PlayedRun, options: TestRunOptions = {}): Pro
       worker: 'test',
       connect: (given) => run.connect({ ...given, onLog: both(given.onLog, run.onLog) }),
       createModel: (name, context) => (typeof model === 'string' ? createReferenceModel(name, context) : model),
-      recorder: log,
+      recorder: new EventRecorder(log),
       signal: interrupt.signal,
       ...(limits && { limits }),
     });
@@ -98,16 +98,14 @@ function both(first: ConnectOptions['onLog'], second: NonNullable<ConnectOptions
 }
 
 /** Numbers and stamps the events as a store does, without a store. */
-class EventLog implements EventRecorder {
+class EventLog implements EventSink {
   readonly #traceId = randomBytes(16).toString('hex');
   readonly #events: TraceEvent[] = [];
 
-  record(body: EventBody): void {
+  async append(body: EventBody): Promise<void> {
     const stamp = { seq: this.#events.length + 1, at: new Date().toISOString(), attempt: 1 };
     this.#events.push({ ...structuredClone(body), ...stamp });
   }
-
-  async settled(): Promise<void> {}
 
   async toStored<T>(value: T): Promise<T> {
     return value;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { ApiError } from '../contract/errors.ts';
-import { figuresGroupBySchema, traceFiguresSchema } from '../contract/figures.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import { runStatusSchema } from '../contract/run.ts';
+import { totalsGroupBySchema, traceTotalsSchema } from '../contract/totals.ts';
 import { originSchema, type Trace, type TraceList, traceListSchema, traceSchema } from '../contract/trace.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
@@ -95,8 +95,8 @@ export function createTracesRoutes({ store, access, closing }: TracesRouteOption
     path: '/v1/traces/summary',
     summary: 'What the traces of a list come to: counts, rewards and tokens; with group_by split, too',
     access,
-    query: filterQuerySchema.extend({ group_by: figuresGroupBySchema.optional() }),
-    response: traceFiguresSchema,
+    query: filterQuerySchema.extend({ group_by: totalsGroupBySchema.optional() }),
+    response: traceTotalsSchema,
     about: { queryPrefixes: QUERY_PREFIXES },
     async handle({ query, queryValues, caller }) {
       const filters = toTraceQuery(queryValues, toMetadata(query));

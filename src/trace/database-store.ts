@@ -1,6 +1,6 @@
 import type { EventBody, EventOf, TraceEvent } from '../contract/event.ts';
-import type { TraceFigures, UsageGroup } from '../contract/figures.ts';
 import { fitting, PageBudget, sizeOf } from '../contract/page-budget.ts';
+import type { TraceTotals, UsageGroup } from '../contract/totals.ts';
 import type { Trace, TraceSummary } from '../contract/trace.ts';
 import type { Database } from '../database/database.ts';
 import { untilWritten } from '../database/until-written.ts';
@@ -226,7 +226,7 @@ class DatabaseTraceStore implements TraceStore {
     return () => this.#observers.delete(own);
   }
 
-  async summary(filters: TraceFilters, options?: SummaryOptions): Promise<TraceFigures> {
+  async summary(filters: TraceFilters, options?: SummaryOptions): Promise<TraceTotals> {
     return await summarizeTraces(this.#database.scans, filters, options);
   }
 

@@ -43,7 +43,7 @@ export class EndRows {
     );
   }
 
-  /** These traces have ended: their rows, and their figures for summaries and usage. */
+  /** These traces have ended: their rows, and their outcomes for summaries and usage. */
   ends(ended: readonly EndedTrace[]): readonly RowsWrite[] {
     const kept: unknown[][] = [];
     const forgotten: unknown[][] = [];

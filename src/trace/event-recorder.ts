@@ -1,50 +1,81 @@
 import type { EventBody } from '../contract/event.ts';
 import type { Json } from '../contract/json.ts';
 import { replaceBytes } from './blob-references.ts';
-import type { EventRecorder } from './recorder.ts';
 import type { TraceStore } from './trace-store.ts';
 
-/**
- * The recorder of one attempt of a trace. Events are written in the order in which they are recorded. After the first
- * failure nothing more is recorded, since a trace with a hole would tell another story; `settled` then always rejects.
- */
-export function createRecorder(store: TraceStore, traceId: string, attempt: number): EventRecorder {
-  return new StoreRecorder(store, traceId, attempt);
+/** Where the events of one attempt are written. */
+export interface EventSink {
+  /** Appends settle in the order in which they were made. */
+  append(body: EventBody): Promise<unknown>;
+  /** A value as it is stored: bytes over 16 KiB (base64 of images and other content) become blob references. */
+  toStored<T extends Json>(value: T): Promise<T>;
 }
 
-class StoreRecorder implements EventRecorder {
-  readonly #store: TraceStore;
-  readonly #traceId: string;
-  readonly #attempt: number;
-  /** The store settles appends in order, so that the last one stands for all. */
+/**
+ * The recorder of one attempt. `record` does not wait; `settled` does. Events are written in the order in which they are
+ * recorded. The first failure to write is kept: it aborts `failed`, nothing more is written, since a trace with a hole
+ * would tell another story, and every later wait rejects with it. Nothing is written after `end` either.
+ */
+export class EventRecorder {
+  readonly #sink: EventSink;
+  readonly #failed = new AbortController();
+  /** Appends settle in order, so that the last one stands for all. */
   #last: Promise<void> = Promise.resolve();
-  #failure: { readonly error: unknown } | undefined;
+  #hasEnded = false;
 
-  constructor(store: TraceStore, traceId: string, attempt: number) {
-    this.#store = store;
-    this.#traceId = traceId;
-    this.#attempt = attempt;
+  constructor(sink: EventSink) {
+    this.#sink = sink;
+  }
+
+  /** Aborted with the error of the first write that failed, such as an `AttemptSupersededError`. */
+  get failed(): AbortSignal {
+    return this.#failed.signal;
   }
 
   record(body: EventBody): void {
-    if (this.#failure !== undefined) return;
+    if (this.#hasEnded || this.failed.aborted) return;
     this.#last = this.#append(body);
   }
 
+  /** Waits until all is written. @throws the first failure. */
   async settled(): Promise<void> {
     await this.#last;
-    if (this.#failure !== undefined) throw this.#failure.error;
+    this.failed.throwIfAborted();
   }
 
+  /** @throws the first failure, which this may be. */
   async toStored<T extends Json>(value: T): Promise<T> {
-    return await replaceBytes(value, (bytes, mimeType) => this.#store.putBlob(this.#traceId, bytes, mimeType));
+    this.failed.throwIfAborted();
+    try {
+      return await this.#sink.toStored(value);
+    } catch (error) {
+      this.#failed.abort(error);
+      throw this.failed.reason;
+    }
+  }
+
+  /** As `settled`; events that come from now on, such as late logs, are dropped. */
+  async end(): Promise<void> {
+    this.#hasEnded = true;
+    await this.settled();
   }
 
   async #append(body: EventBody): Promise<void> {
     try {
-      await this.#store.append(this.#traceId, this.#attempt, [body]);
+      await this.#sink.append(body);
     } catch (error) {
-      this.#failure ??= { error };
+      this.#failed.abort(error);
     }
   }
+}
+
+/** The part of a recorder by which a turn writes. */
+export type TurnRecorder = Pick<EventRecorder, 'record' | 'settled' | 'toStored'>;
+
+/** The recorder of an attempt of a trace in a store. */
+export function createRecorder(store: TraceStore, traceId: string, attempt: number): EventRecorder {
+  return new EventRecorder({
+    append: (body) => store.append(traceId, attempt, [body]),
+    toStored: (value) => replaceBytes(value, (bytes, mimeType) => store.putBlob(traceId, bytes, mimeType)),
+  });
 }

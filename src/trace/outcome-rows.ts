@@ -1,7 +1,7 @@
 import type { Trace } from '../contract/trace.ts';
 import type { OutcomesTable } from '../database/schema.ts';
-import { toRewardClass } from './reward-classes.ts';
-import type { UsedFigures } from './used-figures.ts';
+import { toRewardBin } from './reward-bins.ts';
+import type { UsageTotals } from './usage-totals.ts';
 
 /** The part of an outcome that comes from the trace's row. */
 export interface OutcomeOwner {
@@ -12,7 +12,7 @@ export interface OutcomeOwner {
 }
 
 /** The outcome of a finished trace, for summaries and usage. */
-export function toOutcomeRow(owner: OutcomeOwner, trace: Trace, used: UsedFigures): OutcomesTable {
+export function toOutcomeRow(owner: OutcomeOwner, trace: Trace, used: UsageTotals): OutcomesTable {
   const { usage } = trace;
   return {
     account: owner.account,
@@ -25,7 +25,7 @@ export function toOutcomeRow(owner: OutcomeOwner, trace: Trace, used: UsedFigure
     origin: trace.origin,
     status: trace.status,
     reward: trace.reward,
-    reward_class: toRewardClass(trace.reward),
+    reward_bin: toRewardBin(trace.reward),
     prompt_tokens: usage.prompt_tokens,
     completion_tokens: usage.completion_tokens,
     total_tokens: usage.total_tokens,

@@ -1,7 +1,7 @@
 import type { EventOf, TraceEvent } from '../contract/event.ts';
 import type { Trace, TraceSummary } from '../contract/trace.ts';
 import { AttemptProjection, millisecondsBetween } from './attempt-projection.ts';
-import { addUsage, NO_USAGE, type UsedFigures } from './used-figures.ts';
+import { addUsage, NO_USAGE, type UsageTotals } from './usage-totals.ts';
 
 /** Id and address of a trace, which are not in its events. */
 export interface TraceIdentity {
@@ -34,7 +34,7 @@ export class TraceProjection {
   #attempt: AttemptProjection | undefined;
   readonly #attempts: AttemptEntry[] = [];
   readonly #logs: Trace['logs'] = [];
-  #used: Omit<UsedFigures, 'ms'> = NO_USAGE;
+  #used: Omit<UsageTotals, 'ms'> = NO_USAGE;
 
   constructor(identity: TraceIdentity) {
     this.#identity = identity;
@@ -66,7 +66,7 @@ export class TraceProjection {
   }
 
   /** Usage of all attempts. The trace has that of the last one. */
-  toUsed(): UsedFigures {
+  toUsed(): UsageTotals {
     const spans = this.#attempts.map(({ started_at: start, ended_at: end }) =>
       start === null || end === null ? 0 : millisecondsBetween(start, end),
     );

@@ -1,5 +1,5 @@
-import type { FiguresGroupBy } from '../contract/figures.ts';
 import type { RunStatus } from '../contract/run.ts';
+import type { TotalsGroupBy } from '../contract/totals.ts';
 import type { Origin } from '../contract/trace.ts';
 
 /** Which traces a list or a sum is of; what is not given lets all through. */
@@ -20,6 +20,6 @@ export interface TraceFilters {
 }
 
 export interface SummaryOptions {
-  /** Splits the figures, too. */
-  readonly groupBy?: FiguresGroupBy | undefined;
+  /** Splits the totals, too. */
+  readonly groupBy?: TotalsGroupBy | undefined;
 }

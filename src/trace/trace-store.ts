@@ -1,6 +1,6 @@
 import type { EventBody, EventOf, TraceEvent } from '../contract/event.ts';
-import type { TraceFigures, UsageGroup } from '../contract/figures.ts';
 import type { RunStatus } from '../contract/run.ts';
+import type { TraceTotals, UsageGroup } from '../contract/totals.ts';
 import type { AttemptEnd, Origin, Trace, TraceSummary } from '../contract/trace.ts';
 import type { DatabaseTransaction } from '../database/database.ts';
 import type { Redactor } from '../redaction/redactor.ts';
@@ -71,7 +71,7 @@ export interface TraceStore {
   observe(listener: AppendListener): () => void;
 
   /** Sums over all traces that match the filters. */
-  summary(filters: TraceFilters, options?: SummaryOptions): Promise<TraceFigures>;
+  summary(filters: TraceFilters, options?: SummaryOptions): Promise<TraceTotals>;
   /** Usage of finished traces, including deleted ones. */
   usage(query: UsageQuery): Promise<readonly UsageGroup[]>;
 

@@ -1,9 +1,9 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { FiguresGroupBy, TraceFigures } from '../contract/figures.ts';
 import { type RunStatus, runStatusSchema } from '../contract/run.ts';
+import type { TotalsGroupBy, TraceTotals } from '../contract/totals.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
 import { and, columnConditions, createdIn, metadataConditions, rewardConditions } from './outcome-conditions.ts';
-import { binOfClass, isPassed, NO_REWARD, REWARD_BINS } from './reward-classes.ts';
+import { HISTOGRAM_BINS, isPassed, NO_REWARD, toHistogramBin } from './reward-bins.ts';
 import type { SummaryOptions, TraceFilters } from './trace-filters.ts';
 import { UNFINISHED } from './trace-rows.ts';
 
@@ -16,14 +16,14 @@ const MAX_RARE = 20_000;
 const MAX_GROUPS = 500;
 
 const COLUMN_OF = { env: 'env_name', scenario: 'scenario_name', model: 'model', origin: 'origin' } as const;
-type GroupColumn = (typeof COLUMN_OF)[FiguresGroupBy];
+type GroupColumn = (typeof COLUMN_OF)[TotalsGroupBy];
 
 /** Traces of one group, one status and one class of the reward, added up. */
 interface Cell {
   /** Null without groups. */
   readonly group: string | null;
   readonly status: RunStatus;
-  readonly rewardClass: number;
+  readonly rewardBin: number;
   readonly count: number;
   readonly reward: number;
   readonly prompt: number;
@@ -36,7 +36,7 @@ export async function summarizeTraces(
   queries: Queries,
   filters: TraceFilters,
   { groupBy }: SummaryOptions = {},
-): Promise<TraceFigures> {
+): Promise<TraceTotals> {
   const cells = await readCells(queries, filters, groupBy && COLUMN_OF[groupBy]);
   const rewarded = cells.filter(hasReward);
   const byStatus = Object.fromEntries(
@@ -47,10 +47,10 @@ export async function summarizeTraces(
   );
   return {
     object: 'summary',
-    ...toRewardFigures(cells),
+    ...toRewardTotals(cells),
     by_status: byStatus as Record<RunStatus, number>, // One entry for each of them.
-    histogram: Array.from({ length: REWARD_BINS }, (_, bin) =>
-      sumOf(rewarded, (cell) => (binOfClass(cell.rewardClass) === bin ? cell.count : 0)),
+    histogram: Array.from({ length: HISTOGRAM_BINS }, (_, bin) =>
+      sumOf(rewarded, (cell) => (toHistogramBin(cell.rewardBin) === bin ? cell.count : 0)),
     ),
     tokens: {
       prompt: sumOf(cells, ({ prompt }) => prompt),
@@ -61,14 +61,14 @@ export async function summarizeTraces(
   };
 }
 
-function hasReward({ rewardClass }: Cell): boolean {
-  return rewardClass !== NO_REWARD;
+function hasReward({ rewardBin }: Cell): boolean {
+  return rewardBin !== NO_REWARD;
 }
 
-function toRewardFigures(cells: readonly Cell[]) {
+function toRewardTotals(cells: readonly Cell[]) {
   const rewarded = cells.filter(hasReward);
   const count = sumOf(rewarded, (cell) => cell.count);
-  const passed = sumOf(rewarded, (cell) => (isPassed(cell.rewardClass) ? cell.count : 0));
+  const passed = sumOf(rewarded, (cell) => (isPassed(cell.rewardBin) ? cell.count : 0));
   return {
     count: sumOf(cells, (cell) => cell.count),
     with_reward: count,
@@ -77,7 +77,7 @@ function toRewardFigures(cells: readonly Cell[]) {
   };
 }
 
-function toGroups(cells: readonly Cell[]): NonNullable<TraceFigures['groups']> {
+function toGroups(cells: readonly Cell[]): NonNullable<TraceTotals['groups']> {
   const byGroup = new Map<string, Cell[]>();
   for (const cell of cells) {
     const known = byGroup.get(cell.group ?? '');
@@ -85,7 +85,7 @@ function toGroups(cells: readonly Cell[]): NonNullable<TraceFigures['groups']> {
     else known.push(cell);
   }
   return [...byGroup]
-    .map(([group, ofGroup]) => ({ group, ...toRewardFigures(ofGroup) }))
+    .map(([group, ofGroup]) => ({ group, ...toRewardTotals(ofGroup) }))
     .sort((one, other) => other.count - one.count || (one.group < other.group ? -1 : 1))
     .slice(0, MAX_GROUPS);
 }
@@ -99,7 +99,7 @@ async function readCells(queries: Queries, filters: TraceFilters, column: GroupC
   return rows.map((row) => ({
     group: row.group,
     status: row.status,
-    rewardClass: row.rewardClass,
+    rewardBin: row.rewardBin,
     count: Number(row.count),
     reward: Number(row.reward),
     prompt: Number(row.prompt),
@@ -122,10 +122,10 @@ function finishedPart(
   );
   const { group, groupedBy } = groupIn(column);
   return [
-    sql`select ${group} as "group", row.status as status, row.reward_class as "rewardClass", count(*) as count,
+    sql`select ${group} as "group", row.status as status, row.reward_bin as "rewardBin", count(*) as count,
           coalesce(sum(row.reward), 0) as reward, sum(row.prompt_tokens) as prompt,
           sum(row.completion_tokens) as completion, sum(row.total_tokens) as total
-        from outcomes as row where row.is_deleted = 0 and ${condition} group by ${groupedBy}row.status, row.reward_class`,
+        from outcomes as row where row.is_deleted = 0 and ${condition} group by ${groupedBy}row.status, row.reward_bin`,
   ];
 }
 
@@ -141,7 +141,7 @@ function unfinishedPart(filters: TraceFilters, column: GroupColumn | undefined):
   );
   const { group, groupedBy } = groupIn(column);
   return [
-    sql`select ${group} as "group", row.status as status, ${sql.lit(NO_REWARD)} as "rewardClass", count(*) as count, 0 as reward,
+    sql`select ${group} as "group", row.status as status, ${sql.lit(NO_REWARD)} as "rewardBin", count(*) as count, 0 as reward,
           0 as prompt, 0 as completion, 0 as total
         from traces as row where row.status in (${sql.join(UNFINISHED)}) and ${condition} group by ${groupedBy}row.status`,
   ];

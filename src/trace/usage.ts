@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { UsageGroup, UsageGroupBy } from '../contract/figures.ts';
+import type { UsageGroup, UsageGroupBy } from '../contract/totals.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
 import { and, columnConditions, createdIn } from './outcome-conditions.ts';
 import type { TraceFilters } from './trace-filters.ts';
@@ -32,16 +32,16 @@ export async function readUsage(queries: Kysely<DatabaseSchema>, query: UsageQue
   // Without a group it is one row, of nothing too.
   const found = rows.length === 0 && groupBy === undefined ? [NOTHING] : rows;
   const names = groupBy === 'key' ? await keyNames(queries, account) : undefined;
-  const groups = found.map(({ grouped, ms, ...figures }): UsageGroup => {
+  const groups = found.map(({ grouped, ms, ...totals }): UsageGroup => {
     const name = grouped === null ? null : groupBy === 'day' ? toDay(Number(grouped)) : String(grouped);
     return {
       group: name,
       ...(names === undefined ? {} : { key_name: name === null ? null : (names.get(name) ?? null) }),
-      runs: Number(figures.runs),
-      model_calls: Number(figures.model_calls),
-      prompt_tokens: Number(figures.prompt_tokens),
-      completion_tokens: Number(figures.completion_tokens),
-      total_tokens: Number(figures.total_tokens),
+      runs: Number(totals.runs),
+      model_calls: Number(totals.model_calls),
+      prompt_tokens: Number(totals.prompt_tokens),
+      completion_tokens: Number(totals.completion_tokens),
+      total_tokens: Number(totals.total_tokens),
       compute_seconds: Number(ms) / 1_000,
     };
   });

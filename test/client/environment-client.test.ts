@@ -78,7 +78,7 @@ describe.each(targets)('an environment %s', (_kind, target) => {
     }
   });
 
-  it('gives the known-good trajectory, at once or call by call', async () => {
+  it('gives the solution, at once or call by call', async () => {
     const client = await connect(target());
     expect(await client.solution('count_to', { target: 2 }, [])).toEqual({
       calls: [{ name: 'add', arguments: { by: 2 } }],

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { AgentToolEntry, EnvironmentClient, ToolResult } from '../../src/client/environment-client.ts';
 import type { ToolCall } from '../../src/contract/chat.ts';
 import { BoundaryError } from '../../src/contract/errors.ts';
@@ -7,7 +8,7 @@ import type { Evaluation, SetupResult } from '../../src/contract/scenario.ts';
 import type { ChatModel, ModelRequest, ModelResponse } from '../../src/model/chat-model.ts';
 import { NO_USAGE } from '../../src/model/gateway-usage.ts';
 import type { RunOptions } from '../../src/rollout/run.ts';
-import type { EventRecorder } from '../../src/trace/recorder.ts';
+import { EventRecorder } from '../../src/trace/event-recorder.ts';
 import { newTrace } from '../trace/events.ts';
 
 /** A response that says something. */
@@ -68,33 +69,53 @@ export function scripted(...lines: readonly Line[]): ScriptedModel {
   };
 }
 
-export interface ListRecorder extends EventRecorder {
+/** A recorder that keeps its events in a list. */
+export class ListRecorder extends EventRecorder {
   readonly events: EventBody[];
-  of<Type extends EventType>(type: Type): EventOf<Type>[];
-  /** From now on whatever is written fails with this; with undefined, it is written again. */
-  failWith(error: Error | undefined): void;
+  readonly #writes: { failure: Error | undefined; held: Promise<void> };
+
+  constructor() {
+    const events: EventBody[] = [];
+    const writes: { failure: Error | undefined; held: Promise<void> } = { failure: undefined, held: Promise.resolve() };
+    const check = () => {
+      if (writes.failure !== undefined) throw writes.failure;
+    };
+    super({
+      async append(body) {
+        events.push(structuredClone(body));
+        await writes.held;
+        // A write takes a while, and may fail by then.
+        await setImmediate();
+        check();
+      },
+      async toStored(value) {
+        check();
+        return value;
+      },
+    });
+    this.events = events;
+    this.#writes = writes;
+  }
+
+  of<Type extends EventType>(type: Type): EventOf<Type>[] {
+    return this.events.filter(
+      (event): event is Extract<EventBody, { type: Type }> => event.type === type,
+    ) as EventOf<Type>[];
+  }
+
+  /** From now on every write fails with this; with undefined, none does. */
+  failWith(error: Error | undefined): void {
+    this.#writes.failure = error;
+  }
+
+  /** From now on no write ends before this has. */
+  holdUntil(held: Promise<void>): void {
+    this.#writes.held = held;
+  }
 }
 
 export function listRecorder(): ListRecorder {
-  const events: EventBody[] = [];
-  let failure: Error | undefined;
-  const checked = async <T>(value: T): Promise<T> => {
-    if (failure !== undefined) throw failure;
-    return value;
-  };
-  return {
-    events,
-    of: <Type extends EventType>(type: Type) =>
-      events.filter((event): event is Extract<EventBody, { type: Type }> => event.type === type) as EventOf<Type>[],
-    failWith(error) {
-      failure = error;
-    },
-    record(body) {
-      events.push(structuredClone(body));
-    },
-    settled: () => checked(undefined),
-    toStored: (value) => checked(value),
-  };
+  return new ListRecorder();
 }
 
 type Signalled<T> = (signal: AbortSignal) => T | Promise<T>;

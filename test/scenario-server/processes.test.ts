@@ -3,7 +3,6 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { createModels } from '../../src/model/create-model.ts';
-import { playTurn } from '../../src/scenario-server/play-turn.ts';
 import { createSessionEngine } from '../../src/scenario-server/session-engine.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import { processesNamed, until } from '../client/processes.ts';
@@ -73,7 +72,7 @@ describe('a session in a process', { timeout: 90_000 }, () => {
       await database.close();
     });
     const play = async () => {
-      const started = await engine.starter.start({
+      const started = await engine.registry.start({
         account: 'local',
         scenario: 'exam',
         args: {},
@@ -82,8 +81,8 @@ describe('a session in a process', { timeout: 90_000 }, () => {
         sampling: {},
       });
       const options = { signal: new AbortController().signal, limitMs: 60_000 };
-      await playTurn(engine.registry, started, [], options);
-      expect((await started.finish(undefined)).result?.evaluation.reward).toBe(1);
+      await started.turn([], options);
+      expect((await started.finish(undefined)).reward).toBe(1);
       await started.closed;
       const trace = await store.trace(started.traceId);
       const [log] = trace?.logs ?? [];

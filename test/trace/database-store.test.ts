@@ -8,9 +8,9 @@ import { createTraceStore } from '../../src/trace/database-store.ts';
 import { emptyTables, sharedPostgres } from '../postgres.ts';
 import { describeTraceEvents } from './append-contract.ts';
 import { describeTraceEnds } from './end-contract.ts';
-import { describeTraceFigures } from './figures-contract.ts';
 import { describeTraceList } from './list-contract.ts';
 import { APP_URL, describeTraceStore, type StoreUnderTest } from './store-contract.ts';
+import { describeTraceTotals } from './totals-contract.ts';
 
 function storesOn(database: Database, second: Database, close: () => Promise<void>): StoreUnderTest {
   const clock = { now: Date.parse('2026-01-01T00:00:00.000Z') };
@@ -57,5 +57,5 @@ for (const [name, open] of Object.entries(DATABASES)) {
   describeTraceEvents(name, open);
   describeTraceEnds(name, open);
   describeTraceList(name, open);
-  describeTraceFigures(name, open);
+  describeTraceTotals(name, open);
 }

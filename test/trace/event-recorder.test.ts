@@ -4,7 +4,7 @@ import type { Json } from '../../src/contract/json.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
-import { createRecorder } from '../../src/trace/event-recorder.ts';
+import { createRecorder, EventRecorder } from '../../src/trace/event-recorder.ts';
 import { AttemptSupersededError, type TraceStore } from '../../src/trace/trace-store.ts';
 import { finished, log, newTrace, started } from './events.ts';
 
@@ -60,6 +60,51 @@ describe('an event recorder', () => {
     } finally {
       process.off('unhandledRejection', onUnhandled);
     }
+  });
+});
+
+describe('a recorder whose writes fail', () => {
+  it('keeps the first failure for every later wait and tells it by its signal, without being asked', async () => {
+    const full = new Error('disk full');
+    let failure: Error | undefined = full;
+    const written: string[] = [];
+    const recorder = new EventRecorder({
+      async append({ type }) {
+        written.push(type);
+        if (failure !== undefined) throw failure;
+      },
+      toStored: async (value) => value,
+    });
+    const failed = new Promise((resolve) => recorder.failed.addEventListener('abort', resolve));
+    recorder.record(log('first'));
+    await failed;
+    expect(recorder.failed.reason).toBe(full);
+    failure = undefined;
+    await expect(recorder.settled()).rejects.toBe(full);
+    await expect(recorder.toStored('x')).rejects.toBe(full);
+    recorder.record(log('second'));
+    expect(written).toEqual(['log']);
+  });
+
+  it('fails with what cannot be stored, too', async () => {
+    const full = new Error('disk full');
+    const toStored = async () => {
+      throw full;
+    };
+    const recorder = new EventRecorder({ append: async () => {}, toStored });
+    await expect(recorder.toStored('x')).rejects.toBe(full);
+    await expect(recorder.settled()).rejects.toBe(full);
+  });
+});
+
+describe('a recorder that has ended', () => {
+  it('drops what comes after the end', async () => {
+    const recorder = createRecorder(store, traceId, 1);
+    recorder.record(log('first'));
+    await recorder.end();
+    recorder.record(log('late'));
+    await recorder.settled();
+    expect(await messages()).toEqual(['first']);
   });
 });
 

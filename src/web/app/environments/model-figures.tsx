@@ -1,8 +1,8 @@
-import type { TraceFigures } from '../../../contract/figures.ts';
+import type { TraceTotals } from '../../../contract/totals.ts';
 import { formatCount, formatCountOf, formatReward } from '../../format.ts';
 import { isReferenceModel } from './reference-model.ts';
 
-type Group = NonNullable<TraceFigures['groups']>[number];
+type Group = NonNullable<TraceTotals['groups']>[number];
 
 /** Models of one kind that are told; the list of runs has all. */
 const MOST = 6;

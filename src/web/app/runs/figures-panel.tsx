@@ -1,11 +1,11 @@
-import type { TraceFigures } from '../../../contract/figures.ts';
+import type { TraceTotals } from '../../../contract/totals.ts';
 import type { TraceSummary } from '../../../contract/trace.ts';
 import { formatCost, formatCount, formatReward } from '../../format.ts';
 
 const BAR = { width: 18, height: 48, gap: 4 } as const;
 
 export interface FiguresPanelProps {
-  readonly figures: TraceFigures;
+  readonly figures: TraceTotals;
   /** The runs of this page of the list, whose costs are added up: the server does not. */
   readonly listed: readonly TraceSummary[];
 }
@@ -48,7 +48,7 @@ export function FiguresPanel({ figures, listed }: FiguresPanelProps) {
 }
 
 /** Number of runs behind the mean: failed, cancelled and unfinished runs have no reward. */
-function describeRewarded({ count, with_reward }: TraceFigures): string {
+function describeRewarded({ count, with_reward }: TraceTotals): string {
   if (count === with_reward) return `over all ${formatCount(count)}`;
   return `over ${formatCount(with_reward)} of ${formatCount(count)}: ${formatCount(count - with_reward)} without a reward`;
 }

@@ -1,4 +1,4 @@
-import type { FiguresGroupBy, TraceFigures } from '../../../contract/figures.ts';
+import type { TotalsGroupBy, TraceTotals } from '../../../contract/totals.ts';
 import { service } from '../api.ts';
 import { useResource } from '../use-resource.ts';
 import { CHOICES, NAME_FILTERS } from './run-filters.ts';
@@ -14,7 +14,7 @@ const NONE: FilterChoices = { env_name: [], scenario_name: [], model: [], status
 export function useFilterChoices(envName: string | undefined): FilterChoices {
   const { resource } = useResource(
     async (signal): Promise<FilterChoices> => {
-      const read = (group_by: FiguresGroupBy, filters = {}) =>
+      const read = (group_by: TotalsGroupBy, filters = {}) =>
         service.traces.summary({ ...filters, group_by }, { signal });
       const ofEnvironment = envName === undefined ? {} : { env_name: envName };
       const [environments, scenarios, models, origins] = await Promise.all([
@@ -36,6 +36,6 @@ export function useFilterChoices(envName: string | undefined): FilterChoices {
   return resource.state === 'ready' ? resource.value : NONE;
 }
 
-function namesOf({ groups = [] }: TraceFigures): readonly string[] {
+function namesOf({ groups = [] }: TraceTotals): readonly string[] {
   return groups.map(({ group }) => group).sort((one, other) => one.localeCompare(other));
 }

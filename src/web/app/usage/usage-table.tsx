@@ -1,4 +1,4 @@
-import type { UsageGroup } from '../../../contract/figures.ts';
+import type { UsageGroup } from '../../../contract/totals.ts';
 import { formatCount } from '../../format.ts';
 import { type Column, Table } from '../components/table.tsx';
 import { formatCompute } from './usage-totals.tsx';

@@ -1,4 +1,4 @@
-import type { UsageGroup } from '../../../contract/figures.ts';
+import type { UsageGroup } from '../../../contract/totals.ts';
 import { formatCount, formatDuration } from '../../format.ts';
 
 type Figure = 'runs' | 'model_calls' | 'prompt_tokens' | 'completion_tokens' | 'total_tokens' | 'compute_seconds';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { traceFiguresSchema, usageListSchema } from '../../src/contract/figures.ts';
+import { traceTotalsSchema, usageListSchema } from '../../src/contract/totals.ts';
 import { startService, traceIdOf } from './service.ts';
 
 describe('GET /v1/traces/summary', () => {
@@ -22,14 +22,14 @@ describe('GET /v1/traces/summary', () => {
         tokens: { prompt: 0, completion: 0, total: 0 },
       },
     });
-    expect(traceFiguresSchema.parse(json)).toEqual(json);
+    expect(traceTotalsSchema.parse(json)).toEqual(json);
     const count = async (query: string) =>
-      traceFiguresSchema.parse((await service.request(`/v1/traces/summary?${query}`)).json).count;
+      traceTotalsSchema.parse((await service.request(`/v1/traces/summary?${query}`)).json).count;
     expect(await count('model=proctor/noop')).toBe(1);
     expect(await count('min_reward=1&metadata.team=a')).toBe(2);
     expect(await count('metadata.team=b')).toBe(0);
     const split = await service.request('/v1/traces/summary?group_by=model&metadata.team=a');
-    expect(traceFiguresSchema.parse(split.json).groups).toEqual([
+    expect(traceTotalsSchema.parse(split.json).groups).toEqual([
       { group: 'proctor/oracle', count: 2, with_reward: 2, mean_reward: 1, pass_rate: 1 },
       { group: 'proctor/noop', count: 1, with_reward: 1, mean_reward: 0, pass_rate: 0 },
     ]);

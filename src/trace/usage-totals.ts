@@ -1,7 +1,7 @@
 import type { Usage } from '../contract/chat.ts';
 
 /** Usage of a run over all of its attempts. */
-export interface UsedFigures {
+export interface UsageTotals {
   readonly modelCalls: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
@@ -10,7 +10,7 @@ export interface UsedFigures {
   readonly ms: number;
 }
 
-export const NO_USAGE: Omit<UsedFigures, 'ms'> = {
+export const NO_USAGE: Omit<UsageTotals, 'ms'> = {
   modelCalls: 0,
   promptTokens: 0,
   completionTokens: 0,
@@ -18,7 +18,7 @@ export const NO_USAGE: Omit<UsedFigures, 'ms'> = {
 };
 
 /** With one more model call. */
-export function addUsage(used: Omit<UsedFigures, 'ms'>, usage: Usage): Omit<UsedFigures, 'ms'> {
+export function addUsage(used: Omit<UsageTotals, 'ms'>, usage: Usage): Omit<UsageTotals, 'ms'> {
   return {
     modelCalls: used.modelCalls + 1,
     promptTokens: used.promptTokens + usage.prompt_tokens,

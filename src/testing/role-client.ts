@@ -7,10 +7,10 @@ import type { JsonObject, JsonSchema } from '../contract/json.ts';
 import { META } from '../contract/names.ts';
 
 /**
- * One side of a session: the agent, or the harness. All of its requests are that side's, and what the server hides
+ * The client of one side of a session: the agent, or the harness. All of its requests are that side's, and what the server hides
  * from a side it does not have.
  */
-export interface Participant {
+export interface RoleClient {
   tools(options?: CallOptions): Promise<readonly ListedTool[]>;
   /**
    * Calls a tool. Bad arguments and a failure of the tool are a result with `is_error`; for an agent, whose model has to
@@ -82,7 +82,7 @@ export interface GivenMessage {
   readonly content: ContentBlock;
 }
 
-export function createParticipant(client: McpEnvironmentClient, audience: 'agent' | 'harness'): Participant {
+export function createRoleClient(client: McpEnvironmentClient, audience: 'agent' | 'harness'): RoleClient {
   const _meta = { [META.audience]: audience };
   return {
     async tools(options) {

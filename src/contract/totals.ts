@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { runStatusSchema } from './run.ts';
 
-export const figuresGroupBySchema = z.enum(['env', 'scenario', 'model', 'origin']);
-export type FiguresGroupBy = z.infer<typeof figuresGroupBySchema>;
+export const totalsGroupBySchema = z.enum(['env', 'scenario', 'model', 'origin']);
+export type TotalsGroupBy = z.infer<typeof totalsGroupBySchema>;
 
-const rewardFiguresSchema = z.object({
+const rewardTotalsSchema = z.object({
   count: z.int(),
   /** Those that have a reward: runs that failed, were cancelled, or have not ended have none. */
   with_reward: z.int(),
@@ -15,17 +15,17 @@ const rewardFiguresSchema = z.object({
 });
 
 /** Answer of `GET /v1/traces/summary`: of all traces that the filters let through, deleted ones left out. */
-export const traceFiguresSchema = z.object({
+export const traceTotalsSchema = z.object({
   object: z.literal('summary'),
-  ...rewardFiguresSchema.shape,
+  ...rewardTotalsSchema.shape,
   by_status: z.record(runStatusSchema, z.int()),
   /** Traces by tenth of the reward. What is below 0 counts to the first, what is 1 or more to the last. */
   histogram: z.array(z.int()).length(10),
   tokens: z.object({ prompt: z.int(), completion: z.int(), total: z.int() }),
   /** With `group_by` alone: the same traces by what it names, the most first; at most 500. */
-  groups: z.array(rewardFiguresSchema.extend({ group: z.string() })).optional(),
+  groups: z.array(rewardTotalsSchema.extend({ group: z.string() })).optional(),
 });
-export type TraceFigures = z.infer<typeof traceFiguresSchema>;
+export type TraceTotals = z.infer<typeof traceTotalsSchema>;
 
 export const usageGroupBySchema = z.enum(['day', 'model', 'env', 'key']);
 export type UsageGroupBy = z.infer<typeof usageGroupBySchema>;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { traceFiguresSchema, usageListSchema } from '../../src/contract/figures.ts';
+import { traceTotalsSchema, usageListSchema } from '../../src/contract/totals.ts';
 import type { NewTrace, TraceStore } from '../../src/trace/trace-store.ts';
 import { finished, newTrace, responded, started } from './events.ts';
 import type { StoreUnderTest } from './store-contract.ts';
@@ -7,8 +7,8 @@ import type { StoreUnderTest } from './store-contract.ts';
 const DAY_MS = 86_400_000;
 
 /** What every trace store promises about summaries, usage and deletion. */
-export function describeTraceFigures(name: string, open: () => Promise<StoreUnderTest>): void {
-  describe(`the figures of the trace store on ${name}`, () => {
+export function describeTraceTotals(name: string, open: () => Promise<StoreUnderTest>): void {
+  describe(`the totals of the trace store on ${name}`, () => {
     let opened: StoreUnderTest;
     let store: TraceStore;
 
@@ -64,7 +64,7 @@ export function describeTraceFigures(name: string, open: () => Promise<StoreUnde
         const running = await add();
         await store.append(running, 1, [started]);
         const summary = await store.summary({ account: 'local' });
-        expect(traceFiguresSchema.parse(summary)).toEqual(summary);
+        expect(traceTotalsSchema.parse(summary)).toEqual(summary);
         expect(summary).toMatchObject({
           count: 11,
           by_status: { queued: 1, running: 1, completed: 8, failed: 1, cancelled: 0 },
@@ -120,7 +120,7 @@ export function describeTraceFigures(name: string, open: () => Promise<StoreUnde
         expect(whole).not.toHaveProperty('groups');
         const by = async (groupBy: 'env' | 'scenario' | 'model' | 'origin', filters = {}) => {
           const summary = await store.summary({ account: 'local', ...filters }, { groupBy });
-          expect(traceFiguresSchema.parse(summary)).toEqual(summary);
+          expect(traceTotalsSchema.parse(summary)).toEqual(summary);
           const { groups, ...rest } = summary;
           expect(rest).toEqual(await store.summary({ account: 'local', ...filters }));
           return groups?.map((each) => [each.group, each.count, each.with_reward, each.mean_reward, each.pass_rate]);

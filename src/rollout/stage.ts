@@ -1,0 +1,98 @@
+import type { AgentToolEntry, ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
+import type { AgentTool } from '../contract/chat.ts';
+import type { Boundary } from '../contract/errors.ts';
+import type { JsonObject } from '../contract/json.ts';
+import type { SetupResult } from '../contract/scenario.ts';
+import type { ReferenceContext } from '../model/chat-model.ts';
+import type { TraceSpan } from '../telemetry/trace-span.ts';
+import type { EventRecorder } from '../trace/event-recorder.ts';
+import type { Agent } from './agent.ts';
+import { startEnvironment } from './start-environment.ts';
+import { toReferenceContext } from './reference-context.ts';
+import { setUpScenario } from './scenario-phases.ts';
+import { Transcript } from './transcript.ts';
+import { toVersions } from './versions.ts';
+
+export interface StageOptions {
+  readonly scenario: string;
+  readonly args: JsonObject;
+  /** Seed of a reference model. */
+  readonly seed: number | null;
+  /** A fresh environment for this session alone, which closes it. */
+  connect(options: ConnectOptions): Promise<EnvironmentClient>;
+  /** Makes the side that makes the moves. @throws BoundaryError boundary `model` where it cannot. */
+  createAgent(context: ReferenceContext): Agent;
+  readonly recorder: EventRecorder;
+  /** Name of the worker or the server, for the trace. */
+  readonly worker: string;
+  /** SHA-256 of the environment's code, hex; null where it is not known. */
+  readonly environmentHash: string | null;
+}
+
+/** Opening, as its session sees it. */
+export interface Opening {
+  readonly signal: AbortSignal;
+  /** Span of the run or the turn. */
+  readonly span: TraceSpan;
+  readonly setupMs: number;
+  /** Called with the boundary of the part that begins. */
+  enter(boundary: Boundary): void;
+  /** From now on the session closes it, whatever becomes of the setup. */
+  onConnected(client: EnvironmentClient): void;
+}
+
+/** A scenario that is set up, and the agent that plays it. */
+export interface Stage {
+  readonly client: EnvironmentClient;
+  readonly setup: SetupResult;
+  /** Tools that the agent is offered. */
+  readonly tools: readonly AgentTool[];
+  readonly readOnlyTools: ReadonlySet<string>;
+  readonly transcript: Transcript;
+  readonly agent: Agent;
+}
+
+/**
+ * Makes the agent, connects the environment, sets the scenario up and lists what the agent may call.
+ *
+ * @throws BoundaryError boundary `model`, `environment` or `setup`; the reason of the signal.
+ */
+export async function openStage(options: StageOptions, opening: Opening): Promise<Stage> {
+  const { scenario, args, seed, recorder, worker, environmentHash } = options;
+  const { signal, span, setupMs } = opening;
+  const made: { client?: EnvironmentClient; setup?: SetupResult } = {};
+  recorder.record({ type: 'run.started', worker, versions: toVersions(undefined, environmentHash) });
+  const agent = options.createAgent(
+    toReferenceContext({
+      scenario,
+      args,
+      seed,
+      client: () => made.client,
+      answerSchema: () => made.setup?.answer_schema,
+    }),
+  );
+  opening.enter('environment');
+  const connect = (connectOptions: ConnectOptions) => options.connect(connectOptions);
+  const client = await startEnvironment({ connect, recorder, signal, environmentHash, span });
+  made.client = client;
+  opening.onConnected(client);
+  opening.enter('setup');
+  const startedAt = performance.now();
+  const { setup, tools: listed } = await setUpScenario({ client, scenario, signal, limitMs: setupMs, span }, args);
+  made.setup = setup;
+  const tools = listed.map(({ name, description, input_schema }) => ({ name, description, input_schema }));
+  recorder.record({
+    type: 'setup.completed',
+    system: setup.system,
+    prompt: await recorder.toStored(setup.prompt),
+    tools,
+    answer_schema: setup.answer_schema,
+    duration_ms: Math.round(performance.now() - startedAt),
+  });
+  const transcript = new Transcript(setup.system, setup.prompt);
+  return { client, setup, tools, readOnlyTools: readOnlyOf(listed), transcript, agent };
+}
+
+function readOnlyOf(tools: readonly AgentToolEntry[]): ReadonlySet<string> {
+  return new Set(tools.filter(({ annotations }) => annotations.readOnlyHint).map(({ name }) => name));
+}
