@@ -1,6 +1,7 @@
 import {
   type InitializeRequest,
   type JSONRPCRequest,
+  type MessageExtraInfo,
   ProtocolError,
   ProtocolErrorCode,
   type Result,
@@ -13,6 +14,11 @@ import { messageOf } from '../../contract/errors.ts';
 import { isJsonObject } from '../../contract/json.ts';
 import { preview } from '../../schema/json-schema.ts';
 import { isPlainRequest } from '../json-rpc.ts';
+
+/** A transport that has asked each request for its shape, and hands it over as what it is, where the server takes that. */
+export interface CheckedTransport extends Transport {
+  onrequest: ((request: JSONRPCRequest, extra?: MessageExtraInfo) => void) | undefined;
+}
 
 /** The revision without `initialize` and without sessions. */
 export const MODERN_REVISION = '2026-07-28';
@@ -29,14 +35,20 @@ export class SessionServer extends Server {
   }
 
   /** The SDK asks three schemas what each message is. A request that is one beyond doubt is handed on as what it is. */
-  override async connect(transport: Transport): Promise<void> {
+  override async connect(transport: Transport | CheckedTransport): Promise<void> {
     const connecting = super.connect(transport);
     const receive = transport.onmessage;
-    transport.onmessage = (message, extra) => {
+    const serve = (request: JSONRPCRequest, extra?: MessageExtraInfo) => {
       // biome-ignore lint/complexity/useLiteralKeys: it is private, and can be named in no other way
-      if (isPlainRequest(message)) this['_onrequest'](message, extra);
-      else receive?.(message, extra);
+      this['_onrequest'](request, extra);
     };
+    if ('onrequest' in transport) transport.onrequest = serve;
+    else {
+      transport.onmessage = (message, extra) => {
+        if (isPlainRequest(message)) serve(message, extra);
+        else receive?.(message, extra);
+      };
+    }
     return connecting;
   }
 
