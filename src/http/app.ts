@@ -1,14 +1,14 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import express, { type NextFunction, type Request, type Response } from 'express';
+import type { NextFunction, Request, Response } from 'express';
 import { ApiError } from '../contract/errors.ts';
 import { type AuthenticationOptions, createAuthentication } from './api-keys.ts';
 import { DEFAULT_BODY_LIMIT_BYTES, readBody } from './body.ts';
-import { toApiError } from './errors.ts';
 import { requestIdOf } from './listen.ts';
 import { createOpenApiDocument } from './openapi.ts';
 import { allowedHeaders, allowReading, createOriginGuard, requestedHeaders, toPreflight } from './origin-guard.ts';
 import { prefersHtml } from './prefers-html.ts';
-import { type Mount, type Route, type RouteReply, TRACE_ID_HEADER, UNKNOWN_PATH } from './route.ts';
+import { type AnsweredRequest, type HttpLog, logTooSlow, record, toErrorReply } from './request-log.ts';
+import { type Mount, type Route, type RouteReply, UNKNOWN_PATH } from './route.ts';
 import { sendReply } from './send-reply.ts';
 import { parseBody, parseQuery } from './validation.ts';
 
@@ -31,28 +31,36 @@ export interface HttpAppOptions extends AuthenticationOptions {
   readonly unknownHint?: string;
 }
 
-/** The log of a server, such as a pino logger. Without `info` a request leaves no line. */
-export interface HttpLog {
-  info?(line: object, message: string): void;
-  warn(line: object, message: string): void;
-  error(line: Readonly<Record<string, unknown>>, message: string): void;
-}
-
-export interface AnsweredRequest {
-  readonly method: string;
-  /** The path of the route, `/v1/traces/:trace_id`; undefined for an unknown one. */
-  readonly route: string | undefined;
-  /** Undefined where the client went away before there was an answer. */
-  readonly status: number | undefined;
-  readonly durationMs: number;
-}
-
 /**
  * The shell of all HTTP servers (contract section 0), for `listen`: errors as JSON, and the checks in their order: Host
  * and Origin, key, path, method, body. It adds `GET /openapi.json`.
  */
 export function createHttpApp(options: HttpAppOptions): RequestListener {
   const routes = [...options.routes, createOpenApiRoute(options)];
+  const mounts = new Map((options.mounts ?? []).map((mount) => [mount.path, serveMount(mount, options)]));
+  let router: RequestListener | undefined;
+  let loading: Promise<RequestListener> | undefined;
+  const load = (request: IncomingMessage, response: ServerResponse): void => {
+    loading ??= createRouter(routes, options);
+    loading
+      .then((loaded) => {
+        router = loaded;
+        if (!response.destroyed) loaded(request, response);
+      })
+      .catch((thrown: unknown) => refuse(response, thrown, options.logger));
+  };
+  return (request, response) => {
+    const url = toOriginForm(request.url ?? '/');
+    request.url = url;
+    const queryAt = url.indexOf('?');
+    const answer = mounts.get(queryAt === -1 ? url : url.slice(0, queryAt)) ?? router ?? load;
+    answer(request, response);
+  };
+}
+
+/** Express is loaded for the first request that it answers: a process of an environment that nobody asks for a route starts sooner. */
+async function createRouter(routes: readonly Route[], options: HttpAppOptions): Promise<RequestListener> {
+  const { default: express } = await import('express');
   const app = express();
   app.disable('x-powered-by');
   app.enable('case sensitive routing');
@@ -68,14 +76,7 @@ export function createHttpApp(options: HttpAppOptions): RequestListener {
   app.use((_error: unknown, request: Request, response: Response, _next: NextFunction) =>
     unknownPath(request, response),
   );
-  const mounts = new Map((options.mounts ?? []).map((mount) => [mount.path, serveMount(mount, options)]));
-  return (request, response) => {
-    const url = toOriginForm(request.url ?? '/');
-    request.url = url;
-    const queryAt = url.indexOf('?');
-    const answer = mounts.get(queryAt === -1 ? url : url.slice(0, queryAt)) ?? app;
-    answer(request, response);
-  };
+  return app;
 }
 
 /** The target of a request to a proxy (`GET http://host/path`) names the same path; the router fails at what is no address. */
@@ -147,7 +148,7 @@ function createExchange(options: HttpAppOptions) {
     record(request, response, routes[0]?.path, options);
     answer(routes, exchange)
       .catch((thrown: unknown) => (exchange.signal.aborted ? {} : toErrorReply(thrown, exchange.requestId, logger)))
-      .then((reply) => sendReply(response, reply, () => logTooSlow(exchange, logger)))
+      .then((reply) => sendReply(response, reply, () => logTooSlow(request, response, logger)))
       .catch((error: unknown) => {
         logger.error({ requestId: exchange.requestId, err: error }, 'The reply could not be sent');
         response.destroy();
@@ -170,16 +171,19 @@ function serveMount(mount: Mount, options: HttpAppOptions): RequestListener {
     if (options.closing?.aborted && request.method !== 'DELETE') throw shuttingDown();
     return mount.handle(request, response, caller);
   };
-  const refuse = (request: IncomingMessage, response: ServerResponse, thrown: unknown) => {
-    if (mount.refuse !== undefined) mount.refuse(request, response, thrown);
-    else sendReply(response, toErrorReply(thrown, requestIdOf(response), options.logger));
-  };
   return (request, response) => {
     if (isRecorded) record(request, response, mount.path, options);
     answer(request, response)
-      .catch((thrown: unknown) => refuse(request, response, thrown))
+      .catch((thrown: unknown) => {
+        if (mount.refuse === undefined) refuse(response, thrown, options.logger);
+        else mount.refuse(request, response, thrown);
+      })
       .catch(() => response.destroy());
   };
+}
+
+function refuse(response: ServerResponse, thrown: unknown, logger: HttpLog): void {
+  sendReply(response, toErrorReply(thrown, requestIdOf(response), logger));
 }
 
 interface Exchange {
@@ -196,53 +200,6 @@ function startExchange(request: Request, response: Response): Exchange {
     if (!response.writableFinished) gone.abort(new Error('The client went away'));
   });
   return { request, response, requestId: requestIdOf(response), signal: gone.signal };
-}
-
-/** Writes the request's line in the log once it is answered. */
-function record(
-  request: IncomingMessage,
-  response: ServerResponse,
-  route: string | undefined,
-  { logger, observe }: HttpAppOptions,
-): void {
-  const startedAt = performance.now();
-  response.once('close', () => {
-    const durationMs = Math.round(performance.now() - startedAt);
-    const { method = '' } = request;
-    const path = request.url?.split('?')[0] ?? ''; // Never the query: it may hold a sign-in token.
-    const requestId = requestIdOf(response);
-    const line = { requestId, ...traceOf(path, response), method, path, status: response.statusCode, durationMs };
-    logger.info?.(line, 'request');
-    observe?.({ method, route, status: response.headersSent ? response.statusCode : undefined, durationMs });
-  });
-}
-
-/** The trace of a request: the one that its reply or its path names. */
-function traceOf(path: string, response: ServerResponse): { readonly traceId?: string } {
-  return toTraceId(response.getHeader(TRACE_ID_HEADER) ?? /^\/(?:v1\/)?traces\/([0-9a-f]{32})(?:\/|$)/.exec(path)?.[1]);
-}
-
-function toTraceId(traceId: unknown): { readonly traceId?: string } {
-  return typeof traceId === 'string' ? { traceId } : {};
-}
-
-function toErrorReply(thrown: unknown, requestId: string, logger: HttpLog): RouteReply {
-  const error = toApiError(thrown, requestId);
-  // A 503 is an answer, not a fault: the line of the request says it.
-  if (error.status >= 500 && error.status !== 503)
-    logger.error(
-      { requestId, ...toTraceId(error.headers?.[TRACE_ID_HEADER]), code: error.code, err: error.cause ?? error },
-      error.message,
-    );
-  const retry: Record<string, string> = error.status === 409 ? { 'x-should-retry': 'false' } : {};
-  return { status: error.status, headers: { ...retry, ...error.headers }, body: error.toBody() };
-}
-
-function logTooSlow({ requestId, request, response }: Exchange, logger: HttpLog): void {
-  logger.warn(
-    { requestId, ...traceOf(request.path, response), code: 'client_too_slow' },
-    'The client did not read its reply: the connection was closed',
-  );
 }
 
 function createOpenApiRoute(options: HttpAppOptions): Route {
