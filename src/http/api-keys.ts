@@ -7,7 +7,7 @@ export interface AuthenticationOptions {
   /** The address that the server binds. */
   readonly host: string;
   /** Finds the caller of a key. Undefined: this server asks for no key, and every caller is the account `local`. */
-  readonly verifyKey?: ((key: string) => Promise<Caller | undefined>) | undefined;
+  readonly verifyKey?: ((key: string) => Promise<Caller | undefined> | Caller | undefined) | undefined;
   /** End of the message for an unknown key: the way to get one. Default: how a new key is made. */
   readonly keyHint?: string | undefined;
   /** Finds the signed-in browser by its `Cookie` header. */
@@ -26,6 +26,11 @@ export interface Authentication {
     access: Route['access'],
     request: { readonly method: string; readonly headers: IncomingHttpHeaders },
   ): Promise<Caller | undefined>;
+  /**
+   * The same for access by a key alone; undefined on servers without keys. A promise only where `verifyKey` gives one: a tool
+   * call waits for nothing else.
+   */
+  readonly findKey: ((headers: IncomingHttpHeaders) => Promise<Caller> | Caller) | undefined;
 }
 
 /** The caller on a server without keys. */
@@ -53,8 +58,27 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     if (!isRead && !browser.isPageToken(String(token))) throw wrongPageToken();
     return { ...LOCAL_CALLER, account: browser.account };
   }
+  const { verifyKey } = options;
+  const findKey =
+    verifyKey &&
+    (({ authorization }: IncomingHttpHeaders): Promise<Caller> | Caller => {
+      if (authorization === undefined) {
+        throw unauthorized('This needs an API key: send the header "Authorization: Bearer <API_KEY>".');
+      }
+      const key = /^bearer +([\x21-\x7e]+) *$/i.exec(authorization)?.[1];
+      if (key === undefined) {
+        throw unauthorized('The Authorization header has to be "Bearer <API_KEY>"; this one has another form.');
+      }
+      const known = (caller: Caller | undefined) => {
+        if (caller === undefined) throw unauthorized('The API key is unknown or was revoked.');
+        return caller;
+      };
+      const found = verifyKey(key);
+      return found instanceof Promise ? found.then(known) : known(found);
+    });
 
   return {
+    findKey,
     async authenticate(access, { method, headers }) {
       if (access === 'public' || access === 'page') return undefined;
       if (access === 'loopback' && isLoopbackHost(options.host)) return undefined;
@@ -65,18 +89,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
       }
       const isAnonymous = headers.authorization === undefined;
       const browser = access === 'key-or-browser' && isAnonymous ? await findBrowser(method, headers) : undefined;
-      if (browser !== undefined) return browser;
-      if (options.verifyKey === undefined) return LOCAL_CALLER;
-      if (headers.authorization !== undefined) {
-        const key = /^bearer +([\x21-\x7e]+) *$/i.exec(headers.authorization)?.[1];
-        if (key === undefined) {
-          throw unauthorized('The Authorization header has to be "Bearer <API_KEY>"; this one has another form.');
-        }
-        const caller = await options.verifyKey(key);
-        if (caller === undefined) throw unauthorized('The API key is unknown or was revoked.');
-        return caller;
-      }
-      throw unauthorized('This needs an API key: send the header "Authorization: Bearer <API_KEY>".');
+      return browser ?? findKey?.(headers) ?? LOCAL_CALLER;
     },
   };
 }

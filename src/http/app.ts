@@ -1,15 +1,13 @@
-import type { RequestListener } from 'node:http';
-import express, { type Request, type Response } from 'express';
-import type { Logger } from 'pino';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { NextFunction, Request, Response } from 'express';
 import { ApiError } from '../contract/errors.ts';
 import { type AuthenticationOptions, createAuthentication } from './api-keys.ts';
 import { DEFAULT_BODY_LIMIT_BYTES, readBody } from './body.ts';
-import { allowReading, toPreflight } from './cross-origin.ts';
-import { toApiError } from './errors.ts';
+import { requestIdOf } from './listen.ts';
 import { createOpenApiDocument } from './openapi.ts';
-import { createOriginGuard } from './origin-guard.ts';
+import { allowedHeaders, allowReading, createOriginGuard, requestedHeaders, toPreflight } from './origin-guard.ts';
 import { prefersHtml } from './prefers-html.ts';
-import { createRequestId, REQUEST_ID_HEADER, TRACE_ID_HEADER } from './request-id.ts';
+import { type AnsweredRequest, type HttpLog, logTooSlow, record, toErrorReply } from './request-log.ts';
 import { type Mount, type Route, type RouteReply, UNKNOWN_PATH } from './route.ts';
 import { sendReply } from './send-reply.ts';
 import { parseBody, parseQuery } from './validation.ts';
@@ -22,55 +20,68 @@ export interface HttpAppOptions extends AuthenticationOptions {
   readonly mounts?: readonly Mount[];
   /** Names beside the loopback ones that Host and Origin may have (`parseAllowedHosts`). */
   readonly allowedHosts?: readonly string[];
-  readonly logger: Logger;
+  readonly logger: HttpLog;
   /** Default 4 MiB. */
   readonly bodyLimitBytes?: number;
-  /** True from SIGTERM on: what is not a read is refused with 503 `shutting_down`. */
-  readonly isShuttingDown?: () => boolean;
+  /** Aborted at SIGTERM: what is not a read is refused with 503 `shutting_down` from then on. */
+  readonly closing?: AbortSignal;
   /** Told of every request once it is answered. */
   readonly observe?: (answered: AnsweredRequest) => void;
-}
-
-export interface AnsweredRequest {
-  readonly method: string;
-  /** The path of the route, `/v1/traces/:trace_id`; undefined for an unknown one. */
-  readonly route: string | undefined;
-  /** Undefined where the client went away before there was an answer. */
-  readonly status: number | undefined;
-  readonly durationMs: number;
+  /** End of the message for an unknown path. Default: where the paths are listed. */
+  readonly unknownHint?: string;
 }
 
 /**
- * The shell of all HTTP servers (contract section 0): request ids, errors as JSON, and the checks in their order: Host
+ * The shell of all HTTP servers (contract section 0), for `listen`: errors as JSON, and the checks in their order: Host
  * and Origin, key, path, method, body. It adds `GET /openapi.json`.
  */
 export function createHttpApp(options: HttpAppOptions): RequestListener {
   const routes = [...options.routes, createOpenApiRoute(options)];
+  const mounts = new Map((options.mounts ?? []).map((mount) => [mount.path, serveMount(mount, options)]));
+  let router: RequestListener | undefined;
+  let loading: Promise<RequestListener> | undefined;
+  const load = (request: IncomingMessage, response: ServerResponse): void => {
+    loading ??= createRouter(routes, options);
+    loading
+      .then((loaded) => {
+        router = loaded;
+        if (!response.destroyed) loaded(request, response);
+      })
+      .catch((thrown: unknown) => refuse(response, thrown, options.logger));
+  };
+  return (request, response) => {
+    const url = toOriginForm(request.url ?? '/');
+    request.url = url;
+    const queryAt = url.indexOf('?');
+    const answer = mounts.get(queryAt === -1 ? url : url.slice(0, queryAt)) ?? router ?? load;
+    answer(request, response);
+  };
+}
+
+/** Express is loaded for the first request that it answers: a process of an environment that nobody asks for a route starts sooner. */
+async function createRouter(routes: readonly Route[], options: HttpAppOptions): Promise<RequestListener> {
+  const { default: express } = await import('express');
   const app = express();
   app.disable('x-powered-by');
   app.enable('case sensitive routing');
   app.enable('strict routing');
   const serve = createExchange(options);
   const unknownPath = serveUnknown(serve([]), serve(routes.filter(({ path }) => path === UNKNOWN_PATH)));
-  for (const mount of options.mounts ?? []) app.all(mount.path, serveMount(mount, options));
-  app.use((request, response, next) => {
-    // A path that cannot be decoded names nothing; the router would answer for it before any check.
-    if (isDecodable(request.path)) next();
-    else unknownPath(request, response);
-  });
   for (const path of new Set(routes.map((route) => route.path))) {
     if (path === UNKNOWN_PATH) continue;
     app.all(path, serve(routes.filter((route) => route.path === path)));
   }
   app.use(unknownPath);
-  return (request, response) => {
-    request.url = toOriginForm(request.url ?? '/');
-    app(request, response);
-  };
+  // The router fails at a path that it cannot decode, which names nothing.
+  app.use((_error: unknown, request: Request, response: Response, _next: NextFunction) =>
+    unknownPath(request, response),
+  );
+  return app;
 }
 
 /** The target of a request to a proxy (`GET http://host/path`) names the same path; the router fails at what is no address. */
 function toOriginForm(target: string): string {
+  if (target.startsWith('/')) return target;
   const rest = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*(.*)$/i.exec(target)?.[1];
   if (rest === undefined) return target;
   return rest.startsWith('/') ? rest : `/${rest}`;
@@ -103,13 +114,13 @@ function createExchange(options: HttpAppOptions) {
       allowReading(request, response);
     }
     if (request.method === 'OPTIONS' && routes.length > 0)
-      return toPreflight(request, { methods: allowedMethods(routes) });
+      return toPreflight(allowedMethods(routes), allowedHeaders(request));
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     const route = routes.find((candidate) => candidate.method === method);
     const caller = await authenticate(route?.access ?? strictestAccess(routes), request);
-    if (routes.length === 0) throw unknownUrl(request);
+    if (routes.length === 0) throw unknownUrl(request, options.unknownHint);
     if (route === undefined) throw methodNotAllowed(request, routes);
-    if (method !== 'GET' && options.isShuttingDown?.()) throw shuttingDown();
+    if (method !== 'GET' && options.closing?.aborted) throw shuttingDown();
     const query = new URLSearchParams(request.url.replace(/^[^?]*/, ''));
     const queryValues = route.query === undefined ? undefined : parseQuery(route.query, query);
     const readOptions = { limitBytes, acceptForms: route.access === 'page' };
@@ -133,10 +144,11 @@ function createExchange(options: HttpAppOptions) {
   }
 
   return (routes: readonly Route[]) => (request: Request, response: Response) => {
-    const exchange = startExchange(request, response, { ...options, route: routes[0]?.path });
+    const exchange = startExchange(request, response);
+    record(request, response, routes[0]?.path, options);
     answer(routes, exchange)
-      .catch((thrown: unknown) => toErrorReply(thrown, exchange, logger))
-      .then((reply) => sendReply(response, reply, () => logTooSlow(exchange, logger)))
+      .catch((thrown: unknown) => (exchange.signal.aborted ? {} : toErrorReply(thrown, exchange.requestId, logger)))
+      .then((reply) => sendReply(response, reply, () => logTooSlow(request, response, logger)))
       .catch((error: unknown) => {
         logger.error({ requestId: exchange.requestId, err: error }, 'The reply could not be sent');
         response.destroy();
@@ -144,31 +156,34 @@ function createExchange(options: HttpAppOptions) {
   };
 }
 
-/** Answers the requests of a mount: what it does not get as far as is refused in our own shape. */
-function serveMount(mount: Mount, options: HttpAppOptions) {
-  const { logger } = options;
+/** Answers the requests of a mount. A promise or an object more would be felt by every tool call. */
+function serveMount(mount: Mount, options: HttpAppOptions): RequestListener {
   const guard = createOriginGuard(options.allowedHosts);
-  const { authenticate } = createAuthentication(options);
-  return (request: Request, response: Response) => {
-    const exchange = startExchange(request, response, { ...options, route: mount.path });
-    const answer = async () => {
-      guard.check(request.headers);
-      allowReading(request, response);
-      if (request.method === 'OPTIONS') {
-        sendReply(
-          response,
-          toPreflight(request, { methods: [...mount.methods, 'OPTIONS'].join(', '), headers: mount.headers }),
-        );
-        return;
-      }
-      const caller = await authenticate('key', request);
-      if (options.isShuttingDown?.() && request.method !== 'DELETE') throw shuttingDown();
-      await mount.handle(request, response, caller);
-    };
-    answer()
-      .catch((thrown: unknown) => sendReply(response, toErrorReply(thrown, exchange, logger)))
+  const { findKey } = createAuthentication(options);
+  const methods = [...mount.methods, 'OPTIONS'].join(', ');
+  const isRecorded = options.logger.info !== undefined || options.observe !== undefined;
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    guard.check(request.headers);
+    if (request.headers.origin !== undefined) allowReading(request, response);
+    if (request.method === 'OPTIONS') return sendReply(response, toPreflight(methods, requestedHeaders(request)));
+    const found = findKey?.(request.headers);
+    const caller = found instanceof Promise ? await found : found;
+    if (options.closing?.aborted && request.method !== 'DELETE') throw shuttingDown();
+    return mount.handle(request, response, caller);
+  };
+  return (request, response) => {
+    if (isRecorded) record(request, response, mount.path, options);
+    answer(request, response)
+      .catch((thrown: unknown) => {
+        if (mount.refuse === undefined) refuse(response, thrown, options.logger);
+        else mount.refuse(request, response, thrown);
+      })
       .catch(() => response.destroy());
   };
+}
+
+function refuse(response: ServerResponse, thrown: unknown, logger: HttpLog): void {
+  sendReply(response, toErrorReply(thrown, requestIdOf(response), logger));
 }
 
 interface Exchange {
@@ -178,54 +193,13 @@ interface Exchange {
   readonly signal: AbortSignal;
 }
 
-/** Gives the request its id, its line in the log, and a signal that is aborted when the client goes away. */
-function startExchange(
-  request: Request,
-  response: Response,
-  { logger, observe, route }: Pick<HttpAppOptions, 'logger' | 'observe'> & { readonly route: string | undefined },
-): Exchange {
-  const requestId = createRequestId();
-  const startedAt = performance.now();
+/** A signal that is aborted when the client goes away. */
+function startExchange(request: Request, response: Response): Exchange {
   const gone = new AbortController();
-  response.setHeader(REQUEST_ID_HEADER, requestId);
   response.once('close', () => {
     if (!response.writableFinished) gone.abort(new Error('The client went away'));
-    const durationMs = Math.round(performance.now() - startedAt);
-    const { method, path } = request; // Never the query: it may hold a sign-in token.
-    const line = { requestId, ...traceOf(path, response), method, path, status: response.statusCode, durationMs };
-    logger.info(line, 'request');
-    observe?.({ method, route, status: response.headersSent ? response.statusCode : undefined, durationMs });
   });
-  return { request, response, requestId, signal: gone.signal };
-}
-
-/** The trace of a request: the one that its reply or its path names. */
-function traceOf(path: string, response: Response): { readonly traceId?: string } {
-  return toTraceId(response.getHeader(TRACE_ID_HEADER) ?? /^\/(?:v1\/)?traces\/([0-9a-f]{32})(?:\/|$)/.exec(path)?.[1]);
-}
-
-function toTraceId(traceId: unknown): { readonly traceId?: string } {
-  return typeof traceId === 'string' ? { traceId } : {};
-}
-
-function toErrorReply(thrown: unknown, { requestId, signal }: Exchange, logger: Logger): RouteReply {
-  if (signal.aborted) return {};
-  const error = toApiError(thrown, requestId);
-  // A 503 is an answer, not a fault: the line of the request says it.
-  if (error.status >= 500 && error.status !== 503)
-    logger.error(
-      { requestId, ...toTraceId(error.headers?.[TRACE_ID_HEADER]), code: error.code, err: error.cause ?? error },
-      error.message,
-    );
-  const retry: Record<string, string> = error.status === 409 ? { 'x-should-retry': 'false' } : {};
-  return { status: error.status, headers: { ...retry, ...error.headers }, body: error.toBody() };
-}
-
-function logTooSlow({ requestId, request, response }: Exchange, logger: Logger): void {
-  logger.warn(
-    { requestId, ...traceOf(request.path, response), code: 'client_too_slow' },
-    'The client did not read its reply: the connection was closed',
-  );
+  return { request, response, requestId: requestIdOf(response), signal: gone.signal };
 }
 
 function createOpenApiRoute(options: HttpAppOptions): Route {
@@ -241,6 +215,7 @@ function createOpenApiRoute(options: HttpAppOptions): Route {
     version: options.version,
     hasKeys: options.verifyKey !== undefined,
     hasBrowsers: options.verifyBrowser !== undefined,
+    mounts: options.mounts ?? [],
   });
   return route;
 }
@@ -260,11 +235,8 @@ function allowedMethods(routes: readonly Route[]): string {
   return [...new Set([...methods, 'OPTIONS'])].join(', ');
 }
 
-function unknownUrl(request: Request): ApiError {
-  return new ApiError(
-    'unknown_url',
-    `Unknown URL: ${request.method} ${request.path.slice(0, 200)}. GET /openapi.json lists what exists.`,
-  );
+function unknownUrl({ method, path }: Request, hint = 'GET /openapi.json lists what exists.'): ApiError {
+  return new ApiError('unknown_url', `Unknown URL: ${method} ${path.slice(0, 200)}. ${hint}`);
 }
 
 function methodNotAllowed(request: Request, routes: readonly Route[]): ApiError {
@@ -278,13 +250,4 @@ function shuttingDown(): ApiError {
   return new ApiError('shutting_down', 'The server is shutting down and takes no new work; try again in a moment.', {
     headers: { 'retry-after': '5' },
   });
-}
-
-function isDecodable(path: string): boolean {
-  try {
-    decodeURIComponent(path);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -47,33 +47,44 @@ function unsupported(problem: string, acceptForms: boolean): ApiError {
   );
 }
 
-async function readBytes(request: IncomingMessage, limitBytes: number): Promise<Uint8Array> {
-  const tooLarge = () =>
-    new ApiError('request_too_large', `The body is larger than the limit of ${limitBytes} bytes of this server.`);
-  if (Number(request.headers['content-length'] ?? 0) > limitBytes) throw tooLarge();
-  const chunks: Buffer[] = [];
-  let size = 0;
-  // Not `for await`: leaving that loop destroys the request, and the reply with it. `endReply` discards what is not read.
+/**
+ * The bytes of a body, of routes and of MCP alike. Not `for await`: leaving that loop destroys the request, and the reply
+ * with it. `endReply` discards what is not read. Not an async function: a tool call would wait a turn more.
+ *
+ * @throws ApiError request_too_large; invalid_json where the connection ends.
+ */
+export function readBytes(request: IncomingMessage, limitBytes: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
+    const refuse = () =>
+      reject(
+        new ApiError('request_too_large', `The body is larger than the limit of ${limitBytes} bytes of this server.`),
+      );
+    if (Number(request.headers['content-length'] ?? 0) > limitBytes) return refuse();
+    const chunks: Buffer[] = [];
+    let size = 0;
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
       if (size <= limitBytes) chunks.push(chunk);
       else {
         chunks.length = 0;
-        reject(tooLarge());
+        refuse();
       }
     });
     request.once('end', () => resolve(Buffer.concat(chunks)));
     request.once('error', reject);
     request.once('close', () => {
+      // After a whole body too, where an error that nobody reads would cost as much as the parser.
       if (!request.complete) reject(new ApiError('invalid_json', 'The connection ended inside the body.'));
     });
   });
 }
 
+/** One for all: to make one takes longer than to read a small body by it. */
+export const UTF_8 = new TextDecoder('utf-8', { fatal: true });
+
 function decode(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return UTF_8.decode(bytes);
   } catch (cause) {
     throw new ApiError('invalid_json', 'The body is not UTF-8; send JSON in UTF-8.', { cause });
   }

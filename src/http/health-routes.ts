@@ -12,7 +12,8 @@ export interface ReadinessCheck {
 
 export interface HealthRoutesOptions {
   readonly checks: readonly ReadinessCheck[];
-  readonly isShuttingDown: () => boolean;
+  /** Aborted when the server takes no new work. */
+  readonly closing: AbortSignal;
 }
 
 /** Time that each part has to answer, in milliseconds. */
@@ -24,7 +25,7 @@ const STORES: ReadonlySet<string> = new Set(['store', 'queue']);
 const healthSchema = z.object({ status: z.literal('ok') });
 
 /** `GET /healthz`: the process is up. `GET /readyz`: all that it stands on answers. */
-export function createHealthRoutes({ checks, isShuttingDown }: HealthRoutesOptions): readonly Route[] {
+export function createHealthRoutes({ checks, closing }: HealthRoutesOptions): readonly Route[] {
   const health = defineRoute({
     method: 'GET',
     path: '/healthz',
@@ -41,7 +42,7 @@ export function createHealthRoutes({ checks, isShuttingDown }: HealthRoutesOptio
     response: healthSchema,
     about: { errors: ['shutting_down', 'capacity_exceeded', 'store_unavailable'] },
     async handle() {
-      if (isShuttingDown()) {
+      if (closing.aborted) {
         throw new ApiError('shutting_down', 'The server is shutting down.', { headers: { 'retry-after': '5' } });
       }
       const failed = (await Promise.all(checks.map(failuresOf))).flat();

@@ -1,8 +1,10 @@
-import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { createServer, type RequestListener, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError, messageOf } from '../contract/errors.ts';
-import { closingQueued } from './queued-responses.ts';
-import { createRequestId, REQUEST_ID_HEADER } from './request-id.ts';
+
+/** The header that every reply carries. Ids are ours alone: one that a client sends would not be unique. */
+const REQUEST_ID_HEADER = 'x-request-id';
 
 export interface HttpListener {
   /** Without a slash at the end. */
@@ -16,7 +18,7 @@ export interface HttpListener {
 }
 
 /**
- * Serves an app on a host and a port (0: any free one).
+ * Serves an app on a host and a port (0: any free one). The app gets responses that have their request id.
  *
  * @throws Error that says what to do, for a port that is in use or an address that cannot be bound.
  */
@@ -26,7 +28,11 @@ export async function listen(
 ): Promise<HttpListener> {
   // Node.js would refuse a missing Host or an unknown Expect without a body: the app answers them instead.
   // Node.js shows only the first of duplicate headers: joined, a second Host or Authorization matches nothing.
-  const serve = closingQueued(app);
+  const serve: RequestListener = (request, response) => {
+    if (response.socket === null) closeWith(request.socket, response);
+    response.setHeader(REQUEST_ID_HEADER, createRequestId());
+    app(request, response);
+  };
   const server = createServer({ requireHostHeader: false, joinDuplicateHeaders: true }, serve);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.on('checkExpectation', serve);
@@ -43,6 +49,43 @@ export async function listen(
       return closed;
     },
   };
+}
+
+/** The id of a request, whose response has come from `listen`. */
+export function requestIdOf(response: ServerResponse): string {
+  return String(response.getHeader(REQUEST_ID_HEADER));
+}
+
+/** Every request has one: `randomUUID` draws from bytes that were fetched ahead, where `randomBytes` asks the system each time. */
+export function createRequestId(): string {
+  return `req_${randomUUID().replaceAll('-', '')}`;
+}
+
+/** Responses that wait for others on their connection. */
+const QUEUED = new WeakMap<Socket, Set<ServerResponse>>();
+
+/**
+ * A client may send requests without waiting for answers, which then queue. When the connection ends, Node.js closes only
+ * the response that is being written: what the others are for would go on for ever. With this each of them is closed.
+ */
+function closeWith(socket: Socket, response: ServerResponse): void {
+  const queued = QUEUED.get(socket) ?? openQueue(socket);
+  queued.add(response);
+  // Its turn has come: from here on Node.js closes it.
+  response.once('socket', () => queued.delete(response));
+}
+
+/** One listener for all: one for each response would be a leak to Node.js. */
+function openQueue(socket: Socket): Set<ServerResponse> {
+  const queued = new Set<ServerResponse>();
+  QUEUED.set(socket, queued);
+  socket.once('close', () => {
+    for (const response of queued) {
+      response.destroy();
+      response.emit('close');
+    }
+  });
+  return queued;
 }
 
 /**

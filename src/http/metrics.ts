@@ -1,13 +1,13 @@
 import { readdirSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { HttpAppOptions } from './app.ts';
+import type { AnsweredRequest } from './request-log.ts';
 import type { Route } from './route.ts';
 
 export interface HttpMetrics {
   /** The registry of this server. Other parts add their metrics to it. */
   readonly registry: Registry;
-  readonly observe: NonNullable<HttpAppOptions['observe']>;
+  readonly observe: (answered: AnsweredRequest) => void;
   /** `GET /metrics`: no key on a loopback bind, a key elsewhere. */
   readonly route: Route;
 }

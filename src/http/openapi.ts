@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ERRORS, type ErrorCode, errorBodySchema } from '../contract/errors.ts';
 import { isJsonObject, type JsonSchema } from '../contract/json.ts';
-import type { Route } from './route.ts';
+import type { Mount, Route } from './route.ts';
 
 export interface OpenApiOptions {
   readonly title: string;
@@ -10,6 +10,7 @@ export interface OpenApiOptions {
   readonly hasKeys: boolean;
   /** False: browsers cannot sign in. */
   readonly hasBrowsers?: boolean;
+  readonly mounts?: readonly Mount[];
 }
 
 /** The OpenAPI 3.1 document of a server, made of the schemas that validate its requests. Pages and what is for them alone are not part of it. */
@@ -22,6 +23,11 @@ export function createOpenApiDocument(routes: readonly Route[], options: OpenApi
     const operations = paths[path] ?? {};
     paths[path] = operations;
     operations[route.method.toLowerCase()] = toOperation(route, schemas, options);
+  }
+  const security = options.hasKeys ? { security: [{ key: [] }] } : {};
+  for (const { path, operations = {} } of options.mounts ?? []) {
+    const described = Object.entries(operations).map(([method, operation]) => [method, { ...operation, ...security }]);
+    if (described.length > 0) paths[path] = Object.fromEntries(described);
   }
   schemas.Error = toComponent('Error', errorBodySchema, 'output', schemas);
   return {

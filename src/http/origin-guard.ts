@@ -1,6 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { ApiError } from '../contract/errors.ts';
+import type { RouteReply } from './route.ts';
 
 /** Checks Host and Origin of a request, so that a foreign page (DNS rebinding, cross-site requests) reaches nothing. */
 export interface OriginGuard {
@@ -90,4 +91,55 @@ function refused(header: 'Host' | 'Origin', value: string | undefined): ApiError
     `The ${header} of this request is not allowed: ${got}. Allowed are localhost, 127.0.0.1, [::1], and the names in ` +
       'PROCTOR_ALLOWED_HOSTS of the server.',
   );
+}
+
+/** Headers that routes read, and `user-agent`, which browsers other than Chromium ask for when a client sets it. */
+const ALLOWED_HEADERS: readonly string[] = [
+  'authorization',
+  'content-type',
+  'idempotency-key',
+  'last-event-id',
+  'openai-organization',
+  'openai-project',
+  'prefer',
+  'user-agent',
+  'x-svc-session-id',
+];
+
+/** The `openai` client describes itself by headers with this prefix; their number grows with its versions. */
+const CLIENT_HEADER = /^x-stainless-[a-z0-9-]+$/;
+
+const EXPOSED_HEADERS =
+  'x-request-id, retry-after, x-should-retry, preference-applied, x-svc-session-id, x-svc-trace-id, mcp-session-id';
+
+/** A page of an allowed origin may read replies; it never sends cookies along (no credentials). */
+export function allowReading({ headers }: IncomingMessage, response: ServerResponse): void {
+  response.setHeader('vary', 'Origin');
+  if (headers.origin === undefined) return;
+  response.setHeader('access-control-allow-origin', headers.origin);
+  response.setHeader('access-control-expose-headers', EXPOSED_HEADERS);
+}
+
+/** Answers a preflight. `methods` are those of the path, joined by commas. */
+export function toPreflight(methods: string, headers: readonly string[]): RouteReply {
+  return {
+    status: 204,
+    headers: {
+      allow: methods,
+      'access-control-allow-methods': methods,
+      'access-control-allow-headers': headers.join(', '),
+      'access-control-max-age': '600',
+    },
+  };
+}
+
+/** The headers that a preflight asks for. */
+export function requestedHeaders({ headers }: IncomingMessage): readonly string[] {
+  const requested = String(headers['access-control-request-headers'] ?? '').split(',');
+  return requested.map((name) => name.trim().toLowerCase()).filter((name) => name !== '');
+}
+
+/** The headers that routes take. */
+export function allowedHeaders(request: IncomingMessage): readonly string[] {
+  return [...ALLOWED_HEADERS, ...requestedHeaders(request).filter((name) => CLIENT_HEADER.test(name))];
 }

@@ -28,6 +28,9 @@ export interface Route {
   handle(request: RouteRequest): Promise<RouteReply> | RouteReply;
 }
 
+/** The header of replies that are about a run or a session: its trace. */
+export const TRACE_ID_HEADER = 'x-svc-trace-id';
+
 /** Path of the route that browsers get where there is none. All others get the JSON error. */
 export const UNKNOWN_PATH = '*';
 
@@ -82,14 +85,20 @@ export interface RouteReply {
   readonly stream?: TextStream;
 }
 
-/** A path at which another protocol is spoken, over the same server. */
+/**
+ * A path at which another protocol is spoken, over the same server. It is found before the router is asked, and the app
+ * adds nothing to its requests but the checks that all have: a tool call costs little else.
+ */
 export interface Mount {
   readonly path: string;
-  /** For preflights of browsers: methods, and headers beside those that need no permission. */
+  /** For preflights of browsers. */
   readonly methods: readonly string[];
-  readonly headers: readonly string[];
-  /** Answers by itself. `caller` is undefined where nobody is asked for a key. */
+  /** Its operations by method in lower case, for `/openapi.json`. */
+  readonly operations?: Readonly<Record<string, object>>;
+  /** Answers by itself, whatever the method is. */
   handle(request: IncomingMessage, response: ServerResponse, caller: Caller | undefined): Promise<void>;
+  /** Answers what the checks before it, or the handler, have thrown. Default: in the form of the routes. */
+  refuse?(request: IncomingMessage, response: ServerResponse, thrown: unknown): void;
 }
 
 /** A route whose handler gets its body and its query with the types of their schemas. */

@@ -1,4 +1,4 @@
-import type { Response } from 'express';
+import type { ServerResponse } from 'node:http';
 import { endReply } from './end-reply.ts';
 import type { RouteReply } from './route.ts';
 import { letGoWhenStalled } from './stalled-client.ts';
@@ -8,7 +8,7 @@ import type { TextStream } from './text-stream.ts';
  * Sends what a handler gave: JSON, text, bytes, or a stream. The connection of a client that is too slow is closed, which
  * `onTooSlow` is told.
  */
-export function sendReply(response: Response, reply: RouteReply, onTooSlow: () => void = () => {}): void {
+export function sendReply(response: ServerResponse, reply: RouteReply, onTooSlow: () => void = () => {}): void {
   if (response.destroyed) return;
   const letGo = () => {
     if (response.destroyed) return;
@@ -34,7 +34,7 @@ export function sendReply(response: Response, reply: RouteReply, onTooSlow: () =
 }
 
 function sendStream(
-  response: Response,
+  response: ServerResponse,
   stream: TextStream,
   { headers, letGo }: { readonly headers: Readonly<Record<string, string>>; readonly letGo: () => void },
 ): void {
@@ -46,7 +46,7 @@ function sendStream(
 }
 
 /** In slices, so that it shows whether a client takes any of it. */
-function sendLarge(response: Response, payload: Uint8Array, letGo: () => void): void {
+function sendLarge(response: ServerResponse, payload: Uint8Array, letGo: () => void): void {
   const write = letGoWhenStalled(response, { letGo });
   let sent = 0;
   const sendOn = () => {

@@ -21,27 +21,28 @@ export function assertBatchRevision(protocol: string): void {
   throw new Refusal(400, RPC_CODE.invalidRequest, hint);
 }
 
-/** @throws Refusal 400 for an id that is in use, and for `initialize` in a batch. */
-export function assertFreshIds(
-  messages: readonly JSONRPCMessage[],
-  isBatch: boolean,
-  carrier: { hasPending(id: RequestId): boolean },
-): void {
+/** The ids of the requests of a connection that are not answered yet. */
+export interface OpenIds {
+  has(id: RequestId): boolean;
+}
+
+/** @throws Refusal 400 for an id that is in use or twice in the batch, and for `initialize`. */
+export function assertFreshIds(messages: readonly JSONRPCMessage[], open: OpenIds): void {
   const seen = new Set<RequestId>();
   for (const message of messages) {
     if (!isRequest(message)) continue;
-    if (message.method === 'initialize' && isBatch) {
+    if (message.method === 'initialize') {
       throw new Refusal(400, RPC_CODE.invalidRequest, 'initialize cannot be part of a batch');
     }
-    if (seen.has(message.id) || carrier.hasPending(message.id)) {
-      throw new Refusal(400, RPC_CODE.invalidRequest, describeUsedId(message.id));
-    }
+    if (seen.has(message.id) || open.has(message.id)) throw usedId(message.id);
     seen.add(message.id);
   }
 }
 
-export function describeUsedId(id: RequestId): string {
-  return `The id ${JSON.stringify(id)} is that of a request which is still running in this session`;
+/** The refusal of an id that is in use. */
+export function usedId(id: RequestId): Refusal {
+  const hint = `The id ${JSON.stringify(id)} is that of a request which is still running in this session`;
+  return new Refusal(400, RPC_CODE.invalidRequest, hint);
 }
 
 interface Batch {

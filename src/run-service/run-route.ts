@@ -6,8 +6,7 @@ import { type RunAccepted, type RunRequest, runAcceptedSchema, runRequestSchema 
 import { checkSize } from '../contract/size-limits.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
 import { accountOf } from '../http/api-keys.ts';
-import { TRACE_ID_HEADER } from '../http/request-id.ts';
-import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../http/route.ts';
+import { defineRoute, type Route, type RouteReply, type RouteRequest, TRACE_ID_HEADER } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { TraceStore } from '../trace/trace-store.ts';

@@ -139,7 +139,6 @@ interface Parts {
 function createApp(options: RunServiceOptions, parts: Parts) {
   const { store, queue, models, accounts, database, logger, appUrl, keepAliveMs, now = Date.now } = options;
   const { catalogue, closing, deltas, metrics } = parts;
-  const isShuttingDown = () => closing.aborted;
   return createHttpApp({
     title: 'Proctor run service',
     version: PROCTOR_VERSION,
@@ -147,7 +146,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
     allowedHosts: options.allowedHosts ?? [],
     logger,
     ...guardedBy(accounts),
-    isShuttingDown,
+    closing,
     observe: metrics.observe,
     routes: [
       createRunRoute({
@@ -168,7 +167,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
       ...createCatalogueRoutes(catalogue, models),
       ...createHealthRoutes({
         checks: [storeCheck(database), queueCheck(queue), catalogueCheck(catalogue, logger)],
-        isShuttingDown,
+        closing,
       }),
       metrics.route,
       ...(options.pages ?? []),

@@ -51,7 +51,6 @@ export async function startWorkerHealth(options: WorkerHealthOptions): Promise<W
   );
   const metrics = createHttpMetrics();
   const stopMetrics = addRunMetrics(metrics.registry, { store, queue, activeRuns: () => worker.active });
-  const isShuttingDown = () => stopping.aborted;
   const app = createHttpApp({
     title: 'Proctor worker',
     version: PROCTOR_VERSION,
@@ -59,10 +58,10 @@ export async function startWorkerHealth(options: WorkerHealthOptions): Promise<W
     allowedHosts,
     logger,
     ...guardedBy(accounts),
-    isShuttingDown,
+    closing: stopping,
     observe: metrics.observe,
     routes: [
-      ...createHealthRoutes({ checks: [storeCheck(database), queueCheck(queue)], isShuttingDown }),
+      ...createHealthRoutes({ checks: [storeCheck(database), queueCheck(queue)], closing: stopping }),
       metrics.route,
     ],
   });

@@ -10,7 +10,7 @@ import type {
 import { EnvironmentServer } from '../environment/environment-server.ts';
 import { ENVIRONMENT } from '../environment/environment-source.ts';
 import { ToolError } from '../environment/tool-result.ts';
-import { createRequestId } from '../http/request-id.ts';
+import { createRequestId } from '../http/listen.ts';
 import { PROCTOR_VERSION } from '../runtime/version.ts';
 import type { LifecycleTools } from './lifecycle-tools.ts';
 import type { Scenarios } from './scenarios.ts';

@@ -64,15 +64,6 @@ export interface ScenarioServer {
 
 /** MCP clients at `/mcp`; the one that was idle longest gives way. */
 const MAX_MCP_SESSIONS = 1_000;
-const MCP_HEADERS = [
-  'authorization',
-  'content-type',
-  'last-event-id',
-  'mcp-session-id',
-  'mcp-protocol-version',
-  'mcp-method',
-  'mcp-name',
-] as const;
 
 /** Default for each environment that runs in a process. */
 const DEFAULT_WARM_PROCESSES = 2;
@@ -95,7 +86,6 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
   const engine = createSessionEngine({ ...options, warmProcesses });
   const { catalogue, scenarios, registry } = engine;
   const closing = new AbortController();
-  const isShuttingDown = () => closing.signal.aborted;
   const toTraceUrl = (traceId: string) => `${appUrl}/traces/${traceId}`;
   const { limitMs } = options.turnLimits ?? {};
   const tools = new LifecycleTools({ scenarios, registry, logger, toTraceUrl, limitMs });
@@ -125,13 +115,12 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
     verifyKey: options.verifyKey,
     keyHint: options.keyHint,
     verifyBrowser: options.accounts === undefined ? undefined : guardedBy(options.accounts).verifyBrowser,
-    isShuttingDown,
+    closing: closing.signal,
     observe: metrics.observe,
     mounts: [
       {
         path: '/mcp',
         methods: ['POST', 'GET', 'DELETE'],
-        headers: MCP_HEADERS,
         handle: (request, response, caller) =>
           endpoints.of(accountOf(caller)).handle(request, response, caller?.keyId ?? 'local'),
       },
@@ -141,7 +130,10 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
       ...createSessionRoutes({ registry, toTraceUrl, now }),
       ...createLifecycleRoutes(tools),
       ...createCatalogueRoutes(scenarios, models, options.model),
-      ...createHealthRoutes({ checks: [storeCheck(database), catalogueCheck(catalogue, logger)], isShuttingDown }),
+      ...createHealthRoutes({
+        checks: [storeCheck(database), catalogueCheck(catalogue, logger)],
+        closing: closing.signal,
+      }),
       metrics.route,
       ...pages,
     ],

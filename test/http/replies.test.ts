@@ -70,7 +70,7 @@ test('a conflict says that trying again is of no use', async () => {
 });
 
 test('a server that shuts down refuses new work with retry-after and goes on answering reads', async () => {
-  const { url, log } = await serveRoutes(ROUTES, { isShuttingDown: () => true });
+  const { url, log } = await serveRoutes(ROUTES, { closing: AbortSignal.abort() });
   const reply = await send(url, '/v1/echo/a', { method: 'POST', headers: JSON_KEY, body: '{"label":"x"}' });
   expectError(reply, 503, {
     message: 'The server is shutting down and takes no new work; try again in a moment.',

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { classifyInboundRequest, isJSONRPCRequest } from '@modelcontextprotocol/server';
 import { expect, test } from 'vitest';
-import { classify } from '../../src/mcp/http/classify.ts';
+import { classify } from '../../src/mcp/http/posted-message.ts';
 import { isPlainRequest } from '../../src/mcp/json-rpc.ts';
 import { call, INITIALIZE, modernCall, mutated, write } from './hostile-messages.ts';
 import { Random } from './random.ts';

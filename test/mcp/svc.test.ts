@@ -119,7 +119,7 @@ describe('the development helpers', () => {
       const posted = await send(url, { path, body: '{}' });
       expect([posted.status, posted.headers.allow, JSON.parse(posted.text).error.code]).toEqual([
         405,
-        'GET, HEAD',
+        'GET, HEAD, OPTIONS',
         'method_not_allowed',
       ]);
     }

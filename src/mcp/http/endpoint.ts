@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
-import { isJsonObject } from '../../contract/json.ts';
+import type { Caller, Mount } from '../../http/route.ts';
 import type { HarnessAuthority } from '../audience.ts';
-import { assertBatchLength } from '../batches.ts';
+import type { Report } from '../cleanup.ts';
 import { Refusal, RPC_CODE } from '../refusal.ts';
 import { MODERN_REVISION } from '../session/session-server.ts';
-import { readJsonBody } from './body.ts';
-import { assertAccepts } from './checks.ts';
-import { classify } from './classify.ts';
-import { deleteSession, openSessionStream, postInitialize, postInSession } from './legacy.ts';
 import { postModern } from './modern.ts';
+import { ENDPOINT_OPERATIONS } from './operations.ts';
+import { idOf, type Posted, readPosted } from './posted-message.ts';
+import { refuseFailed } from './send-refusal.ts';
+import { deleteSession, openSessionStream, postInitialize, postInSession } from './session-revisions.ts';
 import type { Sessions } from './sessions.ts';
 
 export interface EndpointOptions {
@@ -18,7 +18,23 @@ export interface EndpointOptions {
   readonly maxBodyBytes: number;
 }
 
-/** The MCP endpoint: both eras on one path. @throws Refusal */
+/** The MCP endpoint on a server of ours, which refuses in JSON-RPC whatever comes to its path. */
+export function createMount(path: string, options: EndpointOptions & { readonly report: Report }): Mount {
+  return {
+    path,
+    methods: ['POST', 'GET', 'DELETE'],
+    operations: ENDPOINT_OPERATIONS,
+    handle: (request, response, caller) => serveEndpoint(request, response, nameOf(caller), options),
+    refuse: (request, response, thrown) => refuseFailed(request, response, thrown, options.report),
+  };
+}
+
+/** The owner of the sessions that a caller opens. */
+export function nameOf(caller: Caller | undefined): string {
+  return caller?.keyId ?? 'local';
+}
+
+/** The MCP endpoint: both eras on one path. @throws Refusal; ApiError */
 export async function serveEndpoint(
   request: IncomingMessage,
   response: ServerResponse,
@@ -27,23 +43,21 @@ export async function serveEndpoint(
 ): Promise<void> {
   if (request.method !== 'POST') return serveSession(request, response, caller, sessions);
   assertAccepts(request, ['application/json', 'text/event-stream']);
-  const body = await readJsonBody(request, maxBodyBytes);
+  const posted = await readPosted(request, maxBodyBytes);
   try {
-    post(request, response, body, caller, { sessions, authority });
+    post(request, response, posted, caller, { sessions, authority });
   } catch (error) {
-    throw error instanceof Refusal ? error.withId(idOf(body)) : error;
+    throw error instanceof Refusal ? error.withId(idOf(posted.body)) : error;
   }
 }
 
 function post(
   request: IncomingMessage,
   response: ServerResponse,
-  body: unknown,
+  { body, route }: Posted,
   caller: string,
   { sessions, authority }: Pick<EndpointOptions, 'sessions' | 'authority'>,
 ): void {
-  if (Array.isArray(body)) assertBatchLength(body);
-  const route = classify(request, body);
   if (route.kind === 'reject') throw new Refusal(route.httpStatus, route.code, route.message, { data: route.data });
   if (route.kind === 'modern') {
     postModern(request, response, route, sessions, authority, caller);
@@ -72,8 +86,11 @@ async function serveSession(
   openSessionStream(request, response, sessions, caller);
 }
 
-/** Id of the request in a body, if the body is a request. */
-export function idOf(body: unknown): string | number | undefined {
-  const id = isJsonObject(body) ? body.id : undefined;
-  return typeof id === 'string' || typeof id === 'number' ? id : undefined;
+/** @throws Refusal 406 */
+export function assertAccepts(request: IncomingMessage, types: readonly string[]): void {
+  const accepted = (request.headers.accept ?? '').split(',').map((part) => part.split(';')[0]?.trim().toLowerCase());
+  const isAccepted = (type: string) =>
+    accepted.some((range) => range === type || range === '*/*' || range === `${type.split('/')[0]}/*`);
+  if (types.every(isAccepted)) return;
+  throw new Refusal(406, RPC_CODE.refused, `Not acceptable: Accept has to name ${types.join(' and ')}`);
 }

@@ -6,6 +6,9 @@ import { ResumableStream, type StreamLog } from './resumable-stream.ts';
 const MAX_EVENTS = 256;
 const MAX_LENGTH = 1024 * 1024;
 
+/** From this revision on clients know an event without data, which tells the id of a stream that has brought nothing yet. */
+const FIRST_PRIMED_REVISION = '2025-11-25';
+
 interface LoggedEvent {
   readonly stream: ResumableStream;
   readonly sequence: number;
@@ -23,9 +26,10 @@ export class EventLog implements StreamLog {
   #length = 0;
   #lastStream = 0;
 
-  /** Begins a stream on `response`. With `isPrimed` its first event is empty and tells its id and when to come back. */
-  openStream(response: ServerResponse, headers: Readonly<Record<string, string>>, isPrimed: boolean): ResumableStream {
+  /** Begins a stream on `response`. Where the revision has that, its first event is empty and tells its id and when to come back. */
+  openStream(response: ServerResponse, headers: Readonly<Record<string, string>>, protocol: string): ResumableStream {
     this.#lastStream += 1;
+    const isPrimed = protocol >= FIRST_PRIMED_REVISION;
     const stream = new ResumableStream(this.#lastStream, new EventStream(response, headers), this, isPrimed);
     this.#streams.set(stream.number, stream);
     return stream;

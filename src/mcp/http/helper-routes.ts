@@ -1,46 +1,51 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { z } from 'zod';
 import { ApiError } from '../../contract/errors.ts';
 import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import { createOriginGuard } from '../../http/origin-guard.ts';
 import { prefersHtml } from '../../http/prefers-html.ts';
+import type { Route, RouteReply } from '../../http/route.ts';
 import type { SessionHost } from '../session-host.ts';
 import { readHelperAsset, renderHelperPage } from './helper-page.ts';
 import { readAgentView } from './helper-view.ts';
 
 export const HELPERS_PATH = '/svc';
 /** Script and style of the page. */
-const ASSETS_PATH = `${HELPERS_PATH}/assets/`;
-
-export interface HelperRoutes {
-  has(pathname: string): boolean;
-  /** @throws ApiError */
-  answer(pathname: string, request: IncomingMessage, response: ServerResponse): Promise<void>;
-}
+const ASSET_PATH = `${HELPERS_PATH}/assets/:name`;
 
 /**
  * The development helpers (contract section 1): what an agent sees of the environment, as JSON, and a page that is an
  * MCP client of the endpoint at `mcpPath` as any other is. For servers on loopback alone, and asked by a loopback name alone: a
  * proxy in front of a local server does not publish them.
  */
-export function createHelperRoutes(host: SessionHost, mcpPath: string): HelperRoutes {
+export function createHelperRoutes(host: SessionHost, mcpPath: string, closing: AbortSignal): readonly Route[] {
   const guard = createOriginGuard();
-  const documents = createDocuments(host);
-  return {
-    has: (pathname) => pathname === HELPERS_PATH || documents.has(pathname) || pathname.startsWith(ASSETS_PATH),
-    async answer(pathname, request, response) {
+  const toRoute = (path: string, summary: string, answer: Route['handle']): Route => ({
+    method: 'GET',
+    path,
+    summary: `Development helpers: ${summary}`,
+    access: 'key',
+    response: z.looseObject({}),
+    handle(request) {
       guard.check(request.headers);
-      if (request.method !== 'GET' && request.method !== 'HEAD') {
-        const headers = { allow: 'GET, HEAD' };
-        throw new ApiError('method_not_allowed', `${request.method} is not allowed on ${pathname}: GET`, { headers });
+      // A read, but one that opens a session.
+      if (closing.aborted) {
+        throw new ApiError('shutting_down', 'This server is shutting down', { headers: { 'retry-after': '5' } });
       }
-      const document = documents.get(pathname);
-      if (document !== undefined) send(response, toJson(await document()));
-      else if (pathname !== HELPERS_PATH)
-        send(response, readHelperAsset(pathname.slice(ASSETS_PATH.length), request.headers['accept-encoding']));
-      else if (prefersHtml(request.headers.accept)) send(response, renderHelperPage(HELPERS_PATH, mcpPath));
-      else send(response, toJson(toOverview(host)));
+      return answer(request);
     },
-  };
+  });
+  const asset = toRoute(ASSET_PATH, 'script and style of the page', ({ params, headers }) =>
+    readHelperAsset(String(params.name), headers['accept-encoding']),
+  );
+  return [
+    toRoute(HELPERS_PATH, 'overview, and in a browser the page', ({ headers }) =>
+      prefersHtml(headers.accept) ? renderHelperPage(HELPERS_PATH, mcpPath) : toReply(toOverview(host)),
+    ),
+    ...[...createDocuments(host)].map(([part, read]) =>
+      toRoute(`${HELPERS_PATH}/${part}`, `${part}, as an agent sees them`, async () => toReply(await read())),
+    ),
+    { ...asset, about: { contentType: 'text/javascript' } },
+  ];
 }
 
 function createDocuments(host: SessionHost): ReadonlyMap<string, () => Promise<object>> {
@@ -49,10 +54,10 @@ function createDocuments(host: SessionHost): ReadonlyMap<string, () => Promise<o
     return { server: host.name, [part]: entries, count: entries.length };
   };
   return new Map<string, () => Promise<object>>([
-    [`${HELPERS_PATH}/tools`, list('tools', toTool)],
-    [`${HELPERS_PATH}/resources`, list('resources', toResource)],
-    [`${HELPERS_PATH}/prompts`, list('prompts', toPrompt)],
-    [`${HELPERS_PATH}/scenarios`, () => readAgentView(host, ['scenarios'])],
+    ['tools', list('tools', toTool)],
+    ['resources', list('resources', toResource)],
+    ['prompts', list('prompts', toPrompt)],
+    ['scenarios', () => readAgentView(host, ['scenarios'])],
   ]);
 }
 
@@ -86,25 +91,12 @@ function toPrompt({ name, description = '', arguments: args }: JsonObject): obje
   return { name, description, arguments: entries.map(toArgument) };
 }
 
-function toJson(document: object): Answer {
-  const headers = { 'content-type': 'application/json; charset=utf-8', ...PRIVATE };
-  return { headers, body: JSON.stringify(document) };
-}
-
-interface Answer {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Uint8Array;
-}
-
-function send(response: ServerResponse, { headers, body }: Answer): void {
-  response.writeHead(200, headers);
-  response.end(body);
+function toReply(body: object): RouteReply {
+  return { headers: PRIVATE, body };
 }
 
 /** Another site may neither frame nor embed what comes from here. */
 const PRIVATE = {
-  'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',

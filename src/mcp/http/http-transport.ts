@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import type { JSONRPCMessage, MessageExtraInfo, Transport, TransportSendOptions } from '@modelcontextprotocol/server';
+import type { OpenIds } from '../batches.ts';
 import { isNotification, isReply, isRequest, type RequestId } from '../json-rpc.ts';
 import type { HeaderSource, RequestHeaders } from '../param-headers.ts';
 import { Refusal, RPC_CODE } from '../refusal.ts';
 import { EventLog } from './event-log.ts';
-import { type HeadOf, HttpExchange } from './http-exchange.ts';
+import { type HeadOf, PostReply } from './post-reply.ts';
 import type { ResumableStream } from './resumable-stream.ts';
 
 /** How long a request goes on whose client has lost its stream and could come back for it. */
@@ -13,7 +14,7 @@ const RESUME_WINDOW_MS = 30_000;
 /** A request that is not answered yet, under the private id that the SDK knows it by. */
 interface Pending {
   readonly clientId: RequestId;
-  readonly exchange: HttpExchange;
+  readonly answer: PostReply;
 }
 
 export interface ReceiveOptions {
@@ -21,10 +22,8 @@ export interface ReceiveOptions {
   readonly isBatch: boolean;
   readonly headOf: HeadOf;
   readonly classification?: MessageExtraInfo['classification'];
-  /** True where a client that loses the stream of the answer may come back for the rest. */
-  readonly isResumable?: boolean;
-  /** True where such a stream begins with an event that tells its id. */
-  readonly isPrimed?: boolean;
+  /** The session in which a client that loses the stream of the answer may come back for the rest. */
+  readonly resumableIn?: { readonly protocol: string };
   /** Sees each reply before it is sent. */
   readonly onReply?: (reply: JSONRPCMessage) => void;
 }
@@ -49,6 +48,8 @@ export class HttpTransport implements Transport, HeaderSource {
   readonly #pending = new Map<RequestId, Pending>();
   /** Private ids by the client's. A batch may hold thousands: looking through `#pending` for each would take minutes. */
   readonly #privateIds = new Map<RequestId, RequestId>();
+  /** Ids of the client that are in use. */
+  readonly openIds: OpenIds = this.#privateIds;
   readonly #onReply = new Map<RequestId, (reply: JSONRPCMessage) => void>();
   readonly #now: () => number;
   #lastActiveAt: number;
@@ -82,40 +83,42 @@ export class HttpTransport implements Transport, HeaderSource {
 
   /** By the private id: over HTTP a call's headers may repeat what its body says. */
   headersOf(id: RequestId): RequestHeaders | undefined {
-    return this.#pending.get(id)?.exchange.requestHeaders;
-  }
-
-  hasPending(clientId: RequestId): boolean {
-    return this.#privateIds.has(clientId);
+    return this.#pending.get(id)?.answer.requestHeaders;
   }
 
   /** Takes the messages of one POST and answers on `response`: at once with 202 where none is a request. */
   receive(response: ServerResponse, options: ReceiveOptions): void {
-    const { messages, isBatch, headOf, classification } = options;
+    const { messages, isBatch, headOf, classification, resumableIn } = options;
     this.#touch();
-    const ids = messages.filter(isRequest).map(({ id }) => id);
-    const log = options.isResumable === true ? this.#openLog() : undefined;
-    const exchange = new HttpExchange(response, { ids, isBatch, headOf, log, isPrimed: options.isPrimed });
+    const answer = new PostReply(response, { isBatch, headOf, openLog: this.#openLog, resumableIn });
     const privateIds: RequestId[] = [];
     const deliverable = messages.map((message) => {
       if (!isRequest(message)) return this.#withPrivateTarget(message);
       const id = this.#nextId++;
       privateIds.push(id);
-      this.#pending.set(id, { clientId: message.id, exchange });
+      answer.expect();
+      this.#pending.set(id, { clientId: message.id, answer });
       this.#privateIds.set(message.id, id);
       if (options.onReply !== undefined) this.#onReply.set(id, options.onReply);
       return { ...message, id };
     });
-    if (ids.length === 0) response.writeHead(202, { ...headOf(undefined).headers, 'content-length': 0 }).end();
-    else response.once('close', () => this.#lost(privateIds, exchange));
+    if (privateIds.length === 0) response.writeHead(202, { ...headOf(undefined).headers, 'content-length': 0 }).end();
+    else response.once('close', () => this.#lost(privateIds, answer));
     const extra = classification === undefined ? undefined : { classification };
-    for (const message of deliverable) if (message !== undefined) this.onmessage?.(message, extra);
+    for (const message of deliverable) {
+      if (message === undefined) continue;
+      this.onmessage?.(message, extra);
+    }
   }
 
   /** Makes `response` the stream for messages that belong to no request. A newer one takes over from an older one. */
-  openStream(response: ServerResponse, headers: Readonly<Record<string, string>>, isPrimed: boolean): void {
+  openStream(
+    response: ServerResponse,
+    headers: Readonly<Record<string, string>>,
+    { protocol }: { readonly protocol: string },
+  ): void {
     this.#stream?.end();
-    this.#stream = this.#openLog().openStream(response, headers, isPrimed);
+    this.#stream = this.#openLog().openStream(response, headers, protocol);
     this.#touch();
     response.once('close', () => this.#touch());
   }
@@ -132,10 +135,10 @@ export class HttpTransport implements Transport, HeaderSource {
     }
     stream.resume(response, headers, missed);
     this.#touch();
-    const answered = [...this.#pending].filter(([, { exchange }]) => exchange.isAnsweredOn(stream));
-    const exchange = answered[0]?.[1].exchange;
+    const answered = [...this.#pending].filter(([, { answer }]) => answer.isAnsweredOn(stream));
+    const answer = answered[0]?.[1].answer;
     const privateIds = answered.map(([id]) => id);
-    response.once('close', () => (exchange === undefined ? this.#touch() : this.#lost(privateIds, exchange)));
+    response.once('close', () => (answer === undefined ? this.#touch() : this.#lost(privateIds, answer)));
     return true;
   }
 
@@ -159,7 +162,7 @@ export class HttpTransport implements Transport, HeaderSource {
     if (isReply(message)) return this.#reply(message);
     const related = options?.relatedRequestId;
     const pending = related === undefined ? undefined : this.#pending.get(related);
-    if (pending !== undefined) return pending.exchange.send(message);
+    if (pending !== undefined) return pending.answer.send(message);
     // Messages of a finished request are dropped: there is never progress after the reply.
     const isQuestion = isRequest(message);
     // Without its connection the stream keeps notifications for a client that comes back; a request would wait for ever.
@@ -176,8 +179,8 @@ export class HttpTransport implements Transport, HeaderSource {
     this.#isClosed = true;
     this.#stream?.end();
     for (const listening of this.#listening) listening.end();
-    for (const { clientId, exchange } of this.#pending.values()) {
-      exchange.abandon(new Refusal(404, RPC_CODE.sessionNotFound, 'The session has ended', { id: clientId }));
+    for (const { clientId, answer } of this.#pending.values()) {
+      answer.abandon(new Refusal(404, RPC_CODE.sessionNotFound, 'The session has ended', { id: clientId }));
     }
     this.#pending.clear();
     this.#privateIds.clear();
@@ -191,22 +194,22 @@ export class HttpTransport implements Transport, HeaderSource {
     const onReply = this.#onReply.get(id);
     this.#forget(id);
     onReply?.(reply);
-    await pending.exchange.reply({ ...reply, id: pending.clientId });
+    await pending.answer.reply({ ...reply, id: pending.clientId });
   }
 
-  #openLog(): EventLog {
+  readonly #openLog = (): EventLog => {
     this.#log ??= new EventLog();
     return this.#log;
-  }
+  };
 
   /**
    * A connection has ended. Where it was the only way to an answer, what was asked for is of no use to anybody any more;
    * a client that knows how to come back is given time to.
    */
-  #lost(privateIds: readonly RequestId[], exchange: HttpExchange): void {
-    if (!privateIds.some((id) => this.#pending.has(id)) || exchange.isConnected) return;
+  #lost(privateIds: readonly RequestId[], answer: PostReply): void {
+    if (!privateIds.some((id) => this.#pending.has(id)) || answer.isConnected) return;
     const giveUp = () => this.#cancel(privateIds, 'The client has disconnected');
-    if (exchange.isResumable) exchange.awaitClient(this.#resumeWindowMs, giveUp);
+    if (answer.isResumable) answer.awaitClient(this.#resumeWindowMs, giveUp);
     else giveUp();
   }
 
@@ -226,7 +229,7 @@ export class HttpTransport implements Transport, HeaderSource {
     const pending = requestId === undefined ? undefined : this.#pending.get(requestId);
     if (requestId === undefined || pending === undefined) return undefined;
     this.#forget(requestId);
-    pending.exchange.skip();
+    pending.answer.skip();
     return { ...message, params: { ...message.params, requestId } };
   }
 

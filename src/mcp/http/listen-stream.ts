@@ -1,8 +1,65 @@
+import type { ServerResponse } from 'node:http';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import type { Audience } from '../../environment/definition.ts';
 import type { RequestId } from '../json-rpc.ts';
+import { Refusal, RPC_CODE } from '../refusal.ts';
 import { isNewsFor, type SessionChange, type SessionChanges } from '../session/session-changes.ts';
+import { EventStream } from './event-stream.ts';
+import type { HttpSession } from './sessions.ts';
+
+/** Limit for one session. On loopback without authentication, all callers that name no session share one. */
+const MAX_STREAMS = 64;
+
+export interface ListenRequest {
+  readonly id: string | number;
+  readonly params: JsonObject;
+  readonly audience: Audience;
+  readonly server: { readonly name: string; readonly version: string };
+}
+
+/**
+ * `subscriptions/listen` of 2026-07-28: an event stream that lasts until the client closes it or the session ends.
+ *
+ * @throws Refusal 400 for a filter that is none, 503 where a session has too many streams.
+ */
+export function openListenStream(
+  response: ServerResponse,
+  { session, transport }: HttpSession,
+  request: ListenRequest,
+) {
+  const { id, params, audience, server } = request;
+  const filter = parseListenFilter(params);
+  if (filter === undefined) {
+    const hint =
+      'Invalid params: notifications has to be a filter with toolsListChanged, resourcesListChanged, promptsListChanged (booleans) and resourceSubscriptions (up to 1,000 URIs)';
+    throw new Refusal(400, RPC_CODE.invalidParams, hint);
+  }
+  if (transport.listeningCount >= MAX_STREAMS) {
+    const headers = { 'retry-after': '5' };
+    throw new Refusal(503, RPC_CODE.refused, `This session has ${MAX_STREAMS} such streams, the limit`, { headers });
+  }
+  const stream = new EventStream(response);
+  const unsubscribe = subscribe(
+    {
+      id,
+      filter,
+      audience,
+      send: (message) => {
+        if (stream.hasRoomFor(message)) void stream.send(message);
+      },
+    },
+    session.changes,
+  );
+  const end = () => {
+    unsubscribe();
+    void stream.send(endOfSubscription(id, server));
+    stream.end();
+  };
+  if (Object.keys(filter).length === 0) return end();
+  response.once('close', unsubscribe);
+  transport.listen(response, { end });
+}
 
 /** Which subscription a notification belongs to (MCP 2026-07-28): the id of its request. */
 const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
@@ -10,14 +67,14 @@ const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
 const MAX_URIS = 1_000;
 
 /** The notifications that a client of 2026-07-28 subscribes to, as it sends them. */
-export interface ListenFilter {
+interface ListenFilter {
   readonly toolsListChanged?: true;
   readonly resourcesListChanged?: true;
   readonly promptsListChanged?: true;
   readonly resourceSubscriptions?: readonly string[];
 }
 
-export interface Subscriber {
+interface Subscriber {
   /** Id of the request, as the client knows it. */
   readonly id: RequestId;
   readonly filter: ListenFilter;
@@ -26,7 +83,7 @@ export interface Subscriber {
 }
 
 /** The filter of `subscriptions/listen`; undefined for parameters that hold none, or name too much. */
-export function parseListenFilter(params: JsonObject): ListenFilter | undefined {
+function parseListenFilter(params: JsonObject): ListenFilter | undefined {
   const { notifications } = params;
   if (!isJsonObject(notifications)) return undefined;
   const { resourceSubscriptions: uris = [] } = notifications;
@@ -41,7 +98,7 @@ export function parseListenFilter(params: JsonObject): ListenFilter | undefined 
  * Tells a subscriber at once what it will be told of, then every change that it asked for and its audience may know.
  * Names in a filter are not looked up: a hidden resource is acknowledged like an unknown one. Returns the way to stop.
  */
-export function subscribe({ id, filter, audience, send }: Subscriber, changes: SessionChanges): () => void {
+function subscribe({ id, filter, audience, send }: Subscriber, changes: SessionChanges): () => void {
   const stamped = (method: string, params: object): JSONRPCMessage => ({
     jsonrpc: '2.0',
     method,
@@ -56,7 +113,7 @@ export function subscribe({ id, filter, audience, send }: Subscriber, changes: S
 }
 
 /** The answer to `subscriptions/listen`, which says that the server has ended it. */
-export function endOfSubscription(id: RequestId, server: { readonly name: string; readonly version: string }) {
+function endOfSubscription(id: RequestId, server: { readonly name: string; readonly version: string }) {
   const { name, version } = server;
   const _meta = { [SUBSCRIPTION_ID]: id, 'io.modelcontextprotocol/serverInfo': { name, version } };
   return { jsonrpc: '2.0', id, result: { resultType: 'complete', _meta } } as const;

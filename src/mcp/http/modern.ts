@@ -9,7 +9,7 @@ import { Refusal, RPC_CODE } from '../refusal.ts';
 import { INVALID_STATE } from '../session/input-required.ts';
 import { MODERN_REVISION } from '../session/session-server.ts';
 import type { HostedSession } from '../session-host.ts';
-import { openListenStream } from './listen.ts';
+import { openListenStream } from './listen-stream.ts';
 import type { HttpSession, Sessions } from './sessions.ts';
 
 /** Errors of the protocol that 2026-07-28 also gives an HTTP status. What a handler answers is a 200. */

@@ -24,14 +24,10 @@ export function refuseFailed(request: IncomingMessage, response: ServerResponse,
     const { status, message, headers } = thrown;
     return sendRefusal(response, new Refusal(status, RPC_CODE.refused, message, { headers }));
   }
-  if (isNobodysFault(request, response)) return;
+  // A client went away while it sent its body.
+  if (request.errored !== null || response.destroyed) return;
   report(`A request failed: ${inspect(thrown)}`);
   sendRefusal(response, new Refusal(500, RPC_CODE.internalError, 'Internal error'));
-}
-
-/** True where a client went away while it sent its body. */
-export function isNobodysFault(request: IncomingMessage, response: ServerResponse): boolean {
-  return request.errored !== null || response.destroyed;
 }
 
 /** A refusal as the JSON-RPC reply that it is; its id is null where that of the request is not known. */

@@ -1,26 +1,25 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
-import { ApiError } from '../../contract/errors.ts';
 import { DEFAULT_PORTS, SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
 import type { EnvironmentSource } from '../../environment/environment-source.ts';
-import { endReply } from '../../http/end-reply.ts';
+import { LOCAL_CALLER } from '../../http/api-keys.ts';
+import { createHttpApp } from '../../http/app.ts';
+import { DEFAULT_BODY_LIMIT_BYTES } from '../../http/body.ts';
+import { createHealthRoutes } from '../../http/health-routes.ts';
 import { listen } from '../../http/listen.ts';
-import { createOriginGuard, isLoopbackHost, parseAllowedHosts } from '../../http/origin-guard.ts';
-import { createRequestId, REQUEST_ID_HEADER } from '../../http/request-id.ts';
+import { assertBindAllowed, isLoopbackHost, parseAllowedHosts } from '../../http/origin-guard.ts';
+import type { HttpLog } from '../../http/request-log.ts';
+import type { Caller } from '../../http/route.ts';
 import { preview } from '../../schema/json-schema.ts';
+import { isSameSecret } from '../audience.ts';
 import { type Report, reportToStderr } from '../cleanup.ts';
 import { EnvironmentHost } from '../environment-host.ts';
 import { takeHarnessKey } from '../harness-key.ts';
-import { Refusal, RPC_CODE } from '../refusal.ts';
 import type { SessionHost } from '../session-host.ts';
 import { onSigterm } from '../sigterm.ts';
-import { answerPreflight, assertMayBind, authenticate } from './checks.ts';
-import { answerDocument, answerReadiness, toOpenApi } from './documents.ts';
-import { serveEndpoint } from './endpoint.ts';
+import { createMount } from './endpoint.ts';
 import { createHelperRoutes, HELPERS_PATH } from './helper-routes.ts';
-import { isNobodysFault, refuseFailed } from './send-refusal.ts';
 import { Sessions } from './sessions.ts';
-import { MESSAGES_PATH, openSse, postToSse, SSE_PATH } from './sse.ts';
+import { createSseMounts, MESSAGES_PATH, SSE_PATH } from './sse.ts';
 
 export interface HttpOptions {
   /** Default 127.0.0.1. Elsewhere than on loopback a bearer token is needed. */
@@ -53,7 +52,7 @@ export interface HttpOptions {
 
 /** Paths that the MCP endpoint cannot have. */
 const OWN_PATHS: readonly string[] = ['/healthz', '/readyz', '/openapi.json', SSE_PATH, MESSAGES_PATH];
-const DEFAULTS = { maxSessions: 1_000, idleTimeoutMs: 30 * 60_000, maxBodyBytes: 4 * 1024 * 1024 } as const;
+const DEFAULTS = { maxSessions: 1_000, idleTimeoutMs: 30 * 60_000 } as const;
 
 /**
  * Serves an environment over Streamable HTTP, a session for each client. SIGTERM runs the shutdown hooks.
@@ -78,52 +77,40 @@ export interface HttpServer {
 /** The same, whatever makes the sessions; the host is closed with the server. @throws as `serveOverHttp`. */
 export async function serveHostOverHttp(host: SessionHost, options: HttpOptions = {}): Promise<HttpServer> {
   const { host: address = '127.0.0.1', port = DEFAULT_PORTS.environment, path = '/mcp', bearerToken } = options;
-  const { hasSse = false, helpers: hasHelpers = true, maxBodyBytes = DEFAULTS.maxBodyBytes } = options;
-  assertMayBind(address, bearerToken);
+  const { hasSse = false, helpers: hasHelpers = true, maxBodyBytes = DEFAULT_BODY_LIMIT_BYTES } = options;
+  assertBearerToken(bearerToken);
+  assertBindAllowed(address, bearerToken !== undefined, 'set bearerToken');
   assertPath(path);
   const { authority, report } = host;
   const { maxSessions = DEFAULTS.maxSessions, idleTimeoutMs = DEFAULTS.idleTimeoutMs, now = Date.now } = options;
   for (const [name, value] of Object.entries({ maxSessions, idleTimeoutMs, maxBodyBytes })) assertLimit(name, value);
   const sessions = new Sessions(host, { maxSessions, idleTimeoutMs, now, resumeWindowMs: options.resumeWindowMs });
-  const allowedHosts = parseAllowedHosts(process.env.PROCTOR_ALLOWED_HOSTS);
-  const guard = createOriginGuard([...(options.allowedHosts ?? []), ...allowedHosts]);
-  const isLocal = isLoopbackHost(address);
-  const helpers = hasHelpers && isLocal ? createHelperRoutes(host, path) : undefined;
-  const hasBearerToken = bearerToken !== undefined;
-  const openApi = toOpenApi(host, { path, hasBearerToken, hasSse, hasHelpers: helpers !== undefined });
-  const isRpc = (pathname: string) =>
-    pathname === path || (hasSse && (pathname === SSE_PATH || pathname === MESSAGES_PATH));
-  let isShuttingDown = false;
-
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const pathname = pathOf(request);
-    if (pathname === '/healthz') return answerDocument(request, response, { status: 'ok' });
-    if (pathname === '/readyz') return answerReadiness(request, response, isShuttingDown);
-    guard.check(request.headers);
-    if (answerPreflight(request, response)) return;
-    if (pathname === '/openapi.json' && isLocal) return answerDocument(request, response, openApi);
-    const caller = authenticate(request, bearerToken);
-    if (pathname === '/openapi.json') return answerDocument(request, response, openApi);
-    if (!isRpc(pathname) && helpers?.has(pathname) !== true) {
-      const sse = hasSse ? `, and over HTTP+SSE at ${SSE_PATH}` : '';
-      throw new ApiError('unknown_url', `There is nothing at ${pathname}: MCP is served at ${path}${sse}`);
-    }
-    if (isShuttingDown) {
-      const headers = { 'retry-after': '5' };
-      if (!isRpc(pathname)) throw new ApiError('shutting_down', 'This server is shutting down', { headers });
-      throw new Refusal(503, RPC_CODE.refused, 'This server is shutting down', { headers });
-    }
-    if (pathname === path) return serveEndpoint(request, response, caller, { sessions, authority, maxBodyBytes });
-    if (pathname === SSE_PATH) return openSse(request, response, caller, sessions);
-    if (pathname === MESSAGES_PATH) return postToSse(request, response, caller, { sessions, maxBodyBytes });
-    await helpers?.answer(pathname, request, response);
-  };
-  const listener = await listen(answerWith(answer, isRpc, report), { host: address, port }).catch((error: unknown) => {
+  const closing = new AbortController();
+  const app = createHttpApp({
+    title: host.name,
+    version: host.version,
+    host: address,
+    allowedHosts: [...(options.allowedHosts ?? []), ...parseAllowedHosts(process.env.PROCTOR_ALLOWED_HOSTS)],
+    verifyKey: bearerToken === undefined ? undefined : (key) => holderOf(bearerToken, key),
+    keyHint: 'It is the bearer token that this server was started with.',
+    logger: logTo(report),
+    closing: closing.signal,
+    unknownHint: `MCP is served at ${path}${hasSse ? `, and over HTTP+SSE at ${SSE_PATH}` : ''}.`,
+    mounts: [
+      createMount(path, { sessions, authority, maxBodyBytes, report }),
+      ...(hasSse ? createSseMounts({ sessions, maxBodyBytes, report }) : []),
+    ],
+    routes: [
+      ...createHealthRoutes({ checks: [], closing: closing.signal }),
+      ...(hasHelpers && isLoopbackHost(address) ? createHelperRoutes(host, path, closing.signal) : []),
+    ],
+  });
+  const listener = await listen(app, { host: address, port }).catch((error: unknown) => {
     sessions.stop();
     throw error;
   });
   const forgetSigterm = onSigterm(async (budgetMs) => {
-    isShuttingDown = true;
+    closing.abort();
     await host.shutdown(budgetMs);
   });
   return {
@@ -132,7 +119,7 @@ export async function serveHostOverHttp(host: SessionHost, options: HttpOptions 
     async close() {
       forgetSigterm();
       sessions.stop();
-      isShuttingDown = true;
+      closing.abort();
       await Promise.all([host.close(SHUTDOWN_GRACE_MS.environment), listener.close()]);
     },
   };
@@ -157,36 +144,23 @@ function assertLimit(name: string, value: number): void {
   throw new TypeError(`${name} has to be a number above 0, got ${Number.isNaN(value) ? 'NaN' : preview(value)}`);
 }
 
-function pathOf(request: IncomingMessage): string {
-  return (request.url ?? '').split('?')[0] ?? '';
+/** @throws Error for a token that no request could show. */
+function assertBearerToken(bearerToken: string | undefined): void {
+  if (bearerToken === '') throw new Error('The bearer token is empty: give a random one, or none at all');
+  if (bearerToken === undefined || (typeof bearerToken === 'string' && /^[\x21-\x7e]+$/.test(bearerToken))) return;
+  throw new Error('No request could show this bearer token: it has to be text without spaces, in ASCII');
 }
 
-/** Turns whatever is thrown on the way into an answer: JSON-RPC where MCP is spoken, our own shape elsewhere. */
-function answerWith(
-  answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
-  isRpc: (pathname: string) => boolean,
-  report: Report,
-): RequestListener {
-  return (request, response) => {
-    response.setHeader(REQUEST_ID_HEADER, createRequestId());
-    answer(request, response).catch((error: unknown) => {
-      if (error instanceof Refusal || isRpc(pathOf(request))) refuseFailed(request, response, error, report);
-      else if (error instanceof ApiError) sendApiError(response, error);
-      else if (!isNobodysFault(request, response)) {
-        report(`A request failed: ${inspect(error)}`);
-        sendApiError(response, new ApiError('internal_error', 'Internal error'));
-      }
-    });
+const BEARER: Caller = { ...LOCAL_CALLER, keyId: 'bearer' };
+
+function holderOf(bearerToken: string, shown: string): Caller | undefined {
+  return isSameSecret(shown, bearerToken) ? BEARER : undefined;
+}
+
+/** An environment has no log of requests: it says what fails. */
+function logTo(report: Report): HttpLog {
+  return {
+    warn: () => {},
+    error: ({ err, requestId }) => report(`The request ${requestId} failed: ${inspect(err)}`),
   };
-}
-
-function sendApiError(response: ServerResponse, error: ApiError): void {
-  if (response.headersSent || response.destroyed) return;
-  const body = JSON.stringify(error.toBody());
-  response.writeHead(error.status, {
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
-    ...error.headers,
-  });
-  endReply(response, body);
 }

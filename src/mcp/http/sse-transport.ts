@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { JSONRPCMessage, MessageExtraInfo, Transport } from '@modelcontextprotocol/server';
-import { Batches } from '../batches.ts';
+import { Batches, type OpenIds } from '../batches.ts';
 import { isReply, isRequest, type RequestId } from '../json-rpc.ts';
 import { EventStream } from './event-stream.ts';
 
@@ -20,6 +20,8 @@ export class SseTransport implements Transport {
   readonly #stream: EventStream;
   readonly #now: () => number;
   readonly #unanswered = new Set<RequestId>();
+  /** Ids of the client that are in use. */
+  readonly openIds: OpenIds = this.#unanswered;
   readonly #batches = new Batches();
   #lastActiveAt: number;
   #hasSpoken = false;
@@ -42,10 +44,6 @@ export class SseTransport implements Transport {
   /** A stream on which nobody has ever said anything does not keep its session from being closed for another. */
   get isBusy(): boolean {
     return this.#hasSpoken;
-  }
-
-  hasPending(id: RequestId): boolean {
-    return this.#unanswered.has(id);
   }
 
   async start(): Promise<void> {}

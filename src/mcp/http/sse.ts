@@ -1,32 +1,63 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type JSONRPCMessage, parseJSONRPCMessage } from '@modelcontextprotocol/server';
-import { assertBatchLength, assertBatchRevision, assertFreshIds } from '../batches.ts';
+import type { Mount } from '../../http/route.ts';
+import { assertBatchLength, assertBatchRevision, assertFreshIds, usedId } from '../batches.ts';
+import type { Report } from '../cleanup.ts';
+import { isRequest } from '../json-rpc.ts';
 import { Refusal, RPC_CODE } from '../refusal.ts';
-import { readJsonBody } from './body.ts';
-import { assertAccepts } from './checks.ts';
-import { idOf } from './endpoint.ts';
+import { assertAccepts, nameOf } from './endpoint.ts';
+import { MESSAGES_OPERATIONS, SSE_OPERATIONS } from './operations.ts';
+import { idOf, readMessages } from './posted-message.ts';
+import { refuseFailed } from './send-refusal.ts';
 import type { Sessions } from './sessions.ts';
 
 /** Where the deprecated transport opens its stream, and where it takes messages. */
 export const SSE_PATH = '/sse';
 export const MESSAGES_PATH = '/messages';
 
+export interface SseOptions {
+  readonly sessions: Sessions;
+  readonly maxBodyBytes: number;
+  readonly report: Report;
+}
+
+/** The two addresses of the deprecated transport on a server of ours. */
+export function createSseMounts({ sessions, maxBodyBytes, report }: SseOptions): readonly Mount[] {
+  const refuse: Mount['refuse'] = (request, response, thrown) => refuseFailed(request, response, thrown, report);
+  return [
+    {
+      path: SSE_PATH,
+      methods: ['GET'],
+      operations: SSE_OPERATIONS,
+      handle: async (request, response, caller) => openSse(request, response, nameOf(caller), sessions),
+      refuse,
+    },
+    {
+      path: MESSAGES_PATH,
+      methods: ['POST'],
+      operations: MESSAGES_OPERATIONS,
+      handle: (request, response, caller) => postToSse(request, response, nameOf(caller), { sessions, maxBodyBytes }),
+      refuse,
+    },
+  ];
+}
+
 /** Opens a session on an event stream: its first event says where to post messages to. @throws Refusal */
-export function openSse(request: IncomingMessage, response: ServerResponse, caller: string, sessions: Sessions): void {
+function openSse(request: IncomingMessage, response: ServerResponse, caller: string, sessions: Sessions): void {
   assertMethod(request, 'GET');
   assertAccepts(request, ['text/event-stream']);
   sessions.openSse(caller, response, (id) => `${MESSAGES_PATH}?session_id=${id}`);
 }
 
 /** Takes messages of a session; their replies come on its stream. @throws Refusal */
-export async function postToSse(
+async function postToSse(
   request: IncomingMessage,
   response: ServerResponse,
   caller: string,
   { sessions, maxBodyBytes }: { readonly sessions: Sessions; readonly maxBodyBytes: number },
 ): Promise<void> {
   assertMethod(request, 'POST');
-  const body = await readJsonBody(request, maxBodyBytes);
+  const body = await readMessages(request, maxBodyBytes);
   try {
     take(request, body, caller, sessions);
   } catch (error) {
@@ -46,14 +77,17 @@ function take(request: IncomingMessage, body: unknown, caller: string, sessions:
     throw new Refusal(404, RPC_CODE.sessionNotFound, `Session not found: open another stream at ${SSE_PATH}`);
   }
   const { session, transport } = found;
-  const isBatch = Array.isArray(body);
-  if (isBatch) {
+  if (Array.isArray(body)) {
     assertBatchLength(body);
     assertBatchRevision(session.protocol);
+    const messages = body.map(toMessage);
+    assertFreshIds(messages, transport.openIds);
+    transport.receive(messages, true);
+  } else {
+    const message = toMessage(body);
+    if (isRequest(message) && transport.openIds.has(message.id)) throw usedId(message.id);
+    transport.receive([message], false);
   }
-  const messages = isBatch ? body.map(toMessage) : [toMessage(body)];
-  assertFreshIds(messages, isBatch, transport);
-  transport.receive(messages, isBatch);
 }
 
 function toMessage(value: unknown): JSONRPCMessage {

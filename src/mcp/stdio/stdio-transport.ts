@@ -10,7 +10,7 @@ import {
 import { isJsonObject } from '../../contract/json.ts';
 import { isTooDeep, MAX_JSON_DEPTH } from '../../contract/json-depth.ts';
 import { LineSplitter } from '../../runtime/line-splitter.ts';
-import { assertBatchLength, assertBatchRevision, assertFreshIds, Batches, describeUsedId } from '../batches.ts';
+import { assertBatchLength, assertBatchRevision, assertFreshIds, Batches, usedId } from '../batches.ts';
 import { isReply, isRequest, type RequestId } from '../json-rpc.ts';
 import { Refusal } from '../refusal.ts';
 
@@ -101,7 +101,7 @@ export class StdioTransport implements Transport {
   #receiveOne(message: JSONRPCMessage): void {
     if (isRequest(message) && this.#unanswered.has(message.id)) {
       // Two of one id could neither be told apart nor be cancelled. Not under that id, which answers the one that runs.
-      this.#refuse(new Refused(null, ProtocolErrorCode.InvalidRequest, describeUsedId(message.id)));
+      this.#refuse(new Refused(null, ProtocolErrorCode.InvalidRequest, usedId(message.id).message));
     } else this.#deliver(message);
   }
 
@@ -113,7 +113,7 @@ export class StdioTransport implements Transport {
     try {
       assertBatchRevision(this.#protocol ?? 'without a handshake');
       assertBatchLength(values);
-      assertFreshIds(batch, true, { hasPending: (id) => this.#unanswered.has(id) });
+      assertFreshIds(batch, this.#unanswered);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       this.#refuse(new Refused(null, error.code, error.message));

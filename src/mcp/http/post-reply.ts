@@ -10,16 +10,14 @@ import { sendRefusal, toErrorReply } from './send-refusal.ts';
 
 type Reply = JSONRPCMessage & { readonly id: RequestId };
 
-export interface ExchangeOptions {
-  /** The client's ids of the requests in the body. */
-  readonly ids: readonly RequestId[];
+export interface PostReplyOptions {
   /** True for a JSON-RPC batch, which is answered with an array. */
   readonly isBatch: boolean;
   readonly headOf: HeadOf;
-  /** Where its stream is kept, should it become one, for a client that loses the connection. */
-  readonly log?: EventLog | undefined;
-  /** True where the stream begins with an event that tells its id. */
-  readonly isPrimed?: boolean | undefined;
+  /** The log that keeps its stream, should it become one, for a client that loses the connection. Made when it is asked for. */
+  readonly openLog?: (() => EventLog) | undefined;
+  /** The session of such a log. */
+  readonly resumableIn?: { readonly protocol: string } | undefined;
 }
 
 /** Status and headers of the answer: to one reply, or (undefined) to a batch or as an event stream, which is a 200. */
@@ -28,19 +26,24 @@ export type HeadOf = (reply: JSONRPCMessage | undefined) => {
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** One POST and its answer: JSON, or an event stream from the first message on that is not a reply. */
-export class HttpExchange {
+/** The answer to one POST: JSON, or an event stream from the first message on that is not a reply. */
+export class PostReply {
   readonly #response: ServerResponse;
-  readonly #options: ExchangeOptions;
+  readonly #options: PostReplyOptions;
   readonly #replies: Reply[] = [];
-  #open: number;
+  /** Requests of the POST that wait for their reply. */
+  #open = 0;
   #awaiting: NodeJS.Timeout | undefined;
   #stream: EventStream | ResumableStream | undefined;
 
-  constructor(response: ServerResponse, options: ExchangeOptions) {
+  constructor(response: ServerResponse, options: PostReplyOptions) {
     this.#response = response;
     this.#options = options;
-    this.#open = options.ids.length;
+  }
+
+  /** Waits for the reply to one more request. Called for all of them before the first reply. */
+  expect(): void {
+    this.#open += 1;
   }
 
   /** Headers of the POST. */
@@ -63,7 +66,7 @@ export class HttpExchange {
 
   /** True where the client has been told how to come back for the rest should it lose the connection. */
   get isResumable(): boolean {
-    return this.#stream !== undefined && this.#options.log !== undefined;
+    return this.#stream !== undefined && this.#options.resumableIn !== undefined;
   }
 
   get isConnected(): boolean {
@@ -108,11 +111,11 @@ export class HttpExchange {
   }
 
   #openStream(): EventStream | ResumableStream {
-    const { headOf, log, isPrimed = false } = this.#options;
+    const { headOf, openLog, resumableIn } = this.#options;
     const { headers = {} } = headOf(undefined);
-    return log === undefined
+    return openLog === undefined || resumableIn === undefined
       ? new EventStream(this.#response, headers)
-      : log.openStream(this.#response, headers, isPrimed);
+      : openLog().openStream(this.#response, headers, resumableIn.protocol);
   }
 
   #sendJson(): void {

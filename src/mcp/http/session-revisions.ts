@@ -1,16 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
-import { assertBatchRevision, assertFreshIds } from '../batches.ts';
-import { isErrorReply } from '../json-rpc.ts';
+import { assertBatchRevision, assertFreshIds, usedId } from '../batches.ts';
+import { isErrorReply, isRequest } from '../json-rpc.ts';
 import { Refusal, RPC_CODE } from '../refusal.ts';
 import { SESSION_REVISIONS } from '../session/session-server.ts';
 import type { HttpSession, Sessions } from './sessions.ts';
 
 /** `Mcp-Session-Id` as Node.js spells headers. */
 const SESSION_ID_HEADER = 'mcp-session-id';
-
-/** From this revision on clients know an event without data, which tells the id of a stream that has brought nothing yet. */
-const FIRST_PRIMED_REVISION = '2025-11-25';
 
 /** Opens a session with `initialize`. A handshake that fails, or that nobody waits for, leaves none behind. */
 export function postInitialize(
@@ -45,16 +42,16 @@ export function postInSession(
   caller: string,
 ): void {
   const { session, transport } = sessionOf(request, sessions, caller);
-  const isBatch = Array.isArray(body);
-  const messages: readonly JSONRPCMessage[] = isBatch ? body : [body];
-  if (isBatch) assertBatchRevision(session.protocol);
-  assertFreshIds(messages, isBatch, transport);
+  const isBatch = isSeveral(body);
+  if (isBatch) {
+    assertBatchRevision(session.protocol);
+    assertFreshIds(body, transport.openIds);
+  } else if (isRequest(body) && transport.openIds.has(body.id)) throw usedId(body.id);
   transport.receive(response, {
-    messages,
+    messages: isBatch ? body : [body],
     isBatch,
     headOf: () => ({ headers: { [SESSION_ID_HEADER]: session.id } }),
-    isResumable: true,
-    isPrimed: isPrimed(session.protocol),
+    resumableIn: session,
   });
 }
 
@@ -71,7 +68,7 @@ export function openSessionStream(
   const { session, transport } = sessionOf(request, sessions, caller);
   const headers = { [SESSION_ID_HEADER]: session.id };
   const lastEventId = request.headers['last-event-id'];
-  if (lastEventId === undefined) transport.openStream(response, headers, isPrimed(session.protocol));
+  if (lastEventId === undefined) transport.openStream(response, headers, session);
   else if (!transport.resumeStream(response, headers, String(lastEventId))) {
     const hint = `Last-Event-ID ${JSON.stringify(lastEventId)} is not an event of this session, or too much has followed it: open the stream without it`;
     throw new Refusal(400, RPC_CODE.refused, hint);
@@ -105,6 +102,6 @@ function sessionOf(request: IncomingMessage, sessions: Sessions, caller: string)
   return found;
 }
 
-function isPrimed(protocol: string): boolean {
-  return protocol >= FIRST_PRIMED_REVISION;
+function isSeveral(body: JSONRPCMessage | readonly JSONRPCMessage[]): body is readonly JSONRPCMessage[] {
+  return Array.isArray(body);
 }

@@ -1,0 +1,74 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { toApiError } from './errors.ts';
+import { requestIdOf } from './listen.ts';
+import { type RouteReply, TRACE_ID_HEADER } from './route.ts';
+
+/** The log of a server, such as a pino logger. Without `info` a request leaves no line. */
+export interface HttpLog {
+  info?(line: object, message: string): void;
+  warn(line: object, message: string): void;
+  error(line: Readonly<Record<string, unknown>>, message: string): void;
+}
+
+export interface AnsweredRequest {
+  readonly method: string;
+  /** The path of the route, `/v1/traces/:trace_id`; undefined for an unknown one. */
+  readonly route: string | undefined;
+  /** Undefined where the client went away before there was an answer. */
+  readonly status: number | undefined;
+  readonly durationMs: number;
+}
+
+/** Writes the request's line in the log once it is answered. */
+export function record(
+  request: IncomingMessage,
+  response: ServerResponse,
+  route: string | undefined,
+  { logger, observe }: { readonly logger: HttpLog; readonly observe?: (answered: AnsweredRequest) => void },
+): void {
+  const startedAt = performance.now();
+  response.once('close', () => {
+    const durationMs = Math.round(performance.now() - startedAt);
+    const { method = '' } = request;
+    const path = pathOf(request);
+    const requestId = requestIdOf(response);
+    const line = { requestId, ...traceOf(path, response), method, path, status: response.statusCode, durationMs };
+    logger.info?.(line, 'request');
+    observe?.({ method, route, status: response.headersSent ? response.statusCode : undefined, durationMs });
+  });
+}
+
+/** The trace of a request: the one that its reply or its path names. */
+function traceOf(path: string, response: ServerResponse): { readonly traceId?: string } {
+  return toTraceId(response.getHeader(TRACE_ID_HEADER) ?? /^\/(?:v1\/)?traces\/([0-9a-f]{32})(?:\/|$)/.exec(path)?.[1]);
+}
+
+function toTraceId(traceId: unknown): { readonly traceId?: string } {
+  return typeof traceId === 'string' ? { traceId } : {};
+}
+
+/** The reply to what was thrown; a fault of ours, or of what we ask, is in the log. */
+export function toErrorReply(thrown: unknown, requestId: string, logger: HttpLog): RouteReply {
+  const error = toApiError(thrown, requestId);
+  // A 503 is an answer, not a fault: the line of the request says it.
+  if (error.status >= 500 && error.status !== 503)
+    logger.error(
+      { requestId, ...toTraceId(error.headers?.[TRACE_ID_HEADER]), code: error.code, err: error.cause ?? error },
+      error.message,
+    );
+  const retry: Record<string, string> = error.status === 409 ? { 'x-should-retry': 'false' } : {};
+  return { status: error.status, headers: { ...retry, ...error.headers }, body: error.toBody() };
+}
+
+/** Notes that the connection of a client was closed which did not read. */
+export function logTooSlow(request: IncomingMessage, response: ServerResponse, logger: HttpLog): void {
+  logger.warn(
+    { requestId: requestIdOf(response), ...traceOf(pathOf(request), response), code: 'client_too_slow' },
+    'The client did not read its reply: the connection was closed',
+  );
+}
+
+/** Never the query: it may hold a sign-in token. */
+function pathOf({ url = '' }: IncomingMessage): string {
+  return url.split('?')[0] ?? '';
+}
