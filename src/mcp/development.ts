@@ -2,6 +2,7 @@ import { Socket } from 'node:net';
 import { preloadSchemas } from '@modelcontextprotocol/server';
 import { messageOf } from '../contract/errors.ts';
 import { isJsonObject } from '../contract/json.ts';
+import { PROCESS_VARIABLES } from '../contract/names.ts';
 import { parseDescriptor } from './harness-key.ts';
 import { loadEnvironmentModule, prepareLoader } from './load-module.ts';
 import { LoadedFiles } from './loaded-files.ts';
@@ -9,8 +10,6 @@ import { RelatedTransport } from './related-transport.ts';
 import type { SessionChange } from './session/session-changes.ts';
 import { serveOverStdio, takeStdio } from './stdio/serve-over-stdio.ts';
 
-/** Names the descriptor of the parent that reloads environments: a line comes in that says when to load, reports go out. */
-export const DEVELOPMENT_VARIABLE = 'PROCTOR_DEVELOPMENT_FD';
 
 /** A message of an environment's process to the parent that reloads it, one line of JSON each. */
 export type ChildReport =
@@ -78,9 +77,9 @@ interface Channel {
 }
 
 function takeChannel(variables: NodeJS.ProcessEnv): Channel {
-  const named = variables[DEVELOPMENT_VARIABLE] ?? '';
-  delete variables[DEVELOPMENT_VARIABLE];
-  const { fd } = parseDescriptor(DEVELOPMENT_VARIABLE, named);
+  const named = variables[PROCESS_VARIABLES.developmentFd] ?? '';
+  delete variables[PROCESS_VARIABLES.developmentFd];
+  const { fd } = parseDescriptor(PROCESS_VARIABLES.developmentFd, named);
   const socket = new Socket({ fd, readable: true, writable: true });
   socket.on('error', () => {});
   const exit = () => process.exit(0);

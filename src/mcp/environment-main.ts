@@ -5,7 +5,7 @@
 import { whyNodeIsTooOld } from '../runtime/required-node.ts';
 
 const problem = whyNodeIsTooOld(process.versions.node);
-if (problem === undefined) void import('./environment-child.ts');
+if (problem === undefined) void import('./environment-start.ts');
 else {
   process.stderr.write(`${problem}\n`);
   process.exitCode = 1;
