@@ -46,7 +46,11 @@ function stackOf(error: Error): string {
 }
 
 function isOfAuthor(file: string): boolean {
-  return !/[\\/]node_modules[\\/]/.test(file) && !OWN_FOLDERS.some((folder) => file.startsWith(folder));
+  // What a compiler added to the author's code has no place in the author's files.
+  return (
+    !/[\\/](?:node_modules|\.proctor[\\/]cache)[\\/]/.test(file) &&
+    !OWN_FOLDERS.some((folder) => file.startsWith(folder))
+  );
 }
 
 function toPath(path: string): string {

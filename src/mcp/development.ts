@@ -10,7 +10,6 @@ import { RelatedTransport } from './related-transport.ts';
 import type { SessionChange } from './session/session-changes.ts';
 import { serveOverStdio, takeStdio } from './stdio/serve-over-stdio.ts';
 
-
 /** A message of an environment's process to the parent that reloads it, one line of JSON each. */
 export type ChildReport =
   /** Absolute paths of files that were loaded, since the last report of them. */

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { dirname, extname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build, type Loader, type OnLoadArgs, type OnResolveArgs, type Plugin, stop } from 'esbuild';
+import { build, type Loader, type OnLoadArgs, type OnResolveArgs, type Plugin, type PluginBuild, stop } from 'esbuild';
 import { type PreparedModule, sha256 } from './module-entry.ts';
 import { SHARED_KEY } from './own-bundle.ts';
 import { assertOwnFile, resolveImport } from './resolve-import.ts';
@@ -45,6 +46,7 @@ async function compile(file: string, project: string, collected: Collected): Pro
     platform: 'node',
     target: `node${process.versions.node}`,
     tsconfigRaw: {},
+    conditions: [],
     define: { 'import.meta': META },
     sourcemap: 'external',
     sourcesContent: false,
@@ -61,7 +63,7 @@ async function compile(file: string, project: string, collected: Collected): Pro
   const map = outputFiles.find(({ path }) => path.endsWith('.map'))?.text ?? '';
   const isUsual = warnings.length === 0 && code.length + map.length <= MAX_LENGTH && !COMPUTED.test(code);
   if (!isUsual) throw collected.refuse('its code');
-  return `${code}//# sourceMappingURL=data:application/json;base64,${toMap(map, project)}\n`;
+  return `${code}//# sourceMappingURL=data:application/json;base64,${toMap(map, project)}`;
 }
 
 const META = '__proctorMeta';
@@ -78,6 +80,8 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   '.mjs': 'js',
   '.json': 'json',
 };
+
+const BY_ESBUILD = Symbol('resolved by esbuild itself');
 
 /** Finds and reads the files of one module for esbuild, and keeps in mind which they were. */
 class Collected {
@@ -105,7 +109,7 @@ class Collected {
     return {
       name: 'environment',
       setup: (on) => {
-        on.onResolve({ filter: /./ }, (args) => this.#noting(() => this.#resolve(args)));
+        on.onResolve({ filter: /./ }, (args) => this.#noting(() => this.#resolve(args, on)));
         on.onLoad({ filter: /./, namespace: 'file' }, (args) => this.#noting(() => this.#load(args)));
         on.onLoad({ filter: /./, namespace: 'shared' }, ({ path }) => ({ contents: this.#sharedModule(path) }));
         on.onLoad({ filter: /./, namespace: 'meta' }, ({ path }) => ({ contents: metaModule(path) }));
@@ -118,7 +122,8 @@ class Collected {
     return this.unusual;
   }
 
-  #resolve({ path, importer, kind }: OnResolveArgs) {
+  async #resolve({ path, importer, kind, resolveDir, pluginData }: OnResolveArgs, esbuild: PluginBuild) {
+    if (pluginData === BY_ESBUILD) return undefined;
     if (kind === 'entry-point') {
       assertOwnFile(this.#file, this.#project, this.#absent);
       return { path: this.#file };
@@ -127,7 +132,13 @@ class Collected {
     if (Object.hasOwn(this.#shared, path)) return { path, namespace: 'shared' };
     if (kind !== 'import-statement' && kind !== 'dynamic-import') throw new Unusual(kind);
     const resolved = resolveImport(path, importer, this.#project, this.#absent);
-    return resolved.kind === 'file' ? { path: resolved.path, sideEffects: true } : { path, external: true };
+    if (resolved.kind === 'file') return { path: resolved.path, sideEffects: true };
+    if (!isBuiltin(path)) {
+      const found = await esbuild.resolve(path, { kind, importer, resolveDir, pluginData: BY_ESBUILD });
+      // One of the same workspace, which is not built.
+      if (/\.[cm]?tsx?$/.test(found.path)) throw new Unusual(`${path} is TypeScript`);
+    }
+    return { path, external: true };
   }
 
   #load({ path }: OnLoadArgs) {
@@ -156,9 +167,9 @@ class Collected {
 export { ${names.map((each, index) => `own${index} as ${each}`).join(', ')} };`;
   }
 
-  #noting<T>(step: () => T): T {
+  async #noting<T>(step: () => T | Promise<T>): Promise<T> {
     try {
-      return step();
+      return await step();
     } catch (error) {
       if (error instanceof Unusual) this.unusual = error;
       throw error;

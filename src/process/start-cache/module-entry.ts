@@ -11,12 +11,15 @@ export interface PreparedModule {
   readonly absent: readonly string[];
 }
 
-interface Header {
+/** Says what an entry was made of. It is a comment of the last line: the places of the code stay those of its map. */
+interface Origin {
   readonly inputs: PreparedModule['inputs'];
   readonly absent: PreparedModule['absent'];
   /** SHA-256 of the code; null where there is none. */
   readonly code: string | null;
 }
+
+const ORIGIN_MARK = '\n//';
 
 /**
  * Reads an entry of the cache: `ready` where its file can be imported, `plain` where the module has to be loaded as any
@@ -26,9 +29,9 @@ export function readEntry(cache: CacheFolder, name: string): 'ready' | 'plain' |
   const text = cache.read(name)?.toString('utf8');
   if (text === undefined) return undefined;
   try {
-    const end = text.indexOf('\n');
-    const { inputs, absent, code } = JSON.parse(text.slice(2, end)) as Header;
-    if (code !== null && sha256(text.slice(end + 1)) !== code) return undefined;
+    const end = text.lastIndexOf(ORIGIN_MARK);
+    const { inputs, absent, code } = JSON.parse(text.slice(end + ORIGIN_MARK.length)) as Origin;
+    if (code !== null && sha256(text.slice(0, end)) !== code) return undefined;
     const isCurrent = Object.entries(inputs).every(([path, hash]) => sha256(readFileSync(path)) === hash);
     if (!isCurrent || absent.some((path) => existsSync(path))) return undefined;
     return code === null ? 'plain' : 'ready';
@@ -39,8 +42,8 @@ export function readEntry(cache: CacheFolder, name: string): 'ready' | 'plain' |
 
 /** @returns false where it could not be written. */
 export function writeEntry(cache: CacheFolder, name: string, { code, inputs, absent }: PreparedModule): boolean {
-  const header: Header = { inputs, absent, code: code === undefined ? null : sha256(code) };
-  return cache.write(name, `//${JSON.stringify(header)}\n${code ?? ''}`);
+  const origin: Origin = { inputs, absent, code: code === undefined ? null : sha256(code) };
+  return cache.write(name, `${code ?? ''}${ORIGIN_MARK}${JSON.stringify(origin)}`);
 }
 
 export function sha256(content: string | Buffer): string {

@@ -69,7 +69,8 @@ function projectOf(file: string): string | undefined {
 
 interface SharedPackages {
   readonly hasOurZod: boolean;
-  readonly esbuild: string;
+  /** Versions of this package and of the compiler. */
+  readonly versions: readonly unknown[];
 }
 
 /** @returns undefined where the author's `proctor` is another installation than this one. */
@@ -78,8 +79,8 @@ function sharedPackagesOf(project: string): SharedPackages | undefined {
   const ours = createRequire(import.meta.url);
   const isSame = (name: string) => manifestOf(theirs, name) === manifestOf(ours, name);
   if (!isSame('proctor')) return undefined;
-  const { version } = readJson(manifestOf(ours, 'esbuild') ?? '') ?? {};
-  return { hasOurZod: isSame('zod'), esbuild: String(version) };
+  const versions = ['proctor', 'esbuild'].map((name) => readJson(manifestOf(ours, name) ?? '')?.version);
+  return { hasOurZod: isSame('zod'), versions };
 }
 
 function manifestOf(require: NodeJS.Require, name: string): string | undefined {
