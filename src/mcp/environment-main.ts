@@ -1,6 +1,6 @@
 /**
  * The program of an environment's process: `node environment-main.js <module path>`. What it does is in
- * `environment-child.ts`, which is loaded where this Node.js can run it.
+ * `environment-start.ts`, which is loaded where this Node.js can run it.
  */
 import { whyNodeIsTooOld } from '../runtime/required-node.ts';
 
