@@ -46,7 +46,7 @@ function stackOf(error: Error): string {
 }
 
 function isOfAuthor(file: string): boolean {
-  // What a compiler added to the author's code has no place in the author's files.
+  // Code that a compiler added to the author's has no place in the author's files.
   return (
     !/[\\/](?:node_modules|\.proctor[\\/]cache)[\\/]/.test(file) &&
     !OWN_FOLDERS.some((folder) => file.startsWith(folder))

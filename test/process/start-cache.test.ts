@@ -305,6 +305,29 @@ export default class Shop extends EnvironmentServer {
   });
 });
 
+it(
+  'an environment whose start is prepared is connected to others, and shares its errors with packages',
+  PATIENCE,
+  async () => {
+    const other =
+      "import { EnvironmentServer } from 'proctor'; export const other = () => { const env = new EnvironmentServer({ name: 'other' }); env.tool('far', {}, () => ({ is: 'far' })); return env; };";
+    const project = new Project({
+      [SHOP]: environmentOf(
+        "'near'",
+        "import { other } from './other.ts'; import { fail } from 'errors';",
+        "env.connect('other', { server: other }); env.tool('refuse', {}, fail);",
+      ),
+      'environments/shop/other.ts': other,
+      'node_modules/errors/package.json': '{"type":"module","exports":"./errors.js"}',
+      'node_modules/errors/errors.js':
+        "import { ToolError } from 'proctor'; export const fail = () => { throw new ToolError('sold out'); };",
+    });
+    expect(await project.ask()).toEqual(prepared('near'));
+    expect(await project.ask('environment.ts', 'far')).toMatchObject({ is: 'far', is_error: false });
+    expect(await project.ask('environment.ts', 'refuse')).toMatchObject({ is_error: true, log: '' });
+  },
+);
+
 it('an environment in JavaScript is loaded as it is', PATIENCE, async () => {
   const project = new Project({ 'environments/shop/environment.js': environmentOf("'script'") });
   expect(await project.ask('environment.js')).toEqual(plain('script'));

@@ -11,7 +11,7 @@ const SOURCES: Readonly<Record<string, readonly string[]>> = {
 const LOADED = new Set(['.ts', '.mts', '.tsx', '.js', '.mjs', '.json']);
 /** Packages that the bundle has a copy of, and that would be there twice. */
 const IN_BUNDLE = /^(?:proctor|zod|@modelcontextprotocol)\//;
-/** Whoever starts a thread starts one that loads TypeScript, too. */
+/** A thread may be started with a file in TypeScript. */
 const THREADS = /^(?:node:)?worker_threads$/;
 
 export type Resolved = { readonly kind: 'file'; readonly path: string } | { readonly kind: 'package' };
