@@ -4,6 +4,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   engine: () => import('./engine.ts'),
   mcp: () => import('./mcp/calls.ts'),
   heap: () => import('./mcp/heap.ts'),
+  starts: () => import('./starts/starts.ts'),
   accept: () => import('./run-service/accept.ts'),
   runs: () => import('./run-service/runs.ts'),
   memory: () => import('./run-service/memory.ts'),

@@ -1,5 +1,5 @@
-// Emits dist/, where it is older than what it is made of: what tsc makes of src/, what Vite makes of the pages, and the
-// command made executable.
+// Emits dist/, where it is older than what it is made of: what tsc makes of src/, what esbuild makes of that for
+// starts, what Vite makes of the pages, and the command made executable.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,6 +28,8 @@ async function build() {
   if (!existsSync(command)) rmSync(`${root}dist`, { recursive: true, force: true });
   rmSync(stamp, { force: true });
   execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
+  const { buildStart } = await import('./build-start.mjs');
+  await buildStart();
   const { buildWeb } = await import('./build-web.mjs');
   await buildWeb();
   removeLeftovers();
@@ -37,7 +39,7 @@ async function build() {
 
 /**
  * Removes what tsc made of sources that are gone. It does so last and file by file: a server that runs from here keeps
- * every module that there still is. What Vite makes it clears by itself.
+ * every module that there still is. What Vite and esbuild make is theirs.
  */
 function removeLeftovers() {
   const isEmitted = (path) => {
@@ -46,7 +48,7 @@ function removeLeftovers() {
   };
   const own = readdirSync(join(root, 'dist'), { recursive: true, withFileTypes: true })
     .map((entry) => ({ entry, path: join(entry.parentPath, entry.name).slice(join(root, 'dist/').length) }))
-    .filter(({ path }) => !path.startsWith('.') && !/^web[/\\](app|helpers|standalone)([/\\]|$)/.test(path));
+    .filter(({ path }) => !path.startsWith('.') && !/^(start|web[/\\](app|helpers|standalone))([/\\]|$)/.test(path));
   for (const { entry, path } of own) if (entry.isFile() && !isEmitted(path)) rmSync(join(root, 'dist', path));
   const folders = own.filter(({ entry }) => entry.isDirectory()).map(({ path }) => join(root, 'dist', path));
   // The innermost first: one that held nothing else is empty then.
@@ -65,6 +67,7 @@ function isUpToDate() {
     'tsconfig.json',
     'tsconfig.build.json',
     'scripts/build.mjs',
+    'scripts/build-start.mjs',
     'scripts/build-web.mjs',
   ];
   const sources = readdirSync(`${root}src`, { recursive: true }).map((path) => join('src', path));

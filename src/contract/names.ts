@@ -29,6 +29,8 @@ export const PROCESS_VARIABLES = {
   protocolFd: 'PROCTOR_PROTOCOL_FD',
   transport: 'PROCTOR_TRANSPORT',
   port: 'PROCTOR_PORT',
+  /** The parent that reloads environments is at this descriptor: it says when to load, and takes reports. */
+  developmentFd: 'PROCTOR_DEVELOPMENT_FD',
   /** Marks what belongs to a run, so that it is found when the run is over; no secret. */
   run: 'PROCTOR_RUN',
 } as const;

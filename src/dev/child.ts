@@ -1,6 +1,6 @@
 import { basename, dirname, resolve } from 'node:path';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
-import { type ChildReport, DEVELOPMENT_VARIABLE, parseChildReport } from '../mcp/development-reports.ts';
+import { type ChildReport, parseChildReport } from '../mcp/development-reports.ts';
 import type { SessionChange } from '../mcp/session/session-changes.ts';
 import { CHANNEL_FD, EnvironmentProcess, HARNESS_KEY_FD, PROTOCOL_FD } from '../process/environment-process.ts';
 import { builtFile } from '../runtime/built-file.ts';
@@ -46,7 +46,7 @@ export class Child {
       variables: {
         ...options.variables,
         [PROCESS_VARIABLES.protocolFd]: String(PROTOCOL_FD),
-        [DEVELOPMENT_VARIABLE]: String(CHANNEL_FD),
+        [PROCESS_VARIABLES.developmentFd]: String(CHANNEL_FD),
         ...(harnessKey === undefined ? {} : { [PROCESS_VARIABLES.harnessKeyFd]: String(HARNESS_KEY_FD) }),
       },
       hasOwnDescriptors: true,

@@ -52,7 +52,11 @@ function stackOf(error: Error): string {
 }
 
 function isOfAuthor(file: string): boolean {
-  return !/[\\/]node_modules[\\/]/.test(file) && !OWN_FOLDERS.some((folder) => file.startsWith(folder));
+  // Code that a compiler added to the author's has no place in the author's files.
+  return (
+    !/[\\/](?:node_modules|\.proctor[\\/]cache)[\\/]/.test(file) &&
+    !OWN_FOLDERS.some((folder) => file.startsWith(folder))
+  );
 }
 
 function toPath(path: string): string {

@@ -1,9 +1,6 @@
 import { isJsonObject } from '../contract/json.ts';
 import type { SessionChange } from './session/session-changes.ts';
 
-/** Names the descriptor of the parent that reloads environments: a line comes in that says when to load, reports go out. */
-export const DEVELOPMENT_VARIABLE = 'PROCTOR_DEVELOPMENT_FD';
-
 /** A message of an environment's process to the parent that reloads it, one line of JSON each. */
 export type ChildReport =
   /** Absolute paths of files that were loaded, since the last report of them. */

@@ -1,7 +1,8 @@
 import { Socket } from 'node:net';
 import { preloadSchemas } from '@modelcontextprotocol/server';
 import { messageOf } from '../contract/errors.ts';
-import { type ChildReport, DEVELOPMENT_VARIABLE } from './development-reports.ts';
+import { PROCESS_VARIABLES } from '../contract/names.ts';
+import type { ChildReport } from './development-reports.ts';
 import { parseDescriptor } from './harness-key.ts';
 import { loadEnvironmentModule, prepareLoader } from './load-module.ts';
 import { LoadedFiles } from './loaded-files.ts';
@@ -53,9 +54,9 @@ interface Channel {
 }
 
 function takeChannel(variables: NodeJS.ProcessEnv): Channel {
-  const named = variables[DEVELOPMENT_VARIABLE] ?? '';
-  delete variables[DEVELOPMENT_VARIABLE];
-  const { fd } = parseDescriptor(DEVELOPMENT_VARIABLE, named);
+  const named = variables[PROCESS_VARIABLES.developmentFd] ?? '';
+  delete variables[PROCESS_VARIABLES.developmentFd];
+  const { fd } = parseDescriptor(PROCESS_VARIABLES.developmentFd, named);
   const socket = new Socket({ fd, readable: true, writable: true });
   socket.on('error', () => {});
   const exit = () => process.exit(0);

@@ -3,17 +3,17 @@
  * `PROCTOR_PORT` say. Adapters start it with the harness key and the answers of the protocol on descriptors of their own.
  */
 import { preloadSchemas } from '@modelcontextprotocol/server';
-import { messageOf } from '../contract/errors.ts';
-import { DEVELOPMENT_VARIABLE } from './development-reports.ts';
+import { PROCESS_VARIABLES } from '../contract/names.ts';
+import { failStart } from './fail-start.ts';
 import { takeHarnessKey } from './harness-key.ts';
 import { loadEnvironmentModule } from './load-module.ts';
 import { optionsOf, serve } from './serve.ts';
-import { serveOverStdio, takeStdio } from './stdio/serve-over-stdio.ts';
+import { startOverStdio } from './stdio/start-over-stdio.ts';
 
 const [, , path] = process.argv;
 try {
   if (path === undefined) throw new Error('Usage: node environment-main.js <path of an environment module>');
-  if (process.env[DEVELOPMENT_VARIABLE] !== undefined) {
+  if (process.env[PROCESS_VARIABLES.developmentFd] !== undefined) {
     const { serveForDevelopment } = await import('./development.ts');
     await serveForDevelopment(path);
   } else {
@@ -22,19 +22,11 @@ try {
     await (isServer ? startHttp(path, options) : startStdio(path));
   }
 } catch (error) {
-  process.stderr.write(`${messageOf(error).split('\n')[0]}\n`);
-  process.exit(1);
+  failStart(error);
 }
 
 async function startStdio(path: string): Promise<void> {
-  // Before the module is loaded: its code must neither print into the protocol nor find the key.
-  const taken = takeStdio();
-  const environment = await loadEnvironmentModule(path);
-  try {
-    serveOverStdio(environment, { taken });
-  } catch (cause) {
-    throw new Error(`${path}: ${messageOf(cause)}`, { cause });
-  }
+  await startOverStdio(path);
   // The client has yet to say hello: what the SDK would build at its first message is built meanwhile.
   setImmediate(preloadSchemas);
 }

@@ -10,19 +10,42 @@ const TYPESCRIPT = new Set(['.ts', '.mts', '.cts', '.tsx']);
  * Loads an environment module: JavaScript as it is, TypeScript through tsx, without the settings of the project around
  * it, whose `experimentalDecorators` would call our decorators in another way.
  *
+ * @param prepared the URL of a file that is the same module, ready to be imported.
  * @returns its default export.
  * @throws Error of one line: the file, the line and the column where that is known, and what is wrong there.
  */
-export async function loadEnvironmentModule(path: string): Promise<unknown> {
+export async function loadEnvironmentModule(path: string, prepared?: string): Promise<unknown> {
   const file = resolve(path);
   try {
-    await prepareLoader(file);
-    const module: { readonly default?: unknown } = await import(pathToFileURL(file).href);
+    const module = (await importPrepared(prepared)) ?? (await importFile(file));
     return module.default;
   } catch (cause) {
     throw new Error(describeLoadFailure(file, cause), { cause });
   }
 }
+
+interface EnvironmentModule {
+  readonly default?: unknown;
+}
+
+async function importFile(file: string): Promise<EnvironmentModule> {
+  await prepareLoader(file);
+  return await import(pathToFileURL(file).href);
+}
+
+/** @returns undefined where something that it imports is not there, or is TypeScript: tsx may find and load it. */
+async function importPrepared(url: string | undefined): Promise<EnvironmentModule | undefined> {
+  if (url === undefined) return undefined;
+  process.setSourceMapsEnabled(true);
+  try {
+    return await import(url);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && UNRESOLVED.test(String(error.code))) return undefined;
+    throw error;
+  }
+}
+
+const UNRESOLVED = /^ERR_(?:MODULE_NOT_FOUND|UNKNOWN_FILE_EXTENSION|UNSUPPORTED_DIR_IMPORT|PACKAGE_|INVALID_PACKAGE_)/;
 
 /** Makes this process able to load a module of that name. A second time it does nothing. */
 export async function prepareLoader(path: string): Promise<void> {

@@ -1,0 +1,16 @@
+/**
+ * Starts the environment that the command line names: over stdio from code that is prepared, everything else and all
+ * that is unusual file by file.
+ */
+import { PROCESS_VARIABLES } from '../contract/names.ts';
+import { prepareStart } from '../process/start-cache/prepare-start.ts';
+
+const [, , path] = process.argv;
+const prepared = path !== undefined && isOverStdio(process.env) ? await prepareStart(path) : undefined;
+if (path === undefined || prepared === undefined) await import('./environment-child.ts');
+else await prepared.code.startOverStdio(path, prepared.module).catch(prepared.code.failStart);
+
+function isOverStdio(variables: NodeJS.ProcessEnv): boolean {
+  const { transport, developmentFd } = PROCESS_VARIABLES;
+  return (variables[transport] ?? 'stdio') === 'stdio' && variables[developmentFd] === undefined;
+}

@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { arch } from 'node:process';
+import { pathToFileURL } from 'node:url';
+import { Script } from 'node:vm';
+import { builtFile } from '../../runtime/built-file.ts';
+import type { CacheFolder } from './cache-folder.ts';
+
+/** Modules of the bundle that an environment's code imports: it gets those that serve it. */
+export const SHARED_MODULES = ['proctor', 'zod'] as const;
+export type SharedModule = (typeof SHARED_MODULES)[number];
+
+/** Names the shared modules for the code of an environment, which another loader runs. */
+export const SHARED_KEY = 'proctor.start';
+
+/** Bytes of the digest that stands before compiled code: V8 does not check it, and damaged code ends the process. */
+const DIGEST_BYTES = 32;
+/** From the start on, so that the answer to the first message does not wait. By then its functions are compiled. */
+const COMPILED_AFTER_MS = 250;
+
+/** All that a process needs to serve an environment over stdio, in one file. */
+export interface OwnBundle {
+  /** Another one for other code. */
+  readonly id: string;
+  readonly names: Readonly<Record<SharedModule, readonly string[]>>;
+  readonly source: string;
+  readonly path: string;
+}
+
+export interface OwnCode {
+  startOverStdio(path: string, prepared: string): Promise<void>;
+  failStart(error: unknown): never;
+}
+
+type Exports = OwnCode & Readonly<Record<SharedModule, object>>;
+
+/** @throws the file system's error where the package is not built. */
+export function readOwnBundle(): OwnBundle {
+  const path = builtFile('start/bundle.cjs');
+  // It has ASCII alone, and a text of single bytes is read fastest.
+  const source = readFileSync(path, 'latin1');
+  const header = JSON.parse(source.slice(2, source.indexOf('\n'))) as Pick<OwnBundle, 'id' | 'names'>;
+  return { id: header.id, names: header.names, source, path };
+}
+
+/** Runs the bundle, compiled as the cache has it; where it does not, keeps the compiled code a little later. */
+export function runOwnBundle(bundle: OwnBundle, cache: CacheFolder): OwnCode {
+  const { path, source } = bundle;
+  const name = compiledName(bundle);
+  const cachedData = readCompiled(cache, name);
+  const script = new Script(source, {
+    filename: path,
+    ...(cachedData === undefined ? {} : { cachedData }),
+  });
+  const dist = new URL('..', pathToFileURL(path)).href;
+  const own: Exports = script.runInThisContext()(createRequire(path), dist, importModule);
+  const { proctor, zod } = own;
+  Object.defineProperty(globalThis, Symbol.for(SHARED_KEY), { value: { proctor, zod } });
+  if (cachedData === undefined || script.cachedDataRejected === true) {
+    setTimeout(() => writeCompiled(cache, name, script.createCachedData()), COMPILED_AFTER_MS).unref();
+  }
+  return own;
+}
+
+/** A script cannot import by itself without a warning of Node.js. */
+function importModule(importer: string, specifier: string): Promise<unknown> {
+  return import(specifier.startsWith('.') ? new URL(specifier, importer).href : specifier);
+}
+
+/** V8 takes code back where its version, its flags and the processor are the same. */
+function compiledName({ id }: OwnBundle): string {
+  const facts = [id, process.version, arch, process.execArgv, process.env.NODE_OPTIONS];
+  return `${createHash('sha256').update(JSON.stringify(facts)).digest('hex')}.bin`;
+}
+
+function readCompiled(cache: CacheFolder, name: string): Buffer | undefined {
+  const found = cache.read(name);
+  if (found === undefined) return undefined;
+  const compiled = found.subarray(DIGEST_BYTES);
+  return digestOf(compiled).equals(found.subarray(0, DIGEST_BYTES)) ? compiled : undefined;
+}
+
+function writeCompiled(cache: CacheFolder, name: string, compiled: Buffer): void {
+  cache.write(name, Buffer.concat([digestOf(compiled), compiled]));
+}
+
+function digestOf(bytes: Buffer): Buffer {
+  return createHash('sha256').update(bytes).digest();
+}
