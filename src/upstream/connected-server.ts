@@ -1,13 +1,12 @@
-import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import { messageOf } from '../contract/errors.ts';
 import { type ConnectionDefinition, type ConnectionTarget, openTarget } from '../environment/connection.ts';
 import type { ClientOffer } from '../environment/definition.ts';
 import { ToolError } from '../environment/tool-result.ts';
-import { STREAM_CUT_CODE } from '../mcp-client/http-transport.ts';
 import type { Link } from '../mcp-client/link.ts';
 import { untilAborted } from '../runtime/deadline.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
 import { UpstreamClient } from './upstream-client.ts';
+import { causeOf, describeFailure, isConnectionLost, isOlderServer } from './upstream-failure.ts';
 import { type LinkParts, linkOpeners } from './upstream-link.ts';
 
 /** Start, handshake and lists: as long as the harness waits for an environment, less what that needs itself. */
@@ -201,7 +200,7 @@ export class ConnectedServer {
         link = await openLink();
         return await this.#shakeHands(link, signal);
       } catch (error) {
-        const cause = limit.aborted ? `did not answer within ${CONNECT_TIMEOUT_MS} ms` : describe(error, link);
+        const cause = limit.aborted ? `did not answer within ${CONNECT_TIMEOUT_MS} ms` : describeFailure(error, link);
         failure ??= new Error(`${this.label} could not be started: it ${cause}`, { cause: error });
         await link?.close();
         if (signal.aborted || !isOlderServer(error)) break;
@@ -214,7 +213,9 @@ export class ConnectedServer {
     try {
       this.#target ??= await untilAborted(openTarget(this.definition), signal);
     } catch (error) {
-      throw new Error(`${this.label} could not be started: its target ${describe(error, undefined)}`, { cause: error });
+      throw new Error(`${this.label} could not be started: its target ${describeFailure(error, undefined)}`, {
+        cause: error,
+      });
     }
     return linkOpeners(this.#target, {
       openServer: this.#parts.openServer,
@@ -273,7 +274,7 @@ export class ConnectedServer {
       if (this.#isCurrent(client)) this.#parts.onCatalogue(catalogue);
     } catch (error) {
       if (this.#isCurrent(client)) {
-        this.#parts.report(`${this.label} has changed its lists, but ${describe(error, undefined)}`);
+        this.#parts.report(`${this.label} has changed its lists, but ${describeFailure(error, undefined)}`);
       }
     }
   }
@@ -283,44 +284,3 @@ interface Opened {
   readonly client: UpstreamClient;
   readonly catalogue: UpstreamCatalogue;
 }
-
-/** In words that continue "it". */
-function describe(error: unknown, link: Link | undefined): string {
-  const ending = link?.ending();
-  if (ending !== undefined) return ending;
-  if (error instanceof SdkHttpError) return `answered HTTP ${error.status}${isRedirect(error) ? REDIRECTED : ''}`;
-  if (error instanceof ProtocolError) return `answered: ${error.message}`;
-  return `failed: ${causeOf(error)}`;
-}
-
-function isRedirect({ status = 0 }: SdkHttpError): boolean {
-  return status >= 300 && status < 400;
-}
-
-/** Elsewhere the headers of the target, which may be secrets, would be another's to read. */
-const REDIRECTED = ', a redirect to another address, which is not followed: give that address as the url';
-
-/** `fetch failed` says nothing; what it was caused by does. */
-function causeOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause !== undefined ? ` (${messageOf(error.cause)})` : '';
-  return `${messageOf(error)}${cause}`;
-}
-
-/** As the specification has it: a server of HTTP+SSE answers the POST of a handshake with one of these. */
-function isOlderServer(error: unknown): boolean {
-  return error instanceof SdkHttpError && [400, 404, 405].includes(error.status ?? 0);
-}
-
-function isConnectionLost(error: unknown): boolean {
-  if (error instanceof ProtocolError) return error.code === STREAM_CUT_CODE;
-  if (error instanceof SdkHttpError) return error.status === 404;
-  if (error instanceof SdkError) return LOST_CODES.has(error.code);
-  // "Not connected" of the SDK, "fetch failed", and a pipe that takes no more.
-  return error instanceof Error && error.name !== 'ZodError';
-}
-
-const LOST_CODES: ReadonlySet<string> = new Set([
-  SdkErrorCode.ConnectionClosed,
-  SdkErrorCode.NotConnected,
-  SdkErrorCode.SendFailed,
-]);
