@@ -1,13 +1,12 @@
-import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import { messageOf } from '../contract/errors.ts';
 import { type ConnectionDefinition, type ConnectionTarget, openTarget } from '../environment/connection.ts';
 import type { ClientOffer } from '../environment/definition.ts';
 import { ToolError } from '../environment/tool-result.ts';
-import { STREAM_CUT_CODE } from '../mcp-client/http-transport.ts';
 import type { Link } from '../mcp-client/link.ts';
 import { untilAborted } from '../runtime/deadline.ts';
 import type { UpstreamCatalogue } from './upstream-catalogue.ts';
 import { UpstreamClient } from './upstream-client.ts';
+import { causeOf, describeFailure, isConnectionLost, isOlderServer } from './upstream-failure.ts';
 import { type LinkParts, linkOpeners } from './upstream-link.ts';
 
 /** Start, handshake and lists: as long as the harness waits for an environment, less what that needs itself. */
@@ -31,6 +30,15 @@ export interface ConnectedServerParts {
   readonly now?: () => number;
 }
 
+type ServerState =
+  /** Before `open`, and after `disconnect`. */
+  | { readonly kind: 'unconnected' }
+  | { readonly kind: 'connected'; readonly client: UpstreamClient }
+  /** The next call fails, unless a call has already: it must not go on with what is lost. The call after it connects. */
+  | { readonly kind: 'ended'; readonly isReported: boolean }
+  | { readonly kind: 'reconnecting'; readonly client: Promise<UpstreamClient> }
+  | { readonly kind: 'closed' };
+
 /** A server that is part of an environment, in one session: connected once, and again when it has ended. */
 export class ConnectedServer {
   readonly definition: ConnectionDefinition;
@@ -41,15 +49,14 @@ export class ConnectedServer {
   readonly #now: () => number;
   /** Once it is known it stays: what is started again finds the same folder. */
   #target: ConnectionTarget | undefined;
-  #client: UpstreamClient | undefined;
-  #opening: Promise<UpstreamClient> | undefined;
+  #state: ServerState = { kind: 'unconnected' };
+  /** The last start, which may still be in progress. */
   #starting: Promise<Opened> | undefined;
   #restarts: readonly number[] = [];
-  #ended = 'ended';
-  /** It has ended, and nobody who uses it knows. */
-  #isEndUntold = false;
-  #refreshing: Promise<void> | undefined;
-  #isStale = false;
+  /** How it ended the last time. */
+  #lastStatus = 'ended';
+  /** Lists that are being read again; stale when they have changed meanwhile. */
+  #refresh: { readonly done: Promise<void>; isStale: boolean } | undefined;
   readonly #watched = new Set<string>();
 
   constructor(definition: ConnectionDefinition, parts: ConnectedServerParts) {
@@ -65,7 +72,8 @@ export class ConnectedServer {
   /** Connects for the first time. @throws Error for the developer: which server, why, and its last words. */
   async open(): Promise<UpstreamCatalogue> {
     const { client, catalogue } = await this.#start();
-    this.#client = client;
+    this.#closing.signal.throwIfAborted();
+    this.#state = { kind: 'connected', client };
     return catalogue;
   }
 
@@ -75,16 +83,15 @@ export class ConnectedServer {
    * @throws ToolError in words for the agent when it ends meanwhile, or is not there; ProtocolError of its answer.
    */
   async use<Result>(run: (client: UpstreamClient) => Promise<Result>, signal: AbortSignal): Promise<Result> {
-    // Between two calls it has lost what it held: whoever goes on as if it had not, is mistaken.
-    if (this.#isEndUntold) throw this.#toEndedError();
-    const client = await this.#live();
+    if (this.#state.kind === 'ended' && !this.#state.isReported) throw this.#toEndedError();
+    const client = await this.#connected();
     signal.throwIfAborted();
     try {
       return await run(client);
     } catch (error) {
       if (signal.aborted || !isConnectionLost(error)) throw error;
       const status = 'could not be reached any more';
-      if (this.#client === client) this.#lose(client, status, `${status} (${causeOf(error)})`);
+      if (this.#isCurrent(client)) this.#lose(client, status, `${status} (${causeOf(error)})`);
       throw this.#toEndedError(' before it had answered');
     }
   }
@@ -95,13 +102,14 @@ export class ConnectedServer {
    */
   async subscribe(uri: string): Promise<void> {
     this.#watched.add(uri);
-    if (this.#client?.takesSubscriptions === true) await this.#client.subscribe(uri).catch(() => {});
+    if (this.#state.kind !== 'connected' || !this.#state.client.takesSubscriptions) return;
+    await this.#state.client.subscribe(uri).catch(() => {});
   }
 
   /** Ends the connection; `open` may be called again. Never rejects. */
   async disconnect(): Promise<void> {
-    const client = this.#client;
-    this.#client = undefined;
+    const client = this.#state.kind === 'connected' ? this.#state.client : undefined;
+    this.#state = { kind: this.#closing.signal.aborted ? 'closed' : 'unconnected' };
     await Promise.all([client?.close(), ...this.#ending]);
   }
 
@@ -109,13 +117,13 @@ export class ConnectedServer {
   async close(): Promise<void> {
     this.#closing.abort(new Error('The session is over'));
     const started = this.#starting?.then(({ client }) => client.close()).catch(() => {});
-    await Promise.all([this.disconnect(), started, this.#refreshing]);
+    await Promise.all([this.disconnect(), started, this.#refresh?.done]);
   }
 
   #toEndedError(when = ''): ToolError {
-    this.#isEndUntold = false;
+    if (this.#state.kind === 'ended') this.#state = { kind: 'ended', isReported: true };
     return new ToolError(
-      `${this.label} ${this.#ended}${when}. It is ${this.#again} again at the next call; what it held in memory is lost`,
+      `${this.label} ${this.#lastStatus}${when}. It is ${this.#again} again at the next call; what it held in memory is lost`,
     );
   }
 
@@ -123,13 +131,29 @@ export class ConnectedServer {
     return this.#target !== undefined && 'command' in this.#target ? 'started' : 'connected to';
   }
 
-  async #live(): Promise<UpstreamClient> {
-    if (this.#closing.signal.aborted) throw new ToolError(`${this.label} is closed with its session`);
-    if (this.#client !== undefined) return this.#client;
-    this.#opening ??= this.#reconnect().finally(() => {
-      this.#opening = undefined;
-    });
-    return this.#opening;
+  #isCurrent(client: UpstreamClient): boolean {
+    return this.#state.kind === 'connected' && this.#state.client === client;
+  }
+
+  async #connected(): Promise<UpstreamClient> {
+    switch (this.#state.kind) {
+      case 'closed':
+        throw new ToolError(`${this.label} is closed with its session`);
+      case 'connected':
+      case 'reconnecting':
+        return await this.#state.client;
+      default: {
+        const client = this.#reconnect();
+        const state: ServerState = { kind: 'reconnecting', client };
+        this.#state = state;
+        try {
+          return await client;
+        } catch (error) {
+          if (this.#state === state) this.#state = { kind: 'ended', isReported: true };
+          throw error;
+        }
+      }
+    }
   }
 
   async #reconnect(): Promise<UpstreamClient> {
@@ -139,20 +163,21 @@ export class ConnectedServer {
     if (oldest !== undefined && this.#restarts.length >= MAX_RESTARTS) {
       const seconds = Math.ceil((oldest + RESTART_WINDOW_MS - now) / 1_000);
       throw new ToolError(
-        `${this.label} ${this.#ended}, and has been ${this.#again} again ${MAX_RESTARTS} times within a minute. The next time is in ${seconds} s`,
+        `${this.label} ${this.#lastStatus}, and has been ${this.#again} again ${MAX_RESTARTS} times within a minute. The next time is in ${seconds} s`,
       );
     }
     this.#restarts = [...this.#restarts, now];
     try {
       const { client, catalogue } = await this.#start();
-      this.#client = client;
+      this.#closing.signal.throwIfAborted();
+      this.#state = { kind: 'connected', client };
       for (const uri of this.#watched) void this.subscribe(uri);
       this.#parts.onCatalogue(catalogue);
       return client;
     } catch (error) {
       if (!this.#closing.signal.aborted) this.#parts.report(messageOf(error));
       throw new ToolError(
-        `${this.label} ${this.#ended} and could not be ${this.#again} again: the environment's log says why`,
+        `${this.label} ${this.#lastStatus} and could not be ${this.#again} again: the environment's log says why`,
       );
     }
   }
@@ -175,7 +200,7 @@ export class ConnectedServer {
         link = await openLink();
         return await this.#shakeHands(link, signal);
       } catch (error) {
-        const cause = limit.aborted ? `did not answer within ${CONNECT_TIMEOUT_MS} ms` : describe(error, link);
+        const cause = limit.aborted ? `did not answer within ${CONNECT_TIMEOUT_MS} ms` : describeFailure(error, link);
         failure ??= new Error(`${this.label} could not be started: it ${cause}`, { cause: error });
         await link?.close();
         if (signal.aborted || !isOlderServer(error)) break;
@@ -188,7 +213,9 @@ export class ConnectedServer {
     try {
       this.#target ??= await untilAborted(openTarget(this.definition), signal);
     } catch (error) {
-      throw new Error(`${this.label} could not be started: its target ${describe(error, undefined)}`, { cause: error });
+      throw new Error(`${this.label} could not be started: its target ${describeFailure(error, undefined)}`, {
+        cause: error,
+      });
     }
     return linkOpeners(this.#target, {
       openServer: this.#parts.openServer,
@@ -208,43 +235,46 @@ export class ConnectedServer {
     const client = await UpstreamClient.connect(parts, signal);
     const catalogue = await untilAborted(client.catalogue(signal), signal);
     client.events.onclose = () => {
-      if (this.#client !== client) return;
+      if (!this.#isCurrent(client)) return;
       this.#lose(client, link.status() ?? 'closed the connection', link.ending());
     };
-    client.events.onListsChanged = () => this.#refresh();
+    client.events.onListsChanged = () => this.#refreshLists();
     client.events.onResourceUpdated = (uri) => this.#parts.onResourceUpdated(uri);
     return { client, catalogue };
   }
 
   #lose(client: UpstreamClient, status: string, ending = status): void {
-    this.#client = undefined;
-    this.#ended = status;
-    this.#isEndUntold = true;
+    this.#state = { kind: 'ended', isReported: false };
+    this.#lastStatus = status;
     this.#parts.report(`${this.label} ${ending}`);
     const end = client.close().finally(() => this.#ending.delete(end));
     this.#ending.add(end);
   }
 
-  /** Reads the lists again: once while it is being read, however often the server says that they have changed. */
-  #refresh(): void {
-    this.#isStale = true;
-    this.#refreshing ??= this.#readAgain().finally(() => {
-      this.#refreshing = undefined;
+  /** Reads the lists again: once more after the reading in progress, however often the server says that they have changed. */
+  #refreshLists(): void {
+    if (this.#refresh !== undefined) {
+      this.#refresh.isStale = true;
+      return;
+    }
+    const done = this.#readLists().finally(() => {
+      const isStale = this.#refresh?.isStale === true;
+      this.#refresh = undefined;
+      if (isStale) this.#refreshLists();
     });
+    this.#refresh = { done, isStale: false };
   }
 
-  async #readAgain(): Promise<void> {
-    while (this.#isStale && this.#client !== undefined) {
-      this.#isStale = false;
-      const client = this.#client;
-      const signal = AbortSignal.any([AbortSignal.timeout(CONNECT_TIMEOUT_MS), this.#closing.signal]);
-      try {
-        const catalogue = await untilAborted(client.catalogue(signal), signal);
-        if (this.#client === client) this.#parts.onCatalogue(catalogue);
-      } catch (error) {
-        if (this.#client === client) {
-          this.#parts.report(`${this.label} has changed its lists, but ${describe(error, undefined)}`);
-        }
+  async #readLists(): Promise<void> {
+    if (this.#state.kind !== 'connected') return;
+    const { client } = this.#state;
+    const signal = AbortSignal.any([AbortSignal.timeout(CONNECT_TIMEOUT_MS), this.#closing.signal]);
+    try {
+      const catalogue = await untilAborted(client.catalogue(signal), signal);
+      if (this.#isCurrent(client)) this.#parts.onCatalogue(catalogue);
+    } catch (error) {
+      if (this.#isCurrent(client)) {
+        this.#parts.report(`${this.label} has changed its lists, but ${describeFailure(error, undefined)}`);
       }
     }
   }
@@ -254,44 +284,3 @@ interface Opened {
   readonly client: UpstreamClient;
   readonly catalogue: UpstreamCatalogue;
 }
-
-/** In words that continue "it". */
-function describe(error: unknown, link: Link | undefined): string {
-  const ending = link?.ending();
-  if (ending !== undefined) return ending;
-  if (error instanceof SdkHttpError) return `answered HTTP ${error.status}${isRedirect(error) ? REDIRECTED : ''}`;
-  if (error instanceof ProtocolError) return `answered: ${error.message}`;
-  return `failed: ${causeOf(error)}`;
-}
-
-function isRedirect({ status = 0 }: SdkHttpError): boolean {
-  return status >= 300 && status < 400;
-}
-
-/** Elsewhere the headers of the target, which may be secrets, would be another's to read. */
-const REDIRECTED = ', a redirect to another address, which is not followed: give that address as the url';
-
-/** `fetch failed` says nothing; what it was caused by does. */
-function causeOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause !== undefined ? ` (${messageOf(error.cause)})` : '';
-  return `${messageOf(error)}${cause}`;
-}
-
-/** As the specification has it: a server of HTTP+SSE answers the POST of a handshake with one of these. */
-function isOlderServer(error: unknown): boolean {
-  return error instanceof SdkHttpError && [400, 404, 405].includes(error.status ?? 0);
-}
-
-function isConnectionLost(error: unknown): boolean {
-  if (error instanceof ProtocolError) return error.code === STREAM_CUT_CODE;
-  if (error instanceof SdkHttpError) return error.status === 404;
-  if (error instanceof SdkError) return LOST_CODES.has(error.code);
-  // "Not connected" of the SDK, "fetch failed", and a pipe that takes no more.
-  return error instanceof Error && error.name !== 'ZodError';
-}
-
-const LOST_CODES: ReadonlySet<string> = new Set([
-  SdkErrorCode.ConnectionClosed,
-  SdkErrorCode.NotConnected,
-  SdkErrorCode.SendFailed,
-]);
