@@ -106,9 +106,15 @@ class BullRunQueue implements RunQueue {
     return undefined;
   }
 
-  async renew(lease: Lease): Promise<boolean> {
-    if (this.#parked.holds(lease)) return await this.#parked.renew(lease);
+  async renew(leases: readonly Lease[]): Promise<readonly Lease[]> {
     await this.#settled();
+    const parked = leases.filter((lease) => this.#parked.holds(lease));
+    const ours = leases.filter((lease) => !parked.includes(lease));
+    const renewed = await Promise.all(ours.map((lease) => this.#renew(lease)));
+    return [...(await this.#parked.renew(parked)), ...ours.filter((_, index) => renewed[index] === false)];
+  }
+
+  async #renew(lease: Lease): Promise<boolean> {
     const taken = this.#taken.get(lease.token);
     if (taken === undefined) return false;
     const isRenewed = await isOurs(async () => {

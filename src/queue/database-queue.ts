@@ -3,6 +3,7 @@ import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kyse
 import { afterCommit, type Database, type DatabaseTransaction } from '../database/database.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
 import { isEnvironmentAdmitted, isOfGroup, isSelective, readGroups } from './entry-groups.ts';
+import { renewLeases } from './renew-leases.ts';
 import { LEASE, type Lease, type QueueEntry, type RunQueue } from './run-queue.ts';
 
 /** Entries that one statement asks for. */
@@ -93,15 +94,10 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
       return undefined;
     },
 
-    async renew(lease) {
-      const { numUpdatedRows } = await database.kysely
-        .updateTable('queue')
-        .set({ lease_until: now() + lease.leaseMs })
-        .where('trace_id', '=', lease.traceId)
-        .where('lease_token', '=', lease.token)
-        .executeTakeFirst();
-      return numUpdatedRows > 0n;
-    },
+    renew: (leases) => renewLeases(database, leases, now),
+
+    // A thread reads the clock of the machine.
+    leaseAddress: options.now === undefined ? database.address : undefined,
 
     async complete(lease) {
       await database.kysely

@@ -51,10 +51,11 @@ export class ParkedEntries {
     return this.#tokens.has(token);
   }
 
-  async renew(lease: Lease): Promise<boolean> {
-    const isRenewed = await this.queue.renew(lease);
-    if (!isRenewed) this.#tokens.delete(lease.token);
-    return isRenewed;
+  /** @returns those that were lost. */
+  async renew(leases: readonly Lease[]): Promise<readonly Lease[]> {
+    const lost = await this.queue.renew(leases);
+    for (const { token } of lost) this.#tokens.delete(token);
+    return lost;
   }
 
   async complete(lease: Lease): Promise<void> {

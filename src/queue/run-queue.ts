@@ -21,8 +21,13 @@ export interface RunQueue {
     worker: string,
     options?: { readonly leaseMs?: number; readonly filter?: LeaseFilter },
   ): Promise<Lease | undefined>;
-  /** Holds it for another `leaseMs`. @returns false when the lease was lost: the holder has to stop. */
-  renew(lease: Lease): Promise<boolean>;
+  /** Holds each for another `leaseMs`. @returns those that were lost: their holder has to stop. */
+  renew(leases: readonly Lease[]): Promise<readonly Lease[]>;
+  /**
+   * The address of a database whose queue table has the leases, so that another thread can renew them. Absent where this
+   * process has to.
+   */
+  readonly leaseAddress?: string | undefined;
   /** Takes the entry out: the run has its final state. */
   complete(lease: Lease): Promise<void>;
   /** Gives the entry back at once, for any worker. */

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { DatabaseTransaction } from '../database/database.ts';
-import { LEASE, type Lease, type RunQueue } from '../queue/run-queue.ts';
+import type { LeaseKeeper } from '../queue/lease-keeper.ts';
+import type { Lease, RunQueue } from '../queue/run-queue.ts';
 import { RunInterrupted } from '../rollout/run.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 
@@ -18,47 +19,57 @@ export interface Heartbeat {
   stop(): void;
 }
 
+export interface HeartbeatOptions {
+  readonly queue: RunQueue;
+  /** Renews the lease. */
+  readonly leases: LeaseKeeper;
+  readonly store: TraceStore;
+  readonly logger: Logger;
+}
+
+/** How often a run that goes on looks whether someone asked to cancel it, in milliseconds. */
+const LOOK_EVERY_MS = 3_000;
+
 /**
- * Renews a lease every 3 s (contract section 3, "Durability") and looks whether someone asked to cancel the run.
- * Aborts `interrupt` with a `RunInterrupted` in either case. The logger is the run's.
+ * Has a lease renewed and looks whether someone asked to cancel the run.
+ * Aborts `interrupt` with a `RunInterrupted` when it was lost, or cancelled. The logger is the run's.
  */
 export function startHeartbeat(
   lease: Lease,
   interrupt: AbortController,
-  { queue, store, logger }: { readonly queue: RunQueue; readonly store: TraceStore; readonly logger: Logger },
+  { queue, leases, store, logger }: HeartbeatOptions,
 ): Heartbeat {
   let isLost = false;
-  let heldUntil = performance.now() + lease.leaseMs;
-  let isBeating = false;
+  let isLooking = false;
   let isStopped = false;
 
-  async function beat(): Promise<void> {
-    const askedAt = performance.now();
-    if (!(await queue.renew(lease))) throw new LeaseLostError();
-    heldUntil = askedAt + lease.leaseMs;
+  const drop = leases.keep(lease, (error) => {
+    logger.warn({ err: error }, 'A lease could not be renewed');
+    isLost = true;
+    clearInterval(timer);
+    interrupt.abort(new RunInterrupted('released'));
+  });
+
+  async function look(): Promise<void> {
     const row = await store.row(lease.traceId);
     if (row?.cancelRequested && !isStopped) interrupt.abort(new RunInterrupted('cancelled'));
   }
 
   const timer = setInterval(() => {
-    if (isBeating) return;
-    isBeating = true;
-    beat()
+    if (isLooking) return;
+    isLooking = true;
+    look()
       .catch((error: unknown) => {
-        if (isStopped) return;
-        logger.warn({ err: error }, 'A lease could not be renewed');
-        if (!(error instanceof LeaseLostError) && performance.now() < heldUntil) return;
-        isLost = true;
-        clearInterval(timer);
-        interrupt.abort(new RunInterrupted('released'));
+        if (!isStopped) logger.warn({ err: error }, 'It could not be looked whether the run is to be cancelled');
       })
       .finally(() => {
-        isBeating = false;
+        isLooking = false;
       });
-  }, LEASE.renewEveryMs);
+  }, LOOK_EVERY_MS);
 
   function stop(): void {
     isStopped = true;
+    drop();
     clearInterval(timer);
   }
 
@@ -76,12 +87,4 @@ export function startHeartbeat(
     },
     stop,
   };
-}
-
-class LeaseLostError extends Error {
-  override readonly name = 'LeaseLostError';
-
-  constructor() {
-    super('The lease ran out and another worker has taken the run');
-  }
 }

@@ -6,6 +6,7 @@ import type { WarmPool } from '../client/warm-pool.ts';
 import { BoundaryError } from '../contract/errors.ts';
 import type { ModelDelta } from '../model/chat-model.ts';
 import type { Models } from '../model/create-model.ts';
+import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import type { Lease, RunQueue } from '../queue/run-queue.ts';
 import { executeRun } from '../rollout/execute-run.ts';
 import { RunInterrupted, type RunOutcome } from '../rollout/run.ts';
@@ -20,6 +21,7 @@ export interface LeasedRunOptions {
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;
   readonly store: TraceStore;
   readonly queue: RunQueue;
+  readonly leases: LeaseKeeper;
   readonly models: Models;
   readonly logger: Logger;
   /** Name of the worker, for queue and trace. */

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { WarmPool } from '../client/warm-pool.ts';
 import type { Database } from '../database/database.ts';
 import type { Lease } from '../queue/run-queue.ts';
+import { createLeaseKeeper } from '../queue/threaded-lease-keeper.ts';
 import { RunInterrupted } from '../rollout/run.ts';
 import { endsWithin } from '../runtime/deadline.ts';
 import type { TraceRow } from '../trace/trace-store.ts';
@@ -23,7 +24,7 @@ export interface WorkerSettings {
   readonly spares?: number | undefined;
 }
 
-export interface WorkerOptions extends Omit<LeasedRunOptions, 'worker' | 'pool'>, WorkerSettings {
+export interface WorkerOptions extends Omit<LeasedRunOptions, 'worker' | 'pool' | 'leases'>, WorkerSettings {
   /**
    * That of the store: for what keys may have at once, and for runs that got lost on their way to the queue. Without it
    * keys have no such limit, and nobody looks.
@@ -76,6 +77,9 @@ export function startWorker(options: WorkerOptions): Worker {
     idleMs: SPARE_LIFE_MS,
     report: (line) => logger.warn(line),
   });
+  const leases = createLeaseKeeper(queue, {
+    warn: (error) => logger.warn({ err: error }, 'Leases could not be renewed'),
+  });
   const active = new Set<ActiveRun>();
   let isStopping = false;
   let filling: Promise<void> | undefined;
@@ -116,7 +120,7 @@ export function startWorker(options: WorkerOptions): Worker {
 
   function execute(lease: Lease, row: TraceRow | undefined, candidate: Candidate | undefined): void {
     const interrupt = new AbortController();
-    const ended = executeLease(lease, interrupt, { ...options, worker, pool }, row)
+    const ended = executeLease(lease, interrupt, { ...options, worker, pool, leases }, row)
       .finally(() => candidate && admission.leave(candidate))
       .catch((error: unknown) => {
         // The lease runs out, and the run starts again: here, or at a worker that is better off.
@@ -185,7 +189,11 @@ export function startWorker(options: WorkerOptions): Worker {
       clearInterval(sweeps);
       for (const run of active) run.interrupt.abort(new RunInterrupted('released'));
       const ended = Promise.all([filling, sweeping, pool.close(), ...[...active].map((run) => run.ended)]);
-      const isDone = await endsWithin(ended, graceMs);
+      const isDone = await endsWithin(
+        ended.then(() => leases.close()),
+        graceMs,
+      );
+      void leases.close();
       if (!isDone) logger.error({ runs: [...active].map((run) => run.traceId) }, 'Runs were left to their leases');
     },
   };

@@ -32,7 +32,7 @@ it.skipIf(findRedisServer() === undefined)(
 
     await redis.flush();
     expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
-    expect(await queue.renew(held)).toBe(false);
+    expect(await queue.renew([held])).toEqual([held]);
     expect(await enqueueForgottenRuns(database, queue)).toBe(29);
     expect(await enqueueForgottenRuns(database, queue)).toBe(0);
     const again: string[] = [];

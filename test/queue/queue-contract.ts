@@ -79,7 +79,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       for (const traceId of ['a', 'b', 'none']) await queue.withdraw(traceId);
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 1 });
       expect(await other.lease('worker-2')).toBeUndefined();
-      expect(await queue.renew(held)).toBe(true);
+      expect(await queue.renew([held])).toEqual([]);
     });
 
     it('gives the highest priority first', async () => {
@@ -97,7 +97,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       const lease = await leaseNext();
       await enqueue('a');
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 1 });
-      expect(await queue.renew(lease)).toBe(true);
+      expect(await queue.renew([lease])).toEqual([]);
     });
 
     it('adds an entry in a transaction with the rest of it, or not at all', async () => {
@@ -116,11 +116,11 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
         queue.enqueueLeased({ traceId: 'a', priority: 0 }, 'worker-1', transaction),
       );
       expect(lease).toMatchObject({ traceId: 'a', worker: 'worker-1', leaseMs: opened.leaseMs, isRedelivered: false });
-      expect(await queue.renew(lease)).toBe(true);
+      expect(await queue.renew([lease])).toEqual([]);
       expect(await other.lease('worker-2')).toBeUndefined();
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 1 });
       expect(await leaseAgain()).toMatchObject({ traceId: 'a', isRedelivered: true });
-      expect(await queue.renew(lease)).toBe(false);
+      expect(await queue.renew([lease])).toEqual([lease]);
     });
 
     it('completes and releases what its worker held from the start', async () => {
@@ -162,7 +162,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       const lease = await leaseNext();
       for (let round = 0; round < 5; round++) {
         await opened.pass(opened.leaseMs / 2);
-        expect(await queue.renew(lease)).toBe(true);
+        expect(await queue.renew([lease])).toEqual([]);
         expect(await other.lease('worker-2')).toBeUndefined();
       }
     });
@@ -172,7 +172,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       const lease = await leaseNext();
       if (!opened.isExact) return;
       await opened.pass(5 * opened.leaseMs);
-      expect(await queue.renew(lease)).toBe(true);
+      expect(await queue.renew([lease])).toEqual([]);
       expect(await other.lease('worker-2')).toBeUndefined();
     });
 
@@ -180,18 +180,18 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       await enqueue('a');
       const lost = await leaseNext();
       const taken = await leaseAgain();
-      expect(await queue.renew(lost)).toBe(false);
+      expect(await queue.renew([lost])).toEqual([lost]);
       await queue.complete(lost);
       await queue.release(lost);
       expect(await other.lease('worker-3')).toBeUndefined();
-      expect(await other.renew(taken)).toBe(true);
+      expect(await other.renew([taken])).toEqual([]);
     });
 
     it('forgets an entry that was completed', async () => {
       await enqueue('a');
       const lease = await leaseNext();
       await queue.complete(lease);
-      expect(await queue.renew(lease)).toBe(false);
+      expect(await queue.renew([lease])).toEqual([lease]);
       await opened.pass(2 * opened.leaseMs);
       expect(await queue.lease('worker-1')).toBeUndefined();
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
@@ -220,7 +220,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       });
       await expect(releasing).rejects.toThrow('no');
       expect(await queue.lease('worker-2')).toBeUndefined();
-      expect(await queue.renew(lease)).toBe(true);
+      expect(await queue.renew([lease])).toEqual([]);
       await opened.database.transaction((transaction) => queue.release(lease, transaction));
       expect(await leaseNext()).toMatchObject({ traceId: 'a' });
     });
@@ -283,7 +283,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       expect(await queue.missing(['a', 'b'])).toEqual(['a']);
       const lease = await leaseNext(other);
       expect(lease).toMatchObject({ traceId: 'b', isRedelivered: false });
-      expect(await other.renew(lease)).toBe(true);
+      expect(await other.renew([lease])).toEqual([]);
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 1 });
       await other.complete(lease);
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
