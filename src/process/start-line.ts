@@ -1,8 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { ApiError } from '../contract/errors.ts';
-
-/** Who waits for a process. Chat sessions and runs take turns; spares are started when nobody else waits. */
-export type StartKind = 'chat' | 'run' | 'spare';
+import { type StartKind, WaitingLine } from './waiting-line.ts';
 
 /** The figures of the line, for gauges and refusals. */
 export interface StartFigures {
@@ -27,155 +25,94 @@ export interface StartPlace {
 export interface StartLineOptions {
   /** Processes that are started at one time. Default: the number of cores. */
   readonly limit?: number | undefined;
-  /** Milliseconds that a start may wait for its beginning. Default 60,000. */
+  /** Milliseconds that a chat session may wait for the beginning of its start. Default 60,000. */
   readonly waitMs?: number | undefined;
 }
 
 const DEFAULT_WAIT_MS = 60_000;
 /** Seconds of `retry-after`. */
 const RETRY_AFTER = { min: 1, max: 60 } as const;
-/** Milliseconds of the recent past that tell how fast the line moves. */
-const RATE_WINDOW_MS = 30_000;
+/** Starts of the recent past that tell how fast the line moves, and milliseconds of it. */
+const RECENT = { starts: 1_000, ms: 30_000 } as const;
 
-interface Waiting {
-  readonly begin: (place: StartPlace) => void;
-}
-
-/**
- * Admits the starts of environment processes: a machine that starts hundreds of them at once answers nobody meanwhile.
- * Starts of one kind begin in order of arrival.
- */
+/** Admits the starts of environment processes: a machine that starts hundreds of them at once answers nobody meanwhile. */
 export class StartLine {
+  readonly waitMs: number;
   readonly #limit: number;
-  readonly #waitMs: number;
-  readonly #lines: Readonly<Record<StartKind, Set<Waiting>>> = { chat: new Set(), run: new Set(), spare: new Set() };
+  readonly #line = new WaitingLine<StartPlace>();
   /** When the last starts were admitted, oldest first, by `performance.now()`. */
   #admitted: number[] = [];
   #starting = 0;
   #active = 0;
-  #lastKind: StartKind = 'run';
 
   constructor({ limit = availableParallelism(), waitMs = DEFAULT_WAIT_MS }: StartLineOptions = {}) {
     this.#limit = limit;
-    this.#waitMs = waitMs;
+    this.waitMs = waitMs;
   }
 
   get figures(): StartFigures {
-    const { chat, run, spare } = this.#lines;
-    return {
-      active: this.#active,
-      starting: this.#starting,
-      limit: this.#limit,
-      waiting: chat.size + run.size + spare.size,
-    };
-  }
-
-  /** Whether somebody waits who is no spare. */
-  get isBusy(): boolean {
-    return this.#lines.chat.size + this.#lines.run.size > 0;
+    return { active: this.#active, starting: this.#starting, limit: this.#limit, waiting: this.#line.size };
   }
 
   /**
-   * Waits for a place.
+   * Waits for a place. A run waits as long as its own limits let it.
    *
    * @throws ApiError `capacity_exceeded` with `retry-after` after `waitMs`. @throws the reason of the signal: who goes
    *   away leaves the line.
    */
   enter(kind: StartKind, signal?: AbortSignal): Promise<StartPlace> {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason);
-      const line = this.#lines[kind];
-      const leave = (reason: unknown) => {
-        line.delete(waiting);
-        stopWaiting();
-        reject(reason);
-      };
-      const onAbort = () => leave(signal?.reason);
-      const timer = setTimeout(() => leave(this.#refusal()), this.#waitMs);
-      const stopWaiting = () => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', onAbort);
-      };
-      const waiting: Waiting = {
-        begin: (place) => {
-          stopWaiting();
-          resolve(place);
-        },
-      };
-      signal?.addEventListener('abort', onAbort, { once: true });
-      line.add(waiting);
-      this.#admit();
-    });
+    const limits = kind === 'chat' ? { limitMs: this.waitMs, toRefusal: () => this.refusal() } : {};
+    const place = this.#line.wait({ kind, signal, ...limits });
+    this.#admit();
+    return place;
+  }
+
+  /** @param waiting requests that wait elsewhere for a process, for the message. */
+  refusal(waiting = 0): ApiError {
+    const { active, starting, limit, waiting: here } = this.figures;
+    const numbers = `${active} active, ${starting} starting (limit ${limit}), ${here + waiting} waiting`;
+    const seconds = Math.round(this.waitMs / 1_000);
+    const message = `No environment process was free within ${seconds} s: ${numbers}. Try again later, or let more sessions share a process (sessionsPerProcess)`;
+    const retryAfter = this.#retryAfter(here + waiting);
+    return new ApiError('capacity_exceeded', message, { headers: { 'retry-after': String(retryAfter) } });
   }
 
   #admit(): void {
-    while (this.#starting < this.#limit) {
-      const kind = this.#nextKind();
-      if (kind === undefined) return;
-      const [first] = this.#lines[kind];
-      if (first === undefined) return;
-      this.#lines[kind].delete(first);
-      if (kind !== 'spare') this.#lastKind = kind;
+    while (this.#starting < this.#limit && this.#line.next !== undefined) {
       this.#starting += 1;
-      this.#remember();
-      first.begin(this.#place());
+      this.#admitted.push(performance.now());
+      if (this.#admitted.length > 2 * RECENT.starts) this.#admitted = this.#recent();
+      this.#line.serve(this.#place());
     }
-  }
-
-  #nextKind(): StartKind | undefined {
-    const { chat, run, spare } = this.#lines;
-    if (chat.size > 0 && run.size > 0) return this.#lastKind === 'chat' ? 'run' : 'chat';
-    if (chat.size > 0) return 'chat';
-    if (run.size > 0) return 'run';
-    return spare.size > 0 ? 'spare' : undefined;
   }
 
   #place(): StartPlace {
     let state: 'starting' | 'active' | 'ended' = 'starting';
-    return {
-      ready: () => {
-        if (state !== 'starting') return;
-        state = 'active';
-        this.#starting -= 1;
-        this.#active += 1;
-        this.#admit();
-      },
-      end: () => {
-        if (state === 'starting') this.#starting -= 1;
-        if (state === 'active') this.#active -= 1;
-        const wasStarting = state === 'starting';
-        state = 'ended';
-        if (wasStarting) this.#admit();
-      },
+    const leave = (next: 'active' | 'ended') => {
+      const last = state;
+      if (last === 'ended' || last === next) return;
+      state = next;
+      if (last === 'active') this.#active -= 1;
+      if (next === 'active') this.#active += 1;
+      if (last !== 'starting') return;
+      this.#starting -= 1;
+      this.#admit();
     };
+    return { ready: () => leave('active'), end: () => leave('ended') };
   }
 
-  #remember(): void {
-    const now = performance.now();
-    this.#admitted.push(now);
-    if (this.#admitted.length > 1_000) this.#admitted = this.#recent(now);
+  #recent(): number[] {
+    const since = performance.now() - RECENT.ms;
+    return this.#admitted.filter((at) => at > since).slice(-RECENT.starts);
   }
 
-  #recent(now: number): number[] {
-    return this.#admitted.filter((at) => now - at < RATE_WINDOW_MS).slice(-1_000);
-  }
-
-  #refusal(): ApiError {
-    const { active, starting, limit, waiting } = this.figures;
-    const numbers = `${active} active, ${starting} starting (limit ${limit}), ${waiting} waiting`;
-    const seconds = Math.round(this.#waitMs / 1_000);
-    const message = `No environment process could be started within ${seconds} s: ${numbers}. Try again later, or allow more sessions in one process (sessionsPerProcess)`;
-    return new ApiError('capacity_exceeded', message, { headers: { 'retry-after': String(this.#retryAfter()) } });
-  }
-
-  /** Seconds until the line that is there now has moved on, by the rate of the recent past. */
-  #retryAfter(): number {
-    const now = performance.now();
-    const recent = this.#recent(now);
+  /** Seconds until a line of that length has moved on, by the rate of the recent past. */
+  #retryAfter(waiting: number): number {
+    const recent = this.#recent();
     const [oldest] = recent;
     if (oldest === undefined) return RETRY_AFTER.max;
-    const passedSeconds = Math.max(1, (now - oldest) / 1_000);
-    const seconds = Math.ceil((this.figures.waiting * passedSeconds) / recent.length);
+    const passedSeconds = Math.max(1, (performance.now() - oldest) / 1_000);
+    const seconds = Math.ceil((waiting * passedSeconds) / recent.length);
     return Math.min(RETRY_AFTER.max, Math.max(RETRY_AFTER.min, seconds));
   }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiError } from '../../src/contract/errors.ts';
-import { type StartKind, StartLine, type StartPlace } from '../../src/process/start-line.ts';
+import { StartLine, type StartPlace } from '../../src/process/start-line.ts';
+import type { StartKind } from '../../src/process/waiting-line.ts';
 
 describe('the line of starts', () => {
   it('starts at most as many processes at one time as its limit says', async () => {
@@ -76,13 +77,14 @@ describe('the line of starts', () => {
   it('refuses a start that has waited too long, with the numbers and a time to try again', async () => {
     const line = new StartLine({ limit: 1, waitMs: 20 });
     const place = await line.enter('chat');
-    const refused = await line.enter('run').catch((error: ApiError) => error);
+    const refused = await line.enter('chat').catch((error: ApiError) => error);
     expect(refused).toMatchObject({ code: 'capacity_exceeded', headers: { 'retry-after': '1' } });
     expect(String(refused)).toContain('0 active, 1 starting (limit 1), 1 waiting');
+    const run = watch(line.enter('run'));
+    await expect(line.enter('chat')).rejects.toMatchObject({ code: 'capacity_exceeded' });
+    expect(line.figures.waiting).toBe(1); // A run waits on: it is never refused.
     place.end();
-    const later = await line.enter('run');
-    expect(line.figures).toMatchObject({ starting: 1, waiting: 0 });
-    later.end();
+    expect(await run.isIn()).toBe(true);
   });
 
   it('begins five hundred starts of clients that go away without losing a place', async () => {
