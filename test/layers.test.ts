@@ -46,7 +46,7 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   openai: ['model'],
   commander: ['cli'],
   preact: ['web'],
-  'eventsource-parser': ['service-client'],
+  'eventsource-parser': ['service-client', 'model'],
   '@opentelemetry/api': ['telemetry', 'cli'],
   '@opentelemetry/sdk-trace-base': ['cli'],
   '@opentelemetry/exporter-trace-otlp-http': ['cli'],

@@ -2,7 +2,9 @@ import type { CreatedApiKey } from '../contract/run.ts';
 import type { Caller } from '../http/route.ts';
 
 /** Keys and sign-ins of one installation. Secrets are stored hashed; each is shown once, when it is made. */
-export interface Accounts {
+export interface Accounts extends ApiKeys, SignIns {}
+
+export interface ApiKeys {
   createKey(key: NewApiKey): Promise<CreatedApiKey>;
   listKeys(): Promise<readonly ApiKeyEntry[]>;
   /** By id, else by name; in force for every process within 5 s. @returns the key, undefined where there is none such. */
@@ -13,7 +15,9 @@ export interface Accounts {
   isKeyInForce(id: string): Promise<boolean>;
   /** True while at least one key is in force (names given in `except` do not count). */
   hasKeys(options?: { readonly except?: readonly string[] }): Promise<boolean>;
+}
 
+export interface SignIns {
   /** A token for one sign-in, valid for 15 minutes. */
   createSignInToken(account: string): Promise<string>;
   /** Spends the token. @returns a new browser session (30 days), undefined for a token that is unknown, spent or too old. */

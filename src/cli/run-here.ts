@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createCatalogue } from '../client/catalogue.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
+import { messageOf } from '../contract/errors.ts';
 import type { TraceEvent } from '../contract/event.ts';
 import type { RunRequest } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
@@ -10,6 +11,7 @@ import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import type { Lease } from '../queue/run-queue.ts';
 import { createLeaseKeeper } from '../queue/threaded-lease-keeper.ts';
 import { RunInterrupted } from '../rollout/run.ts';
+import { type CancelWatch, createCancelWatch } from '../run-service/cancel-watch.ts';
 import { executeLease } from '../run-service/leased-run.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createLogger } from './logger.ts';
@@ -38,10 +40,15 @@ export async function planHere(
     const environments = new Map([[name, target]]);
     const leases = createLeaseKeeper(installation.queue);
     opened.push({ [Symbol.asyncDispose]: () => leases.close() });
+    const cancels = createCancelWatch(installation.store, (error) =>
+      note(`Cancelled runs could not be looked for: ${messageOf(error)}`),
+    );
+    opened.push({ [Symbol.asyncDispose]: async () => cancels.close() });
     return {
       requests: toRequests(name, await readScenario(environments, name, scenario, environment), settings, environment),
       appUrl: installation.settings.appUrl,
-      play: (request, show, stop) => playHere({ ...installation, environments, leases }, { request, show }, stop),
+      play: (request, show, stop) =>
+        playHere({ ...installation, environments, leases, cancels }, { request, show }, stop),
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {
@@ -72,11 +79,15 @@ async function readScenario(
  * holds the entry from the start; should it die, a worker of the same database finishes the run.
  */
 async function playHere(
-  parts: Installation & { readonly environments: Environments; readonly leases: LeaseKeeper },
+  parts: Installation & {
+    readonly environments: Environments;
+    readonly leases: LeaseKeeper;
+    readonly cancels: CancelWatch;
+  },
   { request, show }: { readonly request: RunRequest; show(events: readonly TraceEvent[]): void },
   stop: AbortSignal,
 ): Promise<Trace> {
-  const { environments, store, queue, leases, models } = parts;
+  const { environments, store, queue, leases, cancels, models } = parts;
   const traceId = randomBytes(16).toString('hex');
   const worker = `command_${process.pid}`;
   const unsubscribe = store.subscribe(traceId, show);
@@ -91,7 +102,7 @@ async function playHere(
     });
     if (lease === undefined) throw new TypeError('A trace was created without its queue entry');
     const logger = createLogger('error', parts.redactor);
-    await executeLease(lease, interrupt, { environments, store, queue, leases, models, logger, worker });
+    await executeLease(lease, interrupt, { environments, store, queue, leases, cancels, models, logger, worker });
     const trace = await store.trace(traceId);
     if (trace === undefined) throw new Error(`Trace ${traceId} is gone: it was deleted while it ran.`);
     return trace;

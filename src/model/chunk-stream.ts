@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
+import { createParser } from 'eventsource-parser';
 import { untilAborted } from '../runtime/deadline.ts';
-import { EventStreamReader } from './event-stream.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 
@@ -33,6 +33,9 @@ export async function readChunks(client: GatewayClient, body: object, options: C
 /** Bytes of one response, decompressed: more is no answer of a model, and would only fill the memory. */
 const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
+/** Characters of one line: a longer one is no chunk of a response. */
+const MAX_LINE_CHARACTERS = 8 * 1024 * 1024;
+
 /** The used part of a `fetch` response; openai 4 has a class of its own. */
 interface Reply {
   readonly headers: { get(name: string): string | null };
@@ -59,14 +62,35 @@ interface BodyReader {
   end(): void;
 }
 
+/** Lines that belong to no event are a chunk where no event comes: JSON of a server that does not say so. */
 function chunksOfEvents({ onChunk }: ChunkOptions): BodyReader {
+  const decoder = new TextDecoder();
+  const strayLines: string[] = [];
+  let hasEvent = false;
   let isDone = false;
-  const reader = new EventStreamReader((data) => {
-    // Read on to the end, so that the connection can be used again; what comes after it is not the response's.
-    isDone ||= data.startsWith('[DONE]');
-    if (!isDone) onChunk(parseChunk(data));
+  const parser = createParser({
+    maxBufferSize: MAX_LINE_CHARACTERS,
+    onEvent: ({ data }) => {
+      hasEvent = true;
+      // Read on to the end, so that the connection can be used again; what comes after it is not the response's.
+      isDone ||= data.trimStart().startsWith('[DONE]');
+      if (!isDone) onChunk(parseChunk(data));
+    },
+    onError: ({ type, line = '' }) => {
+      if (type === 'max-buffer-size-exceeded') {
+        throw new GatewayFailure('answered', `the reply has a line of more than ${MAX_LINE_CHARACTERS} characters`);
+      }
+      if (type === 'unknown-field' && !hasEvent && line.trim() !== '') strayLines.push(line);
+    },
   });
-  return { add: (bytes) => reader.add(bytes), end: () => reader.end() };
+  return {
+    add: (bytes) => parser.feed(decoder.decode(bytes, { stream: true })),
+    end: () => {
+      // An event that nothing follows counts too.
+      parser.feed('\n\n');
+      if (!hasEvent && strayLines.length > 0) onChunk(parseChunk(strayLines.join('\n')));
+    },
+  };
 }
 
 function wholeJson({ onChunk }: ChunkOptions): BodyReader {

@@ -1,5 +1,6 @@
 import { afterCommit, type Database, type DatabaseTransaction } from '../database/database.ts';
-import { createDatabaseQueue, toRow } from './database-queue.ts';
+import { createDatabaseQueue } from './database-queue.ts';
+import { insertRows, toRow } from './queue-rows.ts';
 import type { Lease, LeaseFilter, QueueEntry, RunQueue } from './run-queue.ts';
 
 /** An entry as it came from its first queue. */
@@ -33,17 +34,13 @@ export class ParkedEntries {
       // An expired lease: the next lease is marked as redelivered.
       lease_until: isRedelivered ? 0 : null,
     }));
-    await this.#database.kysely
-      .insertInto('queue')
-      .values(rows)
-      .onConflict((conflict) => conflict.column('trace_id').doNothing())
-      .execute();
+    await insertRows(this.#database.kysely, rows);
   }
 
   async lease(worker: string, options: { readonly leaseMs: number; readonly filter: LeaseFilter }) {
-    const lease = await this.queue.lease(worker, options);
-    if (lease !== undefined) this.#tokens.add(lease.token);
-    return lease;
+    const leases = await this.queue.lease(worker, options);
+    for (const { token } of leases) this.#tokens.add(token);
+    return leases;
   }
 
   /** Whether the lease belongs to a parked entry. */

@@ -14,13 +14,10 @@ export interface RunQueue {
   /** Adds an entry that `worker` holds from the start: for a process that runs what it enqueues. */
   enqueueLeased(entry: QueueEntry, worker: string, transaction: DatabaseTransaction): Promise<Lease>;
   /**
-   * The next entry (highest priority, then oldest) that the filter lets through, now held by `worker` for `leaseMs`;
-   * undefined where there is none.
+   * The next entries (highest priority, then oldest) that the filter lets through, now held by `worker` for `leaseMs`: at
+   * most `limit`, by default one, and fewer where a queue gives them one by one. Empty where there is none.
    */
-  lease(
-    worker: string,
-    options?: { readonly leaseMs?: number; readonly filter?: LeaseFilter },
-  ): Promise<Lease | undefined>;
+  lease(worker: string, options?: LeaseOptions): Promise<readonly Lease[]>;
   /** Holds each for another `leaseMs`. @returns those that were lost: their holder has to stop. */
   renew(leases: readonly Lease[]): Promise<readonly Lease[]>;
   /**
@@ -54,6 +51,12 @@ export interface QueueEntry {
   /** Environment and key, for filters; the key is null for a run without one. Left out: read from the run's row. */
   readonly envName?: string;
   readonly keyId?: string | null;
+}
+
+export interface LeaseOptions {
+  readonly leaseMs?: number;
+  readonly filter?: LeaseFilter;
+  readonly limit?: number;
 }
 
 /** Which entries a worker can take now. Those that it cannot must not keep others from being taken. */

@@ -3,7 +3,7 @@ import type { DatabaseTransaction } from '../database/database.ts';
 import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import type { Lease, RunQueue } from '../queue/run-queue.ts';
 import { RunInterrupted } from '../rollout/run.ts';
-import type { TraceStore } from '../trace/trace-store.ts';
+import type { CancelWatch } from './cancel-watch.ts';
 
 export interface Heartbeat {
   /** True once another worker may have the run: whoever held it writes no more. */
@@ -21,58 +21,33 @@ export interface Heartbeat {
 
 export interface HeartbeatOptions {
   readonly queue: RunQueue;
-  /** Renews the lease. */
   readonly leases: LeaseKeeper;
-  readonly store: TraceStore;
+  readonly cancels: CancelWatch;
+  /** That of the run. */
   readonly logger: Logger;
 }
 
-/** How often a run that goes on looks whether someone asked to cancel it, in milliseconds. */
-const LOOK_EVERY_MS = 3_000;
-
 /**
- * Has a lease renewed and looks whether someone asked to cancel the run.
- * Aborts `interrupt` with a `RunInterrupted` when it was lost, or cancelled. The logger is the run's.
+ * Has the lease of a run renewed, and its cancellation looked for. Aborts `interrupt` with a `RunInterrupted` when the
+ * lease was lost, or the run is to be cancelled.
  */
 export function startHeartbeat(
   lease: Lease,
   interrupt: AbortController,
-  { queue, leases, store, logger }: HeartbeatOptions,
+  { queue, leases, cancels, logger }: HeartbeatOptions,
 ): Heartbeat {
   let isLost = false;
-  let isLooking = false;
-  let isStopped = false;
-
   const drop = leases.keep(lease, (error) => {
-    logger.warn({ err: error }, 'A lease could not be renewed');
+    logger.warn({ err: error }, 'The lease of a run was lost');
     isLost = true;
-    clearInterval(timer);
+    unwatch();
     interrupt.abort(new RunInterrupted('released'));
   });
-
-  async function look(): Promise<void> {
-    const row = await store.row(lease.traceId);
-    if (row?.cancelRequested && !isStopped) interrupt.abort(new RunInterrupted('cancelled'));
-  }
-
-  const timer = setInterval(() => {
-    if (isLooking) return;
-    isLooking = true;
-    look()
-      .catch((error: unknown) => {
-        if (!isStopped) logger.warn({ err: error }, 'It could not be looked whether the run is to be cancelled');
-      })
-      .finally(() => {
-        isLooking = false;
-      });
-  }, LOOK_EVERY_MS);
-
-  function stop(): void {
-    isStopped = true;
+  const unwatch = cancels.watch(lease.traceId, () => interrupt.abort(new RunInterrupted('cancelled')));
+  const stop = () => {
     drop();
-    clearInterval(timer);
-  }
-
+    unwatch();
+  };
   return {
     get isLost() {
       return isLost;

@@ -15,6 +15,7 @@ import { addLostSpan } from '../rollout/run-span.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import { isFinal } from '../trace/trace-heads.ts';
 import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
+import type { CancelWatch } from './cancel-watch.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 
 export interface LeasedRunOptions {
@@ -22,6 +23,7 @@ export interface LeasedRunOptions {
   readonly store: TraceStore;
   readonly queue: RunQueue;
   readonly leases: LeaseKeeper;
+  readonly cancels: CancelWatch;
   readonly models: Models;
   readonly logger: Logger;
   /** Name of the worker, for queue and trace. */

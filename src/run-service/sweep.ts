@@ -1,8 +1,11 @@
 import { sql } from 'kysely';
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Database } from '../database/database.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 
+/** How often a worker sweeps: a Redis may have been emptied. */
+const SWEEP_EVERY_MS = 15_000;
 /** Rows that are looked at together. */
 const PAGE = 1_000;
 /** Pages of one round of a sweep that goes on for as long as its process does. */
@@ -37,6 +40,36 @@ export function createSweep(database: Database, queue: SweptQueue, maxPages = MA
       if (after === '') break;
     }
     return forgotten;
+  };
+}
+
+export interface Sweeps {
+  /** Resolves when the sweep that goes on has ended. */
+  stop(): Promise<void>;
+}
+
+/** Sweeps from time to time, one sweep at a time; one that fails is logged. */
+export function startSweeps(database: Database, queue: SweptQueue, logger: Logger): Sweeps {
+  const sweep = createSweep(database, queue);
+  let sweeping: Promise<void> | undefined;
+  const run = async () => {
+    try {
+      const runs = await sweep();
+      if (runs > 0) logger.warn({ runs }, 'Accepted runs without an entry in the queue were enqueued');
+    } catch (error) {
+      logger.error({ err: error }, 'It could not be looked whether every accepted run is in the queue');
+    } finally {
+      sweeping = undefined;
+    }
+  };
+  const timer = setInterval(() => {
+    sweeping ??= run();
+  }, SWEEP_EVERY_MS);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await sweeping;
+    },
   };
 }
 

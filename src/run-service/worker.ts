@@ -3,15 +3,17 @@ import { availableParallelism } from 'node:os';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { WarmPool } from '../client/warm-pool.ts';
 import type { Database } from '../database/database.ts';
+import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import type { Lease } from '../queue/run-queue.ts';
 import { createLeaseKeeper } from '../queue/threaded-lease-keeper.ts';
 import { RunInterrupted } from '../rollout/run.ts';
 import { endsWithin } from '../runtime/deadline.ts';
 import type { TraceRow } from '../trace/trace-store.ts';
 import { Admission, type Candidate } from './admission.ts';
+import { type CancelWatch, createCancelWatch } from './cancel-watch.ts';
 import { createKeyClaims } from './key-claims.ts';
 import { executeLease, type LeasedRunOptions } from './leased-run.ts';
-import { createSweep } from './sweep.ts';
+import { type Sweeps, startSweeps } from './sweep.ts';
 
 export interface WorkerSettings {
   /** Runs at once. Default: the number of cores. */
@@ -24,7 +26,9 @@ export interface WorkerSettings {
   readonly spares?: number | undefined;
 }
 
-export interface WorkerOptions extends Omit<LeasedRunOptions, 'worker' | 'pool' | 'leases'>, WorkerSettings {
+export interface WorkerOptions
+  extends Omit<LeasedRunOptions, 'worker' | 'pool' | 'leases' | 'cancels'>,
+    WorkerSettings {
   /**
    * That of the store: for what keys may have at once, and for runs that got lost on their way to the queue. Without it
    * keys have no such limit, and nobody looks.
@@ -48,13 +52,8 @@ export interface Worker {
 
 /** Entries of other processes and leases that ran out are not heard of here: the queue is asked this often. */
 const POLL_EVERY_MS = 1_000;
-/** How often it is looked whether every accepted run is in the queue: a Redis may have been emptied. */
-const SWEEP_EVERY_MS = 15_000;
-/**
- * Runs that are taken before the event loop has its turn. SQLite answers without one: where there are many and the machine
- * is busy, the leases of the first would run out before the last is taken.
- */
-const LEASES_PER_TURN = 10;
+/** Runs that are leased at one time: their leases must not run out before the last one has begun. */
+const MAX_LEASED = 64;
 /** How long a process waits for the next run of its environment. */
 const SPARE_LIFE_MS = 10 * 60_000;
 
@@ -65,138 +64,145 @@ interface ActiveRun {
 }
 
 export function startWorker(options: WorkerOptions): Worker {
-  const { queue, store, logger } = options;
-  const worker = `worker_${process.pid}_${randomBytes(4).toString('hex')}`;
-  const concurrency = options.concurrency ?? availableParallelism();
-  const admission = new Admission({
-    ...options,
-    claims: options.database === undefined ? undefined : createKeyClaims(options.database),
-  });
-  const pool = new WarmPool({
-    perEnvironment: options.spares ?? 1,
-    idleMs: SPARE_LIFE_MS,
-    report: (line) => logger.warn(line),
-  });
-  const leases = createLeaseKeeper(queue, {
-    warn: (error) => logger.warn({ err: error }, 'Leases could not be renewed'),
-  });
-  const active = new Set<ActiveRun>();
-  let isStopping = false;
-  let filling: Promise<void> | undefined;
-  let isWoken = false;
+  return new QueueWorker(options);
+}
 
-  async function fill(): Promise<void> {
-    const refused = new Set<string>();
-    let taken = 0;
-    while (!isStopping && active.size < concurrency) {
-      const lease = await queue.lease(worker, { filter: admission.filter() });
-      if (lease === undefined) return;
-      const hasBegun = await begin(lease);
-      taken += 1;
-      if (taken % LEASES_PER_TURN === 0) await nextTurn();
-      if (hasBegun) continue;
-      // A queue that offers the same entry once more has nothing else: what it waits for ends, or the next poll comes.
-      if (refused.has(lease.traceId)) return;
-      refused.add(lease.traceId);
-    }
+class QueueWorker implements Worker {
+  readonly name = `worker_${process.pid}_${randomBytes(4).toString('hex')}`;
+  readonly concurrency: number;
+  readonly #options: WorkerOptions;
+  readonly #admission: Admission;
+  readonly #pool: WarmPool;
+  readonly #leases: LeaseKeeper;
+  readonly #cancels: CancelWatch;
+  readonly #active = new Set<ActiveRun>();
+  readonly #unsubscribe: () => void;
+  readonly #poll: NodeJS.Timeout;
+  readonly #sweeps: Sweeps | undefined;
+  #isStopping = false;
+  #isWoken = false;
+  #filling: Promise<void> | undefined;
+
+  constructor(options: WorkerOptions) {
+    const { queue, database, logger } = options;
+    this.concurrency = options.concurrency ?? availableParallelism();
+    this.#options = options;
+    this.#admission = new Admission({ ...options, claims: database && createKeyClaims(database) });
+    this.#pool = new WarmPool({
+      perEnvironment: options.spares ?? 1,
+      idleMs: SPARE_LIFE_MS,
+      report: (line) => logger.warn(line),
+    });
+    this.#leases = createLeaseKeeper(queue, {
+      warn: (error) => logger.warn({ err: error }, 'Leases could not be renewed'),
+    });
+    this.#cancels = createCancelWatch(options.store, (error) => {
+      logger.warn({ err: error }, 'Cancelled runs could not be looked for');
+    });
+    this.#unsubscribe = queue.onEntry(() => this.#wake());
+    this.#poll = setInterval(() => this.#wake(), POLL_EVERY_MS);
+    this.#sweeps = database && startSweeps(database, queue, logger);
+    this.#wake();
   }
 
-  /** @returns false where the run has to wait and was given back. */
-  async function begin(lease: Lease): Promise<boolean> {
-    try {
-      const row = isStopping ? undefined : await store.row(lease.traceId);
-      const candidate = row && toCandidate(row);
-      if (!isStopping && (candidate === undefined || (await admission.admit(candidate)))) {
-        execute(lease, row, candidate);
-        return true;
-      }
-    } catch (error) {
-      await queue.release(lease);
-      throw error;
-    }
-    await queue.release(lease);
-    return false;
+  get active(): number {
+    return this.#active.size;
   }
 
-  function execute(lease: Lease, row: TraceRow | undefined, candidate: Candidate | undefined): void {
-    const interrupt = new AbortController();
-    const ended = executeLease(lease, interrupt, { ...options, worker, pool, leases }, row)
-      .finally(() => candidate && admission.leave(candidate))
-      .catch((error: unknown) => {
-        // The lease runs out, and the run starts again: here, or at a worker that is better off.
-        logger.error({ traceId: lease.traceId, attempt: row?.attempt, err: error }, 'A run could not be executed');
-      })
-      .finally(() => {
-        active.delete(run);
-        wake();
-      });
-    const run: ActiveRun = { traceId: lease.traceId, interrupt, ended };
-    active.add(run);
+  cancel(traceId: string): void {
+    for (const run of this.#active) if (run.traceId === traceId) run.interrupt.abort(new RunInterrupted('cancelled'));
   }
 
-  async function fillWhileWoken(): Promise<void> {
-    try {
-      while (isWoken) {
-        isWoken = false;
-        await fill();
-      }
-    } catch (error) {
-      logger.error({ err: error }, 'The queue could not be asked for a run');
-    } finally {
-      filling = undefined;
-    }
+  async stop(graceMs: number): Promise<void> {
+    this.#isStopping = true;
+    this.#unsubscribe();
+    clearInterval(this.#poll);
+    for (const run of this.#active) run.interrupt.abort(new RunInterrupted('released'));
+    const runs = [...this.#active];
+    const ended = [this.#filling, this.#sweeps?.stop(), this.#pool.close(), ...runs.map((run) => run.ended)];
+    const isDone = await endsWithin(
+      Promise.all(ended).then(() => this.#leases.close()),
+      graceMs,
+    );
+    this.#cancels.close();
+    if (isDone) return;
+    void this.#leases.close();
+    const left = [...this.#active].map((run) => run.traceId);
+    this.#options.logger.error({ runs: left }, 'Runs were left to their leases');
+  }
+
+  #parts(): LeasedRunOptions {
+    return { ...this.#options, worker: this.name, pool: this.#pool, leases: this.#leases, cancels: this.#cancels };
   }
 
   /** One filling at a time; a call during it makes another round. */
-  function wake(): void {
-    isWoken = true;
-    filling ??= fillWhileWoken();
+  #wake(): void {
+    this.#isWoken = true;
+    this.#filling ??= this.#fillWhileWoken();
   }
 
-  let sweeping: Promise<void> | undefined;
-  async function sweep(enqueueForgotten: () => Promise<number>): Promise<void> {
+  async #fillWhileWoken(): Promise<void> {
     try {
-      const runs = await enqueueForgotten();
-      if (runs > 0) logger.warn({ runs }, 'Accepted runs without an entry in the queue were enqueued');
+      while (this.#isWoken) {
+        this.#isWoken = false;
+        await this.#fill();
+      }
     } catch (error) {
-      logger.error({ err: error }, 'It could not be looked whether every accepted run is in the queue');
+      this.#options.logger.error({ err: error }, 'The queue could not be asked for a run');
     } finally {
-      sweeping = undefined;
+      this.#filling = undefined;
     }
   }
 
-  const enqueueForgotten = options.database && createSweep(options.database, queue);
-  const unsubscribe = queue.onEntry(wake);
-  const poll = setInterval(wake, POLL_EVERY_MS);
-  const sweeps = setInterval(() => {
-    if (enqueueForgotten !== undefined) sweeping ??= sweep(enqueueForgotten);
-  }, SWEEP_EVERY_MS);
-  wake();
+  async #fill(): Promise<void> {
+    const refused = new Set<string>();
+    while (!this.#isStopping && this.#active.size < this.concurrency) {
+      const limit = Math.min(MAX_LEASED, this.concurrency - this.#active.size);
+      const leases = await this.#options.queue.lease(this.name, { filter: this.#admission.filter(), limit });
+      if (leases.length === 0) return;
+      const waiting = await this.#begin(leases);
+      // A queue that offers the same entry once more has nothing else: what it waits for ends, or the next poll comes.
+      if (waiting.some(({ traceId }) => refused.has(traceId))) return;
+      for (const { traceId } of waiting) refused.add(traceId);
+      await nextTurn(); // SQLite answers without one.
+    }
+  }
 
-  return {
-    name: worker,
-    concurrency,
-    get active() {
-      return active.size;
-    },
-    cancel(traceId) {
-      for (const run of active) if (run.traceId === traceId) run.interrupt.abort(new RunInterrupted('cancelled'));
-    },
-    async stop(graceMs) {
-      isStopping = true;
-      unsubscribe();
-      clearInterval(poll);
-      clearInterval(sweeps);
-      for (const run of active) run.interrupt.abort(new RunInterrupted('released'));
-      const ended = Promise.all([filling, sweeping, pool.close(), ...[...active].map((run) => run.ended)]);
-      const isDone = await endsWithin(
-        ended.then(() => leases.close()),
-        graceMs,
-      );
-      void leases.close();
-      if (!isDone) logger.error({ runs: [...active].map((run) => run.traceId) }, 'Runs were left to their leases');
-    },
-  };
+  /** @returns those that have to wait: they were given back. */
+  async #begin(leases: readonly Lease[]): Promise<readonly Lease[]> {
+    const { queue, store } = this.#options;
+    const left = new Set(leases);
+    try {
+      const rows = await store.rows(leases.map(({ traceId }) => traceId));
+      for (const lease of leases) {
+        const row = rows.get(lease.traceId);
+        const candidate = row && toCandidate(row);
+        if (this.#isStopping || (candidate !== undefined && !(await this.#admission.admit(candidate)))) continue;
+        left.delete(lease);
+        this.#execute(lease, row, candidate);
+      }
+    } finally {
+      for (const lease of left) await queue.release(lease);
+    }
+    return [...left];
+  }
+
+  #execute(lease: Lease, row: TraceRow | undefined, candidate: Candidate | undefined): void {
+    const interrupt = new AbortController();
+    const ended = executeLease(lease, interrupt, this.#parts(), row)
+      .finally(() => candidate && this.#admission.leave(candidate))
+      .catch((error: unknown) => {
+        // The lease runs out, and the run starts again: here, or at a worker that is better off.
+        const { logger } = this.#options;
+        logger.error({ traceId: lease.traceId, attempt: row?.attempt, err: error }, 'A run could not be executed');
+      })
+      .finally(() => {
+        this.#active.delete(run);
+        this.#wake();
+      });
+    const run: ActiveRun = { traceId: lease.traceId, interrupt, ended };
+    this.#active.add(run);
+  }
 }
 
 function toCandidate({ traceId, request, keyId = null }: TraceRow): Candidate {

@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts';
-import { GroupCommit } from './group-commit.ts';
+import { GroupCommit } from '../database/group-commit.ts';
 
 /**
  * Commits that run at the same time. SQLite has one writer, and its commit blocks this process. A commit on Postgres waits

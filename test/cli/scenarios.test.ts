@@ -93,9 +93,10 @@ describe('proctor scenarios', PATIENCE, () => {
 
     // The variable's time to live: nobody comes back.
     const { session_id } = svcOf(await chat(url, COUNTING, headers));
-    let shown: Reply;
-    do shown = await send(url, `/v1/sessions/${session_id}`, { headers });
-    while (shown.text.includes('"active"'));
+    const shown = await until(async () => {
+      const reply = await send(url, `/v1/sessions/${session_id}`, { headers });
+      return !reply.text.includes('"active"') && reply;
+    });
     expect(shown.json).toMatchObject({ status: 'expired' });
   });
 

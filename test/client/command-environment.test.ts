@@ -122,9 +122,10 @@ describe('a command that does not behave', () => {
     const controller = new AbortController();
     const reason = new Error('stop');
     const connecting = connect(faulty('hangs in initialize'), { signal: controller.signal });
+    const rejection = expect(connecting).rejects.toBe(reason);
     await until(() => processesNamed(marker).length > 0);
     controller.abort(reason);
-    await expect(connecting).rejects.toBe(reason);
+    await rejection;
     expect(processesNamed(marker)).toEqual([]);
     await expect(connect(faulty(), { signal: controller.signal })).rejects.toBe(reason);
     expect(processesNamed(marker)).toEqual([]);

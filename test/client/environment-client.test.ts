@@ -87,12 +87,11 @@ describe.each(targets)('an environment %s', (_kind, target) => {
     });
     await client.setup('stepwise', {});
     const results = [];
-    for (;;) {
+    for (const isLast of [false, false, true]) {
       const { calls, answer, done } = await client.solution('stepwise', {}, results);
       for (const call of calls) results.push(await client.call(call.name, call.arguments));
-      if (!done) continue;
-      expect((await client.evaluate('stepwise', answer)).reward).toBe(1);
-      break;
+      expect(done).toBe(isLast);
+      if (done) expect((await client.evaluate('stepwise', answer)).reward).toBe(1);
     }
     expect(results.map((result) => result.structured_content)).toEqual([{ count: 2 }, { count: 4 }]);
   });
@@ -156,16 +155,14 @@ describe.each(targets)('an environment %s', (_kind, target) => {
     const controller = new AbortController();
     const reason = new Error('the client left');
     const call = client.call('hang', {}, { signal: controller.signal });
+    const rejection = expect(call).rejects.toBe(reason);
     await client.call('read', {});
     controller.abort(reason);
-    await expect(call).rejects.toBe(reason);
+    await rejection;
     const limited = await failureOf(client.call('hang', {}, { timeoutMs: 50 }));
     expect(limited.boundary).toBe('tool');
     expect(limited.message).toBe('The environment "lively" did not finish running the tool "hang" within 50 ms');
-    for (;;) {
-      const { structured_content } = await client.call('read', {});
-      if (structured_content?.aborted_calls === 2) break;
-    }
+    await until(async () => (await client.call('read', {})).structured_content?.aborted_calls === 2);
   });
 
   it('whose setup throws is a failure of setup, in the words of the environment', async () => {
@@ -221,9 +218,10 @@ describe.each(targets)('an environment %s', (_kind, target) => {
     expect(error.message).toMatch(/did not finish connecting within 1000 ms\. Its initialize hook/);
     const controller = new AbortController();
     const connecting = connect(slow, { signal: controller.signal });
+    const rejection = expect(connecting).rejects.toThrow('not wanted');
     if (slow.kind === 'module') await until(() => messages().includes('initializing for ever'));
     controller.abort(new Error('not wanted'));
-    await expect(connecting).rejects.toThrow('not wanted');
+    await rejection;
   });
 });
 

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { setTimeout as sleep } from 'node:timers/promises';
+
+export { until } from '../until.ts';
 
 /** True while a process runs; a zombie, which nobody has to wait for but its own parent, does not. */
 export function isRunning(pid: number): boolean {
@@ -18,9 +19,4 @@ export function processesNamed(text: string): number[] {
     const [, pid, state, command] = /^\s*(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? [];
     return command?.includes(text) && !state?.startsWith('Z') ? [Number(pid)] : [];
   });
-}
-
-/** Polls until `isTrue`; the test's own limit ends it otherwise. */
-export async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await sleep(10);
 }

@@ -42,7 +42,9 @@ export async function startDev({ path }: Project, options: DevServerOptions = {}
     await ended;
   };
   onTestFinished(stop);
-  const says = (text: string, times = 1) => until(() => said.filter((line) => line.includes(text)).length >= times);
+  const says = async (text: string, times = 1) => {
+    await until(() => said.filter((line) => line.includes(text)).length >= times);
+  };
   await Promise.race([says('Serving'), ended]);
   const url = /http:\S+\/mcp/.exec(said.join('\n'))?.[0] ?? '';
   return { url, said, says, stop };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { until } from '../until.ts';
 import { createDeployment, type Deployment, type Node } from './deployment.ts';
-import { eventually } from './eventually.ts';
 import { IS_FULL, ROUNDS, SEED, type StoreKind, storesOfRounds } from './form.ts';
 import { work } from './progress.ts';
 import { seededRandom } from './seeded-random.ts';
@@ -58,7 +58,7 @@ test.for(rounds)(
     const submitting = Promise.all([submit('heavy', RUNS.heavy), submit('light', RUNS.light)]);
     // On a slow machine the first faults would come before there is anything to lose.
     const begun = deployment.database.kysely.selectFrom('traces').select('trace_id').where('status', '!=', 'queued');
-    await eventually(60_000, async () => expect(await begun.limit(5).execute()).toHaveLength(5));
+    await until(async () => expect(await begun.limit(5).execute()).toHaveLength(5), { withinMs: 60_000 });
     const kinds = Object.keys(FAULT_KINDS);
     const faults = Array.from({ length: FAULTS.count }, async (_, index) => {
       const [kind = '', atMs] = [pick(kinds), random() * FAULTS.withinMs];

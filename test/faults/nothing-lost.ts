@@ -5,7 +5,7 @@ import type { Trace } from '../../src/contract/trace.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { RunQueue } from '../../src/queue/run-queue.ts';
 import type { TraceStore } from '../../src/trace/trace-store.ts';
-import { eventually } from './eventually.ts';
+import { until } from '../until.ts';
 import type { MarkedProcess } from './marked-processes.ts';
 
 /** Of one run (contract section 3, "Durability"). */
@@ -45,7 +45,7 @@ export interface Ending {
  */
 export async function expectNothingLost(aftermath: Aftermath): Promise<ReadonlyMap<string, Ending>> {
   const { database, store, queue, accepted, withinMs } = aftermath;
-  await eventually(withinMs, async () => expect(await unfinished(database)).toEqual([]));
+  await until(async () => expect(await unfinished(database)).toEqual([]), { withinMs });
   // Each with one idempotency key, however often it was sent: there is not one more either.
   const rows = await database.kysely.selectFrom('traces').select('trace_id').execute();
   expect(rows.map(({ trace_id }) => trace_id).sort()).toEqual([...accepted].sort());
@@ -63,11 +63,11 @@ export async function expectNothingLost(aftermath: Aftermath): Promise<ReadonlyM
 
   // What died between the end of a run and that of its entry is cleaned up by whoever gets that next.
   const isEmpty = async () => expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
-  await eventually(QUEUE_EMPTY_WITHIN_MS, isEmpty);
+  await until(isEmpty, { withinMs: QUEUE_EMPTY_WITHIN_MS });
   await aftermath.stop();
   await isEmpty();
   expect(await database.kysely.selectFrom('queue').selectAll().execute()).toEqual([]);
-  await eventually(PROCESSES_END_WITHIN_MS, () => expect(aftermath.processes()).toEqual([]));
+  await until(() => expect(aftermath.processes()).toEqual([]), { withinMs: PROCESSES_END_WITHIN_MS });
   if (database.kind === 'sqlite') {
     const { rows: found } = await sql<{ integrity_check: string }>`pragma integrity_check`.execute(database.kysely);
     expect(found).toEqual([{ integrity_check: 'ok' }]);

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { EventType, TraceEvent } from '../../src/contract/event.ts';
+import { until } from '../until.ts';
 import type { Deployment } from './deployment.ts';
-import { eventually } from './eventually.ts';
 
 const EVENT_WITHIN_MS = 90_000;
 
@@ -22,7 +22,7 @@ export function gateOf({ directory }: Deployment, envName: 'gate' | 'gate_here')
 /** Until this is the last event of the run. */
 export async function untilEvent({ store }: Deployment, traceId: string, type: EventType, attempt: number) {
   const last = async (): Promise<TraceEvent | undefined> => (await store.events(traceId)).at(-1);
-  await eventually(EVENT_WITHIN_MS, async () => expect(await last()).toMatchObject({ type, attempt }));
+  await until(async () => expect(await last()).toMatchObject({ type, attempt }), { withinMs: EVENT_WITHIN_MS });
 }
 
 /** The process that executes the present attempt. */
@@ -62,8 +62,8 @@ export function sendRuns(
   return {
     accepted,
     async moreEnded(runs, withinMs) {
-      const before = await eventually(withinMs, ended);
-      await eventually(withinMs, async () => expect(await ended()).toBeGreaterThanOrEqual(before + runs));
+      const before = await until(ended, { withinMs });
+      await until(async () => expect(await ended()).toBeGreaterThanOrEqual(before + runs), { withinMs });
     },
     async stop() {
       isOver = true;

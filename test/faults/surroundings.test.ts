@@ -7,8 +7,8 @@ import { freePort } from '../free-port.ts';
 
 import { ownPostgres } from '../postgres.ts';
 import { startRedis } from '../redis.ts';
+import { until } from '../until.ts';
 import { createDeployment, type Deployment, temporaryDirectory, traceIdOf } from './deployment.ts';
-import { eventually } from './eventually.ts';
 import { HAS_REDIS, IS_FULL, SIDE_BY_SIDE } from './form.ts';
 import type { Ending } from './nothing-lost.ts';
 import { sendRuns, work } from './progress.ts';
@@ -116,7 +116,7 @@ describe.skipIf(noDisk !== undefined)('a disk that is full', SIDE_BY_SIDE, () =>
 /** What fits into the space that the database has already is still accepted. @returns that. */
 async function untilRefused(deployment: Deployment, port: number): Promise<readonly string[]> {
   const accepted: string[] = [];
-  return await eventually(GOES_ON_WITHIN_MS, async () => {
+  const send = async () => {
     const key = randomBytes(8).toString('hex');
     const body = { ...work('light', 1, 0), model: 'proctor/oracle', sampling: { note: 'x'.repeat(60_000) } };
     const reply = await deployment.request(port, '/v1/agent/run', body, key);
@@ -130,7 +130,8 @@ async function untilRefused(deployment: Deployment, port: number): Promise<reado
       },
     });
     return accepted;
-  });
+  };
+  return await until(send, { withinMs: GOES_ON_WITHIN_MS });
 }
 
 describe('a gateway', SIDE_BY_SIDE, () => {
@@ -143,7 +144,9 @@ describe('a gateway', SIDE_BY_SIDE, () => {
     const askTogether = () => Promise.all(Array.from({ length: 10 }, ask));
     const stopGateway = await startGateway(gatewayPort);
     const before = await askTogether();
-    await eventually(GOES_ON_WITHIN_MS, async () => expect(await endsOf(deployment, before)).toEqual(['completed']));
+    await until(async () => expect(await endsOf(deployment, before)).toEqual(['completed']), {
+      withinMs: GOES_ON_WITHIN_MS,
+    });
     stopGateway();
     const meanwhile: string[] = [];
     for (const endsAt = performance.now() + (IS_FULL ? 60_000 : 2_000); performance.now() < endsAt; ) {
@@ -151,7 +154,9 @@ describe('a gateway', SIDE_BY_SIDE, () => {
       await sleep(1_000);
     }
     const unaffected = await deployment.run(port, work('heavy', 1, 0));
-    await eventually(GOES_ON_WITHIN_MS, async () => expect(await endsOf(deployment, meanwhile)).toEqual(['failed']));
+    await until(async () => expect(await endsOf(deployment, meanwhile)).toEqual(['failed']), {
+      withinMs: GOES_ON_WITHIN_MS,
+    });
     context.onTestFinished(await startGateway(gatewayPort));
     const after = await askTogether();
     const ends = await deployment.settle([...before, ...meanwhile, unaffected, ...after], SETTLED_WITHIN_MS);

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { until } from '../until.ts';
 import { createDeployment } from './deployment.ts';
-import { eventually } from './eventually.ts';
 import { IS_FULL, SIDE_BY_SIDE } from './form.ts';
 import { gateOf, untilEvent, work, workerOf } from './progress.ts';
 
@@ -26,7 +26,9 @@ describe('a worker', SIDE_BY_SIDE, () => {
     const holder = (await workerOf(deployment, traceId)) === one.pid ? one : other;
     holder.child.kill('SIGSTOP');
     const stoppedAt = performance.now();
-    await eventually(30_000, async () => expect(await deployment.store.row(traceId)).toMatchObject({ attempt: 2 }));
+    await until(async () => expect(await deployment.store.row(traceId)).toMatchObject({ attempt: 2 }), {
+      withinMs: 30_000,
+    });
     await untilEvent(deployment, traceId, 'tool.called', 2);
     await sleep(Math.max(0, stoppedAt + 15_000 - performance.now()));
     holder.child.kill('SIGCONT');

@@ -10,6 +10,8 @@ import { onTestFinished } from 'vitest';
 import { type InMemoryOptions, openInMemory } from '../../src/mcp/in-memory.ts';
 import { type ServeOptions, serve } from '../../src/mcp/serve.ts';
 
+export { until } from '../until.ts';
+
 export const HARNESS = { 'svc/audience': 'harness' } as const;
 export const AS_AGENT = { _meta: { 'svc/audience': 'agent' } } as const;
 
@@ -92,11 +94,6 @@ export async function errorOf(promise: Promise<unknown>): Promise<{ code: unknow
     return { code, message };
   }
   throw new Error('It did not reject');
-}
-
-/** Waits until `condition` holds. */
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
 }
 
 /** The first half of a scenario, as a harness calls it. */

@@ -134,9 +134,10 @@ describe.each(['legacy', 'modern'] as const)('a tool on the %s era', (mode) => {
     const client = await connectInMemory(createExam(events), { mode });
     const aborter = new AbortController();
     const call = client.callTool({ name: 'wait' }, { signal: aborter.signal });
+    const rejection = expect(call).rejects.toThrow();
     await until(() => events.includes('waiting'));
     aborter.abort(new Error('enough'));
-    await expect(call).rejects.toThrow();
+    await rejection;
     await until(() => events.includes('aborted'));
   });
 

@@ -168,6 +168,15 @@ describe('a streamed response is put together', () => {
     expect(response.usage.total_tokens).toBe(3);
   });
 
+  it('from JSON of several lines that says it is an event stream', async () => {
+    const answer = {
+      object: 'chat.completion',
+      choices: [{ index: 0, message: { content: 'a' }, finish_reason: 'stop' }],
+    };
+    const { model } = await modelFor([rawStream(JSON.stringify(answer, null, 1).replaceAll('\n', '\r\n'))]);
+    expect((await model.respond(toRequest())).message.content).toBe('a');
+  });
+
   it('from tool calls whose pieces have no index', async () => {
     const { model } = await modelFor([
       stream(
@@ -255,9 +264,10 @@ describe('an aborted request', () => {
     const controller = new AbortController();
     const reason = new Error('the run was cancelled');
     const response = model.respond(toRequest({ signal: controller.signal }));
+    const rejection = expect(response).rejects.toBe(reason);
     await gateway.asked;
     controller.abort(reason);
-    await expect(response).rejects.toBe(reason);
+    await rejection;
     await gateway.clientClosed;
   });
 

@@ -4,6 +4,7 @@ import type { Database } from '../../src/database/database.ts';
 import type { LeaseFilter, RunQueue } from '../../src/queue/run-queue.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import { newTrace } from '../trace/events.ts';
+import { until } from '../until.ts';
 
 export interface QueueUnderTest {
   readonly queue: RunQueue;
@@ -41,7 +42,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
     }
 
     async function leaseNext(from = queue) {
-      const lease = await from.lease('worker-1');
+      const lease = (await from.lease('worker-1'))[0];
       if (lease === undefined) throw new Error('an entry is expected');
       return lease;
     }
@@ -50,27 +51,31 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
     async function leaseAgain(from = other) {
       for (let waitedMs = opened.leaseMs; ; waitedMs += 50) {
         await opened.pass(waitedMs === opened.leaseMs ? waitedMs : 50);
-        const lease = await from.lease('worker-2');
+        const lease = (await from.lease('worker-2'))[0];
         if (lease !== undefined) return lease;
         if (waitedMs > 10 * opened.leaseMs) throw new Error('the entry is not given again');
       }
     }
 
     it('gives nothing where there is nothing', async () => {
-      expect(await queue.lease('worker-1')).toBeUndefined();
+      expect((await queue.lease('worker-1'))[0]).toBeUndefined();
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
     });
 
     it('gives each entry to one worker, the oldest first', async () => {
       await enqueue('a', 'b', 'c');
-      const leases = [await queue.lease('worker-1'), await other.lease('worker-2'), await queue.lease('worker-1')];
+      const leases = [
+        (await queue.lease('worker-1'))[0],
+        (await other.lease('worker-2'))[0],
+        (await queue.lease('worker-1'))[0],
+      ];
       expect(leases).toMatchObject([
         { traceId: 'a', worker: 'worker-1', leaseMs: opened.leaseMs, isRedelivered: false },
         { traceId: 'b', worker: 'worker-2' },
         { traceId: 'c', worker: 'worker-1' },
       ]);
       expect(new Set(leases.map((lease) => lease?.token)).size).toBe(3);
-      expect(await other.lease('worker-2')).toBeUndefined();
+      expect((await other.lease('worker-2'))[0]).toBeUndefined();
     });
 
     it('loses an entry that is withdrawn while it waits, and not one that is held', async () => {
@@ -78,7 +83,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       const held = await leaseNext();
       for (const traceId of ['a', 'b', 'none']) await queue.withdraw(traceId);
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 1 });
-      expect(await other.lease('worker-2')).toBeUndefined();
+      expect((await other.lease('worker-2'))[0]).toBeUndefined();
       expect(await queue.renew([held])).toEqual([]);
     });
 
@@ -106,7 +111,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
         throw new Error('no');
       });
       await expect(adding).rejects.toThrow('no');
-      expect(await queue.lease('worker-1')).toBeUndefined();
+      expect((await queue.lease('worker-1'))[0]).toBeUndefined();
       await opened.database.transaction((transaction) => queue.enqueue({ traceId: 'b', priority: 0 }, transaction));
       expect(await leaseNext()).toMatchObject({ traceId: 'b' });
     });
@@ -117,7 +122,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       );
       expect(lease).toMatchObject({ traceId: 'a', worker: 'worker-1', leaseMs: opened.leaseMs, isRedelivered: false });
       expect(await queue.renew([lease])).toEqual([]);
-      expect(await other.lease('worker-2')).toBeUndefined();
+      expect((await other.lease('worker-2'))[0]).toBeUndefined();
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 1 });
       expect(await leaseAgain()).toMatchObject({ traceId: 'a', isRedelivered: true });
       expect(await queue.renew([lease])).toEqual([lease]);
@@ -138,7 +143,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       await enqueue('a');
       const lost = await leaseNext();
       if (opened.isExact) await opened.pass(opened.leaseMs - 1);
-      expect(await other.lease('worker-2')).toBeUndefined();
+      expect((await other.lease('worker-2'))[0]).toBeUndefined();
       if (opened.isExact) {
         await opened.pass(1);
         expect(await queue.counts()).toEqual({ waiting: 1, leased: 0 });
@@ -151,10 +156,10 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
     it('holds an entry for as long as its lease says', async () => {
       await enqueue('a');
       const leaseMs = 3 * opened.leaseMs;
-      const lease = await queue.lease('worker-1', { leaseMs });
+      const lease = (await queue.lease('worker-1', { leaseMs }))[0];
       expect(lease).toMatchObject({ traceId: 'a', leaseMs });
       await opened.pass(2 * opened.leaseMs);
-      expect(await other.lease('worker-2')).toBeUndefined();
+      expect((await other.lease('worker-2'))[0]).toBeUndefined();
     });
 
     it('keeps an entry for a holder that renews', async () => {
@@ -163,7 +168,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       for (let round = 0; round < 5; round++) {
         await opened.pass(opened.leaseMs / 2);
         expect(await queue.renew([lease])).toEqual([]);
-        expect(await other.lease('worker-2')).toBeUndefined();
+        expect((await other.lease('worker-2'))[0]).toBeUndefined();
       }
     });
 
@@ -173,7 +178,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       if (!opened.isExact) return;
       await opened.pass(5 * opened.leaseMs);
       expect(await queue.renew([lease])).toEqual([]);
-      expect(await other.lease('worker-2')).toBeUndefined();
+      expect((await other.lease('worker-2'))[0]).toBeUndefined();
     });
 
     it('does not let a holder that lost its lease renew, complete or release the next one', async () => {
@@ -183,7 +188,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       expect(await queue.renew([lost])).toEqual([lost]);
       await queue.complete(lost);
       await queue.release(lost);
-      expect(await other.lease('worker-3')).toBeUndefined();
+      expect((await other.lease('worker-3'))[0]).toBeUndefined();
       expect(await other.renew([taken])).toEqual([]);
     });
 
@@ -193,7 +198,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       await queue.complete(lease);
       expect(await queue.renew([lease])).toEqual([lease]);
       await opened.pass(2 * opened.leaseMs);
-      expect(await queue.lease('worker-1')).toBeUndefined();
+      expect((await queue.lease('worker-1'))[0]).toBeUndefined();
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
     });
 
@@ -219,7 +224,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
         throw new Error('no');
       });
       await expect(releasing).rejects.toThrow('no');
-      expect(await queue.lease('worker-2')).toBeUndefined();
+      expect((await queue.lease('worker-2'))[0]).toBeUndefined();
       expect(await queue.renew([lease])).toEqual([]);
       await opened.database.transaction((transaction) => queue.release(lease, transaction));
       expect(await leaseNext()).toMatchObject({ traceId: 'a' });
@@ -247,7 +252,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
         runs[`${env_name} ${keyId}`] = trace.traceId;
         await opened.pass(1);
       }
-      const take = async (filter: LeaseFilter) => (await queue.lease('worker-1', { filter }))?.traceId;
+      const take = async (filter: LeaseFilter) => (await queue.lease('worker-1', { filter }))[0]?.traceId;
       expect(await take({ onlyEnvironments: ['two'], exceptKeys: ['key-1'] })).toBe(runs['two key-2']);
       expect(await take({ onlyEnvironments: ['three'] })).toBeUndefined();
       expect(await take({ exceptEnvironments: ['one', 'two'] })).toBeUndefined();
@@ -265,10 +270,10 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
         await queue.enqueue({ traceId: `full-${entry}`, priority: 9, envName: 'full', keyId: 'key-1' });
       }
       await queue.enqueue({ traceId: 'free', priority: 0, envName: 'open', keyId: null });
-      let found = await queue.lease('worker-1', { filter: { exceptEnvironments: ['full'] } });
+      let found = (await queue.lease('worker-1', { filter: { exceptEnvironments: ['full'] } }))[0];
       for (let calls = 1; found === undefined && calls < 10; calls++) {
         await opened.pass(1_100);
-        found = await queue.lease('worker-1', { filter: { exceptEnvironments: ['full'] } });
+        found = (await queue.lease('worker-1', { filter: { exceptEnvironments: ['full'] } }))[0];
       }
       expect(found).toMatchObject({ traceId: 'free' });
     });
@@ -276,7 +281,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
     it('keeps what it passed over: counted, not missing, once, withdrawn when its run ends', async () => {
       const filter = { exceptEnvironments: ['full'] };
       for (const traceId of ['a', 'b']) await queue.enqueue({ traceId, priority: 0, envName: 'full', keyId: null });
-      expect(await queue.lease('worker-1', { filter })).toBeUndefined();
+      expect((await queue.lease('worker-1', { filter }))[0]).toBeUndefined();
       expect(await other.counts()).toEqual({ waiting: 2, leased: 0 });
       expect(await other.missing(['a', 'b', 'c'])).toEqual(['c']);
       await other.withdraw('a');
@@ -294,11 +299,11 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       await leaseNext();
       const filter = { exceptEnvironments: ['full'] };
       for (let waitedMs = 0; waitedMs <= 3 * opened.leaseMs; waitedMs += 250) {
-        expect(await other.lease('worker-2', { filter })).toBeUndefined();
+        expect((await other.lease('worker-2', { filter }))[0]).toBeUndefined();
         await opened.pass(250);
       }
       // A key that has no place holds no run back that had its place already.
-      const taken = await other.lease('worker-2', { filter: { exceptKeys: ['key-1'] } });
+      const taken = (await other.lease('worker-2', { filter: { exceptKeys: ['key-1'] } }))[0];
       expect(taken).toMatchObject({ traceId: 'a', isRedelivered: true });
     });
 
@@ -308,12 +313,13 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       // It may call more often than there are entries: somebody else may have been told of the same one.
       const stop = queue.onEntry(() => {
         asked = asked.then(async () => {
-          const lease = await queue.lease('worker-1');
+          const lease = (await queue.lease('worker-1'))[0];
           if (lease !== undefined) found.push(lease.traceId);
         });
       });
       const calls = async (count: number) => {
-        while (found.length < count) await nextTurn().then(() => asked);
+        await until(() => found.length >= count);
+        await asked;
       };
       await enqueue('a');
       await calls(1);

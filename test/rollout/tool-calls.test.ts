@@ -1,5 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { BoundaryError } from '../../src/contract/errors.ts';
 import { executeRun } from '../../src/rollout/execute-run.ts';
 import {
@@ -177,13 +176,22 @@ describe('the tool calls of one response', () => {
   });
 
   it('count their wall time once where they ran together', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const together = gate();
+    let running = 0;
     const onCall = async () => {
-      await setTimeout(30);
+      running += 1;
+      if (running === 2) {
+        vi.advanceTimersByTime(30);
+        together.open();
+      }
+      await together.passed;
       return textResult('ok');
     };
     const { recorder } = await answersTo(calls(call('read'), call('read')), { onCall });
-    const durations = recorder.of('tool.responded').map((event) => event.duration_ms);
-    expect(recorder.of('turn.finished')[0]?.tool_ms).toBeLessThan(durations.reduce((sum, each) => sum + each, 0));
+    expect(recorder.of('tool.responded').map((event) => event.duration_ms)).toEqual([30, 30]);
+    expect(recorder.of('turn.finished')[0]?.tool_ms).toBe(30);
   });
 
   it('keep stored content in the trace while the model sees the bytes', async () => {

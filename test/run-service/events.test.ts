@@ -228,10 +228,11 @@ describe('the events of a trace', () => {
     await expect.poll(() => taken.length).toBe(1);
     for (let turn = 0; turn < 100; turn++) await nextTurn();
     expect([taken.length, read]).toEqual([1, 100]);
-    while (!isEnded) {
+    for (let turn = 0; turn < 10_000 && !isEnded; turn += 1) {
       text.drained();
       await nextTurn();
     }
+    expect(isEnded).toBe(true);
     expect(taken.join('').match(/^id: /gm)).toHaveLength(1_003);
     expect(read).toBe(1_003);
   });

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createModels } from '../../src/model/create-model.ts';
 import type { Lease, RunQueue } from '../../src/queue/run-queue.ts';
 import { createLeaseKeeper } from '../../src/queue/threaded-lease-keeper.ts';
+import { type CancelWatch, createCancelWatch } from '../../src/run-service/cancel-watch.ts';
 import { startHeartbeat } from '../../src/run-service/heartbeat.ts';
 import { executeLease } from '../../src/run-service/leased-run.ts';
 import { openParts, type Parts } from './service.ts';
@@ -29,15 +30,22 @@ async function holdRun(): Promise<Parts & { readonly lease: Lease }> {
   await parts.store.create({ traceId: TRACE_ID, account: 'local', queued }, (transaction) =>
     parts.queue.enqueue({ traceId: TRACE_ID, priority: 0 }, transaction),
   );
-  const lease = await parts.queue.lease('me');
+  const lease = (await parts.queue.lease('me'))[0];
   if (lease === undefined) throw new Error('There is no entry');
   return { ...parts, lease };
+}
+
+function watchCancels(store: Parts['store']): CancelWatch {
+  const cancels = createCancelWatch(store, () => {});
+  onTestFinished(() => cancels.close());
+  return cancels;
 }
 
 function beat({ lease, ...parts }: Parts & { readonly lease: Lease }) {
   const interrupt = new AbortController();
   const leases = createLeaseKeeper(parts.queue);
-  const heartbeat = startHeartbeat(lease, interrupt, { ...parts, leases, logger: pino({ level: 'silent' }) });
+  const cancels = watchCancels(parts.store);
+  const heartbeat = startHeartbeat(lease, interrupt, { ...parts, leases, cancels, logger: pino({ level: 'silent' }) });
   onTestFinished(() => heartbeat.stop());
   onTestFinished(() => leases.close());
   return { heartbeat, interrupted: once(interrupt.signal, 'abort').then(() => interrupt.signal.reason) };
@@ -100,6 +108,7 @@ test('a renewal that is under way while its entry is completed is no loss of the
     }),
     queue,
     leases,
+    cancels: watchCancels(held.store),
   });
   await ended;
   await expect.poll(() => lost).toEqual([[held.lease]]);

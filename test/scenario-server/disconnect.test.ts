@@ -4,9 +4,10 @@ import { createModels } from '../../src/model/create-model.ts';
 import { systemTiming } from '../../src/model/retries.ts';
 import { deferred } from '../http/http-server.ts';
 import { delta, frames, json, type Play } from '../model/fake-gateway.ts';
+import { until } from '../until.ts';
 import { createStage, type Point } from './fixtures/stage.ts';
 import { beginStream, holdRequest, type OpenChat, openChat, withinASecond } from './open-chat.ts';
-import { calls, completionOf, says, serve, sessionsOf, svcOf, type TestServer } from './server.ts';
+import { calls, completionOf, says, serve, sessionsOf, svcOf, type TestServer, untilFree } from './server.ts';
 
 const playing = { scenario: 'play', scenario_args: {} };
 const bodyOf = (message: string, fields: object) => ({ messages: [{ role: 'user', content: message }], ...fields });
@@ -40,10 +41,6 @@ async function serveStage(...plays: readonly Play[]) {
 
 const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5));
-}
-
 /** The only session of the server, once its turn has ended. */
 async function sessionOf(server: TestServer) {
   const find = async () => sessionsOf(await server.get('/v1/sessions?status=all'))[0];
@@ -53,9 +50,7 @@ async function sessionOf(server: TestServer) {
 
 /** The next turn of a session, once the turn that was given up has ended. */
 async function nextTurn(server: TestServer, message: string, thread_id: string) {
-  let reply = await server.chat(message, { thread_id });
-  while (reply.status === 409) reply = await server.chat(message, { thread_id });
-  return reply;
+  return await untilFree(() => server.chat(message, { thread_id }));
 }
 
 describe('a client that goes away in its first turn', () => {

@@ -6,6 +6,7 @@ import { createAccounts } from '../../src/accounts/database-accounts.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { delta, frames, json, rawStream } from '../model/fake-gateway.ts';
+import { until } from '../until.ts';
 import { beginStream, holdRequest, openChat } from './open-chat.ts';
 import { calls, counting, framesOf, serve, sessionsOf } from './server.ts';
 
@@ -88,7 +89,7 @@ describe('a failure after the first byte of a stream', () => {
     await first.heard('Half');
     first.leave();
     await left.dropped;
-    while (sessionsOf(await server.get('/v1/sessions')).length > 0);
+    await until(async () => sessionsOf(await server.get('/v1/sessions')).length === 0);
     const second = openChat(server.url, body);
     beginStream(await cut.asked, 'Half');
     await second.heard('Half');

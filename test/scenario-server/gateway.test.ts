@@ -5,6 +5,7 @@ import { inMemory } from '../../src/mcp/in-memory.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import type { Reply } from '../http/http-server.ts';
 import { delta, frames, json, type Play, rawStream, startGateway, stream } from '../model/fake-gateway.ts';
+import { until } from '../until.ts';
 import createWorkbench, { LONG_TEXT, PIXEL } from './fixtures/workbench.ts';
 import {
   calls,
@@ -484,7 +485,7 @@ describe('limits and cancellation', () => {
     const server = await bench([says('Ready.'), hangs]);
     const { session_id: thread_id } = svcOf(await server.chat('Hello.', WORK));
     const leaving = openChat(server, { thread_id });
-    while (server.gateway.requests.length < 2) await new Promise(setImmediate);
+    await until(() => server.gateway.requests.length === 2);
     leaving.leave();
     await server.gateway.clientClosed;
   });

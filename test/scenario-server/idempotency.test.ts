@@ -1,7 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { json } from '../model/fake-gateway.ts';
 import { holdRequest, openChat } from './open-chat.ts';
-import { calls, completionOf, counting, errorOf, framesOf, says, serve, sessionsOf, svcOf } from './server.ts';
+import {
+  calls,
+  completionOf,
+  counting,
+  errorOf,
+  framesOf,
+  says,
+  serve,
+  sessionsOf,
+  svcOf,
+  untilFree,
+} from './server.ts';
 
 const KEY = { 'idempotency-key': 'k1' };
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -110,8 +121,7 @@ describe('a first turn with an Idempotency-Key', () => {
     await held.asked;
     chat.leave();
     await held.dropped;
-    let again = await server.post('/v1/chat/completions', body, KEY);
-    while (again.status === 409) again = await server.post('/v1/chat/completions', body, KEY);
+    const again = await untilFree(() => server.post('/v1/chat/completions', body, KEY));
     expect(completionOf(again).choices[0].message.content).toBe('Done.');
     const sessions = sessionsOf(await server.get('/v1/sessions?status=all'));
     expect(sessions.map(({ status }) => status)).toEqual(['failed', 'active']);

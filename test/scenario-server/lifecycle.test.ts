@@ -7,6 +7,7 @@ import { lifecycleResultSchema, lifecycleToolListSchema, turnAnswerSchema } from
 import { finishResultSchema } from '../../src/contract/session.ts';
 import { type Reply, send } from '../http/http-server.ts';
 import { json } from '../model/fake-gateway.ts';
+import { until } from '../until.ts';
 import { createStage } from './fixtures/stage.ts';
 import { calls, counting, errorOf, says, serve, sessionsOf, type TestServer } from './server.ts';
 
@@ -285,13 +286,15 @@ describe('a call of a lifecycle tool', () => {
       }),
       signal: client.signal,
     });
+    const rejection = expect(lost).rejects.toThrow();
     await held.reached;
     client.abort();
-    await expect(lost).rejects.toThrow();
+    await rejection;
     await held.aborted;
-    let next: Reply;
-    do next = await call(server, 'scenario_send', { session_id: svc.session_id, message: 'Go on.' });
-    while (next.text.includes('session_busy'));
+    const next = await until(async () => {
+      const reply = await call(server, 'scenario_send', { session_id: svc.session_id, message: 'Go on.' });
+      return !reply.text.includes('session_busy') && reply;
+    });
     expect(answerOf(next)).toMatchObject({ answer: 'Back.', svc: { steps: 3 } });
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connect, httpTransport } from '../mcp/clients.ts';
+import { until } from '../until.ts';
 import { createStage } from './fixtures/stage.ts';
 import { holdRequest } from './open-chat.ts';
 import { calls, completionOf, counting, errorOf, finishedOf, says, serve, sessionsOf, svcOf } from './server.ts';
@@ -72,7 +73,7 @@ describe('expiry', () => {
     expect((await server.chat('And now?', { thread_id })).status).toBe(200);
     timers.fire(TTL_MS);
     const path = `/v1/sessions/${thread_id}`;
-    while ((await server.get(path)).text.includes('"active"')) await new Promise(setImmediate);
+    await until(async () => !(await server.get(path)).text.includes('"active"'));
     const expired = await server.post(`${path}/finish`);
     expect(finishedOf(expired)).toMatchObject({ status: 'expired', answer: 'Still here.', reward: 1 });
     const refused = await server.remove(path);
@@ -107,7 +108,7 @@ describe('DELETE of a session', () => {
     expect((await calling).text).toContain('is abandoned');
     const all = sessionsOf(await server.get('/v1/sessions?status=all'));
     expect(all.map(({ status }) => status)).toEqual(['abandoned', 'abandoned']);
-    while (stage.open > 0) await new Promise(setImmediate);
+    await until(() => stage.open === 0);
   });
 });
 

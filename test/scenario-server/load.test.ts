@@ -58,13 +58,16 @@ describe('many sessions at once', { timeout: 240_000 }, () => {
       expect(trace).toMatchObject({ status: 'completed', scenario_args: { target }, reward });
       expect([trace?.turns.length, trace?.steps.length]).toEqual([turns, steps]);
     }
-    while (timers.size > 0 || handles() > before) {
+    // Without `until`, which sets timers of its own.
+    for (let wait = 0; wait < 3_000 && (timers.size > 0 || handles() > before); wait += 1) {
       await delay(10);
       await nextTurn(); // by which the timer of this wait is known to be over
     }
+    expect(timers.size).toBe(0);
+    expect(handles()).toBeLessThanOrEqual(before);
   });
 
-  it('on a close end with an answer or an error, keep their results, and are done within the grace', async () => {
+  it('on a close end with an answer or an error, although turns hang, and keep their results', async () => {
     const shutdownGraceMs = 4_000;
     const counted = createCountingClient();
     let asked = 0;
@@ -93,11 +96,7 @@ describe('many sessions at once', { timeout: 240_000 }, () => {
     });
     await until(() => asked === started.length);
 
-    const closedAt = performance.now();
     await server.server.close();
-    // A busy machine may be late with its timers.
-    expect(performance.now() - closedAt).toBeLessThan(shutdownGraceMs + 1_000);
-
     for (const { isSlow, stream, reply } of await Promise.all(running)) {
       const end = stream ? endOfStream(reply) : endOfReply(reply);
       expect(isSlow ? ['answered', 'shutting_down'] : ['shutting_down']).toContain(end);

@@ -10,8 +10,9 @@ import { deferred } from '../http/http-server.ts';
 import { connect, connectV1, errorOf, httpTransport, textOf } from '../mcp/clients.ts';
 import { initializeBody, openSession, rpc, send } from '../mcp/raw-http.ts';
 import type { Play } from '../model/fake-gateway.ts';
+import { until } from '../until.ts';
 import { createStage } from './fixtures/stage.ts';
-import { calls, counting, finishedOf, says, serve, sessionsOf, svcOf, type TestServer } from './server.ts';
+import { calls, counting, finishedOf, says, serve, sessionsOf, svcOf, type TestServer, untilFree } from './server.ts';
 
 interface Report {
   readonly progress: number;
@@ -154,9 +155,10 @@ describe.each(CLIENTS)('/mcp with the client %s', (kind) => {
       if (message === 'Step 2: wait' && ++waiting === 4) isTold.resolve();
     };
     const lost = call('scenario_send', { session_id, message: 'Wait.' }, { signal: cancelling.signal, onprogress });
+    const rejection = expect(lost).rejects.toThrow();
     await Promise.all([held.reached, isTold.promise]);
     cancelling.abort();
-    await expect(lost).rejects.toThrow();
+    await rejection;
     await held.aborted;
     let next: Called;
     do next = await call('scenario_send', { session_id, message: 'Go on.' });
@@ -171,11 +173,12 @@ describe('/mcp', () => {
     const { call } = await open(server, 'v2 modern');
     const cancelling = new AbortController();
     const lost = call('scenario_start', counting(1), { signal: cancelling.signal });
+    const rejection = expect(lost).rejects.toThrow();
     await server.gateway.asked;
     cancelling.abort();
-    await expect(lost).rejects.toThrow();
+    await rejection;
     await server.gateway.clientClosed;
-    while (sessionsOf(await server.get('/v1/sessions')).length > 0);
+    await until(async () => sessionsOf(await server.get('/v1/sessions')).length === 0);
     const [session] = sessionsOf(await server.get('/v1/sessions?status=all'));
     expect(session).toMatchObject({ status: 'failed', turns: 1, steps: 0 });
   });
@@ -196,8 +199,7 @@ describe('/mcp', () => {
     expect((await send(`${server.url}/mcp`, { method: 'DELETE', headers })).status).toBe(204);
     await held.aborted;
     expect((await running).status).toBe(404);
-    let next = await server.chat('Go on.', { thread_id: session_id });
-    while (next.status === 409) next = await server.chat('Go on.', { thread_id: session_id });
+    const next = await untilFree(() => server.chat('Go on.', { thread_id: session_id }));
     expect(svcOf(next)).toMatchObject({ status: 'active', steps: 3 });
   });
 

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
@@ -191,7 +190,7 @@ describe('a session in a process', { timeout: 90_000 }, () => {
     const server = await serve({ environments, warmProcesses: 0, plays: [calls(['pid', {}]), says('One.')] });
     const { session_id, trace_id } = svcOf(await server.chat('Go.', EXAM));
     process.kill(lastResult(server), 'SIGKILL');
-    while ((await statusOf(server, session_id)) === 'active') await delay(10);
+    await until(async () => (await statusOf(server, session_id)) !== 'active');
     expect(await statusOf(server, session_id)).toBe('failed');
     const finish = await server.post(`/v1/sessions/${session_id}/finish`);
     expect(errorOf(finish)).toEqual([409, 'session_finished', null]);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { json } from '../model/fake-gateway.ts';
+import { until } from '../until.ts';
 import { holdRequest } from './open-chat.ts';
 import { CHAT, type Expected, expectRefused, HELLO, invalid, start } from './refusal-table.ts';
 import { counting, says, serve, svcOf, type TestServer } from './server.ts';
@@ -80,7 +81,7 @@ describe('a session that has ended takes no turn, and says how it ended:', () =>
 });
 
 async function untilEnded(server: TestServer, path: string): Promise<void> {
-  while ((await server.get(path)).text.includes('"active"')) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(async () => !(await server.get(path)).text.includes('"active"'));
 }
 
 describe('a session that is busy', () => {

@@ -6,6 +6,7 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import { type Reply, send } from '../http/http-server.ts';
 import { Script } from '../processes.ts';
+import { until } from '../until.ts';
 import { calls, counting, errorOf, finishedOf, says, serve, sessionsOf, svcOf } from './server.ts';
 
 // Processes start slowly on a machine that is busy.
@@ -46,7 +47,7 @@ it('after kill -9 results are kept, and active sessions are failed with a clear 
   const idle = svcOf(await killed.chat('play'));
   const inATurn = killed.chat('hang').catch(() => 'cut');
   const listed = async () => sessionsOf(await send(killed.address, '/v1/sessions'));
-  while ((await listed()).length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(async () => (await listed()).length === 2);
   const busyId = (await listed()).map(({ session_id }) => session_id).find((id) => id !== idle.session_id) ?? '';
   await killed.script.kill();
   expect(await inATurn).toBe('cut');

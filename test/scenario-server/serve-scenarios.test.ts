@@ -14,6 +14,7 @@ import type { ScenarioServer } from '../../src/scenario-server/start.ts';
 import { startAlone } from '../../src/scenario-server/start-alone.ts';
 import { send } from '../http/http-server.ts';
 import { serveHttp } from '../mcp/clients.ts';
+import { until } from '../until.ts';
 import createDesk from './fixtures/desk.ts';
 import { counting, errorOf, finishedOf, svcOf } from './server.ts';
 
@@ -144,7 +145,7 @@ describe('serveScenarios', () => {
     const { url } = await serve({ environment: Counter, sessionTtlMs: 20 });
     const { session_id } = svcOf(await chat(url));
     const path = `/v1/sessions/${session_id}`;
-    while ((await send(url, path)).text.includes('"active"')) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(async () => !(await send(url, path)).text.includes('"active"'));
     expect((await send(url, path)).json).toMatchObject({ status: 'expired' });
   });
 

@@ -17,6 +17,7 @@ import { createTraceStore } from '../../src/trace/database-store.ts';
 import type { TraceStore } from '../../src/trace/trace-store.ts';
 import { type Reply, send } from '../http/http-server.ts';
 import { delta, type FakeGateway, type Play, startGateway, stream } from '../model/fake-gateway.ts';
+import { until } from '../until.ts';
 import createDesk from './fixtures/desk.ts';
 
 export const COUNTER: EnvironmentTarget = inMemory(Counter);
@@ -48,6 +49,14 @@ export async function serve(options: TestServerOptions = {}): Promise<TestServer
   const server = await openServer(options);
   onTestFinished(server.close);
   return server;
+}
+
+/** Sends a turn until the session is free: one that was given up ends a little after its request. */
+export async function untilFree(send: () => Promise<Reply>): Promise<Reply> {
+  return await until(async () => {
+    const reply = await send();
+    return reply.status !== 409 && reply;
+  });
 }
 
 /** As `serve`, for tests that share it: whoever opened it closes it. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { finishResultSchema, sessionEntrySchema, sessionListSchema, svcSchema } from '../../src/contract/session.ts';
 import { inMemory } from '../../src/mcp/in-memory.ts';
+import { until } from '../until.ts';
 import createWorkbench from './fixtures/workbench.ts';
 import { calls, completionOf, counting, errorOf, finishedOf, says, serve, sessionsOf, svcOf } from './server.ts';
 
@@ -161,7 +162,7 @@ describe('a session', () => {
     const server = await serve({ sessionTtlMs: 50 });
     const { session_id, trace_id } = svcOf(await server.chat('Go.', counting(0)));
     const path = `/v1/sessions/${session_id}`;
-    while ((await server.get(path)).text.includes('"active"')) await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(async () => !(await server.get(path)).text.includes('"active"'));
     expect((await server.get(path)).json).toMatchObject({ status: 'expired' });
     expect(finishedOf(await server.post(`${path}/finish`))).toMatchObject({
       status: 'expired',
@@ -200,7 +201,7 @@ describe('a session', () => {
     const server = await serve({ plays: [says('Ready.'), calls(['wait', {}])] });
     const { session_id } = svcOf(await server.chat('Go.', { scenario: 'keep', scenario_args: { wanted: [] } }));
     const running = server.chat('Wait.', { thread_id: session_id });
-    while (server.gateway.requests.length < 2) await new Promise(setImmediate);
+    await until(() => server.gateway.requests.length === 2);
     expect(errorOf(await server.chat('Now.', { thread_id: session_id }))).toEqual([409, 'session_busy', null]);
     expect(errorOf(await server.post(`/v1/sessions/${session_id}/finish`))).toEqual([409, 'session_busy', null]);
     expect((await server.remove(`/v1/sessions/${session_id}`)).json).toMatchObject({ status: 'abandoned' });

@@ -16,7 +16,6 @@ import { calls, counting, errorOf, finishedOf, framesOf, says, sessionsOf, svcOf
 const SESSIONS = 40;
 /** Of them; the others' environment is at an address. */
 const IN_PROCESSES = 8;
-const GRACE_MS = 10_000;
 
 const SURFACES = ['plain', 'streamed', 'lifecycle', 'mcp'] as const;
 /** What a turn is in when the signal comes: the model, before or inside its text, or a tool. "Slow." is answered after it. */
@@ -107,7 +106,7 @@ async function openMcp(url: string): Promise<Caller> {
 }
 
 describe('proctor scenarios under load', { timeout: 240_000 }, () => {
-  it('ends on SIGTERM within its grace: every turn has an answer or an error, results are kept, no process is left', async () => {
+  it('ends on SIGTERM though turns hang: every turn has an answer or an error, results are kept, no process is left', async () => {
     const load = await startLoad();
     const cwd = createProject('counter');
     const harnessKey = 'harness-key-of-the-desk';
@@ -139,14 +138,11 @@ describe('proctor scenarios under load', { timeout: 240_000 }, () => {
     });
     await until(() => load.asked === SESSIONS);
 
-    const signalledAt = performance.now();
     server.command.process.kill('SIGTERM');
     await server.command.prints(/Stopping/);
     await load.answer();
     const ended = await Promise.all(running);
     const { code, signal } = await server.command.ended;
-    // A busy machine may be late with its timers.
-    expect(performance.now() - signalledAt).toBeLessThan(GRACE_MS + 2_000);
     expect([code, signal, children.filter(isRunning)]).toEqual([0, null, []]);
     expect(ended).toEqual(
       ended.map(({ surface, message }) => ({

@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Svc } from '../../src/contract/session.ts';
 import type { Reply } from '../http/http-server.ts';
 import { delta, frames, json, type Play, rawStream, stream } from '../model/fake-gateway.ts';
+import { until } from '../until.ts';
 import { createStage } from './fixtures/stage.ts';
 import { beginStream, endStream, holdRequest, openChat, turnClock } from './open-chat.ts';
 import { calls, completionOf, counting, errorOf, framesOf, says, serve, svcOf, USAGE } from './server.ts';
@@ -368,12 +369,14 @@ describe('a reader that is slow', () => {
     void held.dropped.then(() => {
       isDropped = true;
     });
-    while (!isDropped) {
+    // More than sockets hold and may wait.
+    for (let count = 0; count < 10_000 && !isDropped; count += 1) {
       response.write(flood);
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
+    expect(isDropped).toBe(true);
     const id = String((await chat.begun).headers['x-svc-session-id']);
-    while ((await server.get(`/v1/sessions/${id}`)).text.includes('"active"')) await new Promise(setImmediate);
+    await until(async () => !(await server.get(`/v1/sessions/${id}`)).text.includes('"active"'));
     chat.leave();
   });
 
@@ -392,11 +395,11 @@ describe('a reader that is slow', () => {
     });
     // More than sockets hold and may wait, less than the gateway may answer.
     for (let count = 0; count < 120; count += 1) response.write(flood);
-    while (!isDropped) {
+    await until(() => {
       vi.advanceTimersByTime(10_001);
-      response.write(frames(delta({ content: 'x' })));
-      await new Promise(setImmediate);
-    }
+      if (!isDropped) response.write(frames(delta({ content: 'x' })));
+      return isDropped;
+    });
     const { headers } = await chat.begun;
     const id = String(headers['x-svc-session-id']);
     await expect.poll(async () => (await server.get(`/v1/sessions/${id}`)).text).not.toContain('"active"');

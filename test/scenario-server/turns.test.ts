@@ -2,9 +2,21 @@ import { describe, expect, it } from 'vitest';
 import { createModels } from '../../src/model/create-model.ts';
 import type { Reply } from '../http/http-server.ts';
 import { delta, fakeTiming, frames, json, type Play, rawStream, stream } from '../model/fake-gateway.ts';
+import { until } from '../until.ts';
 import { createStage } from './fixtures/stage.ts';
 import { holdRequest, openChat, turnClock } from './open-chat.ts';
-import { calls, completionOf, counting, errorOf, says, serve, svcOf, type TestServer, USAGE } from './server.ts';
+import {
+  calls,
+  completionOf,
+  counting,
+  errorOf,
+  says,
+  serve,
+  svcOf,
+  type TestServer,
+  USAGE,
+  untilFree,
+} from './server.ts';
 
 const FAIL: Play = json(400, { error: { message: 'No.' } });
 const playing = { scenario: 'play', scenario_args: {} };
@@ -186,8 +198,7 @@ describe('a follow-up that failed', () => {
     await held.reached;
     chat.leave();
     await held.aborted;
-    let next = await send([['user', 'Wait.']]);
-    while (next.status === 409) next = await send([['user', 'Wait.']]);
+    const next = await untilFree(() => send([['user', 'Wait.']]));
     expect(textOf(next)).toBe('Two.');
     expect(lastSent(server).slice(OPENING.length)).toEqual([
       ['user', 'Wait.'],
@@ -211,7 +222,7 @@ describe('a first turn that fails', () => {
     const id = String(failed.headers['x-svc-session-id']);
     expect((await server.get(`/v1/sessions/${id}`)).json).toMatchObject({ status: 'failed', turns: 1, steps: 1 });
     expect(errorOf(await server.chat('Go.', { thread_id: id }))).toEqual([409, 'session_finished', null]);
-    while (stage.open > 0) await new Promise(setImmediate);
+    await until(() => stage.open === 0);
     expect(await server.store.trace(String(failed.headers['x-svc-trace-id']))).toMatchObject({
       status: 'failed',
       stop_reason: 'error',

@@ -209,12 +209,14 @@ describe('what is tried again', () => {
     const client = createServiceClient({ baseUrl: service.url, apiKey: service.key });
     const { trace_id: traceId } = await client.runs.create(RUN);
     const waiting = client.runs.wait(traceId, { signal: stop.signal });
+    const rejection = expect(waiting).rejects.toBe(reason);
     const reading = client.traces.events(traceId, { signal: stop.signal });
     expect((await reading.next()).value).toMatchObject({ type: 'run.queued' });
     const next = reading.next();
+    const nextRejection = expect(next).rejects.toBe(reason);
     stop.abort(reason);
-    await expect(waiting).rejects.toBe(reason);
-    await expect(next).rejects.toBe(reason);
+    await rejection;
+    await nextRejection;
     await expect(client.traces.list({}, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
   });
 });

@@ -4,6 +4,7 @@ import type { EventBody } from '../../src/contract/event.ts';
 import type { Database } from '../../src/database/database.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import { AttemptSupersededError, type TraceStore } from '../../src/trace/trace-store.ts';
+import { until } from '../until.ts';
 import { finished, log, newTrace, newTraceId, seqs, started, upTo } from './events.ts';
 import { APP_URL, type StoreUnderTest } from './store-contract.ts';
 
@@ -115,7 +116,7 @@ export function describeTraceEvents(name: string, open: () => Promise<StoreUnder
       })();
       // Expected before it can happen: the writer may be refused while the next attempt is still being answered.
       const refusal = expect(writing).rejects.toBeInstanceOf(AttemptSupersededError);
-      while (written < 20) await nextTurn();
+      await until(() => written >= 20);
       expect(await other.startNextAttempt(traceId, 1, 'lost')).toBe(2);
       await refusal;
       await other.append(traceId, 2, [started]);
@@ -186,9 +187,10 @@ export function describeTraceEvents(name: string, open: () => Promise<StoreUnder
         for (let turn = 0; turn < 5; turn++) await nextTurn();
         throw new Error('undone');
       });
+      const rejection = expect(creating).rejects.toThrow('undone');
       await nextTurn(); // it has begun
       const appended = store.append(traceId, 1, [log('meanwhile')]);
-      await expect(creating).rejects.toThrow('undone');
+      await rejection;
       expect(seqs(await appended)).toEqual([2]);
       expect(seqs(await other.events(traceId))).toEqual([1, 2]);
     });

@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { type FinishedSession, type Svc, svcSchema } from '../../../src/contract/session.ts';
 import { guardedByKey } from '../../../src/scenario-server/serve-scenarios.ts';
 import { json } from '../../model/fake-gateway.ts';
+import { until } from '../../until.ts';
 import { counting, says, serve, type TestServerOptions, USAGE } from '../server.ts';
 import { CUT_SHORT, collect, EXAM, FALLS_SILENT, FIRST_ANSWER, FIRST_TEXT, SECOND_TEXT, thrownBy } from './exam.ts';
 
@@ -230,12 +231,13 @@ describe('openai: errors are those of the client', () => {
 
 /** A turn that was broken off has ended within a second: until then the session is busy. */
 async function untilFree<T>(work: () => PromiseLike<T>): Promise<T> {
-  for (;;) {
+  const end = await until(async () => {
     try {
-      return await work();
+      return { value: await work() };
     } catch (error) {
-      if (!(error instanceof ConflictError && error.code === 'session_busy')) throw error;
-      await new Promise(setImmediate);
+      return error instanceof ConflictError && error.code === 'session_busy' ? false : { error };
     }
-  }
+  });
+  if ('error' in end) throw end.error;
+  return end.value;
 }
