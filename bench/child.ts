@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 export interface Child {
   /** "" of one that listens nowhere. */
   readonly url: string;
+  readonly pid: number;
   /** Starts what waits for it. */
   go(): void;
   /** Bytes after forced garbage collection. */
@@ -23,6 +24,7 @@ export async function start(program: URL, env: Readonly<Record<string, string>> 
   const { url } = (await answerOf(child)) as { url: string };
   return {
     url,
+    pid: child.pid ?? 0,
     go: () => void child.send('go'),
     async memory() {
       child.send('memory');

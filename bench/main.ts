@@ -10,6 +10,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   memory: () => import('./run-service/memory.ts'),
   load: () => import('./scenario-server/load.ts'),
   traces: () => import('./run-service/traces.ts'),
+  burst: () => import('./sessions/burst.ts'),
   chat: () => import('./scenario-server/chat.ts'),
   pages: () => import('./pages/long-trace.ts'),
   list: () => import('./pages/many-runs.ts'),

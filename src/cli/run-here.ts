@@ -2,12 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { createCatalogue } from '../client/catalogue.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
+import { messageOf } from '../contract/errors.ts';
 import type { TraceEvent } from '../contract/event.ts';
 import type { RunRequest } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { Trace } from '../contract/trace.ts';
+import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import type { Lease } from '../queue/run-queue.ts';
+import { createLeaseKeeper } from '../queue/threaded-lease-keeper.ts';
 import { RunInterrupted } from '../rollout/run.ts';
+import { type CancelWatch, createCancelWatch } from '../run-service/cancel-watch.ts';
 import { executeLease } from '../run-service/leased-run.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createLogger } from './logger.ts';
@@ -34,10 +38,17 @@ export async function planHere(
     installation.models.check(settings.model);
     parseScenarioArgs(settings.args, settings.arg); // Syntax errors are reported before the environment starts.
     const environments = new Map([[name, target]]);
+    const leases = createLeaseKeeper(installation.queue);
+    opened.push({ [Symbol.asyncDispose]: () => leases.close() });
+    const cancels = createCancelWatch(installation.store, (error) =>
+      note(`Cancelled runs could not be looked for: ${messageOf(error)}`),
+    );
+    opened.push({ [Symbol.asyncDispose]: async () => cancels.close() });
     return {
       requests: toRequests(name, await readScenario(environments, name, scenario, environment), settings, environment),
       appUrl: installation.settings.appUrl,
-      play: (request, show, stop) => playHere(installation, environments, { request, show }, stop),
+      play: (request, show, stop) =>
+        playHere({ ...installation, environments, leases, cancels }, { request, show }, stop),
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {
@@ -68,12 +79,15 @@ async function readScenario(
  * holds the entry from the start; should it die, a worker of the same database finishes the run.
  */
 async function playHere(
-  installation: Installation,
-  environments: Environments,
+  parts: Installation & {
+    readonly environments: Environments;
+    readonly leases: LeaseKeeper;
+    readonly cancels: CancelWatch;
+  },
   { request, show }: { readonly request: RunRequest; show(events: readonly TraceEvent[]): void },
   stop: AbortSignal,
 ): Promise<Trace> {
-  const { store, queue, models } = installation;
+  const { environments, store, queue, leases, cancels, models } = parts;
   const traceId = randomBytes(16).toString('hex');
   const worker = `command_${process.pid}`;
   const unsubscribe = store.subscribe(traceId, show);
@@ -87,8 +101,8 @@ async function playHere(
       lease = await queue.enqueueLeased({ traceId, priority: request.priority }, worker, transaction);
     });
     if (lease === undefined) throw new TypeError('A trace was created without its queue entry');
-    const logger = createLogger('error', installation.redactor);
-    await executeLease(lease, interrupt, { environments, store, queue, models, logger, worker });
+    const logger = createLogger('error', parts.redactor);
+    await executeLease(lease, interrupt, { environments, store, queue, leases, cancels, models, logger, worker });
     const trace = await store.trace(traceId);
     if (trace === undefined) throw new Error(`Trace ${traceId} is gone: it was deleted while it ran.`);
     return trace;

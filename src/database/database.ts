@@ -4,6 +4,8 @@ import type { DatabaseSchema } from './schema.ts';
 /** The one database of a Proctor installation: traces, queue, keys and sign-ins. */
 export interface Database {
   readonly kind: 'sqlite' | 'postgres';
+  /** Opens another connection to it with `openDatabase`; it may hold a password. Absent for a database in memory. */
+  readonly address?: string;
   /** For reads, and for writes that stand alone. Inside of `transaction` use what that hands over: this would wait for it. */
   readonly kysely: Kysely<DatabaseSchema>;
   /**

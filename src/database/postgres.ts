@@ -58,7 +58,7 @@ export async function openPostgres(address: string): Promise<Database> {
       createPool: () => createPool(url, { max: 1 }),
       execute: (statement) => kysely.executeQuery(CompiledQuery.raw(statement)),
     });
-    return toDatabase(kysely, types, hints);
+    return { ...toDatabase(kysely, types, hints), address };
   } catch (error) {
     await kysely.destroy();
     throw toOpenError(error, shown);

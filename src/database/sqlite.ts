@@ -78,6 +78,7 @@ async function openFile(path: string): Promise<Database> {
     kysely,
     scans,
     kind: 'sqlite',
+    ...(path === MEMORY ? {} : { address: `sqlite:${path}` }),
     transaction: (write) => committing((each) => kysely.transaction().execute(each), write),
     async runEach(writes, { transaction, isDurable = false } = {}) {
       if (transaction !== undefined) return dialect.runEach(writes);

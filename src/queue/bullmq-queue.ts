@@ -5,7 +5,7 @@ import { type BullBackend, type BullBackendOptions, openBullBackend, within } fr
 import { isRedelivered, type RunJob, toEntry, toJobData, toJobId, toJobOptions, toTraceId } from './bullmq-job.ts';
 import { isSelective } from './entry-groups.ts';
 import { ParkedEntries } from './parked-entries.ts';
-import { LEASE, type Lease, type LeaseFilter, type QueueEntry, type RunQueue } from './run-queue.ts';
+import { LEASE, type Lease, type LeaseFilter, type LeaseOptions, type QueueEntry, type RunQueue } from './run-queue.ts';
 
 export interface BullQueueOptions extends BullBackendOptions {
   /** The database of the traces. Entries that have to wait are parked there, so that the entries behind them are reached. */
@@ -84,31 +84,35 @@ class BullRunQueue implements RunQueue {
     return lease;
   }
 
-  async lease(
-    worker: string,
-    { leaseMs = this.#leaseMs, filter = {} }: { readonly leaseMs?: number; readonly filter?: LeaseFilter } = {},
-  ): Promise<Lease | undefined> {
+  async lease(worker: string, options: LeaseOptions = {}): Promise<readonly Lease[]> {
+    const { leaseMs = this.#leaseMs, filter = {} } = options;
     this.#checking ??= this.#bull.worker.startStalledCheckTimer();
     await this.#settled();
     const waiting = await this.#leaseParked(worker, leaseMs, filter);
-    if (waiting !== undefined) return waiting;
+    if (waiting.length > 0) return waiting;
     for (const endsAt = performance.now() + LOOK_FOR_MS; performance.now() < endsAt; ) {
       const next = await this.#next();
-      if (next === undefined) return undefined;
-      if (isAdmitted(next.job, filter)) return await this.#hold(next, worker, leaseMs);
+      if (next === undefined) return [];
+      if (isAdmitted(next.job, filter)) return [await this.#hold(next, worker, leaseMs)];
       const behind = await Promise.all(Array.from({ length: PARK_BATCH - 1 }, () => this.#next()));
       await this.#park([next, ...behind.filter((each) => each !== undefined)]);
       const among = await this.#leaseParked(worker, leaseMs, filter);
-      if (among !== undefined) return among;
+      if (among.length > 0) return among;
     }
     // More jobs are waiting: wake the workers of this process, but leave this call.
     setImmediate(() => this.#announce());
-    return undefined;
+    return [];
   }
 
-  async renew(lease: Lease): Promise<boolean> {
-    if (this.#parked.holds(lease)) return await this.#parked.renew(lease);
+  async renew(leases: readonly Lease[]): Promise<readonly Lease[]> {
     await this.#settled();
+    const parked = leases.filter((lease) => this.#parked.holds(lease));
+    const ours = leases.filter((lease) => !parked.includes(lease));
+    const renewed = await Promise.all(ours.map((lease) => this.#renew(lease)));
+    return [...(await this.#parked.renew(parked)), ...ours.filter((_, index) => renewed[index] === false)];
+  }
+
+  async #renew(lease: Lease): Promise<boolean> {
     const taken = this.#taken.get(lease.token);
     if (taken === undefined) return false;
     const isRenewed = await isOurs(async () => {
@@ -279,11 +283,11 @@ class BullRunQueue implements RunQueue {
     await Promise.all(jobs.map(({ job, token }) => isOurs(() => within(job.moveToCompleted(null, token, false)))));
   }
 
-  async #leaseParked(worker: string, leaseMs: number, filter: LeaseFilter): Promise<Lease | undefined> {
-    if (!isSelective(filter) && performance.now() < this.#nextParkedLook) return undefined;
-    const lease = await this.#parked.lease(worker, { leaseMs, filter });
-    if (lease === undefined && !isSelective(filter)) this.#nextParkedLook = performance.now() + LOOK_PARKED_EVERY_MS;
-    return lease;
+  async #leaseParked(worker: string, leaseMs: number, filter: LeaseFilter): Promise<readonly Lease[]> {
+    if (!isSelective(filter) && performance.now() < this.#nextParkedLook) return [];
+    const leases = await this.#parked.lease(worker, { leaseMs, filter });
+    if (leases.length === 0 && !isSelective(filter)) this.#nextParkedLook = performance.now() + LOOK_PARKED_EVERY_MS;
+    return leases;
   }
 }
 

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { Expression, SqlBool } from 'kysely';
+import { type Expression, type SqlBool, sql } from 'kysely';
 import { afterCommit, type Database, type DatabaseTransaction } from '../database/database.ts';
+import { GroupCommit } from '../database/group-commit.ts';
 import { isEnvironmentAdmitted, isOfGroup, isSelective, readGroups } from './entry-groups.ts';
 import { groupInserts, insertRows, isLost, isWaiting, type QueueExpression, toRow } from './queue-rows.ts';
+import { renewLeases } from './renew-leases.ts';
 import { LEASE, type Lease, type LeaseFilter, type RunQueue } from './run-queue.ts';
 
 /** Entries that one statement asks for. */
@@ -24,6 +26,7 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
   const { now = Date.now } = options;
   const insertGrouped = groupInserts();
   const listeners = createListeners(database);
+  const completions = groupCompletions(database);
 
   return {
     async enqueue(entry, transaction) {
@@ -38,30 +41,20 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
       return lease;
     },
 
-    async lease(worker, { leaseMs = LEASE.durationMs, filter = {} } = {}) {
-      const lease = newLease('', worker, leaseMs);
-      const take = (condition: Condition) => takeFirst(database, lease, now(), condition);
-      if (!isSelective(filter)) return await take((entry) => isWaiting(entry, now()));
-      const lost = await take((entry) => entry.and([isLost(entry, now()), isEnvironmentAdmitted(filter)]));
-      return lost ?? (await takeFromGroups(database, filter, take));
+    async lease(worker, { leaseMs = LEASE.durationMs, filter = {}, limit = 1 } = {}) {
+      const take: Take = (condition, most) => takeFirst(database, { worker, leaseMs, limit: most }, now(), condition);
+      if (!isSelective(filter)) return await take((entry) => isWaiting(entry, now()), limit);
+      const lost = await take((entry) => entry.and([isLost(entry, now()), isEnvironmentAdmitted(filter)]), limit);
+      return lost.length > 0 ? lost : await takeFromGroups(database, filter, take);
     },
 
-    async renew(lease) {
-      const { numUpdatedRows } = await database.kysely
-        .updateTable('queue')
-        .set({ lease_until: now() + lease.leaseMs })
-        .where('trace_id', '=', lease.traceId)
-        .where('lease_token', '=', lease.token)
-        .executeTakeFirst();
-      return numUpdatedRows > 0n;
-    },
+    renew: (leases) => renewLeases(database, leases, now),
+
+    // A thread reads the clock of the machine.
+    leaseAddress: options.now === undefined ? database.address : undefined,
 
     async complete(lease) {
-      await database.kysely
-        .deleteFrom('queue')
-        .where('trace_id', '=', lease.traceId)
-        .where('lease_token', '=', lease.token)
-        .execute();
+      await completions.submit(lease);
     },
 
     async release(lease, transaction) {
@@ -93,27 +86,30 @@ export function createDatabaseQueue(database: Database, options: DatabaseQueueOp
 }
 
 type Condition = (queue: QueueExpression) => Expression<SqlBool>;
+/** Leases the first entries for which the condition holds, at most so many. */
+type Take = (condition: Condition, limit: number) => Promise<readonly Lease[]>;
 
 function newLease(traceId: string, worker: string, leaseMs: number): Lease {
   return { traceId, worker, token: randomBytes(16).toString('hex'), leaseMs, isRedelivered: false };
 }
 
-/** The first entry for which `condition` holds, now held by the lease. */
+/** The first entries for which `condition` holds, each with a lease of its own. */
 async function takeFirst(
   database: Database,
-  { worker, token, leaseMs }: Lease,
+  { worker, leaseMs, limit }: { readonly worker: string; readonly leaseMs: number; readonly limit: number },
   now: number,
   condition: Condition,
-): Promise<Lease | undefined> {
+): Promise<readonly Lease[]> {
+  const prefix = randomBytes(16).toString('hex');
   const taken = await database.kysely
     .updateTable('queue')
     .set((row) => ({
       leased_by: worker,
-      lease_token: token,
+      lease_token: sql<string>`${prefix} || ${row.ref('trace_id')}`,
       lease_until: now + leaseMs,
       is_redelivered: row.case().when('lease_until', 'is not', null).then(row.lit(1)).else(row.lit(0)).end(),
     }))
-    .where('trace_id', '=', (queue) =>
+    .where('trace_id', 'in', (queue) =>
       queue
         .selectFrom('queue')
         .select('trace_id')
@@ -121,30 +117,51 @@ async function takeFirst(
         .orderBy('priority', 'desc')
         .orderBy('enqueued_at')
         .orderBy('trace_id')
-        .limit(1)
+        .limit(limit)
         // SQLite has one writer at a time; on Postgres one that is being taken is left to whoever takes it.
         .$if(database.kind === 'postgres', (next) => next.forUpdate('queue').skipLocked()),
     )
-    .returning(['trace_id', 'is_redelivered'])
-    .executeTakeFirst();
-  if (taken === undefined) return undefined;
-  return { traceId: taken.trace_id, worker, token, leaseMs, isRedelivered: taken.is_redelivered === 1 };
+    .returning(['trace_id', 'is_redelivered', 'priority', 'enqueued_at'])
+    .execute();
+  return taken.toSorted(byTurn).map(({ trace_id: traceId, is_redelivered }) => {
+    return { traceId, worker, token: `${prefix}${traceId}`, leaseMs, isRedelivered: is_redelivered === 1 };
+  });
 }
 
-async function takeFromGroups(
-  database: Database,
-  filter: LeaseFilter,
-  take: (condition: Condition) => Promise<Lease | undefined>,
-): Promise<Lease | undefined> {
+interface Turn {
+  readonly trace_id: string;
+  readonly priority: number;
+  readonly enqueued_at: number;
+}
+
+/** An update returns its rows in any order. */
+function byTurn(one: Turn, other: Turn): number {
+  if (one.priority !== other.priority) return other.priority - one.priority;
+  if (one.enqueued_at !== other.enqueued_at) return one.enqueued_at - other.enqueued_at;
+  return one.trace_id < other.trace_id ? -1 : 1;
+}
+
+/** One entry: a filter may hold back the next one of its key. */
+async function takeFromGroups(database: Database, filter: LeaseFilter, take: Take): Promise<readonly Lease[]> {
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const groups = await readGroups(database, filter);
     for (const group of groups) {
-      const taken = await take((entry) => isOfGroup(entry, group));
-      if (taken !== undefined) return taken;
+      const taken = await take((entry) => isOfGroup(entry, group), 1);
+      if (taken.length > 0) return taken;
     }
-    if (groups.length === 0) return undefined;
+    if (groups.length === 0) return [];
   }
-  return undefined;
+  return [];
+}
+
+/** Completions of one turn of the event loop are one statement. */
+function groupCompletions({ kysely }: Database): GroupCommit<Lease, true> {
+  return new GroupCommit(async (leases) => {
+    const traceIds = leases.map(({ traceId }) => traceId);
+    const tokens = leases.map(({ token }) => token);
+    await kysely.deleteFrom('queue').where('trace_id', 'in', traceIds).where('lease_token', 'in', tokens).execute();
+    return leases.map(() => true);
+  });
 }
 
 async function countEntries({ kysely }: Database, now: number) {

@@ -38,9 +38,9 @@ export class ParkedEntries {
   }
 
   async lease(worker: string, options: { readonly leaseMs: number; readonly filter: LeaseFilter }) {
-    const lease = await this.queue.lease(worker, options);
-    if (lease !== undefined) this.#tokens.add(lease.token);
-    return lease;
+    const leases = await this.queue.lease(worker, options);
+    for (const { token } of leases) this.#tokens.add(token);
+    return leases;
   }
 
   /** Whether the lease belongs to a parked entry. */
@@ -48,10 +48,11 @@ export class ParkedEntries {
     return this.#tokens.has(token);
   }
 
-  async renew(lease: Lease): Promise<boolean> {
-    const isRenewed = await this.queue.renew(lease);
-    if (!isRenewed) this.#tokens.delete(lease.token);
-    return isRenewed;
+  /** @returns those that were lost. */
+  async renew(leases: readonly Lease[]): Promise<readonly Lease[]> {
+    const lost = await this.queue.renew(leases);
+    for (const { token } of lost) this.#tokens.delete(token);
+    return lost;
   }
 
   async complete(lease: Lease): Promise<void> {

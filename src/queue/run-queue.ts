@@ -14,15 +14,17 @@ export interface RunQueue {
   /** Adds an entry that `worker` holds from the start: for a process that runs what it enqueues. */
   enqueueLeased(entry: QueueEntry, worker: string, transaction: DatabaseTransaction): Promise<Lease>;
   /**
-   * The next entry (highest priority, then oldest) that the filter lets through, now held by `worker` for `leaseMs`;
-   * undefined where there is none.
+   * The next entries (highest priority, then oldest) that the filter lets through, now held by `worker` for `leaseMs`: at
+   * most `limit`, by default one, and fewer where a queue gives them one by one. Empty where there is none.
    */
-  lease(
-    worker: string,
-    options?: { readonly leaseMs?: number; readonly filter?: LeaseFilter },
-  ): Promise<Lease | undefined>;
-  /** Holds it for another `leaseMs`. @returns false when the lease was lost: the holder has to stop. */
-  renew(lease: Lease): Promise<boolean>;
+  lease(worker: string, options?: LeaseOptions): Promise<readonly Lease[]>;
+  /** Holds each for another `leaseMs`. @returns those that were lost: their holder has to stop. */
+  renew(leases: readonly Lease[]): Promise<readonly Lease[]>;
+  /**
+   * The address of a database whose queue table has the leases, so that another thread can renew them. Absent where this
+   * process has to.
+   */
+  readonly leaseAddress?: string | undefined;
   /** Takes the entry out: the run has its final state. */
   complete(lease: Lease): Promise<void>;
   /** Gives the entry back at once, for any worker. */
@@ -49,6 +51,12 @@ export interface QueueEntry {
   /** Environment and key, for filters; the key is null for a run without one. Left out: read from the run's row. */
   readonly envName?: string;
   readonly keyId?: string | null;
+}
+
+export interface LeaseOptions {
+  readonly leaseMs?: number;
+  readonly filter?: LeaseFilter;
+  readonly limit?: number;
 }
 
 /** Which entries a worker can take now. Those that it cannot must not keep others from being taken. */

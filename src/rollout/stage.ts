@@ -7,9 +7,9 @@ import type { ReferenceContext } from '../model/chat-model.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/event-recorder.ts';
 import type { Agent } from './agent.ts';
-import { startEnvironment } from './start-environment.ts';
 import { toReferenceContext } from './reference-context.ts';
 import { setUpScenario } from './scenario-phases.ts';
+import { startEnvironment } from './start-environment.ts';
 import { Transcript } from './transcript.ts';
 import { toVersions } from './versions.ts';
 

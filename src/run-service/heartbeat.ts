@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 import type { DatabaseTransaction } from '../database/database.ts';
-import { LEASE, type Lease, type RunQueue } from '../queue/run-queue.ts';
+import type { LeaseKeeper } from '../queue/lease-keeper.ts';
+import type { Lease, RunQueue } from '../queue/run-queue.ts';
 import { RunInterrupted } from '../rollout/run.ts';
-import type { TraceStore } from '../trace/trace-store.ts';
+import type { CancelWatch } from './cancel-watch.ts';
 
 export interface Heartbeat {
   /** True once another worker may have the run: whoever held it writes no more. */
@@ -18,50 +19,35 @@ export interface Heartbeat {
   stop(): void;
 }
 
+export interface HeartbeatOptions {
+  readonly queue: RunQueue;
+  readonly leases: LeaseKeeper;
+  readonly cancels: CancelWatch;
+  /** That of the run. */
+  readonly logger: Logger;
+}
+
 /**
- * Renews a lease every 3 s (contract section 3, "Durability") and looks whether someone asked to cancel the run.
- * Aborts `interrupt` with a `RunInterrupted` in either case. The logger is the run's.
+ * Has the lease of a run renewed, and its cancellation looked for. Aborts `interrupt` with a `RunInterrupted` when the
+ * lease was lost, or the run is to be cancelled.
  */
 export function startHeartbeat(
   lease: Lease,
   interrupt: AbortController,
-  { queue, store, logger }: { readonly queue: RunQueue; readonly store: TraceStore; readonly logger: Logger },
+  { queue, leases, cancels, logger }: HeartbeatOptions,
 ): Heartbeat {
   let isLost = false;
-  let heldUntil = performance.now() + lease.leaseMs;
-  let isBeating = false;
-  let isStopped = false;
-
-  async function beat(): Promise<void> {
-    const askedAt = performance.now();
-    if (!(await queue.renew(lease))) throw new LeaseLostError();
-    heldUntil = askedAt + lease.leaseMs;
-    const row = await store.row(lease.traceId);
-    if (row?.cancelRequested && !isStopped) interrupt.abort(new RunInterrupted('cancelled'));
-  }
-
-  const timer = setInterval(() => {
-    if (isBeating) return;
-    isBeating = true;
-    beat()
-      .catch((error: unknown) => {
-        if (isStopped) return;
-        logger.warn({ err: error }, 'A lease could not be renewed');
-        if (!(error instanceof LeaseLostError) && performance.now() < heldUntil) return;
-        isLost = true;
-        clearInterval(timer);
-        interrupt.abort(new RunInterrupted('released'));
-      })
-      .finally(() => {
-        isBeating = false;
-      });
-  }, LEASE.renewEveryMs);
-
-  function stop(): void {
-    isStopped = true;
-    clearInterval(timer);
-  }
-
+  const drop = leases.keep(lease, (error) => {
+    logger.warn({ err: error }, 'The lease of a run was lost');
+    isLost = true;
+    unwatch();
+    interrupt.abort(new RunInterrupted('released'));
+  });
+  const unwatch = cancels.watch(lease.traceId, () => interrupt.abort(new RunInterrupted('cancelled')));
+  const stop = () => {
+    drop();
+    unwatch();
+  };
   return {
     get isLost() {
       return isLost;
@@ -76,12 +62,4 @@ export function startHeartbeat(
     },
     stop,
   };
-}
-
-class LeaseLostError extends Error {
-  override readonly name = 'LeaseLostError';
-
-  constructor() {
-    super('The lease ran out and another worker has taken the run');
-  }
 }

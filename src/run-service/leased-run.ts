@@ -6,6 +6,7 @@ import type { WarmPool } from '../client/warm-pool.ts';
 import { BoundaryError } from '../contract/errors.ts';
 import type { ModelDelta } from '../model/chat-model.ts';
 import type { Models } from '../model/create-model.ts';
+import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import type { Lease, RunQueue } from '../queue/run-queue.ts';
 import { executeRun } from '../rollout/execute-run.ts';
 import { RunInterrupted, type RunOutcome } from '../rollout/run.ts';
@@ -14,12 +15,15 @@ import { addLostSpan } from '../rollout/run-span.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import { isFinal } from '../trace/trace-heads.ts';
 import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
+import type { CancelWatch } from './cancel-watch.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 
 export interface LeasedRunOptions {
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;
   readonly store: TraceStore;
   readonly queue: RunQueue;
+  readonly leases: LeaseKeeper;
+  readonly cancels: CancelWatch;
   readonly models: Models;
   readonly logger: Logger;
   /** Name of the worker, for queue and trace. */

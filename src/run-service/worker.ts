@@ -3,11 +3,14 @@ import { availableParallelism } from 'node:os';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { WarmPool } from '../client/warm-pool.ts';
 import type { Database } from '../database/database.ts';
+import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import type { Lease } from '../queue/run-queue.ts';
+import { createLeaseKeeper } from '../queue/threaded-lease-keeper.ts';
 import { RunInterrupted } from '../rollout/run.ts';
 import { endsWithin } from '../runtime/deadline.ts';
 import type { TraceRow } from '../trace/trace-store.ts';
 import { Admission, type Candidate } from './admission.ts';
+import { type CancelWatch, createCancelWatch } from './cancel-watch.ts';
 import { createKeyClaims } from './key-claims.ts';
 import { executeLease, type LeasedRunOptions } from './leased-run.ts';
 import { type Sweeps, startSweeps } from './sweep.ts';
@@ -23,7 +26,9 @@ export interface WorkerSettings {
   readonly spares?: number | undefined;
 }
 
-export interface WorkerOptions extends Omit<LeasedRunOptions, 'worker' | 'pool'>, WorkerSettings {
+export interface WorkerOptions
+  extends Omit<LeasedRunOptions, 'worker' | 'pool' | 'leases' | 'cancels'>,
+    WorkerSettings {
   /**
    * That of the store: for what keys may have at once, and for runs that got lost on their way to the queue. Without it
    * keys have no such limit, and nobody looks.
@@ -47,11 +52,8 @@ export interface Worker {
 
 /** Entries of other processes and leases that ran out are not heard of here: the queue is asked this often. */
 const POLL_EVERY_MS = 1_000;
-/**
- * Runs that are taken before the event loop has its turn. SQLite answers without one: where there are many and the machine
- * is busy, the leases of the first would run out before the last is taken.
- */
-const LEASES_PER_TURN = 10;
+/** Runs that are leased at one time: their leases must not run out before the last one has begun. */
+const MAX_LEASED = 64;
 /** How long a process waits for the next run of its environment. */
 const SPARE_LIFE_MS = 10 * 60_000;
 
@@ -71,6 +73,8 @@ class QueueWorker implements Worker {
   readonly #options: WorkerOptions;
   readonly #admission: Admission;
   readonly #pool: WarmPool;
+  readonly #leases: LeaseKeeper;
+  readonly #cancels: CancelWatch;
   readonly #active = new Set<ActiveRun>();
   readonly #unsubscribe: () => void;
   readonly #poll: NodeJS.Timeout;
@@ -88,6 +92,12 @@ class QueueWorker implements Worker {
       perEnvironment: options.spares ?? 1,
       idleMs: SPARE_LIFE_MS,
       report: (line) => logger.warn(line),
+    });
+    this.#leases = createLeaseKeeper(queue, {
+      warn: (error) => logger.warn({ err: error }, 'Leases could not be renewed'),
+    });
+    this.#cancels = createCancelWatch(options.store, (error) => {
+      logger.warn({ err: error }, 'Cancelled runs could not be looked for');
     });
     this.#unsubscribe = queue.onEntry(() => this.#wake());
     this.#poll = setInterval(() => this.#wake(), POLL_EVERY_MS);
@@ -110,9 +120,19 @@ class QueueWorker implements Worker {
     for (const run of this.#active) run.interrupt.abort(new RunInterrupted('released'));
     const runs = [...this.#active];
     const ended = [this.#filling, this.#sweeps?.stop(), this.#pool.close(), ...runs.map((run) => run.ended)];
-    if (await endsWithin(Promise.all(ended), graceMs)) return;
+    const isDone = await endsWithin(
+      Promise.all(ended).then(() => this.#leases.close()),
+      graceMs,
+    );
+    this.#cancels.close();
+    if (isDone) return;
+    void this.#leases.close();
     const left = [...this.#active].map((run) => run.traceId);
     this.#options.logger.error({ runs: left }, 'Runs were left to their leases');
+  }
+
+  #parts(): LeasedRunOptions {
+    return { ...this.#options, worker: this.name, pool: this.#pool, leases: this.#leases, cancels: this.#cancels };
   }
 
   /** One filling at a time; a call during it makes another round. */
@@ -136,41 +156,40 @@ class QueueWorker implements Worker {
 
   async #fill(): Promise<void> {
     const refused = new Set<string>();
-    let taken = 0;
     while (!this.#isStopping && this.#active.size < this.concurrency) {
-      const lease = await this.#options.queue.lease(this.name, { filter: this.#admission.filter() });
-      if (lease === undefined) return;
-      const hasBegun = await this.#begin(lease);
-      taken += 1;
-      if (taken % LEASES_PER_TURN === 0) await nextTurn();
-      if (hasBegun) continue;
+      const limit = Math.min(MAX_LEASED, this.concurrency - this.#active.size);
+      const leases = await this.#options.queue.lease(this.name, { filter: this.#admission.filter(), limit });
+      if (leases.length === 0) return;
+      const waiting = await this.#begin(leases);
       // A queue that offers the same entry once more has nothing else: what it waits for ends, or the next poll comes.
-      if (refused.has(lease.traceId)) return;
-      refused.add(lease.traceId);
+      if (waiting.some(({ traceId }) => refused.has(traceId))) return;
+      for (const { traceId } of waiting) refused.add(traceId);
+      await nextTurn(); // SQLite answers without one.
     }
   }
 
-  /** @returns false where the run has to wait and was given back. */
-  async #begin(lease: Lease): Promise<boolean> {
+  /** @returns those that have to wait: they were given back. */
+  async #begin(leases: readonly Lease[]): Promise<readonly Lease[]> {
     const { queue, store } = this.#options;
+    const left = new Set(leases);
     try {
-      const row = this.#isStopping ? undefined : await store.row(lease.traceId);
-      const candidate = row && toCandidate(row);
-      if (!this.#isStopping && (candidate === undefined || (await this.#admission.admit(candidate)))) {
+      const rows = await store.rows(leases.map(({ traceId }) => traceId));
+      for (const lease of leases) {
+        const row = rows.get(lease.traceId);
+        const candidate = row && toCandidate(row);
+        if (this.#isStopping || (candidate !== undefined && !(await this.#admission.admit(candidate)))) continue;
+        left.delete(lease);
         this.#execute(lease, row, candidate);
-        return true;
       }
-    } catch (error) {
-      await queue.release(lease);
-      throw error;
+    } finally {
+      for (const lease of left) await queue.release(lease);
     }
-    await queue.release(lease);
-    return false;
+    return [...left];
   }
 
   #execute(lease: Lease, row: TraceRow | undefined, candidate: Candidate | undefined): void {
     const interrupt = new AbortController();
-    const ended = executeLease(lease, interrupt, { ...this.#options, worker: this.name, pool: this.#pool }, row)
+    const ended = executeLease(lease, interrupt, this.#parts(), row)
       .finally(() => candidate && this.#admission.leave(candidate))
       .catch((error: unknown) => {
         // The lease runs out, and the run starts again: here, or at a worker that is better off.

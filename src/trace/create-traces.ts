@@ -1,7 +1,7 @@
 import type { Database } from '../database/database.ts';
+import { GroupCommit } from '../database/group-commit.ts';
 import { untilWritten } from '../database/until-written.ts';
 import { type AppendRequest, type EventWriter, isWritten } from './event-rows.ts';
-import { GroupCommit } from './group-commit.ts';
 import { insertTraceRows, type NewTraceRow } from './trace-rows.ts';
 import type { Alongside } from './trace-store.ts';
 

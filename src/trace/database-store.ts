@@ -28,7 +28,7 @@ import type { SummaryOptions, TraceFilters } from './trace-filters.ts';
 import { lockTraceAndEvents, readHead } from './trace-heads.ts';
 import { listTraceRows, readSummaries } from './trace-list.ts';
 
-import { readTraceRow, requeueTraceRow, UNFINISHED } from './trace-rows.ts';
+import { readTraceRows, requeueTraceRow, UNFINISHED } from './trace-rows.ts';
 import {
   type Alongside,
   type AppendListener,
@@ -162,10 +162,25 @@ class DatabaseTraceStore implements TraceStore {
   }
 
   async row(traceId: string): Promise<TraceRow | undefined> {
-    const opened = await readTraceRow(this.#database.kysely, traceId);
-    if (opened === undefined) return undefined;
-    this.#appender.opened(opened);
-    return opened.row;
+    return (await this.rows([traceId])).get(traceId);
+  }
+
+  async rows(traceIds: readonly string[]): Promise<ReadonlyMap<string, TraceRow>> {
+    if (traceIds.length === 0) return new Map();
+    const found = await readTraceRows(this.#database.kysely, traceIds);
+    for (const opened of found) this.#appender.opened(opened);
+    return new Map(found.map(({ row }) => [row.traceId, row]));
+  }
+
+  async cancelRequests(traceIds: readonly string[]): Promise<readonly string[]> {
+    if (traceIds.length === 0) return [];
+    const rows = await this.#database.kysely
+      .selectFrom('traces')
+      .select('trace_id')
+      .where('trace_id', 'in', traceIds)
+      .where('cancel_requested', '!=', 0)
+      .execute();
+    return rows.map(({ trace_id }) => trace_id);
   }
 
   async events(

@@ -1,9 +1,9 @@
 import type { TraceEvent } from '../contract/event.ts';
 import type { Database } from '../database/database.ts';
+import { GroupCommit } from '../database/group-commit.ts';
 import { type AppendContext, type AppendedGroup, appendEvents } from './append-events.ts';
 import { EndRows } from './end-rows.ts';
 import { type AppendRequest, type EventWriter, readProjection } from './event-rows.ts';
-import { GroupCommit } from './group-commit.ts';
 import { RunningTraces } from './running-traces.ts';
 import { type TraceHead, TraceHeads } from './trace-heads.ts';
 import { type OpenedTrace, readTraceRow } from './trace-rows.ts';

@@ -116,30 +116,34 @@ export interface OpenedTrace {
 }
 
 export async function readTraceRow(queries: Queries, traceId: string): Promise<OpenedTrace | undefined> {
-  const row = await queries
+  const [opened] = await readTraceRows(queries, [traceId]);
+  return opened;
+}
+
+/** Those of the traces that exist, in any order. */
+export async function readTraceRows(queries: Queries, traceIds: readonly string[]): Promise<readonly OpenedTrace[]> {
+  const rows = await queries
     .selectFrom('traces')
     .select(['trace_id', 'account', 'key_id', 'created_at'])
     .select(['origin', 'status', 'attempt', 'cancel_requested', 'request'])
     .select((traces) => [lastSeq(traces).as('last_seq'), firstBody(traces).as('first')])
-    .where('trace_id', '=', traceId)
-    .executeTakeFirst();
-  return (
-    row && {
-      owner: row,
-      first: row.first,
-      row: {
-        traceId: row.trace_id,
-        account: row.account,
-        keyId: row.key_id,
-        origin: row.origin as Origin,
-        status: row.status as RunStatus,
-        attempt: row.attempt,
-        lastSeq: row.last_seq,
-        cancelRequested: row.cancel_requested !== 0,
-        request: parseRequest(row.request),
-      },
-    }
-  );
+    .where('trace_id', 'in', traceIds)
+    .execute();
+  return rows.map((row) => ({
+    owner: row,
+    first: row.first,
+    row: {
+      traceId: row.trace_id,
+      account: row.account,
+      keyId: row.key_id,
+      origin: row.origin as Origin,
+      status: row.status as RunStatus,
+      attempt: row.attempt,
+      lastSeq: row.last_seq,
+      cancelRequested: row.cancel_requested !== 0,
+      request: parseRequest(row.request),
+    },
+  }));
 }
 
 /** The last sequence number of the trace of the row. Numbers have no gap, so that it is read from the key's index. */

@@ -54,6 +54,10 @@ export interface TraceStore {
 
   /** The row of a trace; undefined where there is none. */
   row(traceId: string): Promise<TraceRow | undefined>;
+  /** The rows of those traces that exist, by their ids. */
+  rows(traceIds: readonly string[]): Promise<ReadonlyMap<string, TraceRow>>;
+  /** Those of the traces whose runs somebody has asked to cancel. */
+  cancelRequests(traceIds: readonly string[]): Promise<readonly string[]>;
   /** Events after `after` (a sequence number, default 0), oldest first. */
   events(
     traceId: string,

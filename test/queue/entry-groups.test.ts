@@ -41,7 +41,7 @@ it('SQLite reads no entry that waits for a place when it looks for one that has 
   const database = await open(sqliteUrl());
   const { recorded, asked } = recording(database);
   await fill(database, 500);
-  const lease = await createDatabaseQueue(recorded).lease('worker', { filter: FILTER });
+  const lease = (await createDatabaseQueue(recorded).lease('worker', { filter: FILTER }))[0];
   expect(lease).toMatchObject({ traceId: 'free' });
   expect(asked.length).toBeGreaterThan(1);
   for (const query of asked) {
@@ -58,7 +58,7 @@ it('Postgres reads no entry that waits for a place when it looks for one that ha
   const { recorded, asked } = recording(database);
   await fill(database, 2_000);
   await sql`analyze`.execute(database.kysely);
-  const lease = await createDatabaseQueue(recorded).lease('worker', { filter: FILTER });
+  const lease = (await createDatabaseQueue(recorded).lease('worker', { filter: FILTER }))[0];
   expect(lease).toMatchObject({ traceId: 'free' });
   const rows = await Promise.all(asked.map((query) => rowsReadBy(database, query)));
   expect(rows.reduce((sum, count) => sum + count, 0)).toBeLessThan(100);

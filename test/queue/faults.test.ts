@@ -24,20 +24,24 @@ it.skipIf(findRedisServer() === undefined)(
         queue.enqueue({ traceId, priority: trace.queued.priority }, transaction),
       );
     }
-    const held = await queue.lease('worker-1');
-    const done = await queue.lease('worker-1');
+    const held = (await queue.lease('worker-1'))[0];
+    const done = (await queue.lease('worker-1'))[0];
     if (held === undefined || done === undefined) throw new Error('two entries are expected');
     await store.append(done.traceId, 1, [started, finished()]);
     await queue.complete(done);
 
     await redis.flush();
     expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
-    expect(await queue.renew(held)).toBe(false);
+    expect(await queue.renew([held])).toEqual([held]);
     expect(await enqueueForgottenRuns(database, queue)).toBe(29);
     expect(await enqueueForgottenRuns(database, queue)).toBe(0);
     const again: string[] = [];
     let lastPriority = 9;
-    for (let lease = await queue.lease('worker-2'); lease !== undefined; lease = await queue.lease('worker-2')) {
+    for (
+      let lease = (await queue.lease('worker-2'))[0];
+      lease !== undefined;
+      lease = (await queue.lease('worker-2'))[0]
+    ) {
       const { traceId } = lease;
       const priority = traces.find((trace) => trace.traceId === traceId)?.queued.priority ?? -1;
       expect(priority).toBeLessThanOrEqual(lastPriority);
@@ -121,7 +125,11 @@ it.each([
     expect(await enqueueForgottenRuns(second, queue)).toBe(0);
     const taken: string[] = [];
     const work = async () => {
-      for (let lease = await queue.lease('worker-1'); lease !== undefined; lease = await queue.lease('worker-1')) {
+      for (
+        let lease = (await queue.lease('worker-1'))[0];
+        lease !== undefined;
+        lease = (await queue.lease('worker-1'))[0]
+      ) {
         taken.push(lease.traceId);
         await queue.complete(lease);
       }

@@ -22,14 +22,14 @@ describe('leases on Postgres, where several write at once,', () => {
     for (const traceId of ['a', 'b']) await queues[0]?.enqueue({ traceId, priority: 0 });
     await database.transaction(async (transaction) => {
       await transaction.updateTable('queue').set({ lease_until: 0 }).where('trace_id', '=', 'a').execute();
-      expect(await queues[1]?.lease('worker-2')).toMatchObject({ traceId: 'b' });
+      expect((await queues[1]?.lease('worker-2'))?.[0]).toMatchObject({ traceId: 'b' });
     });
   });
 
   it('are each of another entry, however many are asked for at once', async () => {
     await Promise.all(upTo(200).map((index) => queues[0]?.enqueue({ traceId: `t${index}`, priority: index % 3 })));
     const leases = await Promise.all(upTo(100).flatMap(() => queues.map((queue) => queue.lease('worker'))));
-    const traceIds = leases.map((lease) => lease?.traceId);
+    const traceIds = leases.map(([lease]) => lease?.traceId);
     expect(traceIds).not.toContain(undefined);
     expect(new Set(traceIds).size).toBe(200);
   });

@@ -42,7 +42,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
     }
 
     async function leaseNext(from = queue) {
-      const lease = await from.lease('worker-1');
+      const lease = (await from.lease('worker-1'))[0];
       if (lease === undefined) throw new Error('an entry is expected');
       return lease;
     }
@@ -51,27 +51,31 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
     async function leaseAgain(from = other) {
       for (let waitedMs = opened.leaseMs; ; waitedMs += 50) {
         await opened.pass(waitedMs === opened.leaseMs ? waitedMs : 50);
-        const lease = await from.lease('worker-2');
+        const lease = (await from.lease('worker-2'))[0];
         if (lease !== undefined) return lease;
         if (waitedMs > 10 * opened.leaseMs) throw new Error('the entry is not given again');
       }
     }
 
     it('gives nothing where there is nothing', async () => {
-      expect(await queue.lease('worker-1')).toBeUndefined();
+      expect((await queue.lease('worker-1'))[0]).toBeUndefined();
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
     });
 
     it('gives each entry to one worker, the oldest first', async () => {
       await enqueue('a', 'b', 'c');
-      const leases = [await queue.lease('worker-1'), await other.lease('worker-2'), await queue.lease('worker-1')];
+      const leases = [
+        (await queue.lease('worker-1'))[0],
+        (await other.lease('worker-2'))[0],
+        (await queue.lease('worker-1'))[0],
+      ];
       expect(leases).toMatchObject([
         { traceId: 'a', worker: 'worker-1', leaseMs: opened.leaseMs, isRedelivered: false },
         { traceId: 'b', worker: 'worker-2' },
         { traceId: 'c', worker: 'worker-1' },
       ]);
       expect(new Set(leases.map((lease) => lease?.token)).size).toBe(3);
-      expect(await other.lease('worker-2')).toBeUndefined();
+      expect((await other.lease('worker-2'))[0]).toBeUndefined();
     });
 
     it('loses an entry that is withdrawn while it waits, and not one that is held', async () => {
@@ -79,8 +83,8 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       const held = await leaseNext();
       for (const traceId of ['a', 'b', 'none']) await queue.withdraw(traceId);
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 1 });
-      expect(await other.lease('worker-2')).toBeUndefined();
-      expect(await queue.renew(held)).toBe(true);
+      expect((await other.lease('worker-2'))[0]).toBeUndefined();
+      expect(await queue.renew([held])).toEqual([]);
     });
 
     it('gives the highest priority first', async () => {
@@ -98,7 +102,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       const lease = await leaseNext();
       await enqueue('a');
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 1 });
-      expect(await queue.renew(lease)).toBe(true);
+      expect(await queue.renew([lease])).toEqual([]);
     });
 
     it('adds an entry in a transaction with the rest of it, or not at all', async () => {
@@ -107,7 +111,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
         throw new Error('no');
       });
       await expect(adding).rejects.toThrow('no');
-      expect(await queue.lease('worker-1')).toBeUndefined();
+      expect((await queue.lease('worker-1'))[0]).toBeUndefined();
       await opened.database.transaction((transaction) => queue.enqueue({ traceId: 'b', priority: 0 }, transaction));
       expect(await leaseNext()).toMatchObject({ traceId: 'b' });
     });
@@ -117,11 +121,11 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
         queue.enqueueLeased({ traceId: 'a', priority: 0 }, 'worker-1', transaction),
       );
       expect(lease).toMatchObject({ traceId: 'a', worker: 'worker-1', leaseMs: opened.leaseMs, isRedelivered: false });
-      expect(await queue.renew(lease)).toBe(true);
-      expect(await other.lease('worker-2')).toBeUndefined();
+      expect(await queue.renew([lease])).toEqual([]);
+      expect((await other.lease('worker-2'))[0]).toBeUndefined();
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 1 });
       expect(await leaseAgain()).toMatchObject({ traceId: 'a', isRedelivered: true });
-      expect(await queue.renew(lease)).toBe(false);
+      expect(await queue.renew([lease])).toEqual([lease]);
     });
 
     it('completes and releases what its worker held from the start', async () => {
@@ -139,7 +143,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       await enqueue('a');
       const lost = await leaseNext();
       if (opened.isExact) await opened.pass(opened.leaseMs - 1);
-      expect(await other.lease('worker-2')).toBeUndefined();
+      expect((await other.lease('worker-2'))[0]).toBeUndefined();
       if (opened.isExact) {
         await opened.pass(1);
         expect(await queue.counts()).toEqual({ waiting: 1, leased: 0 });
@@ -152,10 +156,10 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
     it('holds an entry for as long as its lease says', async () => {
       await enqueue('a');
       const leaseMs = 3 * opened.leaseMs;
-      const lease = await queue.lease('worker-1', { leaseMs });
+      const lease = (await queue.lease('worker-1', { leaseMs }))[0];
       expect(lease).toMatchObject({ traceId: 'a', leaseMs });
       await opened.pass(2 * opened.leaseMs);
-      expect(await other.lease('worker-2')).toBeUndefined();
+      expect((await other.lease('worker-2'))[0]).toBeUndefined();
     });
 
     it('keeps an entry for a holder that renews', async () => {
@@ -163,8 +167,8 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       const lease = await leaseNext();
       for (let round = 0; round < 5; round++) {
         await opened.pass(opened.leaseMs / 2);
-        expect(await queue.renew(lease)).toBe(true);
-        expect(await other.lease('worker-2')).toBeUndefined();
+        expect(await queue.renew([lease])).toEqual([]);
+        expect((await other.lease('worker-2'))[0]).toBeUndefined();
       }
     });
 
@@ -173,28 +177,28 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       const lease = await leaseNext();
       if (!opened.isExact) return;
       await opened.pass(5 * opened.leaseMs);
-      expect(await queue.renew(lease)).toBe(true);
-      expect(await other.lease('worker-2')).toBeUndefined();
+      expect(await queue.renew([lease])).toEqual([]);
+      expect((await other.lease('worker-2'))[0]).toBeUndefined();
     });
 
     it('does not let a holder that lost its lease renew, complete or release the next one', async () => {
       await enqueue('a');
       const lost = await leaseNext();
       const taken = await leaseAgain();
-      expect(await queue.renew(lost)).toBe(false);
+      expect(await queue.renew([lost])).toEqual([lost]);
       await queue.complete(lost);
       await queue.release(lost);
-      expect(await other.lease('worker-3')).toBeUndefined();
-      expect(await other.renew(taken)).toBe(true);
+      expect((await other.lease('worker-3'))[0]).toBeUndefined();
+      expect(await other.renew([taken])).toEqual([]);
     });
 
     it('forgets an entry that was completed', async () => {
       await enqueue('a');
       const lease = await leaseNext();
       await queue.complete(lease);
-      expect(await queue.renew(lease)).toBe(false);
+      expect(await queue.renew([lease])).toEqual([lease]);
       await opened.pass(2 * opened.leaseMs);
-      expect(await queue.lease('worker-1')).toBeUndefined();
+      expect((await queue.lease('worker-1'))[0]).toBeUndefined();
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
     });
 
@@ -220,8 +224,8 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
         throw new Error('no');
       });
       await expect(releasing).rejects.toThrow('no');
-      expect(await queue.lease('worker-2')).toBeUndefined();
-      expect(await queue.renew(lease)).toBe(true);
+      expect((await queue.lease('worker-2'))[0]).toBeUndefined();
+      expect(await queue.renew([lease])).toEqual([]);
       await opened.database.transaction((transaction) => queue.release(lease, transaction));
       expect(await leaseNext()).toMatchObject({ traceId: 'a' });
     });
@@ -248,7 +252,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
         runs[`${env_name} ${keyId}`] = trace.traceId;
         await opened.pass(1);
       }
-      const take = async (filter: LeaseFilter) => (await queue.lease('worker-1', { filter }))?.traceId;
+      const take = async (filter: LeaseFilter) => (await queue.lease('worker-1', { filter }))[0]?.traceId;
       expect(await take({ onlyEnvironments: ['two'], exceptKeys: ['key-1'] })).toBe(runs['two key-2']);
       expect(await take({ onlyEnvironments: ['three'] })).toBeUndefined();
       expect(await take({ exceptEnvironments: ['one', 'two'] })).toBeUndefined();
@@ -266,10 +270,10 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
         await queue.enqueue({ traceId: `full-${entry}`, priority: 9, envName: 'full', keyId: 'key-1' });
       }
       await queue.enqueue({ traceId: 'free', priority: 0, envName: 'open', keyId: null });
-      let found = await queue.lease('worker-1', { filter: { exceptEnvironments: ['full'] } });
+      let found = (await queue.lease('worker-1', { filter: { exceptEnvironments: ['full'] } }))[0];
       for (let calls = 1; found === undefined && calls < 10; calls++) {
         await opened.pass(1_100);
-        found = await queue.lease('worker-1', { filter: { exceptEnvironments: ['full'] } });
+        found = (await queue.lease('worker-1', { filter: { exceptEnvironments: ['full'] } }))[0];
       }
       expect(found).toMatchObject({ traceId: 'free' });
     });
@@ -277,14 +281,14 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
     it('keeps what it passed over: counted, not missing, once, withdrawn when its run ends', async () => {
       const filter = { exceptEnvironments: ['full'] };
       for (const traceId of ['a', 'b']) await queue.enqueue({ traceId, priority: 0, envName: 'full', keyId: null });
-      expect(await queue.lease('worker-1', { filter })).toBeUndefined();
+      expect((await queue.lease('worker-1', { filter }))[0]).toBeUndefined();
       expect(await other.counts()).toEqual({ waiting: 2, leased: 0 });
       expect(await other.missing(['a', 'b', 'c'])).toEqual(['c']);
       await other.withdraw('a');
       expect(await queue.missing(['a', 'b'])).toEqual(['a']);
       const lease = await leaseNext(other);
       expect(lease).toMatchObject({ traceId: 'b', isRedelivered: false });
-      expect(await other.renew(lease)).toBe(true);
+      expect(await other.renew([lease])).toEqual([]);
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 1 });
       await other.complete(lease);
       expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
@@ -295,11 +299,11 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       await leaseNext();
       const filter = { exceptEnvironments: ['full'] };
       for (let waitedMs = 0; waitedMs <= 3 * opened.leaseMs; waitedMs += 250) {
-        expect(await other.lease('worker-2', { filter })).toBeUndefined();
+        expect((await other.lease('worker-2', { filter }))[0]).toBeUndefined();
         await opened.pass(250);
       }
       // A key that has no place holds no run back that had its place already.
-      const taken = await other.lease('worker-2', { filter: { exceptKeys: ['key-1'] } });
+      const taken = (await other.lease('worker-2', { filter: { exceptKeys: ['key-1'] } }))[0];
       expect(taken).toMatchObject({ traceId: 'a', isRedelivered: true });
     });
 
@@ -309,7 +313,7 @@ export function describeRunQueue(name: string, open: () => Promise<QueueUnderTes
       // It may call more often than there are entries: somebody else may have been told of the same one.
       const stop = queue.onEntry(() => {
         asked = asked.then(async () => {
-          const lease = await queue.lease('worker-1');
+          const lease = (await queue.lease('worker-1'))[0];
           if (lease !== undefined) found.push(lease.traceId);
         });
       });

@@ -92,7 +92,7 @@ test('the place of a run whose worker died is its next attempt’s, also where i
   const [first, second] = [await gateRun(service, gate, {}, key), await gateRun(service, gate, {}, key)];
   // A worker that took it, and was killed.
   const row = await service.store.row(first);
-  await service.queue.lease('dead');
+  (await service.queue.lease('dead'))[0];
   await service.database.kysely
     .insertInto('run_claims')
     .values({ trace_id: first, key_id: row?.keyId ?? '' })

@@ -67,7 +67,7 @@ async function abandonRun({ store, queue, database }: Parts, previousAttempts = 
   for (let attempt = 1; attempt <= previousAttempts; attempt += 1) {
     await store.startNextAttempt(TRACE_ID, attempt, 'lost');
   }
-  await queue.lease('dead');
+  (await queue.lease('dead'))[0];
   await database.kysely.updateTable('queue').set({ lease_until: 1 }).execute();
 }
 

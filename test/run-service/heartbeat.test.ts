@@ -3,7 +3,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { createModels } from '../../src/model/create-model.ts';
-import type { Lease } from '../../src/queue/run-queue.ts';
+import type { Lease, RunQueue } from '../../src/queue/run-queue.ts';
+import { createLeaseKeeper } from '../../src/queue/threaded-lease-keeper.ts';
+import { type CancelWatch, createCancelWatch } from '../../src/run-service/cancel-watch.ts';
 import { startHeartbeat } from '../../src/run-service/heartbeat.ts';
 import { executeLease } from '../../src/run-service/leased-run.ts';
 import { openParts, type Parts } from './service.ts';
@@ -28,15 +30,24 @@ async function holdRun(): Promise<Parts & { readonly lease: Lease }> {
   await parts.store.create({ traceId: TRACE_ID, account: 'local', queued }, (transaction) =>
     parts.queue.enqueue({ traceId: TRACE_ID, priority: 0 }, transaction),
   );
-  const lease = await parts.queue.lease('me');
+  const lease = (await parts.queue.lease('me'))[0];
   if (lease === undefined) throw new Error('There is no entry');
   return { ...parts, lease };
 }
 
+function watchCancels(store: Parts['store']): CancelWatch {
+  const cancels = createCancelWatch(store, () => {});
+  onTestFinished(() => cancels.close());
+  return cancels;
+}
+
 function beat({ lease, ...parts }: Parts & { readonly lease: Lease }) {
   const interrupt = new AbortController();
-  const heartbeat = startHeartbeat(lease, interrupt, { ...parts, logger: pino({ level: 'silent' }) });
+  const leases = createLeaseKeeper(parts.queue);
+  const cancels = watchCancels(parts.store);
+  const heartbeat = startHeartbeat(lease, interrupt, { ...parts, leases, cancels, logger: pino({ level: 'silent' }) });
   onTestFinished(() => heartbeat.stop());
+  onTestFinished(() => leases.close());
   return { heartbeat, interrupted: once(interrupt.signal, 'abort').then(() => interrupt.signal.reason) };
 }
 
@@ -72,7 +83,20 @@ test('a renewal that is under way while its entry is completed is no loss of the
   const logged: unknown[] = [];
   const logger = pino({ level: 'trace' }, { write: (line) => void logged.push(line) });
   const interrupt = new AbortController();
-  const renewed: boolean[] = [];
+  const lost: (readonly Lease[])[] = [];
+  const queue: RunQueue = {
+    ...held.queue,
+    leaseAddress: undefined, // Renewed here, where the test can hold it up.
+    async renew(leases) {
+      steps.emit('asked');
+      await completed;
+      lost.push(await held.queue.renew(leases));
+      return lost.flat();
+    },
+    complete: (lease) => held.queue.complete(lease).then(() => void steps.emit('completed')),
+  };
+  const leases = createLeaseKeeper(queue);
+  onTestFinished(() => leases.close());
   const ended = executeLease(held.lease, interrupt, {
     environments: new Map(),
     models: createModels({}),
@@ -82,19 +106,12 @@ test('a renewal that is under way while its entry is completed is no loss of the
       // Its row is read once the renewal is under way, and says that there is nothing to do any more.
       get: (store, name: keyof typeof held.store) => (name === 'row' ? () => asked.then(() => undefined) : store[name]),
     }),
-    queue: {
-      ...held.queue,
-      async renew(lease) {
-        steps.emit('asked');
-        await completed;
-        renewed.push(await held.queue.renew(lease));
-        return renewed.includes(true);
-      },
-      complete: (lease) => held.queue.complete(lease).then(() => void steps.emit('completed')),
-    },
+    queue,
+    leases,
+    cancels: watchCancels(held.store),
   });
   await ended;
-  await expect.poll(() => renewed).toEqual([false]);
+  await expect.poll(() => lost).toEqual([[held.lease]]);
   await nextTurn();
   expect(logged).toEqual([]);
   expect(interrupt.signal.aborted).toBe(false);

@@ -56,31 +56,23 @@ test('no more runs than the concurrency are executed at once; of those that wait
   expect(await service.ended(running)).toMatchObject({ status: 'completed', reward: 1 });
 });
 
-test('a worker that takes many runs renews its leases meanwhile: after ten of them the event loop has its turn', async () => {
+test('a worker leases the runs that it has room for at one time, and never more than it may execute', async () => {
   const service = await startService({ environments, worker: false });
   const gate = join(temporaryDirectory(), 'gate');
   const traceIds: string[] = [];
-  for (let run = 0; run < 20; run += 1) traceIds.push(await gateRun(service, gate));
-  let turns = 0;
-  let counting = setImmediate(function count() {
-    turns += 1;
-    counting = setImmediate(count);
-  });
-  onTestFinished(() => clearImmediate(counting));
-  const leasedIn: number[] = [];
+  for (let run = 0; run < 7; run += 1) traceIds.push(await gateRun(service, gate));
+  const leased: number[] = [];
   const lease: RunQueue['lease'] = async (...asked) => {
-    const leased = await service.queue.lease(...asked);
-    if (leased !== undefined) leasedIn.push(turns);
-    return leased;
+    const leases = await service.queue.lease(...asked);
+    if (leases.length > 0) leased.push(leases.length);
+    return leases;
   };
   const { store, queue } = service;
-  const options = { store, queue: { ...queue, lease }, environments, models: createModels({}), concurrency: 20 };
+  const options = { store, queue: { ...queue, lease }, environments, models: createModels({}), concurrency: 4 };
   const worker = startWorker({ ...options, logger: pino({ level: 'silent' }) });
   onTestFinished(() => worker.stop(10_000));
-  for (const traceId of traceIds) await untilToolCalled(service, traceId);
-  const inOneTurn = leasedIn.map((turn) => leasedIn.filter((each) => each === turn).length);
-  expect(leasedIn).toHaveLength(20);
-  expect(Math.max(...inOneTurn)).toBeLessThanOrEqual(10);
+  for (const traceId of traceIds.slice(0, 4)) await untilToolCalled(service, traceId);
+  expect(leased).toEqual([4]);
   writeFileSync(gate, '');
   for (const traceId of traceIds)
     expect(await service.ended(traceId)).toMatchObject({ status: 'completed', attempt: 1 });

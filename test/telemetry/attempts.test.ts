@@ -63,7 +63,7 @@ test('the span of an attempt whose worker is gone is written by the one that tak
   const tracing = await startTracing();
   const service = await startService({ worker: false });
   const traceId = traceIdOf(await service.run());
-  await service.queue.lease('a worker that dies', { leaseMs: 1 });
+  (await service.queue.lease('a worker that dies', { leaseMs: 1 }))[0];
   const started = { type: 'run.started', worker: 'a worker that dies', versions: toVersions(undefined, null) } as const;
   await service.store.append(traceId, 1, [started]);
   work(service);

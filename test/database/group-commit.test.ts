@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { GroupCommit } from '../../src/trace/group-commit.ts';
+import { GroupCommit } from '../../src/database/group-commit.ts';
 
 /** Doubles numbers; what `fails` names is refused by itself, what `breaks` names fails its whole group. */
 function doubling({ fails = [], breaks = [] }: { fails?: readonly number[]; breaks?: readonly number[] } = {}) {

@@ -1,4 +1,4 @@
-import { ConnectionLostError } from '../database/store-errors.ts';
+import { ConnectionLostError } from './store-errors.ts';
 
 /** Requests of one transaction at most: what comes after waits for the next, and other processes get their turn. */
 const MAX_GROUP = 1_000;

@@ -1,0 +1,149 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Child, start } from '../child.ts';
+
+const SESSIONS = Number(process.env.BENCH_SESSIONS ?? 200);
+/** Milliseconds between two looks at `/healthz`. */
+const LOOK_EVERY_MS = 20;
+const TARGETS = { answeredMs: 5_000, healthP99Ms: 100 } as const;
+const START = {
+  messages: [{ role: 'user', content: 'Add one.' }],
+  scenario: 'count_to',
+  scenario_args: { target: 1 },
+};
+
+/**
+ * Chat sessions that are opened at the same moment: when each has the answer of its first turn, which is one tool call,
+ * and what `/healthz` takes meanwhile. Gateway, server and client are processes of their own. `BENCH_SESSIONS=50` for a
+ * smaller burst.
+ */
+export async function run(): Promise<void> {
+  console.log(`\n${SESSIONS} chat sessions of counter at the same moment, each with a first turn of one tool call`);
+  console.log(
+    '| sessions in a process | answered | refused | median s | last s | /healthz p50 ms | p99 ms | memory MiB |',
+  );
+  console.log('|---|--:|--:|--:|--:|--:|--:|--:|');
+  for (const [name, perProcess] of [
+    ['as the environment says', ''],
+    ['1', '1'],
+  ] as const) {
+    await inServer(perProcess, (url, pid) => report(name, url, pid));
+  }
+  console.log(
+    `Targets: all within ${TARGETS.answeredMs / 1_000} s in shared processes; /healthz p99 ${TARGETS.healthP99Ms} ms in both.`,
+  );
+}
+
+async function inServer(perProcess: string, use: (url: string, pid: number) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'proctor-burst-'));
+  const children: Child[] = [];
+  const open = async (file: string, env: Readonly<Record<string, string>> = {}) => {
+    const child = await start(new URL(`../scenario-server/servers/${file}`, import.meta.url), env);
+    children.push(child);
+    return child;
+  };
+  try {
+    const gateway = await open('gateway.mjs');
+    const server = await open('burst.mjs', {
+      PROCTOR_GATEWAY_URL: gateway.url,
+      BENCH_DATABASE: join(folder, 'traces.db'),
+      BENCH_SESSIONS_PER_PROCESS: perProcess,
+    });
+    await use(server.url, server.pid);
+  } finally {
+    await Promise.all(children.map((child) => child.stop()));
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function report(name: string, url: string, pid: number): Promise<void> {
+  const stop = new AbortController();
+  const watching = watch(url, pid, stop.signal);
+  const agent = new Agent();
+  const startedAt = performance.now();
+  const answers = await Promise.all(
+    Array.from({ length: SESSIONS }, async () => {
+      const status = await send(agent, 'POST', `${url}/v1/chat/completions`, START);
+      return { status, ms: performance.now() - startedAt };
+    }),
+  );
+  stop.abort();
+  const { healthMs, peakMiB } = await watching;
+  agent.destroy();
+  const answered = answers
+    .filter(({ status }) => status === 200)
+    .map(({ ms }) => ms)
+    .sort(ascending);
+  const cells = [
+    answered.length,
+    answers.length - answered.length,
+    (at(answered, 0.5) / 1_000).toFixed(1),
+    (at(answered, 1) / 1_000).toFixed(1),
+    at(healthMs, 0.5).toFixed(1),
+    at(healthMs, 0.99).toFixed(1),
+    peakMiB.toFixed(0),
+  ];
+  console.log(`| ${name} | ${cells.join(' | ')} |`);
+}
+
+/** Asks `/healthz` by connections of its own until the signal is aborted. */
+async function watch(url: string, pid: number, signal: AbortSignal) {
+  const agent = new Agent();
+  const asked: Promise<number>[] = [];
+  let peakMiB = 0;
+  while (!signal.aborted) {
+    const askedAt = performance.now();
+    asked.push(send(agent, 'GET', `${url}/healthz`).then(() => performance.now() - askedAt));
+    peakMiB = Math.max(peakMiB, residentMiB(pid));
+    await sleep(LOOK_EVERY_MS);
+  }
+  const healthMs = (await Promise.all(asked)).sort(ascending);
+  agent.destroy();
+  return { healthMs, peakMiB };
+}
+
+/** Of a process and all that descend from it. */
+function residentMiB(pid: number): number {
+  const parents = new Map<number, number>();
+  const resident = new Map<number, number>();
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      parents.set(Number(name), Number(fields[1]));
+      resident.set(Number(name), (Number(fields[21]) * 4_096) / 1024 / 1024);
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  const isOurs = (each: number | undefined): boolean =>
+    each !== undefined && each > 1 && (each === pid || isOurs(parents.get(each)));
+  return [...resident].reduce((sum, [each, mebibytes]) => sum + (isOurs(each) ? mebibytes : 0), 0);
+}
+
+function send(agent: Agent, method: string, url: string, body?: object): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const text = body === undefined ? '' : JSON.stringify(body);
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
+    const sent = request(url, { method, agent, headers }, (response) => {
+      response.resume();
+      response.on('error', reject);
+      response.on('end', () => resolve(response.statusCode ?? 0));
+    });
+    sent.on('error', reject);
+    sent.end(text);
+  });
+}
+
+function ascending(one: number, other: number): number {
+  return one - other;
+}
+
+function at(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}

@@ -1,0 +1,83 @@
+/** Who waits for a process. Chat sessions and runs take turns; spares are started when nobody else waits. */
+export type StartKind = 'chat' | 'run' | 'spare';
+
+export interface WaitOptions {
+  readonly kind: StartKind;
+  /** Who goes away leaves the line. */
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds to wait. Default: until it is one's turn. */
+  readonly limitMs?: number | undefined;
+  /** Makes the error of one that has waited too long. */
+  readonly toRefusal?: (() => Error) | undefined;
+}
+
+/** Requests that wait for a thing there are few of. Those of one kind are served in order of arrival. */
+export class WaitingLine<Thing> {
+  readonly #lines: Readonly<Record<StartKind, Set<Waiting<Thing>>>> = {
+    chat: new Set(),
+    run: new Set(),
+    spare: new Set(),
+  };
+  #last: StartKind = 'run';
+
+  get size(): number {
+    const { chat, run, spare } = this.#lines;
+    return chat.size + run.size + spare.size;
+  }
+
+  /** Whose turn it is; undefined where nobody waits. */
+  get next(): StartKind | undefined {
+    const { chat, run, spare } = this.#lines;
+    if (chat.size > 0 && run.size > 0) return this.#last === 'chat' ? 'run' : 'chat';
+    if (chat.size > 0) return 'chat';
+    if (run.size > 0) return 'run';
+    return spare.size > 0 ? 'spare' : undefined;
+  }
+
+  /** @throws the reason of the signal. @throws what `toRefusal` makes after `limitMs`. */
+  wait({ kind, signal, limitMs, toRefusal }: WaitOptions): Promise<Thing> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const leave = () => {
+        this.#lines[kind].delete(waiting);
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onAbort);
+      };
+      const waiting: Waiting<Thing> = {
+        serve(thing) {
+          leave();
+          resolve(thing);
+        },
+        refuse(reason) {
+          leave();
+          reject(reason);
+        },
+      };
+      const onAbort = () => waiting.refuse(signal?.reason);
+      const timer = limitMs === undefined ? undefined : setTimeout(() => waiting.refuse(toRefusal?.()), limitMs);
+      signal?.addEventListener('abort', onAbort, { once: true });
+      this.#lines[kind].add(waiting);
+    });
+  }
+
+  /** Gives the thing to the next one. @returns false where nobody waits. */
+  serve(thing: Thing): boolean {
+    const kind = this.next;
+    if (kind === undefined) return false;
+    const [first] = this.#lines[kind];
+    if (first === undefined) return false;
+    if (kind !== 'spare') this.#last = kind;
+    first.serve(thing);
+    return true;
+  }
+
+  /** Sends everybody away. */
+  refuse(reason: unknown): void {
+    for (const line of Object.values(this.#lines)) for (const waiting of [...line]) waiting.refuse(reason);
+  }
+}
+
+interface Waiting<Thing> {
+  serve(thing: Thing): void;
+  refuse(reason: unknown): void;
+}
