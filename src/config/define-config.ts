@@ -11,7 +11,12 @@ const limitsSchema = {
 /** How `proctor.config.ts` names an environment: a module's path, a program that serves MCP over stdio, or a URL. */
 const environmentEntrySchema = z.union([
   z.string().min(1),
-  z.strictObject({ path: z.string().min(1), env: textMapSchema.optional(), ...limitsSchema }),
+  z.strictObject({
+    path: z.string().min(1),
+    env: textMapSchema.optional(),
+    sessionsPerProcess: z.int().min(1).optional(),
+    ...limitsSchema,
+  }),
   z.strictObject({
     command: z.string().min(1),
     args: z.array(z.string()).default([]),
@@ -50,7 +55,8 @@ export type ParsedConfig = z.output<typeof configSchema>;
  *
  * `environments` maps names to a module's path (from the file's directory) or `{ path }`, `{ command, args }` or
  * `{ url, headers }`, each with `concurrency` (runs of it that a worker executes at once) and, for what is a process here,
- * `memoryMiB` (of all its processes together; 0: no limit);
+ * `memoryMiB` (of all its processes together; 0: no limit), and for a module `sessionsPerProcess` (sessions that may share
+ * one process; wins over what its code says);
  * `gateways` maps patterns of model names to `{ url, apiKey }`; `store` and `queue` are addresses as those of
  * `PROCTOR_DATABASE_URL` and `PROCTOR_QUEUE_URL`, which win; `redact: false` stores traces with the secrets that they hold.
  */

@@ -1,9 +1,11 @@
 /**
  * Loads the module that the command line names and serves its default export, over stdio or as `PROCTOR_TRANSPORT` and
- * `PROCTOR_PORT` say. Adapters start it with the harness key and the answers of the protocol on descriptors of their own.
+ * `PROCTOR_PORT` say. Adapters start it with the harness key and the answers of the protocol on descriptors of their own,
+ * or as a host of many sessions.
  */
 import { preloadSchemas } from '@modelcontextprotocol/server';
 import { messageOf } from '../contract/errors.ts';
+import { PROCESS_VARIABLES } from '../contract/names.ts';
 import { DEVELOPMENT_VARIABLE, serveForDevelopment } from './development.ts';
 import { takeHarnessKey } from './harness-key.ts';
 import { loadEnvironmentModule } from './load-module.ts';
@@ -14,7 +16,11 @@ const [, , path] = process.argv;
 try {
   if (path === undefined) throw new Error('Usage: node environment-main.js <path of an environment module>');
   if (process.env[DEVELOPMENT_VARIABLE] !== undefined) await serveForDevelopment(path);
-  else {
+  else if (process.env[PROCESS_VARIABLES.hostFd] !== undefined) {
+    // Apart from the rest, which a process for one session starts faster without.
+    const { serveAsHost } = await import('./host/serve-as-host.ts');
+    await serveAsHost(path);
+  } else {
     const options = optionsOf(process.env);
     const isServer = options.transport === 'http' || options.transport === 'sse';
     await (isServer ? startHttp(path, options) : startStdio(path));

@@ -201,6 +201,7 @@ export class EnvironmentSession implements HostedSession {
         };
         this.#isHarnessConnection = isHarness(mcp.mcpReq._meta as Meta | undefined, this.#options.authority);
       });
+      return { [META.sessionsPerProcess]: this.definition.sessionsPerProcess };
     });
   }
 

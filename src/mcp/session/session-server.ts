@@ -10,7 +10,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server';
 import { messageOf } from '../../contract/errors.ts';
-import { isJsonObject } from '../../contract/json.ts';
+import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import { preview } from '../../schema/json-schema.ts';
 import { isPlainRequest } from '../json-rpc.ts';
 
@@ -40,13 +40,17 @@ export class SessionServer extends Server {
     return connecting;
   }
 
-  /** Runs `hook` inside the `initialize` request, before the SDK's own answer to it. What it throws is the answer. */
-  beforeInitialize(hook: (params: InitializeRequest['params'], context: ServerContext) => Promise<void>): void {
+  /**
+   * Runs `hook` inside the `initialize` request, before the SDK's own answer to it, which gets the `_meta` that it returns.
+   * What it throws is the answer.
+   */
+  beforeInitialize(hook: (params: InitializeRequest['params'], context: ServerContext) => Promise<JsonObject>): void {
     const answer = this._getRequestHandler('initialize');
     if (answer === undefined) throw new Error('The SDK has no handler of initialize');
     this.setRequestHandler('initialize', async (request, context) => {
-      await hook(request.params, context);
-      return answer({ jsonrpc: '2.0', id: context.mcpReq.id, ...request }, context) as never;
+      const _meta = await hook(request.params, context);
+      const result = await answer({ jsonrpc: '2.0', id: context.mcpReq.id, ...request }, context);
+      return { ...result, _meta } as never;
     });
   }
 
