@@ -18,9 +18,9 @@ const CONNECT = { tries: 200, everyMs: 10 } as const;
 const DRAIN_MS = 1_000;
 
 export interface HostedSessionOptions {
-  /** Of its own for each session of the host: reports name it. No secret. */
+  /** The name of the session, its own in this host. Reports repeat it. No secret. */
   readonly session: string;
-  /** Of its own for each session: no neighbour knows it. */
+  /** The key of this session alone: no neighbour knows it. */
   readonly harnessKey: string;
   /** Takes the lines that the code of this session prints. */
   readonly onLog?: ((record: Omit<LogRecord, 'at'>) => void) | undefined;

@@ -32,7 +32,7 @@ export interface HostGauges {
   readonly residentBytes: number;
 }
 
-/** What the environment of a host has said of itself. */
+/** The environment of a host, as it describes itself. */
 export interface HostInfo {
   readonly name: string;
   readonly version: string;

@@ -1,14 +1,11 @@
-import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { type HostReport, type HostStart, hostDrainSchema, hostStartSchema } from '../../contract/host.ts';
 import { PROCESS_VARIABLES } from '../../contract/names.ts';
 import { LineSplitter } from '../../runtime/line-splitter.ts';
 import { parseDescriptor } from '../harness-key.ts';
+import { writeReport } from './write-report.ts';
 
 const MAX_LINE_LENGTH = 64 * 1024;
-/** How often, and how long after another, a report is tried to be written whose reader is behind. */
-const WRITE = { tries: 100, everyMs: 5 } as const;
-
 /** The end of a host at the descriptor that its starter holds the other end of. It carries lines of JSON, both ways. */
 export class HostControl {
   /** Where reports go: a thread of this process may write there too. */
@@ -46,7 +43,7 @@ export class HostControl {
       socket.once('close', end);
       socket.once('end', end);
     });
-    // Whoever waits for it is told; without anybody the end of the starter is told by `onend`.
+    // A rejection that nobody waits for is told by `onend` too.
     this.#started.catch(() => {});
   }
 
@@ -57,24 +54,11 @@ export class HostControl {
 
   /** Written when this returns: the process may be about to end. */
   tell(report: HostReport): void {
-    writeReport(this.fd, report, WRITE.tries);
+    writeReport(this.fd, report);
   }
 
   #obey(line: string): void {
     if (hostDrainSchema.safeParse(toJson(line)).success) this.ondrain?.();
-  }
-}
-
-/** Writes a report at once. One that cannot be taken after all tries, or whose reader is gone, is lost. */
-export function writeReport(fd: number, report: HostReport, tries: number): void {
-  let rest = Buffer.from(`${JSON.stringify(report)}\n`);
-  for (let left = tries; left > 0 && rest.length > 0; left -= 1) {
-    try {
-      rest = rest.subarray(writeSync(fd, rest));
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WRITE.everyMs);
-    }
   }
 }
 

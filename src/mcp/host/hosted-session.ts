@@ -21,7 +21,7 @@ export function serveHostedSession(
   const scope: SessionScope = { session, print: (text) => printed.push(text) };
   const run = <T>(work: () => T): T => scopes.run(scope, work);
   const report = (text: string) => scopes.report(scope, text);
-  // Whoever started this host shows a key for each session. Without it nobody's word is enough here.
+  // The starter of this host shows a key for each session. A word alone is not enough here.
   const authority = { harnessKey, isPeerTrusted: false };
   const opened: EnvironmentSession[] = [];
   const openSession: EnvironmentHost['openSession'] = (era) => {

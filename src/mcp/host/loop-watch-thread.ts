@@ -1,7 +1,7 @@
 /** The thread of a host that knows whether the loop of the main thread turns, and kills the process when it does not. */
 import { workerData } from 'node:worker_threads';
-import { writeReport } from './host-control.ts';
-import { BEATS, LAG_SAMPLES, SESSIONS, viewsOf } from './loop-watch.ts';
+import { BEATS, LAG_SAMPLES, SESSIONS, viewsOf } from './loop-watch-memory.ts';
+import { writeReport } from './write-report.ts';
 
 const LOOK_EVERY_MS = 250;
 const REPORT_EVERY_MS = 1_000;
@@ -31,7 +31,7 @@ setInterval(() => {
   }
   const cpuMs = usedCpuMs() - cpuAtBeatMs;
   if (stillMs >= MAX_STILL_MS.any || (stillMs >= MAX_STILL_MS.busy && cpuMs >= stillMs * BUSY_SHARE)) {
-    writeReport(fd, { kind: 'stuck', ms: Math.round(stillMs), cpu_ms: Math.round(cpuMs) }, 100);
+    writeReport(fd, { kind: 'stuck', ms: Math.round(stillMs), cpu_ms: Math.round(cpuMs) });
     process.kill(process.pid, 'SIGKILL');
   }
   if (now - reportedAt < REPORT_EVERY_MS) return;

@@ -1,24 +1,9 @@
 import { Worker } from 'node:worker_threads';
 import { builtFile } from '../../runtime/built-file.ts';
+import { BEATS, LAG_SAMPLES, SESSIONS, shareMemory } from './loop-watch-memory.ts';
 
 /** How often the loop shows that it turns. */
-export const BEAT_MS = 50;
-/** As many as the last ten seconds have. */
-export const LAG_SAMPLES = 200;
-/** Places in the shared memory: counts first, then samples of lag in milliseconds. */
-export const BEATS = 0;
-export const SESSIONS = 1;
-export const COUNTS = 2;
-
-/** Memory that the thread reads whatever this one does. */
-export function shareMemory(): { readonly buffer: SharedArrayBuffer; readonly counts: Int32Array; lags: Float32Array } {
-  return viewsOf(new SharedArrayBuffer((COUNTS + LAG_SAMPLES) * Int32Array.BYTES_PER_ELEMENT));
-}
-
-export function viewsOf(buffer: SharedArrayBuffer): ReturnType<typeof shareMemory> {
-  const counts = new Int32Array(buffer, 0, COUNTS);
-  return { buffer, counts, lags: new Float32Array(buffer, COUNTS * Int32Array.BYTES_PER_ELEMENT, LAG_SAMPLES) };
-}
+const BEAT_MS = 50;
 
 export interface LoopWatch {
   /** How many sessions there are, for the reports. */
