@@ -14,6 +14,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   chat: () => import('./scenario-server/chat.ts'),
   pages: () => import('./pages/long-trace.ts'),
   list: () => import('./pages/many-runs.ts'),
+  sessions: () => import('./sessions/sessions.ts'),
 };
 
 const named = process.argv.slice(2);

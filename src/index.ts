@@ -50,7 +50,8 @@ export type {
   ToolAnnotations,
   ToolContext,
 } from './environment/definition.ts';
-export { EnvironmentServer, type EnvironmentServerOptions } from './environment/environment-server.ts';
+export type { EnvironmentServerOptions } from './environment/environment-options.ts';
+export { EnvironmentServer } from './environment/environment-server.ts';
 export type { EnvironmentSource } from './environment/environment-source.ts';
 export type { EvaluationInput as Evaluation, SubscoreInput as Subscore } from './environment/evaluation.ts';
 export { Hub, type HubOptions } from './environment/hub.ts';

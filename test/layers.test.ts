@@ -24,7 +24,7 @@ const LAYERS: readonly (readonly string[])[] = [
  * reaches, files beside the folders among it. A folder that is not listed is above all others.
  */
 const FOLDERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  mcp: [['http', 'stdio'], ['session']],
+  mcp: [['host'], ['http', 'stdio'], ['session']],
   'web/app': [['helpers'], ['environments', 'usage'], ['runs'], ['compare'], ['trace'], ['components']],
 };
 

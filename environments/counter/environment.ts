@@ -14,7 +14,12 @@ export default class Counter extends EnvironmentServer {
   #count = 0;
 
   constructor() {
-    super({ name: 'counter', version: '1.0.0', instructions: 'A counter that starts at 0.' });
+    super({
+      name: 'counter',
+      version: '1.0.0',
+      instructions: 'A counter that starts at 0.',
+      sessionsPerProcess: 1_000,
+    });
   }
 
   @tool({ description: 'Adds to the counter and gives what it shows then.', args: Increment })

@@ -18,7 +18,13 @@ export default class RetailEnvironment extends EnvironmentServer {
   #database: Database | undefined;
 
   constructor() {
-    super({ name: 'retail', version: '1.0.0', instructions: "A shop's customer-service desk." });
+    super({
+      name: 'retail',
+      version: '1.0.0',
+      instructions: "A shop's customer-service desk.",
+      // Each holds the records of the shop, some megabytes of a large one.
+      sessionsPerProcess: 50,
+    });
     this.initialize(() => {
       this.#openShop();
     });

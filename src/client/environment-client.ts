@@ -73,6 +73,8 @@ export interface EnvironmentLimits {
   readonly concurrency?: number;
   /** MiB that all processes of one run's environment may hold together; default 2,048. 0: no limit. */
   readonly memoryMiB?: number;
+  /** Sessions that may share one process of a module; default: as many as its code says. */
+  readonly sessionsPerProcess?: number;
 }
 
 type EnvironmentWay =

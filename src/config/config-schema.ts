@@ -11,7 +11,12 @@ const limitsSchema = {
 /** How `proctor.config.ts` names an environment: a module's path, a program that serves MCP over stdio, or a URL. */
 const environmentEntrySchema = z.union([
   z.string().min(1),
-  z.strictObject({ path: z.string().min(1), env: textMapSchema.optional(), ...limitsSchema }),
+  z.strictObject({
+    path: z.string().min(1),
+    env: textMapSchema.optional(),
+    sessionsPerProcess: z.int().min(1).optional(),
+    ...limitsSchema,
+  }),
   z.strictObject({
     command: z.string().min(1),
     args: z.array(z.string()).default([]),

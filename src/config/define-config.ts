@@ -6,7 +6,8 @@ import type { Config } from './config-schema.ts';
  *
  * `environments` maps names to a module's path (from the file's directory) or `{ path }`, `{ command, args }` or
  * `{ url, headers }`, each with `concurrency` (runs of it that a worker executes at once) and, for what is a process here,
- * `memoryMiB` (of all its processes together; 0: no limit);
+ * `memoryMiB` (of all its processes together; 0: no limit), and for a module `sessionsPerProcess` (sessions that may share
+ * one process; wins over what its code says);
  * `gateways` maps patterns of model names to `{ url, apiKey }`; `store` and `queue` are addresses as those of
  * `PROCTOR_DATABASE_URL` and `PROCTOR_QUEUE_URL`, which win; `redact: false` stores traces with the secrets that they hold.
  */

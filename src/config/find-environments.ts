@@ -94,13 +94,13 @@ function toTarget(directory: string, name: string, entry: Entry): EnvironmentTar
 function toLimits(entry: Exclude<Entry, string>): { readonly limits?: EnvironmentLimits } {
   const { concurrency } = entry;
   const memoryMiB = 'memoryMiB' in entry ? entry.memoryMiB : undefined;
-  if (concurrency === undefined && memoryMiB === undefined) return {};
-  return {
-    limits: {
-      ...(concurrency === undefined ? {} : { concurrency }),
-      ...(memoryMiB === undefined ? {} : { memoryMiB }),
-    },
+  const sessionsPerProcess = 'sessionsPerProcess' in entry ? entry.sessionsPerProcess : undefined;
+  const limits = {
+    ...(concurrency === undefined ? {} : { concurrency }),
+    ...(memoryMiB === undefined ? {} : { memoryMiB }),
+    ...(sessionsPerProcess === undefined ? {} : { sessionsPerProcess }),
   };
+  return Object.keys(limits).length === 0 ? {} : { limits };
 }
 
 function toModulePath(path: string): string | undefined {

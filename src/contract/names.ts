@@ -12,6 +12,8 @@ export const META = {
   audience: 'svc/audience',
   harnessKey: 'svc/harness_key',
   sessionId: 'svc/session_id',
+  /** In the result of `initialize`: how many sessions may share one process of the environment. */
+  sessionsPerProcess: 'svc/sessions_per_process',
   /** On a call of the `solution` hub: the tool results so far, of a solution that is a generator. Our choice. */
   solutionResults: 'svc/solution_results',
   /** On the list of scenarios, for a harness: those whose `tools` fit no tool. Our choice. */
@@ -31,6 +33,7 @@ export const PROCESS_VARIABLES = {
   port: 'PROCTOR_PORT',
   /** The parent that reloads environments is at this descriptor: it says when to load, and takes reports. */
   developmentFd: 'PROCTOR_DEVELOPMENT_FD',
+  hostFd: 'PROCTOR_HOST_FD',
   /** Marks what belongs to a run, so that it is found when the run is over; no secret. */
   run: 'PROCTOR_RUN',
 } as const;

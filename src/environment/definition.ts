@@ -15,6 +15,8 @@ export interface EnvironmentDefinition {
   readonly name: string;
   readonly version: string;
   readonly instructions: string | undefined;
+  /** Sessions that may share one process. */
+  readonly sessionsPerProcess: number;
   /** Every other constructor option, passed through to the MCP server underneath. */
   readonly serverOptions: Readonly<Record<string, unknown>>;
   readonly tools: ReadonlyMap<string, ToolDefinition>;

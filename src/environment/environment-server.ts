@@ -17,12 +17,12 @@ import type {
   ScenarioDefinition,
   ToolDefinition,
 } from './definition.ts';
+import { checkOptions, type EnvironmentServerOptions } from './environment-options.ts';
 import { ENVIRONMENT } from './environment-source.ts';
 import { HUB, type Hub } from './hub.ts';
 import { checkHubCalls, checkPlaceholders, type HubHalves, halvesOf, runHubHalves } from './hub-scenario.ts';
 import { duplicate, isHarnessHub } from './names.ts';
 import type { WrittenHalves } from './placeholder-types.ts';
-import { checkText } from './presentation.ts';
 import { definePrompt, type PromptConfig, type PromptHandler } from './prompt.ts';
 import { defineResource, type ResourceConfig, type ResourceHandler } from './resource.ts';
 import {
@@ -35,17 +35,6 @@ import {
 import { runGenerator } from './scenario-run.ts';
 import type { AnySchema, NoArgs } from './schema-types.ts';
 import { defineTool, type ToolConfig, type ToolHandler, type ToolObject } from './tool.ts';
-
-export interface EnvironmentServerOptions {
-  /** Announced in the MCP handshake; the first part of the full names of its scenarios. */
-  readonly name: string;
-  /** `0.0.0` by default. */
-  readonly version?: string;
-  /** Instructions that the server gives its clients; none by default. */
-  readonly instructions?: string;
-  /** Every other option goes to the MCP server underneath. */
-  readonly [option: string]: unknown;
-}
 
 /**
  * An environment: tools that an agent acts with, and scenarios that give it a task and a reward. A module exports a class
@@ -80,21 +69,10 @@ export class EnvironmentServer {
   readonly #changes = new Changes<DefinitionChange>();
   readonly #definition: EnvironmentDefinition;
 
-  /** @throws TypeError without a name. */
+  /** @throws TypeError without a name, and for an option of the wrong type. */
   constructor(options: EnvironmentServerOptions) {
-    const { name, version = '0.0.0', instructions, ...serverOptions } = options ?? {};
-    if (typeof name !== 'string' || name.trim() === '') {
-      throw new TypeError(
-        `An environment needs a name: new EnvironmentServer({ name: "counter" }), got ${JSON.stringify(name)}`,
-      );
-    }
-    checkText(`Environment "${name}"`, 'version', version);
-    checkText(`Environment "${name}"`, 'instructions', instructions);
     this.#definition = {
-      name,
-      version,
-      instructions,
-      serverOptions,
+      ...checkOptions(options),
       tools: this.#tools,
       hubs: this.#hubs,
       scenarios: this.#scenarios,

@@ -17,8 +17,15 @@ export function describeConnectionError(error: Error): string {
   return `The connection: ${withoutQuotedKeys(error.message).slice(0, 500)}`;
 }
 
+/** An error that nobody caught, in one line that continues "The environment …", without the stack. */
+export function describeUncaught(thrown: unknown): string {
+  const place = placeOf(thrown);
+  const [line = ''] = describeThrown(thrown).split('\n');
+  return `threw an error that nobody caught${place === undefined ? '' : ` at ${place}`}: ${line}`;
+}
+
 /** Describes a thrown value in full. Never throws, although `inspect` does when a getter throws. */
-function describeThrown(thrown: unknown): string {
+export function describeThrown(thrown: unknown): string {
   try {
     return inspect(thrown);
   } catch {

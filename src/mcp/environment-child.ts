@@ -1,6 +1,7 @@
 /**
  * Loads the module that the command line names and serves its default export, over stdio or as `PROCTOR_TRANSPORT` and
- * `PROCTOR_PORT` say. Adapters start it with the harness key and the answers of the protocol on descriptors of their own.
+ * `PROCTOR_PORT` say. Adapters start it with the harness key and the answers of the protocol on descriptors of their own,
+ * or as a host of many sessions.
  */
 import { preloadSchemas } from '@modelcontextprotocol/server';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
@@ -13,9 +14,14 @@ import { startOverStdio } from './stdio/start-over-stdio.ts';
 const [, , path] = process.argv;
 try {
   if (path === undefined) throw new Error('Usage: node environment-main.js <path of an environment module>');
-  if (process.env[PROCESS_VARIABLES.developmentFd] !== undefined) {
+  const { developmentFd, hostFd } = PROCESS_VARIABLES;
+  if (process.env[developmentFd] !== undefined) {
     const { serveForDevelopment } = await import('./development.ts');
     await serveForDevelopment(path);
+  } else if (process.env[hostFd] !== undefined) {
+    // Apart from the rest, which a process for one session starts faster without.
+    const { serveAsHost } = await import('./host/serve-as-host.ts');
+    await serveAsHost(path);
   } else {
     const options = optionsOf(process.env);
     const isServer = options.transport === 'http' || options.transport === 'sse';

@@ -24,6 +24,8 @@ export interface HostOptions {
 export class EnvironmentHost implements SessionHost {
   readonly authority: HarnessAuthority;
   readonly report: Report;
+  /** True for an instance: every session shares its state. */
+  readonly isShared: boolean;
   readonly #source: EnvironmentSource;
   readonly #onChange: HostOptions['onChange'];
   /** This environment and those that lead to it. */
@@ -44,8 +46,10 @@ export class EnvironmentHost implements SessionHost {
     this.#onChange = options.onChange;
     this.#chain = [...(options.connectedBy ?? []), source];
     // The first instance is made here, so that what is wrong with an environment is an error at start.
-    this.#spare = instantiateEnvironment(source).definition;
-    this.#latest = this.#spare;
+    const { definition, isShared } = instantiateEnvironment(source);
+    this.isShared = isShared;
+    this.#spare = definition;
+    this.#latest = definition;
     this.#reportPatterns(this.#latest);
   }
 
@@ -68,13 +72,25 @@ export class EnvironmentHost implements SessionHost {
     return this.#latest.version;
   }
 
-  /** @throws Error after closing; what the author's constructor or factory throws. */
-  openSession(era: Era, hasHandle = false): EnvironmentSession {
+  get sessionsPerProcess(): number {
+    return this.#latest.sessionsPerProcess;
+  }
+
+  /** Sessions that have not begun to end. */
+  get openSessions(): number {
+    return this.#open.size;
+  }
+
+  /**
+   * @param own of a session whose peer shows a key of its own, or whose log is its own.
+   * @throws Error after closing; what the author's constructor or factory throws.
+   */
+  openSession(era: Era, hasHandle = false, own: Partial<HostOptions> = {}): EnvironmentSession {
     if (this.#isClosed) throw new Error('The server is closed');
     const definition = this.#spare ?? instantiateEnvironment(this.#source).definition;
     this.#spare = undefined;
     this.#latest = definition;
-    const { authority, report } = this;
+    const { authority = this.authority, report = this.report } = own;
     const openServer = (server: unknown) => this.#openConnected(server);
     const options = { id: randomUUID(), era, definition, authority, report, hasHandle, openServer };
     const session = new EnvironmentSession(options);
@@ -128,9 +144,13 @@ export class EnvironmentHost implements SessionHost {
     // had begun to end before, with a budget of its own.
     const sessions = { name: 'The end of the sessions', run: () => this.close(budgetMs / 2) };
     await runCleanup([sessions], budgetMs / 2, this.report);
-    const hooks = [...definitions].flatMap(({ shutdownHooks }) => [...shutdownHooks].reverse());
-    const steps = hooks.map((hook) => ({ name: 'A shutdown hook', run: hook }));
-    await runCleanup(steps, Math.max(0, deadline - Date.now()), this.report);
+    const budgetOfHooksMs = Math.max(0, deadline - Date.now());
+    const runHooks = ({ shutdownHooks }: EnvironmentDefinition) => {
+      const steps = [...shutdownHooks].reverse().map((hook) => ({ name: 'A shutdown hook', run: hook }));
+      return runCleanup(steps, budgetOfHooksMs, this.report);
+    };
+    // Side by side: a hook that hangs takes nothing from those of other instances.
+    await Promise.all([...definitions].map(runHooks));
   }
 }
 

@@ -11,6 +11,7 @@ if (path === undefined || prepared === undefined) await import('./environment-ch
 else await prepared.code.startOverStdio(path, prepared.module).catch(prepared.code.failStart);
 
 function isOverStdio(variables: NodeJS.ProcessEnv): boolean {
-  const { transport, developmentFd } = PROCESS_VARIABLES;
-  return (variables[transport] ?? 'stdio') === 'stdio' && variables[developmentFd] === undefined;
+  const { transport, developmentFd, hostFd } = PROCESS_VARIABLES;
+  const isOther = variables[developmentFd] !== undefined || variables[hostFd] !== undefined;
+  return (variables[transport] ?? 'stdio') === 'stdio' && !isOther;
 }

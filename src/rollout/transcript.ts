@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AssistantMessage, ContentBlock, TranscriptMessage } from '../contract/chat.ts';
+import type { AssistantMessage, TranscriptMessage } from '../contract/chat.ts';
 import { readableText } from '../contract/content-text.ts';
 import type { PromptMessage } from '../contract/scenario.ts';
 

@@ -126,6 +126,23 @@ test('the configuration says what an environment may take; an address takes no m
   await expect(loadProject(wrong, {})).rejects.toThrow(/environments\.remote/);
 });
 
+test('the configuration says how many sessions share a process of a module, and of nothing else', async () => {
+  const projectWith = (entry: string) => {
+    const config = `export default { environments: { shop: ${entry} } }`;
+    return loadProject(directoryOf({ 'other/environment.ts': '', 'proctor.config.js': config }), {});
+  };
+  const { environments } = await projectWith(`{ path: 'other', sessionsPerProcess: 64 }`);
+  expect(environments.get('shop')).toMatchObject({ kind: 'module', limits: { sessionsPerProcess: 64 } });
+  for (const way of [`command: 'shop'`, `url: 'https://example.com/mcp'`]) {
+    await expect(projectWith(`{ ${way}, sessionsPerProcess: 2 }`)).rejects.toThrow(
+      /environments\.shop has no "sessionsPerProcess"/,
+    );
+  }
+  await expect(projectWith(`{ path: 'other', sessionsPerProcess: 0 }`)).rejects.toThrow(
+    /environments\.shop\.sessionsPerProcess: /,
+  );
+});
+
 test('a configuration in TypeScript is loaded by a plain node process', async () => {
   const directory = directoryOf({
     'proctor.config.ts': `

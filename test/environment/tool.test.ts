@@ -20,6 +20,17 @@ describe('an environment', () => {
     expect(definitionOf(newEnvironment()).instructions).toBeUndefined();
   });
 
+  it('has a process for each session by default, and says otherwise in whole numbers from 1 on', () => {
+    expect(definitionOf(newEnvironment()).sessionsPerProcess).toBe(1);
+    const shared = new EnvironmentServer({ name: 'shop', sessionsPerProcess: 100 });
+    expect(definitionOf(shared)).toMatchObject({ sessionsPerProcess: 100, serverOptions: {} });
+    for (const sessionsPerProcess of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '2', null] as number[]) {
+      expect(() => new EnvironmentServer({ name: 'shop', sessionsPerProcess })).toThrow(
+        /^Environment "shop": sessionsPerProcess has to be a whole number from 1 on, got /,
+      );
+    }
+  });
+
   it('passes every other option through to the MCP server', () => {
     const options = { name: 'shop', version: '2.1.0', instructions: 'Be kind.', title: 'A shop', debouncedList: ['x'] };
     expect(definitionOf(new EnvironmentServer(options))).toMatchObject({

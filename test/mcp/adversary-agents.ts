@@ -4,8 +4,9 @@ import { onTestFinished } from 'vitest';
 import { serve } from '../../src/mcp/serve.ts';
 import { startDev } from '../dev/dev-server.ts';
 import { createLab } from '../dev/project.ts';
+import { openSession as openHostSession, startHost } from '../process/hosts.ts';
 import { Child, ENVIRONMENT_MAIN, fixture } from './child.ts';
-import { openMemory, serveHttp, until } from './clients.ts';
+import { openMemory, serveHttp, setup, until } from './clients.ts';
 import { EventSource } from './event-source.ts';
 import createAdversary from './fixtures/adversary.ts';
 import { initializeBody, openSession, type RawReply, send } from './raw-http.ts';
@@ -38,11 +39,21 @@ export const DIRECT_WAYS: WaysIn = [
 export const OTHER_WAYS: WaysIn = [
   ['over stdio, session-based', (meta) => overMessages(startChild(), 'legacy', meta)],
   ['over stdio, 2026-07-28', (meta) => overMessages(startChild(), 'modern', meta)],
+  ['in a host, session-based', async (meta) => overMessages(await openHosted(KEY), 'legacy', meta)],
+  ['in a host, 2026-07-28', async (meta) => overMessages(await openHosted(KEY), 'modern', meta)],
   ['over HTTP without a key, session-based', async (meta) => overSession(await serveHttp(createAdversary), meta)],
   ['over HTTP without a key, 2026-07-28', async () => overRequests(await serveHttp(createAdversary))],
   ['through proctor dev, session-based', async (meta) => overSession(await startDevServer(), meta)],
   ['through proctor dev, 2026-07-28', async () => overRequests(await startDevServer())],
 ];
+
+/** The connection of a new session, beside one in the same process whose harness has set it up. */
+async function openHosted(key: string): Promise<Transport> {
+  const { host } = await startHost({ module: fixture('adversary.ts') });
+  const { client } = await openHostSession(host, 'neighbour');
+  await setup(client, 'count', { target: 3 });
+  return host.connect({ session: 'agent', harnessKey: key });
+}
 
 export function serveAdversary(): Promise<string> {
   return serveHttp(createAdversary, { harnessKey: KEY });

@@ -91,7 +91,7 @@ export class EnvironmentSession implements HostedSession {
     this.server.onclose = () => void this.close();
     changes.on((change) => this.#notifyClient(change));
     if (era === 'modern') this.server.serveModern();
-    else this.server.beforeInitialize((params, mcp) => this.#initialization.initialize(params, mcp));
+    else this.#initialization.serve(this.server, { [META.sessionsPerProcess]: definition.sessionsPerProcess });
     this.#bindTools();
     this.#bindResources();
     this.#bindPrompts();

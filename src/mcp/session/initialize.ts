@@ -4,6 +4,7 @@ import {
   ProtocolErrorCode,
   type ServerContext,
 } from '@modelcontextprotocol/server';
+import type { JsonObject } from '../../contract/json.ts';
 import type { InitializeContext, InitializeHook, ReportProgress } from '../../environment/definition.ts';
 import { isToolError } from '../../environment/tool-result.ts';
 import { untilAborted } from '../../runtime/deadline.ts';
@@ -12,6 +13,7 @@ import { describeFailure } from '../describe-thrown.ts';
 import { guardStdout } from '../stdout-guard.ts';
 import { NO_PROGRESS, openProgress } from './request.ts';
 import type { SessionPeer } from './session-peer.ts';
+import type { SessionServer } from './session-server.ts';
 
 const DEFAULT_DISPLAY = { width: 1920, height: 1080 } as const;
 /** Characters of the author's words that a harness is told. */
@@ -49,6 +51,11 @@ export class Initialization {
 
   get isDone(): boolean {
     return this.#isDone;
+  }
+
+  /** Runs inside the handshake of a server. @param resultMeta `_meta` of its answer. */
+  serve(server: SessionServer, resultMeta: JsonObject): void {
+    server.beforeInitialize((params, mcp) => this.initialize(params, mcp), resultMeta);
   }
 
   /** Runs inside `initialize`. @throws ProtocolError when the hook fails, and for a session that is initialized already. */

@@ -6,6 +6,7 @@ import {
   type ServerOptions,
   type Transport,
 } from '@modelcontextprotocol/server';
+import type { JsonObject } from '../../contract/json.ts';
 import type { EnvironmentDefinition } from '../../environment/definition.ts';
 import type { Report } from '../cleanup.ts';
 import { describeConnectionError } from '../describe-thrown.ts';
@@ -37,13 +38,20 @@ export class SessionServer extends Server {
     return connecting;
   }
 
-  /** Runs `hook` inside the `initialize` request, before the SDK's own answer to it. What it throws is the answer. */
-  beforeInitialize(hook: (params: InitializeRequest['params'], context: ServerContext) => Promise<void>): void {
+  /**
+   * Runs `hook` inside the `initialize` request, before the SDK's own answer to it, which gets `resultMeta` as its `_meta`.
+   * What the hook throws is the answer.
+   */
+  beforeInitialize(
+    hook: (params: InitializeRequest['params'], context: ServerContext) => Promise<void>,
+    resultMeta: JsonObject,
+  ): void {
     const answer = this._getRequestHandler('initialize');
     if (answer === undefined) throw new Error('The SDK has no handler of initialize');
     this.setRequestHandler('initialize', async (request, context) => {
       await hook(request.params, context);
-      return answer({ jsonrpc: '2.0', id: context.mcpReq.id, ...request }, context) as never;
+      const result = await answer({ jsonrpc: '2.0', id: context.mcpReq.id, ...request }, context);
+      return { ...result, _meta: resultMeta } as never;
     });
   }
 

@@ -30,6 +30,7 @@ export class StdioTransport implements Transport {
 
   readonly #input: Readable;
   readonly #output: Writable;
+  readonly #drainMs: number;
   readonly #unanswered = new Set<RequestId>();
   readonly #batches = new Batches();
   /** The session-based revision that was agreed on. */
@@ -41,9 +42,11 @@ export class StdioTransport implements Transport {
   #isClosed = false;
   #draining: NodeJS.Timeout | undefined;
 
-  constructor(input: Readable, output: Writable) {
+  /** @param drainMs how long after the end of the input what has been asked before may still be answered. */
+  constructor(input: Readable, output: Writable, drainMs: number = DRAIN_MS) {
     this.#input = input;
     this.#output = output;
+    this.#drainMs = drainMs;
   }
 
   async start(): Promise<void> {
@@ -155,8 +158,8 @@ export class StdioTransport implements Transport {
 
   readonly #drain = (): void => {
     if (this.#isClosed || this.#draining !== undefined) return;
-    if (this.#unanswered.size === 0) void this.close();
-    else this.#draining = setTimeout(() => void this.close(), DRAIN_MS);
+    if (this.#unanswered.size === 0 || this.#drainMs === 0) void this.close();
+    else this.#draining = setTimeout(() => void this.close(), this.#drainMs);
   };
 
   readonly #fail = (error: Error): void => {

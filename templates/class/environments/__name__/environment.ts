@@ -28,7 +28,13 @@ export default class ToDoList extends EnvironmentServer {
   #tasks: Task[] = [];
 
   constructor() {
-    super({ name: '__name__', version: '0.1.0', instructions: 'A to-do list, empty at first.' });
+    // All that a session changes is in fields, so that a hundred sessions can share a process.
+    super({
+      name: '__name__',
+      version: '0.1.0',
+      instructions: 'A to-do list, empty at first.',
+      sessionsPerProcess: 100,
+    });
   }
 
   /** Runs before the client hears that the environment is ready: the place for what takes time. */

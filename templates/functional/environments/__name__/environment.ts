@@ -6,7 +6,8 @@ const hour = z.int().min(8).max(18);
 
 /** The environment and the handles of its scenarios, which type what a test writes. */
 export function createBooking() {
-  const env = new EnvironmentServer({ name: '__name__', version: '0.1.0' });
+  // All that a session changes is in variables of this function, so that a hundred sessions can share a process.
+  const env = new EnvironmentServer({ name: '__name__', version: '0.1.0', sessionsPerProcess: 100 });
   let rooms: Room[] = createRooms();
 
   env.resource('rooms://rules', { description: 'How rooms are booked.', mimeType: 'text/plain' }, () =>
