@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
@@ -6,6 +6,8 @@ import type { InMemoryEnvironment } from '../mcp/in-memory.ts';
 import { type Link, openProcess, openStreamableHttp, toLink } from '../mcp-client/link.ts';
 import { toChildVariables } from '../process/child-variables.ts';
 import { HARNESS_KEY_FD, PROTOCOL_FD } from '../process/environment-process.ts';
+import type { HostConnection, HostedSessionOptions } from '../process/host-connection.ts';
+import { HostProcess, type HostProcessOptions } from '../process/host-process.ts';
 import { OutputTail, toPlainLine } from '../process/output-tail.ts';
 import { builtFile } from '../runtime/built-file.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
@@ -24,6 +26,8 @@ export interface EnvironmentLink extends Link {
   readonly harnessKey: string | undefined;
   /** Names the environment in messages until it has said its own name. It holds no path of the machine and no secret. */
   readonly label: string;
+  /** True where its process holds other sessions too. */
+  readonly isShared?: boolean;
 }
 
 type Target<Kind extends EnvironmentTarget['kind']> = Extract<EnvironmentTarget, { kind: Kind }>;
@@ -44,9 +48,56 @@ export function openModule(target: Target<'module'>, options: ConnectOptions): E
     harnessKey,
     folders: [dirname(dirname(path))],
     onLog: options.onLog,
+    onReady: options.onReady,
+    startsLow: 'session',
     memoryMiB: memoryOf(target),
   });
-  return { ...link, kind: 'module', harnessKey, label: `${basename(dirname(path))}/${basename(path)}` };
+  return { ...link, kind: 'module', harnessKey, label: labelOf(target) };
+}
+
+/** A process of the module that holds many sessions. It is not started yet. */
+export function createHost(
+  target: Target<'module'>,
+  { onLog, onGauges }: Pick<HostProcessOptions, 'onLog' | 'onGauges'>,
+): HostProcess {
+  const path = resolve(target.path);
+  return new HostProcess({
+    command: process.execPath,
+    args: [...heapLimit(target), builtFile('mcp/environment-main.js'), path],
+    variables: toChildVariables(process.env, target.env),
+    sessionsPerProcess: target.limits?.sessionsPerProcess,
+    folders: [dirname(dirname(path))],
+    memoryMiB: memoryOf(target),
+    onLog,
+    onGauges,
+  });
+}
+
+/**
+ * A session in a process that holds others too.
+ *
+ * @param connect opens the connection to the process. @param leave gives up the place there.
+ */
+export function openHosted(
+  target: Target<'module'>,
+  connect: (options: HostedSessionOptions) => HostConnection,
+  leave: () => void,
+  { onLog }: ConnectOptions,
+): EnvironmentLink {
+  const harnessKey = createHarnessKey();
+  const transport = connect({ session: randomUUID(), harnessKey, onLog });
+  return {
+    kind: 'module',
+    isShared: true,
+    harnessKey,
+    label: labelOf(target),
+    transport,
+    status: () => transport.ending,
+    ending: () => transport.ending,
+    isOverMemory: () => false,
+    lastWords: () => transport.lastWords,
+    close: () => transport.close().finally(leave),
+  };
 }
 
 /** Any program that serves MCP over its standard input and output. Its harness key is in a variable. */
@@ -104,7 +155,13 @@ function openInProcess(target: Target<'memory'>, report: (message: string) => vo
   }
 }
 
-function memoryOf({ limits }: EnvironmentTarget): number {
+function labelOf({ path }: Target<'module'>): string {
+  const full = resolve(path);
+  return `${basename(dirname(full))}/${basename(full)}`;
+}
+
+/** MiB; 0 for no limit. */
+export function memoryOf({ limits }: EnvironmentTarget): number {
   return limits?.memoryMiB ?? DEFAULT_MEMORY_MIB;
 }
 

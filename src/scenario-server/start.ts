@@ -66,7 +66,7 @@ export interface ScenarioServer {
 const MAX_MCP_SESSIONS = 1_000;
 
 /** Default for each environment that runs in a process. */
-const DEFAULT_WARM_PROCESSES = 2;
+export const DEFAULT_WARM_PROCESSES = 2;
 
 /** Share of the budget for turns to end by themselves; an environment process that has to be killed takes half of it. */
 const PATIENT_SHARE = 0.45;
