@@ -17,6 +17,8 @@ import { SessionScopes } from './session-scopes.ts';
 
 /** Connections that wait to be accepted; the system has a limit of its own. Hundreds are opened at one moment. */
 const BACKLOG = 4_096;
+/** Connections whose opening has not been read. Beyond it the oldest is closed: it is the least likely to be a session. */
+const MAX_OPENING = 4_096;
 
 /**
  * The life of a host: loads the module and serves a session of its own on each connection to a Unix socket, until the
@@ -111,6 +113,8 @@ class Hosting {
   #accept(socket: Socket): void {
     // How a connection broke is nobody's concern here: its end is what ends the session.
     socket.on('error', () => {});
+    const [oldest] = this.#opening;
+    if (this.#opening.size >= MAX_OPENING) oldest?.destroy();
     this.#opening.add(socket);
     const forget = () => this.#opening.delete(socket);
     socket.once('close', forget);
