@@ -1,4 +1,4 @@
-import { chmodSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { preloadSchemas } from '@modelcontextprotocol/server';
@@ -96,9 +96,8 @@ class Hosting {
   async listen(path: string, secret: string): Promise<void> {
     assertPrivate(path);
     this.#secret = secret;
-    const remove = () => rmSync(path, { force: true });
-    remove();
-    process.once('exit', remove);
+    rmSync(path, { force: true });
+    process.once('exit', () => removeSocket(path));
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
       // From its first moment on nobody else may connect.
@@ -165,6 +164,16 @@ function assertPrivate(path: string): void {
   const { mode, uid } = statSync(dirname(path));
   if ((mode & 0o077) !== 0 || uid !== process.getuid?.()) {
     throw new Error(`The directory of a host's socket has to be its user's alone (0700): ${dirname(path)}`);
+  }
+}
+
+/** With its directory, where nothing else is in it: the starter may be gone. */
+function removeSocket(path: string): void {
+  rmSync(path, { force: true });
+  try {
+    rmdirSync(dirname(path));
+  } catch {
+    // It is not empty, or the starter was faster.
   }
 }
 
