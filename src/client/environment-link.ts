@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
@@ -6,8 +6,6 @@ import type { InMemoryEnvironment } from '../mcp/in-memory.ts';
 import { type Link, openProcess, openStreamableHttp, toLink } from '../mcp-client/link.ts';
 import { toChildVariables } from '../process/child-variables.ts';
 import { HARNESS_KEY_FD, PROTOCOL_FD } from '../process/environment-process.ts';
-import type { HostConnection, HostedSessionOptions } from '../process/host-connection.ts';
-import { HostProcess, type HostProcessOptions } from '../process/host-process.ts';
 import { OutputTail, toPlainLine } from '../process/output-tail.ts';
 import { builtFile } from '../runtime/built-file.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
@@ -30,7 +28,7 @@ export interface EnvironmentLink extends Link {
   readonly isShared?: boolean;
 }
 
-type Target<Kind extends EnvironmentTarget['kind']> = Extract<EnvironmentTarget, { kind: Kind }>;
+export type Target<Kind extends EnvironmentTarget['kind']> = Extract<EnvironmentTarget, { kind: Kind }>;
 
 /** A process of the module, told to answer on a descriptor of its own, with a fresh harness key on another. */
 export function openModule(target: Target<'module'>, options: ConnectOptions): EnvironmentLink {
@@ -53,51 +51,6 @@ export function openModule(target: Target<'module'>, options: ConnectOptions): E
     memoryMiB: memoryOf(target),
   });
   return { ...link, kind: 'module', harnessKey, label: labelOf(target) };
-}
-
-/** A process of the module that holds many sessions. It is not started yet. */
-export function createHost(
-  target: Target<'module'>,
-  { onLog, onGauges }: Pick<HostProcessOptions, 'onLog' | 'onGauges'>,
-): HostProcess {
-  const path = resolve(target.path);
-  return new HostProcess({
-    command: process.execPath,
-    args: [...heapLimit(target), builtFile('mcp/environment-main.js'), path],
-    variables: toChildVariables(process.env, target.env),
-    sessionsPerProcess: target.limits?.sessionsPerProcess,
-    folders: [dirname(dirname(path))],
-    memoryMiB: memoryOf(target),
-    onLog,
-    onGauges,
-  });
-}
-
-/**
- * A session in a process that holds others too.
- *
- * @param connect opens the connection to the process. @param leave gives up the place there.
- */
-export function openHosted(
-  target: Target<'module'>,
-  connect: (options: HostedSessionOptions) => HostConnection,
-  leave: () => void,
-  { onLog }: ConnectOptions,
-): EnvironmentLink {
-  const harnessKey = createHarnessKey();
-  const transport = connect({ session: randomUUID(), harnessKey, onLog });
-  return {
-    kind: 'module',
-    isShared: true,
-    harnessKey,
-    label: labelOf(target),
-    transport,
-    status: () => transport.ending,
-    ending: () => transport.ending,
-    isOverMemory: () => false,
-    lastWords: () => transport.lastWords,
-    close: () => transport.close().finally(leave),
-  };
 }
 
 /** Any program that serves MCP over its standard input and output. Its harness key is in a variable. */
@@ -155,7 +108,8 @@ function openInProcess(target: Target<'memory'>, report: (message: string) => vo
   }
 }
 
-function labelOf({ path }: Target<'module'>): string {
+/** Names a module in messages, without a path of the machine. */
+export function labelOf({ path }: Target<'module'>): string {
   const full = resolve(path);
   return `${basename(dirname(full))}/${basename(full)}`;
 }
@@ -166,14 +120,14 @@ export function memoryOf({ limits }: EnvironmentTarget): number {
 }
 
 /** Where nobody has set one: a heap that is full says so in better words than a process that is killed. */
-function heapLimit(target: EnvironmentTarget): readonly string[] {
+export function heapLimit(target: EnvironmentTarget): readonly string[] {
   const memoryMiB = memoryOf(target);
   const isSet = target.limits?.memoryMiB === undefined && process.env.NODE_OPTIONS?.includes('--max-old-space-size');
   return memoryMiB === 0 || isSet ? [] : [`--max-old-space-size=${Math.max(1, Math.floor(memoryMiB * HEAP_SHARE))}`];
 }
 
 /** By its prefix it is known for what it is wherever it turns up, and taken out of what is stored. */
-function createHarnessKey(): string {
+export function createHarnessKey(): string {
   return `hk_${randomBytes(32).toString('base64url')}`;
 }
 

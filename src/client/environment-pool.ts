@@ -1,12 +1,13 @@
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import type { HostConnection, HostedSessionOptions } from '../process/host-connection.ts';
 import { type StartFigures, StartLine } from '../process/start-line.ts';
-import type { StartKind } from '../process/waiting-line.ts';
+import { Limit, type StartKind } from '../process/waiting-line.ts';
 import { untilAborted } from '../runtime/deadline.ts';
 import { connectEnvironment, connectOver } from './connect.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
-import { createHost, memoryOf, openHosted } from './environment-link.ts';
+import { memoryOf } from './environment-link.ts';
 import { type HostedEnvironment, type HostFigures, HostPool } from './host-pool.ts';
+import { createHost, openHosted } from './hosted-link.ts';
 import type { McpEnvironmentClient } from './mcp-environment-client.ts';
 import type { Host } from './pooled-host.ts';
 import { type WarmConnectOptions, WarmPool, type WarmPoolOptions } from './warm-pool.ts';
@@ -36,6 +37,11 @@ type ModuleTarget = Extract<EnvironmentTarget, { kind: 'module' }>;
 type OpenSession = (options: HostedSessionOptions) => HostConnection;
 
 const MEBIBYTE = 1024 * 1024;
+/**
+ * Sessions of hosts that are opened at one time. Hundreds that arrive at one moment would else go through each step
+ * together, and the event loop would have no turn for anybody else meanwhile.
+ */
+const OPENINGS = 16;
 
 /**
  * The environment processes of this process of Proctor: hosts for environments whose sessions share one, and processes for
@@ -50,6 +56,7 @@ export class EnvironmentPool {
   readonly #shares = new Map<EnvironmentTarget, KnownShare>();
   /** Processes of one session that are open. */
   readonly #single = new Map<EnvironmentTarget, number>();
+  readonly #opening = new Limit(OPENINGS);
   readonly #options: EnvironmentPoolOptions;
 
   constructor(options: EnvironmentPoolOptions) {
@@ -150,8 +157,16 @@ export class EnvironmentPool {
     const { codeHash, kind = 'chat', ...connectOptions } = options;
     const environment = this.#environmentOf(target);
     const place = await this.#hosts.enter(target, { environment, codeHash, kind, signal: options.signal });
-    const link = openHosted(target, place.session, place.leave, connectOptions);
-    return await connectOver(link, connectOptions);
+    const leave = await this.#opening.enter(kind, options.signal).catch((error: unknown) => {
+      place.leave();
+      throw error;
+    });
+    try {
+      const link = openHosted(target, place.session, place.leave, connectOptions);
+      return await connectOver(link, connectOptions);
+    } finally {
+      leave();
+    }
   }
 
   #environmentOf(target: ModuleTarget): HostedEnvironment<OpenSession> {

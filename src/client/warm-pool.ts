@@ -32,7 +32,7 @@ export interface WarmPoolOptions {
 export interface WarmConnectOptions extends ConnectOptions {
   /** Hash of the environment's current code (`hashTargetCode`): a process of other code is not given out. */
   readonly codeHash: string | null;
-  /** Who waits for it. Default `chat`. */
+  /** The side that waits for it. Default `chat`. */
   readonly kind?: 'chat' | 'run' | undefined;
 }
 

@@ -8,8 +8,7 @@ import { LineSplitter } from '../runtime/line-splitter.ts';
 import { Confinement } from './confinement.ts';
 import { OutputTail, toPlainLine } from './output-tail.ts';
 import { parseMessage } from './parse-message.ts';
-import { lowerPriority } from './priority.ts';
-import { signalGroup } from './process-group.ts';
+import { lowerPriority, signalGroup } from './process-group.ts';
 import type { ProcessOptions } from './process-options.ts';
 
 /** Characters. A message beyond it ends the connection; a printed line is cut. */

@@ -53,6 +53,8 @@ export interface Worker {
   readonly concurrency: number;
   /** Runs that it executes now. */
   readonly active: number;
+  /** The processes of its environments. */
+  readonly pool: EnvironmentPool;
   /** Ends a run that is executed here; another one is none of its business. */
   cancel(traceId: string): void;
   /** Takes no more runs, gives back those that it has, and waits for that, at most `graceMs` milliseconds. Never rejects. */
@@ -80,9 +82,9 @@ export function startWorker(options: WorkerOptions): Worker {
 
 class QueueWorker implements Worker {
   readonly name = `worker_${process.pid}_${randomBytes(4).toString('hex')}`;
+  readonly pool: EnvironmentPool;
   readonly #options: WorkerOptions;
   readonly #admission: Admission;
-  readonly #pool: EnvironmentPool;
   readonly #leases: LeaseKeeper;
   readonly #cancels: CancelWatch;
   readonly #active = new Set<ActiveRun>();
@@ -96,12 +98,12 @@ class QueueWorker implements Worker {
   constructor(options: WorkerOptions) {
     const { queue, database, logger } = options;
     this.#options = options;
-    this.#pool = options.pool ?? createPool(options);
+    this.pool = options.pool ?? createPool(options);
     this.#admission = new Admission({
       ...options,
       claims: database && createKeyClaims(database),
-      capacityOf: options.concurrency === undefined ? (target) => defaultCapacity(target, this.#pool) : undefined,
-      hasRoom: (target) => this.#pool.hasRoom(target),
+      capacityOf: options.concurrency === undefined ? (target) => defaultCapacity(target, this.pool) : undefined,
+      hasRoom: (target) => this.pool.hasRoom(target),
     });
     this.#leases = createLeaseKeeper(queue, {
       warn: (error) => logger.warn({ err: error }, 'Leases could not be renewed'),
@@ -117,7 +119,7 @@ class QueueWorker implements Worker {
 
   get concurrency(): number {
     const { concurrency, environments } = this.#options;
-    return concurrency ?? defaultConcurrency(environments.values(), this.#pool);
+    return concurrency ?? defaultConcurrency(environments.values(), this.pool);
   }
 
   get active(): number {
@@ -136,7 +138,7 @@ class QueueWorker implements Worker {
     const runs = [...this.#active];
     const ended = [this.#filling, this.#sweeps?.stop(), ...runs.map((run) => run.ended)];
     const isDone = await endsWithin(
-      Promise.all([...ended, this.#options.pool === undefined && this.#pool.close()]).then(() => this.#leases.close()),
+      Promise.all([...ended, this.#options.pool === undefined && this.pool.close()]).then(() => this.#leases.close()),
       graceMs,
     );
     this.#cancels.close();
@@ -147,7 +149,7 @@ class QueueWorker implements Worker {
   }
 
   #parts(): LeasedRunOptions {
-    return { ...this.#options, worker: this.name, pool: this.#pool, leases: this.#leases, cancels: this.#cancels };
+    return { ...this.#options, worker: this.name, pool: this.pool, leases: this.#leases, cancels: this.#cancels };
   }
 
   /** One filling at a time; a call during it makes another round. */
