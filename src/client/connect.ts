@@ -23,9 +23,13 @@ export async function connectEnvironment(
   target: EnvironmentTarget,
   options: ConnectOptions = {},
 ): Promise<McpEnvironmentClient> {
+  options.signal?.throwIfAborted();
+  return await connectOver(openLink(target, options), options);
+}
+
+/** As `connectEnvironment`, over a link that is closed with the client, and when it rejects. */
+export async function connectOver(link: EnvironmentLink, options: ConnectOptions): Promise<McpEnvironmentClient> {
   const { signal, timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, onLog, isForReading = false } = options;
-  signal?.throwIfAborted();
-  const link = openLink(target, options);
   try {
     const connection = await connectMcp(link, {
       skipsHandshake: isForReading,

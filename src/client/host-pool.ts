@@ -74,9 +74,10 @@ interface HostGroup<Session> {
 
 /** Gives sessions their places in hosts: starts hosts when all are full or busy, and ends them when nobody needs them. */
 export class HostPool<Key extends object, Session> {
+  /** Hosts of one environment. */
+  readonly perEnvironment: number;
   readonly #options: HostPoolOptions;
   readonly #maxHosts: number;
-  readonly #hostsPerGroup: number;
   readonly #groups = new Map<Key, HostGroup<Session>>();
   readonly #starts = new Set<Promise<void>>();
   readonly #ends = new Set<Promise<void>>();
@@ -85,8 +86,8 @@ export class HostPool<Key extends object, Session> {
 
   constructor(options: HostPoolOptions) {
     this.#options = options;
-    this.#hostsPerGroup = options.hosts ?? availableParallelism();
-    this.#maxHosts = Math.max(options.maxHosts ?? 2 * availableParallelism(), this.#hostsPerGroup);
+    this.perEnvironment = options.hosts ?? availableParallelism();
+    this.#maxHosts = Math.max(options.maxHosts ?? 2 * availableParallelism(), this.perEnvironment);
   }
 
   /**
@@ -110,7 +111,7 @@ export class HostPool<Key extends object, Session> {
   hasRoom(key: Key): boolean {
     const group = this.#groups.get(key);
     if (group === undefined) return true;
-    if (group.hosts.size + group.starting < this.#hostsPerGroup) return true;
+    if (group.hosts.size + group.starting < this.perEnvironment) return true;
     const free = [...group.hosts].reduce((sum, host) => sum + host.freePlaces, group.starting * group.capacity);
     return free > group.line.size;
   }
@@ -164,7 +165,7 @@ export class HostPool<Key extends object, Session> {
 
   /** Hosts that drain do not count. An idle host of another environment gives way. */
   #hasRoomForHost(group: HostGroup<Session>): boolean {
-    if (openHosts(group).length + group.starting >= this.#hostsPerGroup) return false;
+    if (openHosts(group).length + group.starting >= this.perEnvironment) return false;
     const groups = [...this.#groups.values()];
     const count = groups.reduce((sum, each) => sum + openHosts(each).length + each.starting, 0);
     if (count < this.#maxHosts) return true;

@@ -12,7 +12,7 @@ import {
   type ServerCapabilities,
 } from '@modelcontextprotocol/client';
 import { z } from 'zod';
-import type { JsonObject } from '../contract/json.ts';
+import { isJsonObject, type JsonObject } from '../contract/json.ts';
 import { isTooDeep } from '../contract/json-depth.ts';
 import type { LogRecord } from '../contract/trace.ts';
 import { withDeadline } from '../runtime/deadline.ts';
@@ -108,15 +108,18 @@ export class McpConnection {
   readonly protocol: string;
   /** Instructions of the server; empty without any. */
   readonly instructions: string;
+  /** `_meta` of the server's answer to the handshake; empty without any. */
+  readonly handshakeMeta: JsonObject;
   readonly #client: Client;
   readonly #progress: ProgressListeners;
 
-  constructor(client: Client, link: Link, progress: ProgressListeners) {
+  constructor(client: ListeningClient, link: Link, progress: ProgressListeners) {
     this.link = link;
     this.server = client.getServerVersion();
     this.capabilities = client.getServerCapabilities() ?? {};
     this.protocol = client.getNegotiatedProtocolVersion() ?? '';
     this.instructions = client.getInstructions() ?? '';
+    this.handshakeMeta = client.answerMeta ?? {};
     this.#client = client;
     this.#progress = progress;
   }
@@ -148,12 +151,15 @@ export class McpConnection {
 }
 
 /**
- * The SDK's client with two seams. The SDK offers no place for `_meta` of the handshake. It hands notifications on later
+ * The SDK's client with three seams. The SDK offers no place for `_meta` of the handshake, there and back. It hands notifications on later
  * than the answer that follows them, when the request that they belong to is over.
  */
 class ListeningClient extends Client {
   readonly #listen: (notification: JSONRPCNotification) => void;
   #handshakeMeta: JsonObject | undefined;
+  /** `_meta` of the first answer. Undefined before it, and without any. */
+  answerMeta: JsonObject | undefined;
+  #hasAnswer = false;
 
   constructor(options: McpConnectOptions, listen: (notification: JSONRPCNotification) => void) {
     const { clientName = 'proctor', skipsHandshake = false, answers = {}, handshakeMeta } = options;
@@ -175,6 +181,15 @@ class ListeningClient extends Client {
     const meta = this.#handshakeMeta;
     this.#handshakeMeta = undefined;
     return meta ?? super._outboundMetaEnvelope();
+  }
+
+  protected override _onresponse(...received: Parameters<Client['_onresponse']>): void {
+    const [response] = received;
+    if (!this.#hasAnswer && 'result' in response && isJsonObject(response.result._meta)) {
+      this.answerMeta = response.result._meta;
+    }
+    this.#hasAnswer = true;
+    super._onresponse(...received);
   }
 
   protected override _onnotification(...received: Parameters<Client['_onnotification']>): void {

@@ -1,9 +1,9 @@
-/** Who waits for a process. Chat sessions and runs take turns; spares are started when nobody else waits. */
+/** The side that waits for a process. Chat sessions and runs take turns; spares are started when nobody else waits. */
 export type StartKind = 'chat' | 'run' | 'spare';
 
 export interface WaitOptions {
   readonly kind: StartKind;
-  /** Who goes away leaves the line. */
+  /** Aborted when the client goes away: it leaves the line. */
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds to wait. Default: until it is one's turn. */
   readonly limitMs?: number | undefined;
@@ -25,7 +25,7 @@ export class WaitingLine<Thing> {
     return chat.size + run.size + spare.size;
   }
 
-  /** Whose turn it is; undefined where nobody waits. */
+  /** The kind that is served next; undefined where nobody waits. */
   get next(): StartKind | undefined {
     const { chat, run, spare } = this.#lines;
     if (chat.size > 0 && run.size > 0) return this.#last === 'chat' ? 'run' : 'chat';
@@ -80,4 +80,31 @@ export class WaitingLine<Thing> {
 interface Waiting<Thing> {
   serve(thing: Thing): void;
   refuse(reason: unknown): void;
+}
+
+/** So many at one time. */
+export class Limit {
+  readonly #line = new WaitingLine<() => void>();
+  #free: number;
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** @returns the way to leave, which is to be called once. @throws the reason of the signal. */
+  async enter(kind: StartKind, signal?: AbortSignal): Promise<() => void> {
+    const entered = this.#line.wait({ kind, signal });
+    this.#serve();
+    return await entered;
+  }
+
+  #serve(): void {
+    while (this.#free > 0 && this.#line.next !== undefined) {
+      this.#free -= 1;
+      this.#line.serve(() => {
+        this.#free += 1;
+        this.#serve();
+      });
+    }
+  }
 }

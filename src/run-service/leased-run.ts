@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { connectEnvironment } from '../client/connect.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
+import type { EnvironmentPool } from '../client/environment-pool.ts';
 import { hashTargetCode } from '../client/module-hash.ts';
-import type { WarmPool } from '../client/warm-pool.ts';
 import { BoundaryError } from '../contract/errors.ts';
 import type { ModelDelta } from '../model/chat-model.ts';
 import type { Models } from '../model/create-model.ts';
@@ -29,7 +29,7 @@ export interface LeasedRunOptions {
   /** Name of the worker, for queue and trace. */
   readonly worker: string;
   /** Has processes ready; undefined: each run waits until one has started. */
-  readonly pool?: WarmPool | undefined;
+  readonly pool?: EnvironmentPool | undefined;
   /** Text of a model as it streams, for those who watch the run. */
   readonly onDelta?: ((traceId: string, attempt: number, delta: ModelDelta) => void) | undefined;
 }
@@ -132,7 +132,7 @@ async function executeAttempt(
       connect: async (connectOptions) => {
         const known = knownTarget(target, row.request.env_name);
         if (pool === undefined) return await connectEnvironment(known, connectOptions);
-        return await pool.connect(known, { ...connectOptions, codeHash });
+        return await pool.connect(known, { ...connectOptions, codeHash, kind: 'run' });
       },
       createModel: (name, context) => models.create(name, context),
       recorder: createRecorder(store, row.traceId, number),
