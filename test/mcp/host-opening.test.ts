@@ -8,8 +8,8 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Duplex } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { until } from '../until.ts';
 import { ENVIRONMENT_MAIN, fixture } from './child.ts';
-import { until } from './clients.ts';
 import { initializeBody } from './raw-http.ts';
 
 const PATIENCE = { timeout: 60_000 } as const;
