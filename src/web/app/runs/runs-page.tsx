@@ -6,12 +6,12 @@ import { Table } from '../components/table.tsx';
 import { isRunService } from '../page-settings.ts';
 import { usePageTitle } from '../use-page-title.ts';
 import { useInterval, useResource } from '../use-resource.ts';
-import { TotalsPanel } from './totals-panel.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { columnsFor } from './run-columns.tsx';
 import { isFiltered, toFilters, toListQuery } from './run-filters.ts';
 import { toSelection, withoutFilters, withSelection } from './selection.ts';
 import { SelectionBar } from './selection-bar.tsx';
+import { TotalsPanel } from './totals-panel.tsx';
 
 const REFRESH_MS = 3_000;
 
