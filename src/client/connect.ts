@@ -3,6 +3,7 @@ import type { JsonObject } from '../contract/json.ts';
 import { META } from '../contract/names.ts';
 import { connectMcp, LOG_LEVELS } from '../mcp-client/connection.ts';
 import { DeadlineError } from '../runtime/deadline.ts';
+import { PROCTOR_VERSION } from '../runtime/version.ts';
 import { toBoundaryError } from './client-failure.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
 import { type EnvironmentLink, openCommand, openMemory, openModule, openUrl } from './environment-link.ts';
@@ -28,6 +29,7 @@ export async function connectEnvironment(
   const link = openLink(target, options);
   try {
     const connection = await connectMcp(link, {
+      clientInfo: { name: 'proctor', version: PROCTOR_VERSION },
       skipsHandshake: isForReading,
       handshakeMeta: { ...options.meta, ...harnessMeta(link) },
       onNotification: {
