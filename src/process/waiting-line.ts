@@ -1,9 +1,9 @@
-/** Who waits for a process. Chat sessions and runs take turns; spares are started when nobody else waits. */
+/** The kinds of those that wait for a process. Chat sessions and runs take turns; spares are started when nobody else waits. */
 export type StartKind = 'chat' | 'run' | 'spare';
 
 export interface WaitOptions {
   readonly kind: StartKind;
-  /** Who goes away leaves the line. */
+  /** Aborted when the caller goes away, which leaves the line then. */
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds to wait. Default: until it is one's turn. */
   readonly limitMs?: number | undefined;
@@ -25,7 +25,7 @@ export class WaitingLine<Thing> {
     return chat.size + run.size + spare.size;
   }
 
-  /** Whose turn it is; undefined where nobody waits. */
+  /** The kind whose turn it is; undefined where nobody waits. */
   get next(): StartKind | undefined {
     const { chat, run, spare } = this.#lines;
     if (chat.size > 0 && run.size > 0) return this.#last === 'chat' ? 'run' : 'chat';
