@@ -73,6 +73,7 @@ class ThreadedLeaseKeeper implements LeaseKeeper {
     if (thread === undefined) return;
     // A thread that is ended inside of SQLite takes the process along: it ends by itself.
     const ended = new Promise<void>((resolve) => thread.once('exit', () => resolve()));
+    thread.ref(); // Else this process could end before what follows its close.
     this.#ask({ kind: 'close' });
     await ended;
   }

@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Duplex } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { HOSTED } from '../process/hosts.ts';
 import { until } from '../until.ts';
 import { ENVIRONMENT_MAIN, fixture } from './child.ts';
 import { initializeBody } from './raw-http.ts';
@@ -23,7 +24,7 @@ interface Started {
   /** The text of its log. */
   log(): string;
   readonly exited: Promise<number | null>;
-  /** Ends the descriptor, as a starter that dies does. */
+  /** Closes every descriptor, as a starter that dies does. */
   leave(): void;
 }
 
@@ -36,9 +37,14 @@ function createFolder(mode = 0o700): string {
 }
 
 /** A process that is told to be a host by what its descriptor 3 carries. */
-async function start(socket = join(createFolder(), 's'), first?: string): Promise<Started> {
-  const child = spawn(process.execPath, [ENVIRONMENT_MAIN, fixture('adversary.ts')], {
-    env: { PATH: process.env.PATH, PROCTOR_HOST_FD: '3' },
+async function start(
+  socket = join(createFolder(), 's'),
+  first?: string,
+  module = fixture('adversary.ts'),
+  env: Readonly<Record<string, string>> = {},
+): Promise<Started> {
+  const child = spawn(process.execPath, [ENVIRONMENT_MAIN, module], {
+    env: { PATH: process.env.PATH, ...env, PROCTOR_HOST_FD: '3' },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -57,7 +63,10 @@ async function start(socket = join(createFolder(), 's'), first?: string): Promis
   });
   control.write(`${first ?? JSON.stringify({ kind: 'start', socket, secret: SECRET })}\n`);
   await until(() => hasExited || told.some((line) => line.includes('"listening"')));
-  return { socket, told, log: () => text, exited, leave: () => void control.end() };
+  const leave = () => {
+    for (const stream of child.stdio) stream?.destroy();
+  };
+  return { socket, told, log: () => text, exited, leave };
 }
 
 /** Sends bytes, then gives all that is answered until the connection is closed. */
@@ -143,6 +152,26 @@ describe('the socket of a host', PATIENCE, () => {
     leave();
     expect(await exited).toBe(0);
     expect(() => statSync(path)).toThrow('ENOENT');
+  });
+
+  it('ends with its starter: close hooks run for every session, also where nobody takes what they print', async () => {
+    const folder = createFolder();
+    const notes = join(folder, 'notes');
+    const { socket, leave, exited } = await start(join(createFolder(), 's'), undefined, HOSTED, { NOTES: notes });
+    const connections = await Promise.all(
+      [1, 2, 3].map(async (number) => {
+        const connection = connect(socket);
+        const session = JSON.stringify({ session: `number ${number}`, harness_key: 'k'.repeat(32) });
+        connection.write(`${SECRET}\n${session}\n${INITIALIZE}\n`);
+        await once(connection, 'data');
+        return connection;
+      }),
+    );
+    leave();
+    for (const connection of connections) connection.destroy();
+    expect(await exited).toBe(0);
+    expect(readFileSync(notes, 'utf8')).toBe('close undefined\n'.repeat(3));
+    expect(existsSync(dirname(socket))).toBe(false);
   });
 
   it.each([

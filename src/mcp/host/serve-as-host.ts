@@ -1,4 +1,4 @@
-import { chmodSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { preloadSchemas } from '@modelcontextprotocol/server';
@@ -17,6 +17,8 @@ import { SessionScopes } from './session-scopes.ts';
 
 /** Connections that wait to be accepted; the system has a limit of its own. Hundreds are opened at one moment. */
 const BACKLOG = 4_096;
+/** Connections whose opening has not been read. Beyond it the oldest is closed: it is the least likely to be a session. */
+const MAX_OPENING = 4_096;
 
 /**
  * The life of a host: loads the module and serves a session of its own on each connection to a Unix socket, until the
@@ -94,9 +96,8 @@ class Hosting {
   async listen(path: string, secret: string): Promise<void> {
     assertPrivate(path);
     this.#secret = secret;
-    const remove = () => rmSync(path, { force: true });
-    remove();
-    process.once('exit', remove);
+    rmSync(path, { force: true });
+    process.once('exit', () => removeSocket(path));
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
       // From its first moment on nobody else may connect.
@@ -111,6 +112,8 @@ class Hosting {
   #accept(socket: Socket): void {
     // How a connection broke is nobody's concern here: its end is what ends the session.
     socket.on('error', () => {});
+    const [oldest] = this.#opening;
+    if (this.#opening.size >= MAX_OPENING) oldest?.destroy();
     this.#opening.add(socket);
     const forget = () => this.#opening.delete(socket);
     socket.once('close', forget);
@@ -161,6 +164,16 @@ function assertPrivate(path: string): void {
   const { mode, uid } = statSync(dirname(path));
   if ((mode & 0o077) !== 0 || uid !== process.getuid?.()) {
     throw new Error(`The directory of a host's socket has to be its user's alone (0700): ${dirname(path)}`);
+  }
+}
+
+/** With its directory, where nothing else is in it: the starter may be gone. */
+function removeSocket(path: string): void {
+  rmSync(path, { force: true });
+  try {
+    rmdirSync(dirname(path));
+  } catch {
+    // It is not empty, or the starter was faster.
   }
 }
 

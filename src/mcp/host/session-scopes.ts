@@ -39,6 +39,9 @@ export class SessionScopes {
    */
   takeOutput(): void {
     const write = this.#writeToLog;
+    // Both streams break when the starter dies: that ends the sessions, and must not cut their close hooks short.
+    process.stdout.on('error', () => {});
+    process.stderr.on('error', () => {});
     const own = (chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
       const scope = this.current();
       if (scope?.print(chunk) !== true) return write(chunk, ...(rest as []));
