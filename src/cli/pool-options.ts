@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
+import { LONGEST_TIMER_MS } from '../runtime/deadline.ts';
 import { wholeNumber } from './options.ts';
 
 const MAX_HOSTS = 1_000;

@@ -4,7 +4,7 @@ import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { messageOf } from '../contract/errors.ts';
 import { MAX_STEPS } from '../contract/names.ts';
-import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
+import { LONGEST_TIMER_MS } from '../runtime/deadline.ts';
 import { MAX_WARM_PROCESSES } from '../scenario-server/option-ranges.ts';
 import { assertModel, guardedByKey } from '../scenario-server/serve-scenarios.ts';
 import { startAlone } from '../scenario-server/start-alone.ts';

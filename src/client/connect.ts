@@ -3,6 +3,7 @@ import type { JsonObject } from '../contract/json.ts';
 import { META } from '../contract/names.ts';
 import { connectMcp, LOG_LEVELS } from '../mcp-client/connection.ts';
 import { DeadlineError } from '../runtime/deadline.ts';
+import { PROCTOR_VERSION } from '../runtime/version.ts';
 import { toBoundaryError } from './client-failure.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
 import { type EnvironmentLink, openCommand, openMemory, openModule, openUrl } from './environment-link.ts';
@@ -32,6 +33,7 @@ export async function connectOver(link: EnvironmentLink, options: ConnectOptions
   const { signal, timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, onLog, isForReading = false } = options;
   try {
     const connection = await connectMcp(link, {
+      clientInfo: { name: 'proctor', version: PROCTOR_VERSION },
       skipsHandshake: isForReading,
       handshakeMeta: { ...options.meta, ...harnessMeta(link) },
       onNotification: {

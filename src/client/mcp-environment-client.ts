@@ -16,7 +16,7 @@ import {
 } from '../contract/scenario.ts';
 import type { McpConnection, RequestOptions, RequestParams } from '../mcp-client/connection.ts';
 import { jsonOf, readList } from '../mcp-client/reading.ts';
-import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
+import { LONGEST_TIMER_MS } from '../runtime/deadline.ts';
 import { matchesToolPatterns } from '../text/tool-patterns.ts';
 import { type Attempt, toBoundaryError } from './client-failure.ts';
 import type {

@@ -4,6 +4,7 @@ import {
   type CreateMessageResult,
   type ElicitRequestParams,
   type ElicitResult,
+  type Implementation,
   isSpecType,
   type JSONRPCNotification,
   type LoggingLevel,
@@ -15,9 +16,7 @@ import { z } from 'zod';
 import { isJsonObject, type JsonObject } from '../contract/json.ts';
 import { isTooDeep } from '../contract/json-depth.ts';
 import type { LogRecord } from '../contract/trace.ts';
-import { withDeadline } from '../runtime/deadline.ts';
-import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
-import { PROCTOR_VERSION } from '../runtime/version.ts';
+import { LONGEST_TIMER_MS, withDeadline } from '../runtime/deadline.ts';
 import type { Link } from './link.ts';
 
 /** The levels of MCP as those of a trace. */
@@ -36,8 +35,8 @@ export const LOG_LEVELS: Readonly<Record<LoggingLevel, LogRecord['level']>> = {
 const REVISION_WITHOUT_HANDSHAKE = '2026-07-28';
 
 export interface McpConnectOptions {
-  /** Name that the server is told. Default `proctor`. */
-  readonly clientName?: string;
+  /** Name and version that the server is told. */
+  readonly clientInfo: Implementation;
   /** Speaks the revision without a handshake. Default false: `initialize`, as every server knows it. */
   readonly skipsHandshake?: boolean;
   /** `_meta` of `initialize`, and of no other message. */
@@ -57,7 +56,7 @@ export interface ClientAnswers {
 
 /** Each is called as the notification comes in, and so before the answer that follows it. */
 export interface NotificationListeners {
-  readonly log?: (level: LoggingLevel, text: string) => void;
+  readonly log?: (level: LoggingLevel, text: string, logger: string | undefined) => void;
   readonly listsChanged?: () => void;
   readonly resourceUpdated?: (uri: string) => void;
 }
@@ -86,7 +85,7 @@ export interface RequestOptions {
  *
  * @throws DeadlineError after `timeoutMs`; the reason of the signal; an error of the SDK or of the transport.
  */
-export async function connectMcp(link: Link, options: McpConnectOptions = {}): Promise<McpConnection> {
+export async function connectMcp(link: Link, options: McpConnectOptions): Promise<McpConnection> {
   const { signal, timeoutMs, onNotification = {} } = options;
   const progress = new ProgressListeners();
   const client = new ListeningClient(options, (notification) => {
@@ -162,14 +161,14 @@ class ListeningClient extends Client {
   #hasAnswer = false;
 
   constructor(options: McpConnectOptions, listen: (notification: JSONRPCNotification) => void) {
-    const { clientName = 'proctor', skipsHandshake = false, answers = {}, handshakeMeta } = options;
+    const { clientInfo, skipsHandshake = false, answers = {}, handshakeMeta } = options;
     const { elicit, sample } = answers;
     const capabilities = {
       ...(elicit === undefined ? {} : { elicitation: { form: {} } }),
       ...(sample === undefined ? {} : { sampling: {} }),
     };
     const mode = skipsHandshake ? { pin: REVISION_WITHOUT_HANDSHAKE } : 'legacy';
-    super({ name: clientName, version: PROCTOR_VERSION }, { capabilities, versionNegotiation: { mode } });
+    super(clientInfo, { capabilities, versionNegotiation: { mode } });
     this.#listen = listen;
     this.#handshakeMeta = skipsHandshake ? undefined : handshakeMeta;
     if (elicit) this.setRequestHandler('elicitation/create', ({ params }) => elicit(params));
@@ -203,8 +202,8 @@ function dispatch(notification: JSONRPCNotification, listeners: NotificationList
     case 'notifications/message':
       // Data without measure would exhaust the stack of whoever writes it.
       if (isSpecType.LoggingMessageNotification(notification) && !isTooDeep(notification)) {
-        const { level, data } = notification.params;
-        listeners.log?.(level, typeof data === 'string' ? data : JSON.stringify(data));
+        const { level, data, logger } = notification.params;
+        listeners.log?.(level, typeof data === 'string' ? data : JSON.stringify(data), logger);
       }
       return;
     case 'notifications/resources/updated':

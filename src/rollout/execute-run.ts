@@ -1,7 +1,7 @@
 import type { Usage } from '../contract/chat.ts';
 import type { BoundaryError } from '../contract/errors.ts';
 import type { StopReason } from '../contract/trace.ts';
-import { type Deadline, startDeadline } from '../runtime/deadline.ts';
+import { type Deadline, startDeadline } from '../runtime/start-deadline.ts';
 import { setUsage } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import { AgentLoop } from './agent-loop.ts';

@@ -3,7 +3,7 @@ import { messageOf } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
 import type { Evaluation, PromptMessage, SetupResult } from '../contract/scenario.ts';
-import { startDeadline } from '../runtime/deadline.ts';
+import { startDeadline } from '../runtime/start-deadline.ts';
 import { NO_SPAN, type TraceSpan } from '../telemetry/trace-span.ts';
 import type { TurnProgress } from './agent.ts';
 import { fitAnswer, repairRequest } from './answer.ts';

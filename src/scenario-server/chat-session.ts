@@ -10,7 +10,7 @@ import { AgentLoop } from '../rollout/agent-loop.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
 import { ScenarioSession } from '../rollout/scenario-session.ts';
 import { type SessionEnd, sessionFinished, statusOf, stopOf } from '../rollout/session-end.ts';
-import { startDeadline } from '../runtime/deadline.ts';
+import { startDeadline } from '../runtime/start-deadline.ts';
 import { failWith, setUsage, startAgentSpan } from '../telemetry/spans.ts';
 import { TraceSpan } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/event-recorder.ts';

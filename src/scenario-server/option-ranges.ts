@@ -1,5 +1,5 @@
 import { DEFAULT_PORTS, MAX_STEPS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
-import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
+import { LONGEST_TIMER_MS } from '../runtime/deadline.ts';
 import { preview } from '../schema/json-schema.ts';
 
 /** Where the options of a scenario server do not say. */

@@ -5,8 +5,9 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { createSessionEngine } from '../../src/scenario-server/session-engine.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
-import { processesNamed, until } from '../client/processes.ts';
+import { processesNamed } from '../client/processes.ts';
 import { createLab } from '../dev/project.ts';
+import { until } from '../until.ts';
 import { beginStream, holdRequest, openChat } from './open-chat.ts';
 import { calls, errorOf, finishedOf, framesOf, says, serve, svcOf, type TestServer } from './server.ts';
 
