@@ -24,6 +24,8 @@ export interface EnvironmentLink extends Link {
   readonly harnessKey: string | undefined;
   /** Names the environment in messages until it has said its own name. It holds no path of the machine and no secret. */
   readonly label: string;
+  /** True where its process holds sessions of others too. */
+  readonly isShared?: boolean;
 }
 
 type Target<Kind extends EnvironmentTarget['kind']> = Extract<EnvironmentTarget, { kind: Kind }>;

@@ -45,6 +45,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
   readonly transport: 'pipe' | 'tcp' | undefined;
   /** Instructions of the server's handshake; empty without any. */
   readonly instructions: string;
+  readonly isShared: boolean;
   readonly lost: Promise<BoundaryError>;
 
   readonly #connection: McpConnection;
@@ -58,6 +59,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
     this.protocol = connection.protocol;
     this.instructions = connection.instructions;
     this.transport = TRANSPORTS[link.kind];
+    this.isShared = link.isShared ?? false;
     this.#connection = connection;
     this.#link = link;
     this.#onLog = onLog;
@@ -68,7 +70,6 @@ export class McpEnvironmentClient implements EnvironmentClient {
     });
   }
 
-  /** True as soon as its process is known to have ended. */
   get isLost(): boolean {
     return this.#link.ending() !== undefined;
   }
