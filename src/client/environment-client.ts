@@ -20,7 +20,7 @@ export interface EnvironmentClient {
   readonly protocol: string;
   /** Pipes of a process or a network; undefined where the environment is in this process. */
   readonly transport?: 'pipe' | 'tcp' | undefined;
-  /** True where its process holds sessions of others too: they are lost together. */
+  /** True where its process holds other sessions too: they are lost together. */
   readonly isShared?: boolean;
   /** True as soon as its process is known to have ended: before a request fails of that. */
   readonly isLost?: boolean;

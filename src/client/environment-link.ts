@@ -24,7 +24,7 @@ export interface EnvironmentLink extends Link {
   readonly harnessKey: string | undefined;
   /** Names the environment in messages until it has said its own name. It holds no path of the machine and no secret. */
   readonly label: string;
-  /** True where its process holds sessions of others too. */
+  /** True where its process holds other sessions too. */
   readonly isShared?: boolean;
 }
 

@@ -23,8 +23,8 @@ export interface WarmPoolOptions {
 export interface WarmConnectOptions extends ConnectOptions {
   /** Hash of the environment's current code (`hashTargetCode`): a process of other code is not given out. */
   readonly codeHash: string | null;
-  /** True for a session that must not share its process with others. */
-  readonly isAlone?: boolean;
+  /** Gives it a process that no other session shares. */
+  readonly isAlone?: boolean | undefined;
 }
 
 /**

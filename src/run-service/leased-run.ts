@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { connectEnvironment } from '../client/connect.ts';
-import type { EnvironmentTarget } from '../client/environment-client.ts';
+import type { EnvironmentClient, EnvironmentTarget } from '../client/environment-client.ts';
 import { hashTargetCode } from '../client/module-hash.ts';
-import type { WarmPool } from '../client/warm-pool.ts';
+import type { WarmConnectOptions } from '../client/warm-pool.ts';
 import { BoundaryError, type RunErrorBody } from '../contract/errors.ts';
 import type { DatabaseTransaction } from '../database/database.ts';
 import type { ModelDelta } from '../model/chat-model.ts';
@@ -30,9 +30,13 @@ export interface LeasedRunOptions {
   /** Name of the worker, for queue and trace. */
   readonly worker: string;
   /** Has processes ready; undefined: each run waits until one has started. */
-  readonly pool?: WarmPool | undefined;
+  readonly pool?: EnvironmentSource | undefined;
   /** Text of a model as it streams, for those who watch the run. */
   readonly onDelta?: ((traceId: string, attempt: number, delta: ModelDelta) => void) | undefined;
+}
+
+interface EnvironmentSource {
+  connect(target: EnvironmentTarget, options: WarmConnectOptions): Promise<EnvironmentClient>;
 }
 
 /** Attempts of one run; those that a worker gave back at its shutdown do not count (contract section 3, "Durability"). */
