@@ -84,8 +84,8 @@ export function blameEnvironment(
   client: Pick<EnvironmentClient, 'isLost' | 'isShared'> | undefined,
   isClosed: boolean,
 ): SessionEnding {
-  const { status, error } = ending;
-  if (status !== 'failed' || error === null || error.boundary === 'model' || error.boundary === 'worker') return ending;
+  const { error } = ending;
+  if (error === null || error.boundary === 'model' || error.boundary === 'worker') return ending;
   // Until it is connected, its error alone knows.
   const isShared = client?.isShared === true || error instanceof SharedEnvironmentError;
   const isLost = isClosed || client?.isLost === true || error instanceof SharedEnvironmentError;

@@ -107,13 +107,15 @@ async function takeAttempt(
   if (lost < MAX_ATTEMPTS) {
     return { number: await store.startNextAttempt(row.traceId, row.attempt, 'lost'), row, isAlone };
   }
-  const who = isAlone ? 'The last worker that took the run' : 'Every worker that took the run';
-  const message = `${who} was lost with it; it was given up after ${lost} attempts.`;
+  const why = isAlone
+    ? 'The last worker that took the run was lost with it'
+    : 'Every worker that took the run was lost with it';
+  const message = `${why}; it was given up after ${lost} attempts.`;
   await store.append(row.traceId, row.attempt, [failedByWorker(message)]);
   return undefined;
 }
 
-/** What the attempts so far say of the next one. */
+/** How the attempts so far ended, for the next one. */
 async function attemptsOf(store: TraceStore, row: TraceRow) {
   const attempts = (await store.trace(row.traceId))?.attempts ?? [];
   const startedAt = attempts.at(-1)?.started_at ?? null;

@@ -81,6 +81,17 @@ describe('a run whose environment dies together with others', () => {
     expect(counter.asked.filter((asked) => asked === 'close')).toHaveLength(1);
   });
 
+  it('is lost where only its connection can say so', async () => {
+    const lost = gate<BoundaryError>();
+    const counter = counterClient();
+    const client = Object.assign(Object.create(counter) as EnvironmentClient, { isShared: true, lost: lost.passed });
+    const model = scripted(({ signal }) => {
+      lost.open(new BoundaryError('environment', 'environment_failed', GONE));
+      return untilAborted(signal);
+    });
+    expect((await executeRun(runOptions(client, model, listRecorder()))).status).toBe('lost');
+  });
+
   it('is lost while it connects, too', async () => {
     const recorder = listRecorder();
     const connect = () => Promise.reject(new SharedEnvironmentError('environment', 'environment_failed', GONE));
