@@ -20,6 +20,10 @@ export interface EnvironmentClient {
   readonly protocol: string;
   /** Pipes of a process or a network; undefined where the environment is in this process. */
   readonly transport?: 'pipe' | 'tcp' | undefined;
+  /** True where its process holds other sessions too: they are lost together. */
+  readonly isShared?: boolean;
+  /** True as soon as its process is known to have ended: before a request fails of that. */
+  readonly isLost?: boolean;
   /** Resolves, with how it happened, when the other end is gone though nobody closed it. Never rejects. */
   readonly lost?: Promise<BoundaryError>;
 

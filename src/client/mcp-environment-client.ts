@@ -45,6 +45,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
   readonly transport: 'pipe' | 'tcp' | undefined;
   /** Instructions of the server's handshake; empty without any. */
   readonly instructions: string;
+  readonly isShared: boolean;
   readonly lost: Promise<BoundaryError>;
   /** Resolves when `close` is done. */
   readonly closed: Promise<void>;
@@ -64,6 +65,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
     this.instructions = connection.instructions;
     this.sessionsPerProcess = toCount(connection.handshakeMeta[META.sessionsPerProcess]);
     this.transport = TRANSPORTS[link.kind];
+    this.isShared = link.isShared ?? false;
     this.#connection = connection;
     this.#link = link;
     this.#onLog = onLog;
@@ -77,7 +79,6 @@ export class McpEnvironmentClient implements EnvironmentClient {
     });
   }
 
-  /** True as soon as its process is known to have ended. */
   get isLost(): boolean {
     return this.#link.ending() !== undefined;
   }

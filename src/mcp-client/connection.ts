@@ -13,7 +13,7 @@ import {
   type ServerCapabilities,
 } from '@modelcontextprotocol/client';
 import { z } from 'zod';
-import { isJsonObject, type JsonObject } from '../contract/json.ts';
+import type { JsonObject } from '../contract/json.ts';
 import { isTooDeep } from '../contract/json-depth.ts';
 import type { LogRecord } from '../contract/trace.ts';
 import { LONGEST_TIMER_MS, withDeadline } from '../runtime/deadline.ts';
@@ -184,9 +184,9 @@ class ListeningClient extends Client {
 
   protected override _onresponse(...received: Parameters<Client['_onresponse']>): void {
     const [response] = received;
-    if (!this.#hasAnswer && 'result' in response && isJsonObject(response.result._meta)) {
-      this.answerMeta = response.result._meta;
-    }
+    const meta = 'result' in response ? response.result._meta : undefined;
+    // Unchecked until now: a server may say anything.
+    if (!this.#hasAnswer && typeof meta === 'object' && meta !== null) this.answerMeta = meta as JsonObject;
     this.#hasAnswer = true;
     super._onresponse(...received);
   }

@@ -77,6 +77,7 @@ function startRun(options: RunOptions, span: TraceSpan): Run {
     worker,
     environmentHash,
     limits,
+    isAttempt: true,
   });
   const deadline = startDeadline(request.timeout_seconds * 1_000, (limit) => new RunTimeoutError(limit));
   return { options, session, deadline, span, usages: [] };
@@ -119,5 +120,6 @@ function toStop(reason: unknown): SessionStop {
 
 function toOutcome({ status, stopReason, answer, reward, error }: SessionEnd): RunOutcome {
   if (status === 'released') return { status };
-  return { status, stopReason, answer, reward, error: error?.toBody() ?? null };
+  const body = error?.toBody() ?? null;
+  return status === 'lost' ? { status, error: body } : { status, stopReason, answer, reward, error: body };
 }
