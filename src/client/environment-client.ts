@@ -108,6 +108,8 @@ export interface ConnectOptions {
   readonly timeoutMs?: number;
   /** `_meta` of `initialize`, such as `display_width`. */
   readonly meta?: JsonObject;
+  /** Called once when it has to wait for no other session any more: its start begins, or a process is there for it. */
+  readonly onAdmitted?: () => void;
   /** Called once when a process that was started for it has loaded its code. */
   readonly onReady?: () => void;
   /** Log of the environment: MCP log messages, and lines of a process's standard error. */

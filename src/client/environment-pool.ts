@@ -79,7 +79,7 @@ export class EnvironmentPool {
     const known = await this.#shareOf(target, connectOptions);
     if (known.client !== undefined) return known.client;
     if (known.sessions === 1) return await this.#warm.connect(target, connectOptions);
-    return await this.#enterHost(target, connectOptions);
+    return await this.#enterHost(target, known.sessions, connectOptions);
   }
 
   /** Sessions that its hosts hold together; undefined where its sessions share no process, or it has not said so yet. */
@@ -153,14 +153,15 @@ export class EnvironmentPool {
     return { sessions: client.sessionsPerProcess, client };
   }
 
-  async #enterHost(target: ModuleTarget, options: WarmConnectOptions): Promise<McpEnvironmentClient> {
+  async #enterHost(target: ModuleTarget, capacity: number, options: WarmConnectOptions): Promise<McpEnvironmentClient> {
     const { codeHash, kind = 'chat', ...connectOptions } = options;
     const environment = this.#environmentOf(target);
-    const place = await this.#hosts.enter(target, { environment, codeHash, kind, signal: options.signal });
+    const place = await this.#hosts.enter(target, { environment, capacity, codeHash, kind, signal: options.signal });
     const leave = await this.#opening.enter(kind, options.signal).catch((error: unknown) => {
       place.leave();
       throw error;
     });
+    options.onAdmitted?.();
     try {
       const link = openHosted(target, place.session, place.leave, connectOptions);
       return await connectOver(link, connectOptions);
@@ -183,8 +184,10 @@ export class EnvironmentPool {
 
   /** A process of one session, once there is a place for its start. */
   async #start(target: EnvironmentTarget, options: ConnectOptions, kind: StartKind): Promise<McpEnvironmentClient> {
-    if (target.kind === 'memory' || target.kind === 'url') return await connectEnvironment(target, options);
-    const place = await this.#starts.enter(kind, options.signal);
+    const isProcess = target.kind === 'module' || target.kind === 'command';
+    const place = isProcess ? await this.#starts.enter(kind, options.signal) : undefined;
+    options.onAdmitted?.();
+    if (place === undefined) return await connectEnvironment(target, options);
     try {
       const client = await connectEnvironment(target, { ...options, onReady: () => place.ready() });
       place.ready();

@@ -72,6 +72,7 @@ export class WarmPool {
     const slot = this.#slotOf(target);
     slot.onRequest(++this.#requests);
     const process = slot.take(codeHash);
+    if (process !== undefined) options.onAdmitted?.();
     const client = process?.client ?? (await start());
     slot.onGivenOut();
     process?.log.passTo(options.onLog);

@@ -7,9 +7,16 @@ export interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds to wait. Default: until it is one's turn. */
   readonly limitMs?: number | undefined;
-  /** Makes the error of one that has waited too long. */
-  readonly toRefusal?: (() => Error) | undefined;
+  /**
+   * Makes the error of one that has waited too long; undefined where it may wait on for a moment.
+   *
+   * @param ahead how many are served before it.
+   */
+  readonly toRefusal?: ((ahead: number) => Error | undefined) | undefined;
 }
+
+/** Milliseconds until one that may wait on is asked about again. */
+const MOMENT_MS = 100;
 
 /** Requests that wait for a thing there are few of. Those of one kind are served in order of arrival. */
 export class WaitingLine<Thing> {
@@ -54,10 +61,22 @@ export class WaitingLine<Thing> {
         },
       };
       const onAbort = () => waiting.refuse(signal?.reason);
-      const timer = limitMs === undefined ? undefined : setTimeout(() => waiting.refuse(toRefusal?.()), limitMs);
+      const onLate = () => {
+        const refusal = toRefusal?.(this.#ahead(kind, waiting));
+        if (refusal !== undefined) waiting.refuse(refusal);
+        else timer = setTimeout(onLate, MOMENT_MS);
+      };
+      let timer = limitMs === undefined ? undefined : setTimeout(onLate, limitMs);
       signal?.addEventListener('abort', onAbort, { once: true });
       this.#lines[kind].add(waiting);
     });
+  }
+
+  /** The two kinds take turns. */
+  #ahead(kind: StartKind, waiting: Waiting<Thing>): number {
+    const before = [...this.#lines[kind]].indexOf(waiting);
+    const others = this.#lines[kind === 'chat' ? 'run' : 'chat'].size;
+    return before + Math.min(others, before + 1);
   }
 
   /** Gives the thing to the next one. @returns false where nobody waits. */

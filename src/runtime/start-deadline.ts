@@ -5,6 +5,8 @@ export interface Deadline {
   readonly signal: AbortSignal;
   /** Milliseconds; 0 once it is over. */
   remainingMs(): number;
+  /** Starts the clock anew, where the time is not over. */
+  restart(): void;
   /** Stops the clock. Its owner has to call this. */
   clear(): void;
 }
@@ -12,12 +14,21 @@ export interface Deadline {
 /** A clock that runs from now on, for work that ends by itself once its signal is aborted. It keeps no process alive. */
 export function startDeadline(ms: number, toError: (limit: string) => unknown): Deadline {
   const controller = new AbortController();
-  const endsAt = performance.now() + ms;
-  const timer = setTimeout(() => controller.abort(toError(inWords(ms))), ms);
-  timer.unref();
+  let endsAt = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const restart = () => {
+    clearTimeout(timer);
+    endsAt = performance.now() + ms;
+    timer = setTimeout(() => controller.abort(toError(inWords(ms))), ms);
+    timer.unref();
+  };
+  restart();
   return {
     signal: controller.signal,
     remainingMs: () => Math.max(0, Math.round(endsAt - performance.now())),
+    restart: () => {
+      if (!controller.signal.aborted) restart();
+    },
     clear: () => clearTimeout(timer),
   };
 }
