@@ -190,16 +190,15 @@ export class HostProcess {
   }
 }
 
-async function untilEnded(
+function untilEnded(
   listening: Promise<HostInfo>,
   ended: Promise<HostEnding>,
   signal: AbortSignal | undefined,
 ): Promise<HostInfo> {
-  const failed = ended.then(({ text }) => {
-    throw new Error(`The environment ${text}`);
+  const either = new Promise<HostInfo>((resolve, reject) => {
+    void listening.then(resolve);
+    void ended.then(({ text }) => reject(new Error(`The environment ${text}`)));
   });
-  failed.catch(() => {});
-  const either = Promise.race([listening, failed]);
   return signal === undefined ? either : untilAborted(either, signal);
 }
 
