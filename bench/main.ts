@@ -11,6 +11,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   load: () => import('./scenario-server/load.ts'),
   traces: () => import('./run-service/traces.ts'),
   burst: () => import('./sessions/burst.ts'),
+  'many-runs': () => import('./sessions/many-runs.ts'),
   chat: () => import('./scenario-server/chat.ts'),
   pages: () => import('./pages/long-trace.ts'),
   list: () => import('./pages/many-runs.ts'),

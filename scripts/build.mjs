@@ -32,7 +32,7 @@ async function build() {
   await buildStart();
   const { buildWeb } = await import('./build-web.mjs');
   await buildWeb();
-  removeLeftovers();
+  removeStaleOutput();
   chmodSync(command, 0o755);
   writeFileSync(stamp, '');
 }
@@ -41,7 +41,7 @@ async function build() {
  * Removes what tsc made of sources that are gone. It does so last and file by file: a server that runs from here keeps
  * every module that there still is. What Vite and esbuild make is theirs.
  */
-function removeLeftovers() {
+function removeStaleOutput() {
   const isEmitted = (path) => {
     const source = path.replace(/(\.d\.ts|\.js)$/, '');
     return ['.ts', '.tsx'].some((ending) => existsSync(join(root, 'src', source + ending)));

@@ -119,20 +119,22 @@ describe('the layers of src', () => {
     expect(wrong.map(describeImport)).toEqual([]);
   });
 
-  it('what runs in browsers reaches nothing but Preact, a reader of server-sent events, a comparison of texts, the shapes of the wire, and code without packages; the page of the helpers is an MCP client', () => {
+  it('what runs in browsers reaches nothing but Preact, a reader of server-sent events, a comparison of texts, the shapes of the wire, and code without packages; the page of the helpers uses the MCP client', () => {
     const app = join(source, 'web/app/');
+    const client = join(source, 'mcp-client/');
     const reached = reachedFrom(sourceFiles(app).filter((file) => !file.endsWith('.d.ts')));
     const isAllowed = ({ file, specifier }: Import) =>
       /^(preact|eventsource-parser|diff)(\/|$)/.test(specifier) ||
-      (file.startsWith(join(app, 'helpers/')) && ['@modelcontextprotocol/client', 'zod/v4/core'].includes(specifier));
+      (file.startsWith(join(app, 'helpers/')) && ['@modelcontextprotocol/client', 'zod/v4/core'].includes(specifier)) ||
+      (file.startsWith(client) && ['@modelcontextprotocol/client', 'zod'].includes(specifier));
     const packages = reached.values.filter((each) => each.target === undefined && !isAllowed(each));
     expect(packages.map(describeImport)).toEqual([]);
     const users = reachedFrom([join(app, 'main.tsx'), join(app, 'standalone.tsx')]).files;
-    expect(users.filter((file) => file.startsWith(join(app, 'helpers/')))).toEqual([]);
+    expect(users.filter((file) => file.startsWith(join(app, 'helpers/')) || file.startsWith(client))).toEqual([]);
     const folders = new Set(reached.files.filter((file) => !file.startsWith(app)).map(layerOf));
     expect(
       [...folders].filter(
-        (layer) => !['contract', 'runtime', 'service-client', 'text', 'trace', 'web'].includes(layer),
+        (layer) => !['contract', 'mcp-client', 'runtime', 'service-client', 'text', 'trace', 'web'].includes(layer),
       ),
     ).toEqual([]);
   });
@@ -143,14 +145,11 @@ describe('the layers of src', () => {
     expect(files.length).toBeLessThanOrEqual(45);
   });
 
-  it('one file makes MCP clients, beside the page of the helpers, and one file changes a transport', () => {
+  it('one file makes MCP clients, and one file changes a transport', () => {
     const filesWith = (pattern: RegExp) =>
       sourceFiles(source).filter((file) => pattern.test(readFileSync(file, 'utf8')));
     const toNames = (files: readonly string[]) => files.map((file) => relative(source, file)).sort();
-    expect(toNames(filesWith(/new Client\(|extends Client\b/))).toEqual([
-      'mcp-client/connection.ts',
-      'web/app/helpers/mcp-session.ts',
-    ]);
+    expect(toNames(filesWith(/new Client\(|extends Client\b/))).toEqual(['mcp-client/connection.ts']);
     expect(toNames(filesWith(/\.send = /))).toEqual(['mcp/linked-transports.ts']);
   });
 

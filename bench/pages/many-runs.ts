@@ -82,7 +82,7 @@ async function goTo(page: Page, query: string): Promise<{ readonly listMs: numbe
         [...addedNodes, ...removedNodes].some((node) => node.nodeType === 1 && (node.matches(selector) || node.querySelector(selector)));
       const observer = new MutationObserver((changes) => {
         if (changes.some(isOf('tbody'))) times.listMs ??= performance.now() - startedAt;
-        if (changes.some(isOf('.run-figures'))) times.sumsMs ??= performance.now() - startedAt;
+        if (changes.some(isOf('.run-totals'))) times.sumsMs ??= performance.now() - startedAt;
         if (times.listMs !== undefined && times.sumsMs !== undefined) end(() => done(times));
       });
       const end = (tell) => (observer.disconnect(), clearTimeout(limit), tell());

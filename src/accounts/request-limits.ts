@@ -9,7 +9,7 @@ const MAX_KEYS = 10_000;
  */
 export class RequestLimits {
   readonly #now: () => number;
-  readonly #made = new Map<string, Made>();
+  readonly #windows = new Map<string, SlidingWindow>();
 
   /** @param now milliseconds of a clock that only goes forward. */
   constructor(now: () => number = () => performance.now()) {
@@ -18,27 +18,27 @@ export class RequestLimits {
 
   /** Counts a request. @returns undefined, or in how many milliseconds one is allowed again: then it was not counted. */
   take(keyId: string, perMinute: number): number | undefined {
-    const made = this.#made.get(keyId) ?? this.#remember(keyId);
+    const window = this.#windows.get(keyId) ?? this.#remember(keyId);
     const now = this.#now();
-    made.forgetUntil(now - WINDOW_MS);
-    if (made.count < perMinute) {
-      made.times.push(now);
+    window.forgetUntil(now - WINDOW_MS);
+    if (window.count < perMinute) {
+      window.times.push(now);
       return undefined;
     }
     // As many as exceed the limit have to leave the window: more than one where the limit was lowered.
-    return made.at(made.count - perMinute) + WINDOW_MS - now;
+    return window.at(window.count - perMinute) + WINDOW_MS - now;
   }
 
-  #remember(keyId: string): Made {
-    if (this.#made.size >= MAX_KEYS) this.#made.delete(this.#made.keys().next().value ?? '');
-    const made = new Made();
-    this.#made.set(keyId, made);
-    return made;
+  #remember(keyId: string): SlidingWindow {
+    if (this.#windows.size >= MAX_KEYS) this.#windows.delete(this.#windows.keys().next().value ?? '');
+    const window = new SlidingWindow();
+    this.#windows.set(keyId, window);
+    return window;
   }
 }
 
 /** Times of requests, oldest first. */
-class Made {
+class SlidingWindow {
   times: number[] = [];
   #forgotten = 0;
 

@@ -6,7 +6,7 @@ import { MAX_STEPS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { FinishedSession } from '../contract/session.ts';
 import { LOCAL_CALLER } from '../http/api-keys.ts';
-import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
+import { LONGEST_TIMER_MS } from '../runtime/deadline.ts';
 import { type ChatSession, TURN_LIMIT_MS } from '../scenario-server/chat-session.ts';
 import { createSessionEngine, type SessionEngine } from '../scenario-server/session-engine.ts';
 import { toFinishedSession } from '../scenario-server/session-routes.ts';

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createCatalogue } from '../client/catalogue.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
+import { EnvironmentPool } from '../client/environment-pool.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { messageOf } from '../contract/errors.ts';
 import type { TraceEvent } from '../contract/event.ts';
@@ -38,6 +39,9 @@ export async function planHere(
     installation.models.check(settings.model);
     parseScenarioArgs(settings.args, settings.arg); // Syntax errors are reported before the environment starts.
     const environments = new Map([[name, target]]);
+    const { hosts, startTimeoutMs } = settings;
+    const pool = new EnvironmentPool({ perEnvironment: 0, hosts, startTimeoutMs, report: note });
+    opened.push({ [Symbol.asyncDispose]: () => pool.close() });
     const leases = createLeaseKeeper(installation.queue);
     opened.push({ [Symbol.asyncDispose]: () => leases.close() });
     const cancels = createCancelWatch(installation.store, (error) =>
@@ -48,7 +52,7 @@ export async function planHere(
       requests: toRequests(name, await readScenario(environments, name, scenario, environment), settings, environment),
       appUrl: installation.settings.appUrl,
       play: (request, show, stop) =>
-        playHere({ ...installation, environments, leases, cancels }, { request, show }, stop),
+        playHere({ ...installation, environments, pool, leases, cancels }, { request, show }, stop),
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {
@@ -81,13 +85,14 @@ async function readScenario(
 async function playHere(
   parts: Installation & {
     readonly environments: Environments;
+    readonly pool: EnvironmentPool;
     readonly leases: LeaseKeeper;
     readonly cancels: CancelWatch;
   },
   { request, show }: { readonly request: RunRequest; show(events: readonly TraceEvent[]): void },
   stop: AbortSignal,
 ): Promise<Trace> {
-  const { environments, store, queue, leases, cancels, models } = parts;
+  const { environments, pool, store, queue, leases, cancels, models } = parts;
   const traceId = randomBytes(16).toString('hex');
   const worker = `command_${process.pid}`;
   const unsubscribe = store.subscribe(traceId, show);
@@ -102,7 +107,7 @@ async function playHere(
     });
     if (lease === undefined) throw new TypeError('A trace was created without its queue entry');
     const logger = createLogger('error', parts.redactor);
-    await executeLease(lease, interrupt, { environments, store, queue, leases, cancels, models, logger, worker });
+    await executeLease(lease, interrupt, { environments, pool, store, queue, leases, cancels, models, logger, worker });
     const trace = await store.trace(traceId);
     if (trace === undefined) throw new Error(`Trace ${traceId} is gone: it was deleted while it ran.`);
     return trace;

@@ -6,10 +6,11 @@ import type { Trace } from '../contract/trace.ts';
 import { checkMetadata } from '../run-service/check-metadata.ts';
 import { UsageError } from './failure.ts';
 import { parseMetadata } from './options.ts';
+import type { PoolCommandOptions } from './pool-options.ts';
 import { readScenarioArgs } from './scenario-arguments.ts';
 
 /** Settings that all runs of a command share. */
-export interface RunSettings {
+export interface RunSettings extends PoolCommandOptions {
   readonly arg?: readonly string[];
   readonly args?: string;
   readonly model: string;

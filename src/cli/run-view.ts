@@ -28,9 +28,7 @@ function describeEvent(event: TraceEvent, isFull: boolean): string | undefined {
   const shown = isFull ? printableLines : printable;
   switch (event.type) {
     case 'run.queued':
-      return event.attempt === 1
-        ? undefined
-        : colors.yellow(`attempt ${event.attempt}: the one before was ${event.previous_end}`);
+      return event.attempt === 1 ? undefined : colors.yellow(describeAttempt(event));
     case 'environment.ready':
       return colors.dim(`environment ${printable(event.name)} is up (${event.duration_ms} ms)`);
     case 'setup.completed':
@@ -52,6 +50,11 @@ function describeEvent(event: TraceEvent, isFull: boolean): string | undefined {
     default:
       return undefined;
   }
+}
+
+function describeAttempt({ attempt, previous_end, previous_error }: TraceEvent & EventOf<'run.queued'>): string {
+  const why = previous_error ? `: ${printable(previous_error.message)}` : '';
+  return `attempt ${attempt}: the one before was ${previous_end}${why}`;
 }
 
 /** `increment {"by":3}` */

@@ -5,6 +5,7 @@ import type { Trace } from '../contract/trace.ts';
 import { SilentFailure } from './failure.ts';
 import { howToOpen } from './how-to-open.ts';
 import { collect, parseNumber, parseSampling, parseServiceUrl, wholeNumber } from './options.ts';
+import { addPoolOptions } from './pool-options.ts';
 import { planAtService } from './run-at-service.ts';
 import { planHere } from './run-here.ts';
 import type { RunPlan, RunSettings } from './run-plan.ts';
@@ -17,7 +18,7 @@ const MAX_RUNS = 10_000;
 const MAX_CONCURRENCY = 1_000;
 
 export function addRunCommand(program: Command): void {
-  program
+  const command = program
     .command('run <environment> [scenario]')
     .description('Run a scenario with a model, here and now, and print its reward.')
     .option('--arg <name=value>', 'an argument of the scenario; may be repeated', collect)
@@ -44,7 +45,8 @@ export function addRunCommand(program: Command): void {
     .option('--temperature <number>', 'forwarded to the model', parseNumber)
     .option('--sampling <json>', 'further parameters for the model, as one JSON object: {"top_p":0.9}', parseSampling)
     .option('--metadata <name=value>', 'text to find the run by; may be repeated', collect)
-    .option('--service <url>', 'run at this run service, with the key of PROCTOR_API_KEY', parseServiceUrl)
+    .option('--service <url>', 'run at this run service, with the key of PROCTOR_API_KEY', parseServiceUrl);
+  addPoolOptions(command)
     .option('-q, --quiet', 'no steps, only how each run ended')
     .option('--full', 'show whole texts, with the stacks and the debug messages of the log')
     .option('--json', 'print one JSON object')

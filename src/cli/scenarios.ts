@@ -4,7 +4,7 @@ import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { messageOf } from '../contract/errors.ts';
 import { MAX_STEPS } from '../contract/names.ts';
-import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
+import { LONGEST_TIMER_MS } from '../runtime/deadline.ts';
 import { MAX_WARM_PROCESSES } from '../scenario-server/option-ranges.ts';
 import { assertModel, guardedByKey } from '../scenario-server/serve-scenarios.ts';
 import { startAlone } from '../scenario-server/start-alone.ts';
@@ -12,6 +12,7 @@ import { UsageError } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createLogger } from './logger.ts';
 import { collect, parsePort, wholeNumber } from './options.ts';
+import { addPoolOptions, type PoolCommandOptions } from './pool-options.ts';
 import { naming } from './service.ts';
 import { listenForStop, untilStopped } from './signals.ts';
 import { signedInAddress } from './signed-in-address.ts';
@@ -19,7 +20,7 @@ import { startTelemetry } from './telemetry.ts';
 import { colors, note, print, printJson } from './terminal.ts';
 
 export function addScenariosCommand(program: Command): void {
-  program
+  const command = program
     .command('scenarios [environments...]')
     .description('Serve scenarios to any OpenAI-style chat client.')
     .option('--env <environment>', 'name, path or URL, as without --env; may be repeated', collect)
@@ -42,7 +43,8 @@ export function addScenariosCommand(program: Command): void {
       '--warm <count>',
       'processes of each environment that wait for sessions, from the start (default: 2, once it was used; 0: none)',
       wholeNumber(0, MAX_WARM_PROCESSES),
-    )
+    );
+  addPoolOptions(command)
     .option('--json', 'print one JSON object once it listens')
     .addHelpText(
       'after',
@@ -61,7 +63,7 @@ Examples:
     .action(serveScenarios);
 }
 
-interface ScenariosOptions {
+interface ScenariosOptions extends PoolCommandOptions {
   readonly env?: readonly string[];
   readonly model: string;
   readonly port?: number;
@@ -98,6 +100,8 @@ async function serveScenarios(named: readonly string[], options: ScenariosOption
     maxSteps: options.maxSteps,
     sessionTtlMs: options.sessionTtlMs ?? fromVariable('PROCTOR_SESSION_TTL_MS', parseTtl),
     maxSessions: options.maxSessions,
+    hosts: options.hosts,
+    startTimeoutMs: options.startTimeoutMs,
     ...(options.warm === undefined ? {} : { warmProcesses: options.warm, isWarmAtStart: true }),
   });
   const { server } = await naming('--port', starting);

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
+import { EnvironmentPool } from '../client/environment-pool.ts';
 import type { RunService } from '../run-service/start.ts';
-import type { ScenarioServer } from '../scenario-server/start.ts';
+import { DEFAULT_SPARES, SPARE_LIFE_MS } from '../run-service/worker.ts';
+import { DEFAULT_WARM_PROCESSES, type ScenarioServer } from '../scenario-server/start.ts';
 import type { ServerPorts } from '../web/playground-address.ts';
 import { endOrphanProcesses } from './end-orphans.ts';
 import { type Installation, openInstallation } from './installation.ts';
@@ -63,22 +65,39 @@ async function serve(options: ServeOptions): Promise<void> {
   await using _telemetry = await startTelemetry({ ...installation, stop: stop.signal, warn: note });
   await ensureLocalKey(installation, options.host);
   const logger = createLogger(process.stderr.isTTY ? 'warn' : 'info', installation.redactor);
-  const servers = await startServers(installation, options, logger);
+  const pool = createPool(options, logger);
+  const servers = await startServers(installation, { ...options, pool }, logger);
   const clearing = endOrphanProcesses(stop.signal, logger);
   try {
     await announce(installation, servers, options);
     await untilStopped(stop.signal);
   } finally {
     await Promise.all([servers.service.close(), servers.scenarios.close(), clearing]);
+    await pool.close();
   }
 }
 
+/** Runs and chat sessions share their processes. */
+function createPool({ spares, hosts, startTimeoutMs }: ServeOptions, logger: Logger): EnvironmentPool {
+  return new EnvironmentPool({
+    perEnvironment: Math.max(spares ?? DEFAULT_SPARES, DEFAULT_WARM_PROCESSES),
+    idleMs: SPARE_LIFE_MS,
+    hosts,
+    startTimeoutMs,
+    report: (line) => logger.warn(line),
+  });
+}
+
 /** The run service first: it refuses an address beyond loopback where there is no key of one's own. */
-async function startServers(installation: Installation, options: ServeOptions, logger: Logger): Promise<Servers> {
-  const { host, model } = options;
+async function startServers(
+  installation: Installation,
+  options: ServeOptions & { readonly pool: EnvironmentPool },
+  logger: Logger,
+): Promise<Servers> {
+  const { host, model, pool } = options;
   const { environments, settings } = installation;
   const { ports } = settings;
-  const worker = options.worker && toWorkerSettings(options, environments);
+  const worker = options.worker && { ...toWorkerSettings(options, environments), pool };
   let listening: ServerPorts | undefined;
   const starting = startService(installation, {
     host,
@@ -90,7 +109,10 @@ async function startServers(installation: Installation, options: ServeOptions, l
   const service = await naming('--port', starting);
   const port = options.scenarioPort ?? ports.scenarioServer;
   try {
-    const scenarios = await naming('--scenario-port', startScenarios(installation, { host, port, model, logger }));
+    const scenarios = await naming(
+      '--scenario-port',
+      startScenarios(installation, { host, port, model, logger, pool }),
+    );
     listening = { pages: service.port, playground: scenarios.port };
     return { service, scenarios };
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { guardedBy } from '../accounts/guard.ts';
+import type { EnvironmentPool } from '../client/environment-pool.ts';
 import { isPortTaken } from '../http/listen.ts';
 import { type RunService, startRunService } from '../run-service/start.ts';
 import type { WorkerSettings } from '../run-service/worker.ts';
@@ -46,6 +47,8 @@ export interface ScenariosOptions {
   /** Default model of sessions. */
   readonly model: string;
   readonly logger: Logger;
+  /** Processes that the run service uses too. Its maker closes it. */
+  readonly pool?: EnvironmentPool;
 }
 
 /** The scenario server beside a run service: the same keys, and the pages of that one. */

@@ -3,35 +3,41 @@ import type { EnvironmentTarget } from '../client/environment-client.ts';
 import type { WorkerSettings } from '../run-service/worker.ts';
 import { UsageError } from './failure.ts';
 import { wholeNumber } from './options.ts';
+import { addPoolOptions, type PoolCommandOptions } from './pool-options.ts';
 
 const MAX_CONCURRENCY = 1_000;
 const MAX_SPARES = 100;
 
 /** Options of the commands that execute runs. */
-export interface WorkerCommandOptions {
+export interface WorkerCommandOptions extends PoolCommandOptions {
   readonly concurrency?: number;
   readonly envConcurrency?: ReadonlyMap<string, number>;
   readonly spares?: number;
 }
 
 export function addWorkerOptions(command: Command): Command {
-  return command
-    .option('--concurrency <count>', 'runs at once (default: the number of cores)', wholeNumber(1, MAX_CONCURRENCY))
+  const withWorker = command
+    .option(
+      '--concurrency <count>',
+      'runs at once (default: as many as the environments hold, at most 512)',
+      wholeNumber(1, MAX_CONCURRENCY),
+    )
     .option('--env-concurrency <name=count>', 'runs of an environment at once; may be repeated', collectCount)
     .option(
       '--spares <count>',
       'processes that wait for the next run, of each environment that is in use (default 1)',
       wholeNumber(0, MAX_SPARES),
     );
+  return addPoolOptions(withWorker);
 }
 
 /** @throws UsageError for an environment that there is not. */
 export function toWorkerSettings(
-  { concurrency, envConcurrency, spares }: WorkerCommandOptions,
+  { concurrency, envConcurrency, spares, hosts, startTimeoutMs }: WorkerCommandOptions,
   environments: ReadonlyMap<string, EnvironmentTarget>,
 ): WorkerSettings {
   for (const name of envConcurrency?.keys() ?? []) checkKnown('--env-concurrency', name, environments);
-  return { concurrency, environmentConcurrency: envConcurrency, spares };
+  return { concurrency, environmentConcurrency: envConcurrency, spares, hosts, startTimeoutMs };
 }
 
 /** @throws UsageError that names the option and what there is. */

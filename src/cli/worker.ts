@@ -81,13 +81,13 @@ async function work(options: WorkerOptions): Promise<void> {
 }
 
 async function startHealth(
-  { database, store, queue, accounts, settings }: Installation,
+  { database, store, queue, accounts, settings, environments }: Installation,
   { healthPort: port, healthHost: host }: WorkerOptions,
   running: Pick<WorkerHealthOptions, 'worker' | 'logger' | 'stopping'>,
 ): Promise<WorkerHealth | undefined> {
   if (port === undefined) return undefined;
   const { allowedHosts } = settings;
-  const parts = { database, store, queue, accounts, allowedHosts };
+  const parts = { database, store, queue, accounts, allowedHosts, environments };
   return await naming('--health-port', startWorkerHealth({ ...parts, ...running, host, port }));
 }
 

@@ -4,6 +4,9 @@ import { type Boundary, BoundaryError, messageOf } from '../contract/errors.ts';
 import { isJsonObject } from '../contract/json.ts';
 import type { EnvironmentLink } from './environment-link.ts';
 
+/** The environment ended in a process that held other sessions too: any of them may be the reason. */
+export class SharedEnvironmentError extends BoundaryError {}
+
 /** The action that failed. */
 export interface Attempt {
   readonly boundary: Boundary;
@@ -44,7 +47,8 @@ export async function toBoundaryError(
   const message = `${describe(thrown, attempt, name, link)}${log}`;
   // The environment took too much memory, whatever the request was.
   const boundary = link.isOverMemory() ? 'environment' : attempt.boundary;
-  return new BoundaryError(boundary, 'environment_failed', message, { cause: thrown });
+  const Failure = link.isShared === true && link.ending() !== undefined ? SharedEnvironmentError : BoundaryError;
+  return new Failure(boundary, 'environment_failed', message, { cause: thrown });
 }
 
 function describe(thrown: unknown, { doing, timeoutMs }: Attempt, name: string, link: FailedLink): string {
@@ -58,7 +62,7 @@ function describe(thrown: unknown, { doing, timeoutMs }: Attempt, name: string, 
   return `The environment ${name} could not be reached while ${doing}: ${causeOf(thrown)}${remedy}`;
 }
 
-type FailedLink = Pick<EnvironmentLink, 'ending' | 'isOverMemory' | 'kind' | 'lastWords'>;
+type FailedLink = Pick<EnvironmentLink, 'ending' | 'isOverMemory' | 'isShared' | 'kind' | 'lastWords'>;
 
 /** An initialize hook that fails with a `ToolError` gives its reason to a harness. */
 function isUnexplainedError(thrown: unknown): boolean {

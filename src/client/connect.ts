@@ -3,6 +3,7 @@ import type { JsonObject } from '../contract/json.ts';
 import { META } from '../contract/names.ts';
 import { connectMcp, LOG_LEVELS } from '../mcp-client/connection.ts';
 import { DeadlineError } from '../runtime/deadline.ts';
+import { PROCTOR_VERSION } from '../runtime/version.ts';
 import { toBoundaryError } from './client-failure.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
 import { type EnvironmentLink, openCommand, openMemory, openModule, openUrl } from './environment-link.ts';
@@ -23,11 +24,16 @@ export async function connectEnvironment(
   target: EnvironmentTarget,
   options: ConnectOptions = {},
 ): Promise<McpEnvironmentClient> {
+  options.signal?.throwIfAborted();
+  return await connectOver(openLink(target, options), options);
+}
+
+/** As `connectEnvironment`, over a link that is closed with the client, and when it rejects. */
+export async function connectOver(link: EnvironmentLink, options: ConnectOptions): Promise<McpEnvironmentClient> {
   const { signal, timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, onLog, isForReading = false } = options;
-  signal?.throwIfAborted();
-  const link = openLink(target, options);
   try {
     const connection = await connectMcp(link, {
+      clientInfo: { name: 'proctor', version: PROCTOR_VERSION },
       skipsHandshake: isForReading,
       handshakeMeta: { ...options.meta, ...harnessMeta(link) },
       onNotification: {

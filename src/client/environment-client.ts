@@ -20,6 +20,10 @@ export interface EnvironmentClient {
   readonly protocol: string;
   /** Pipes of a process or a network; undefined where the environment is in this process. */
   readonly transport?: 'pipe' | 'tcp' | undefined;
+  /** True where its process holds other sessions too: they are lost together. */
+  readonly isShared?: boolean;
+  /** True as soon as its process is known to have ended: before a request fails of that. */
+  readonly isLost?: boolean;
   /** Resolves, with how it happened, when the other end is gone though nobody closed it. Never rejects. */
   readonly lost?: Promise<BoundaryError>;
 
@@ -104,6 +108,10 @@ export interface ConnectOptions {
   readonly timeoutMs?: number;
   /** `_meta` of `initialize`, such as `display_width`. */
   readonly meta?: JsonObject;
+  /** Called once when it has to wait for no other session any more: its start begins, or a process is there for it. */
+  readonly onAdmitted?: () => void;
+  /** Called once when a process that was started for it has loaded its code. */
+  readonly onReady?: () => void;
   /** Log of the environment: MCP log messages, and lines of a process's standard error. */
   readonly onLog?: (record: Omit<LogRecord, 'at'>) => void;
   /**

@@ -3,7 +3,8 @@ import { basename, dirname, resolve } from 'node:path';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import { PROCESS_VARIABLES } from '../contract/names.ts';
 import type { InMemoryEnvironment } from '../mcp/in-memory.ts';
-import { type Link, openProcess, openStreamableHttp, toLink } from '../mcp-client/link.ts';
+import { type Link, toLink } from '../mcp-client/link.ts';
+import { openProcess, openStreamableHttp } from '../mcp-client/open-link.ts';
 import { toChildVariables } from '../process/child-variables.ts';
 import { HARNESS_KEY_FD, PROTOCOL_FD } from '../process/environment-process.ts';
 import { OutputTail, toPlainLine } from '../process/output-tail.ts';
@@ -24,9 +25,11 @@ export interface EnvironmentLink extends Link {
   readonly harnessKey: string | undefined;
   /** Names the environment in messages until it has said its own name. It holds no path of the machine and no secret. */
   readonly label: string;
+  /** True where its process holds other sessions too. */
+  readonly isShared?: boolean;
 }
 
-type Target<Kind extends EnvironmentTarget['kind']> = Extract<EnvironmentTarget, { kind: Kind }>;
+export type Target<Kind extends EnvironmentTarget['kind']> = Extract<EnvironmentTarget, { kind: Kind }>;
 
 /** A process of the module, told to answer on a descriptor of its own, with a fresh harness key on another. */
 export function openModule(target: Target<'module'>, options: ConnectOptions): EnvironmentLink {
@@ -44,9 +47,11 @@ export function openModule(target: Target<'module'>, options: ConnectOptions): E
     harnessKey,
     folders: [dirname(dirname(path))],
     onLog: options.onLog,
+    onReady: options.onReady,
+    startsLow: 'session',
     memoryMiB: memoryOf(target),
   });
-  return { ...link, kind: 'module', harnessKey, label: `${basename(dirname(path))}/${basename(path)}` };
+  return { ...link, kind: 'module', harnessKey, label: labelOf(target) };
 }
 
 /** Any program that serves MCP over its standard input and output. Its harness key is in a variable. */
@@ -104,19 +109,26 @@ function openInProcess(target: Target<'memory'>, report: (message: string) => vo
   }
 }
 
-function memoryOf({ limits }: EnvironmentTarget): number {
+/** Names a module in messages, without a path of the machine. */
+export function labelOf({ path }: Target<'module'>): string {
+  const full = resolve(path);
+  return `${basename(dirname(full))}/${basename(full)}`;
+}
+
+/** MiB; 0 for no limit. */
+export function memoryOf({ limits }: EnvironmentTarget): number {
   return limits?.memoryMiB ?? DEFAULT_MEMORY_MIB;
 }
 
 /** Where nobody has set one: a heap that is full says so in better words than a process that is killed. */
-function heapLimit(target: EnvironmentTarget): readonly string[] {
+export function heapLimit(target: EnvironmentTarget): readonly string[] {
   const memoryMiB = memoryOf(target);
   const isSet = target.limits?.memoryMiB === undefined && process.env.NODE_OPTIONS?.includes('--max-old-space-size');
   return memoryMiB === 0 || isSet ? [] : [`--max-old-space-size=${Math.max(1, Math.floor(memoryMiB * HEAP_SHARE))}`];
 }
 
 /** By its prefix it is known for what it is wherever it turns up, and taken out of what is stored. */
-function createHarnessKey(): string {
+export function createHarnessKey(): string {
   return `hk_${randomBytes(32).toString('base64url')}`;
 }
 

@@ -36,6 +36,8 @@ export interface HostedEnvironment<Session> {
 
 export interface HostRequest<Session> {
   readonly environment: HostedEnvironment<Session>;
+  /** Sessions that one of its hosts holds. */
+  readonly capacity: number;
   /** Hash of the current code: hosts of other code take no new session. */
   readonly codeHash: string | null;
   readonly kind: StartKind;
@@ -67,16 +69,17 @@ interface HostGroup<Session> {
   readonly line: WaitingLine<HostPlace<Session>>;
   environment: HostedEnvironment<Session>;
   codeHash: string | null;
-  /** Sessions of a host, as the last one said. */
+  /** Sessions of a host. */
   capacity: number;
   starting: number;
 }
 
 /** Gives sessions their places in hosts: starts hosts when all are full or busy, and ends them when nobody needs them. */
 export class HostPool<Key extends object, Session> {
+  /** Hosts of one environment. */
+  readonly perEnvironment: number;
   readonly #options: HostPoolOptions;
   readonly #maxHosts: number;
-  readonly #hostsPerGroup: number;
   readonly #groups = new Map<Key, HostGroup<Session>>();
   readonly #starts = new Set<Promise<void>>();
   readonly #ends = new Set<Promise<void>>();
@@ -85,8 +88,8 @@ export class HostPool<Key extends object, Session> {
 
   constructor(options: HostPoolOptions) {
     this.#options = options;
-    this.#hostsPerGroup = options.hosts ?? availableParallelism();
-    this.#maxHosts = Math.max(options.maxHosts ?? 2 * availableParallelism(), this.#hostsPerGroup);
+    this.perEnvironment = options.hosts ?? availableParallelism();
+    this.#maxHosts = Math.max(options.maxHosts ?? 2 * availableParallelism(), this.perEnvironment);
   }
 
   /**
@@ -95,12 +98,15 @@ export class HostPool<Key extends object, Session> {
    * @throws ApiError `capacity_exceeded` for a chat session that has waited too long. @throws the reason of the signal.
    * @throws the error of a host that could not be started.
    */
-  async enter(key: Key, { environment, codeHash, kind, signal }: HostRequest<Session>): Promise<HostPlace<Session>> {
+  async enter(key: Key, request: HostRequest<Session>): Promise<HostPlace<Session>> {
     this.#closing.signal.throwIfAborted();
-    const group = this.#groupOf(key, environment, codeHash);
-    this.#replaceOldCode(group, environment, codeHash);
+    const { kind, signal } = request;
+    const group = this.#groupOf(key, request);
     const { starts } = this.#options;
-    const limits = kind === 'chat' ? { limitMs: starts.waitMs, toRefusal: () => starts.refusal(group.line.size) } : {};
+    // The limit runs until the start begins that is for it.
+    const toRefusal = (ahead: number) =>
+      ahead < group.starting * group.capacity ? undefined : starts.refusal(group.line.size);
+    const limits = kind === 'chat' ? { limitMs: starts.waitMs, toRefusal } : {};
     const place = group.line.wait({ kind, signal, ...limits });
     this.#serve(group);
     return await place;
@@ -110,7 +116,7 @@ export class HostPool<Key extends object, Session> {
   hasRoom(key: Key): boolean {
     const group = this.#groups.get(key);
     if (group === undefined) return true;
-    if (group.hosts.size + group.starting < this.#hostsPerGroup) return true;
+    if (group.hosts.size + group.starting < this.perEnvironment) return true;
     const free = [...group.hosts].reduce((sum, host) => sum + host.freePlaces, group.starting * group.capacity);
     return free > group.line.size;
   }
@@ -133,20 +139,18 @@ export class HostPool<Key extends object, Session> {
     await Promise.all([...this.#starts, ...this.#ends]);
   }
 
-  #groupOf(key: Key, environment: HostedEnvironment<Session>, codeHash: string | null): HostGroup<Session> {
+  /** Its hosts of other code take no new session from now on. */
+  #groupOf(key: Key, { environment, capacity, codeHash }: HostRequest<Session>): HostGroup<Session> {
     const known = this.#groups.get(key);
-    if (known !== undefined) return known;
-    const line = new WaitingLine<HostPlace<Session>>();
-    const group = { hosts: new Set<PooledHost<Session>>(), line, environment, codeHash, capacity: 1, starting: 0 };
-    this.#groups.set(key, group);
-    return group;
-  }
-
-  #replaceOldCode(group: HostGroup<Session>, environment: HostedEnvironment<Session>, codeHash: string | null): void {
-    group.environment = environment;
-    if (group.codeHash === codeHash) return;
-    group.codeHash = codeHash;
-    for (const host of group.hosts) if (host.options.codeHash !== codeHash) host.drain();
+    if (known === undefined) {
+      const line = new WaitingLine<HostPlace<Session>>();
+      const group = { hosts: new Set<PooledHost<Session>>(), line, environment, codeHash, capacity, starting: 0 };
+      this.#groups.set(key, group);
+      return group;
+    }
+    Object.assign(known, { environment, capacity, codeHash });
+    for (const host of known.hosts) if (host.options.codeHash !== codeHash) host.drain();
+    return known;
   }
 
   #serve(group: HostGroup<Session>): void {
@@ -164,7 +168,7 @@ export class HostPool<Key extends object, Session> {
 
   /** Hosts that drain do not count. An idle host of another environment gives way. */
   #hasRoomForHost(group: HostGroup<Session>): boolean {
-    if (openHosts(group).length + group.starting >= this.#hostsPerGroup) return false;
+    if (openHosts(group).length + group.starting >= this.perEnvironment) return false;
     const groups = [...this.#groups.values()];
     const count = groups.reduce((sum, each) => sum + openHosts(each).length + each.starting, 0);
     if (count < this.#maxHosts) return true;
@@ -222,7 +226,6 @@ export class HostPool<Key extends object, Session> {
     const onLeft = () => this.#serveAll(group);
     const options = { id: ++this.#lastId, codeHash, capacity, idleMs, maxServed, drainMs, onLeft };
     const pooled = new PooledHost(host, options);
-    group.capacity = capacity;
     group.hosts.add(pooled);
     return pooled;
   }

@@ -16,7 +16,7 @@ import {
 } from '../contract/scenario.ts';
 import type { McpConnection, RequestOptions, RequestParams } from '../mcp-client/connection.ts';
 import { jsonOf, readList } from '../mcp-client/reading.ts';
-import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
+import { LONGEST_TIMER_MS } from '../runtime/deadline.ts';
 import { matchesToolPatterns } from '../text/tool-patterns.ts';
 import { type Attempt, toBoundaryError } from './client-failure.ts';
 import type {
@@ -45,22 +45,33 @@ export class McpEnvironmentClient implements EnvironmentClient {
   readonly transport: 'pipe' | 'tcp' | undefined;
   /** Instructions of the server's handshake; empty without any. */
   readonly instructions: string;
+  readonly isShared: boolean;
   readonly lost: Promise<BoundaryError>;
+  /** Resolves when `close` is done. */
+  readonly closed: Promise<void>;
+  /** Sessions that may share a process of its code, as the handshake says. */
+  readonly sessionsPerProcess: number;
 
   readonly #connection: McpConnection;
   readonly #link: EnvironmentLink;
   readonly #onLog: ConnectOptions['onLog'];
   #isClosing = false;
+  #resolveClosed: () => void = () => {};
 
   constructor(connection: McpConnection, link: EnvironmentLink, onLog: ConnectOptions['onLog']) {
     this.name = connection.server?.name ?? link.label;
     this.version = connection.server?.version ?? '';
     this.protocol = connection.protocol;
     this.instructions = connection.instructions;
+    this.sessionsPerProcess = toCount(connection.handshakeMeta[META.sessionsPerProcess]);
     this.transport = TRANSPORTS[link.kind];
+    this.isShared = link.isShared ?? false;
     this.#connection = connection;
     this.#link = link;
     this.#onLog = onLog;
+    this.closed = new Promise((resolve) => {
+      this.#resolveClosed = resolve;
+    });
     this.lost = new Promise((resolve) => {
       connection.onclose = () => {
         if (!this.#isClosing) resolve(this.#toLost());
@@ -68,7 +79,6 @@ export class McpEnvironmentClient implements EnvironmentClient {
     });
   }
 
-  /** True as soon as its process is known to have ended. */
   get isLost(): boolean {
     return this.#link.ending() !== undefined;
   }
@@ -164,6 +174,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.#connection.close();
+    this.#resolveClosed();
   }
 
   /** False where the server lists the functions of the hub without it, or knows no such hub. */
@@ -283,4 +294,9 @@ function toShortName(scenario: string): string {
 function isUnknownName(error: unknown): boolean {
   const cause = error instanceof BoundaryError ? error.cause : error;
   return cause instanceof ProtocolError && cause.code === ProtocolErrorCode.InvalidParams;
+}
+
+/** Another server than ours may say anything. */
+function toCount(value: unknown): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 ? value : 1;
 }

@@ -21,6 +21,9 @@ interface Hashed {
 }
 
 const hashes = new Map<string, Hashed>();
+/** Walks of directories that go on, and the walks that follow them. */
+const walks = new Map<string, Promise<string>>();
+const nextWalks = new Map<string, Promise<string>>();
 
 /**
  * The code of an environment as one SHA-256, in hex: names and bytes of the files of the module's directory, sorted by
@@ -34,6 +37,28 @@ const hashes = new Map<string, Hashed>();
  */
 export async function hashEnvironmentCode(path: string): Promise<string> {
   const directory = dirname(path);
+  const walk = walks.get(directory);
+  if (walk === undefined) return await startWalk(directory);
+  // It may have passed a file that was written since. All who ask meanwhile share the next one.
+  const known = nextWalks.get(directory);
+  if (known !== undefined) return await known;
+  const next = walk
+    .catch(() => {})
+    .then(() => {
+      nextWalks.delete(directory);
+      return startWalk(directory);
+    });
+  nextWalks.set(directory, next);
+  return await next;
+}
+
+function startWalk(directory: string): Promise<string> {
+  const walk = hashDirectory(directory).finally(() => walks.delete(directory));
+  walks.set(directory, walk);
+  return walk;
+}
+
+async function hashDirectory(directory: string): Promise<string> {
   const files = await listFiles(directory);
   const stamp = toStamp(files);
   const known = hashes.get(directory);

@@ -1,7 +1,6 @@
 import { messageOf } from '../contract/errors.ts';
 import { BufferedLog } from './buffered-log.ts';
-import { connectEnvironment } from './connect.ts';
-import type { EnvironmentTarget } from './environment-client.ts';
+import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
 import type { McpEnvironmentClient } from './mcp-environment-client.ts';
 import { hashTargetCode } from './module-hash.ts';
 
@@ -17,6 +16,8 @@ export interface WarmProcess {
 }
 
 export interface PoolSlotParts {
+  /** Starts a process and connects to it. */
+  readonly connect: (target: EnvironmentTarget, options: ConnectOptions) => Promise<McpEnvironmentClient>;
   readonly size: number;
   /** Milliseconds until another start, after the first failure in a row and at most; each is twice the last. */
   readonly retryMs: { readonly first: number; readonly longest: number };
@@ -129,7 +130,7 @@ export class PoolSlot {
     try {
       const log = new BufferedLog();
       const codeHash = await hashTargetCode(this.#target);
-      const client = await connectEnvironment(this.#target, { signal, onLog: log.add });
+      const client = await this.#parts.connect(this.#target, { signal, onLog: log.add });
       await rehearse(client, signal);
       if (signal.aborted) {
         await client.close();

@@ -1,3 +1,4 @@
+import type { StartKind } from '../process/waiting-line.ts';
 import { connectEnvironment } from './connect.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
 import type { McpEnvironmentClient } from './mcp-environment-client.ts';
@@ -8,6 +9,14 @@ const DEFAULT_MAX_WAITING = 8;
 const RETRY_MS = { first: 1_000, longest: 60_000 } as const;
 
 export interface WarmPoolOptions {
+  /**
+   * Starts a process for one session and connects to it. Default: `connectEnvironment`, at once.
+   *
+   * @param kind who waits for it.
+   */
+  readonly connect?:
+    | ((target: EnvironmentTarget, options: ConnectOptions, kind: StartKind) => Promise<McpEnvironmentClient>)
+    | undefined;
   /** Connected processes that wait for each environment; 0 for none. */
   readonly perEnvironment: number;
   /** Over all environments: the one that was asked for longest ago gives way. Default 8, or `perEnvironment` where that is more. */
@@ -23,6 +32,8 @@ export interface WarmPoolOptions {
 export interface WarmConnectOptions extends ConnectOptions {
   /** Hash of the environment's current code (`hashTargetCode`): a process of other code is not given out. */
   readonly codeHash: string | null;
+  /** The side that waits for it. Default `chat`. */
+  readonly kind?: 'chat' | 'run' | undefined;
 }
 
 /**
@@ -33,6 +44,7 @@ export interface WarmConnectOptions extends ConnectOptions {
 export class WarmPool {
   readonly #options: WarmPoolOptions;
   readonly #maxWaiting: number;
+  readonly #connect: NonNullable<WarmPoolOptions['connect']>;
   readonly #slots = new Map<EnvironmentTarget, PoolSlot>();
   /** Starts and ends of processes that are in progress. */
   readonly #work = new Set<Promise<void>>();
@@ -41,6 +53,7 @@ export class WarmPool {
 
   constructor(options: WarmPoolOptions) {
     this.#options = options;
+    this.#connect = options.connect ?? connectEnvironment;
     this.#maxWaiting = options.maxWaiting ?? Math.max(DEFAULT_MAX_WAITING, options.perEnvironment);
   }
 
@@ -52,15 +65,15 @@ export class WarmPool {
    * @throws BoundaryError and the reason of the signal, as `connectEnvironment`.
    */
   async connect(target: EnvironmentTarget, options: WarmConnectOptions): Promise<McpEnvironmentClient> {
-    const { codeHash, ...connectOptions } = options;
-    if (!this.#keeps(target) || options.meta !== undefined || options.isForReading) {
-      return await connectEnvironment(target, connectOptions);
-    }
+    const { codeHash, kind = 'chat', ...connectOptions } = options;
+    const start = () => this.#connect(target, connectOptions, kind);
+    if (!this.#keeps(target) || options.meta !== undefined || options.isForReading) return await start();
     options.signal?.throwIfAborted();
     const slot = this.#slotOf(target);
     slot.onRequest(++this.#requests);
     const process = slot.take(codeHash);
-    const client = process?.client ?? (await connectEnvironment(target, connectOptions));
+    if (process !== undefined) options.onAdmitted?.();
+    const client = process?.client ?? (await start());
     slot.onGivenOut();
     process?.log.passTo(options.onLog);
     return client;
@@ -92,6 +105,7 @@ export class WarmPool {
     if (known !== undefined) return known;
     const { perEnvironment, retryMs = RETRY_MS, idleMs, report } = this.#options;
     const slot: PoolSlot = new PoolSlot(target, {
+      connect: (each, connectOptions) => this.#connect(each, connectOptions, 'spare'),
       size: perEnvironment,
       retryMs,
       idleMs,

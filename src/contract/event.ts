@@ -42,6 +42,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     priority: z.int(),
     /** How the attempt before this one ended; null for the first. */
     previous_end: attemptEndSchema.nullable(),
+    /** Why the attempt before this one was lost, where that is known. */
+    previous_error: runErrorSchema.nullable().optional(),
   }),
   z.object({ type: type('run.started'), worker: z.string(), versions: versionsSchema }),
   /** The environment's process is up and its handshake is done. */

@@ -104,6 +104,8 @@ export const traceSchema = z.object({
       started_at: timeSchema.nullable(),
       ended_at: timeSchema.nullable(),
       end: attemptEndSchema.nullable(),
+      /** Why it was lost or failed; null where that is not known. */
+      error: runErrorSchema.nullable(),
     }),
   ),
   env_name: z.string(),

@@ -1,38 +1,37 @@
 import { withDeadline } from '../runtime/deadline.ts';
 import { Child, type ChildOptions, type EnvironmentInfo } from './child.ts';
+import { type LoadedChild, StandbyChildren } from './standby-children.ts';
 
 export interface PoolOptions extends ChildOptions {
   /** True where sessions open at any time: a child that has loaded the environment waits for the next one. */
   readonly keepsLoaded: boolean;
 }
 
-/** A child that has loaded the environment. */
-export interface LoadedChild {
-  readonly child: Child;
-  readonly info: EnvironmentInfo;
-}
-
 /**
- * The processes that nobody uses yet: one that has loaded all but the environment, so that a change is served fast, and
- * one with the newest version that could be loaded, where sessions open at any time. Whoever made it closes it.
+ * The newest version of the files. Each change makes another object: work that began with one and ends with another has
+ * been overtaken.
  */
+type Version =
+  /** Its first load is under way, in a child of `renew`. `ended` resolves with it, however it ends. */
+  | { readonly kind: 'loading'; readonly child: Child; readonly ended: Promise<void> }
+  /** It was loaded, or cannot be; before the first `renew`, nobody has tried. */
+  | { readonly kind: 'tried' }
+  /** The pool is closed: no version follows. */
+  | { readonly kind: 'closed' };
+
+/** Starts the processes of an environment: one for each session, of the newest version that could be loaded. */
 export class ChildPool {
   readonly #options: PoolOptions;
+  readonly #standby: StandbyChildren;
   readonly #ending = new Set<Promise<void>>();
-  #blank: Child | undefined;
-  #loaded: LoadedChild | undefined;
-  /** The child that loads for `renew`. */
-  #loading: Child | undefined;
-  /** The load of the newest version; rejects where that cannot be loaded. */
-  #newest: Promise<void> = Promise.resolve();
-  #version = 0;
-  #onRenewed: (() => void)[] = [];
-  #warming: NodeJS.Timeout[] = [];
+  #version: Version = { kind: 'tried' };
   #latest: EnvironmentInfo | undefined;
-  #isClosed = false;
+  /** Sessions that wait for a version that can be loaded. */
+  readonly #onRenewed: (() => void)[] = [];
 
   constructor(options: PoolOptions) {
     this.#options = options;
+    this.#standby = new StandbyChildren({ start: () => this.#start(), end: (child) => this.end(child) });
   }
 
   /** Information of the newest version that was loaded; undefined before the first. */
@@ -43,38 +42,37 @@ export class ChildPool {
   /**
    * From now on children are of the files as they are now; what waited for a session is replaced when that has loaded.
    *
-   * @returns false where another change has overtaken this one.
+   * @returns false where another change has overtaken this one, and once the pool is closed.
    * @throws Error that says where and why the new version cannot be loaded. The one before stays.
    */
   async renew(): Promise<boolean> {
-    this.#version += 1;
-    const version = this.#version;
+    if (this.#version.kind === 'closed') return false;
     // Only the last of many changes matters: stop loading an older one.
-    if (this.#loading !== undefined) this.end(this.#loading);
-    const child = this.#takeBlank();
-    this.#loading = child;
-    const loading = this.#load(child);
-    this.#newest = loading.then(
+    if (this.#version.kind === 'loading') this.end(this.#version.child);
+    const child = this.#standby.takeBlank();
+    const load = this.#load(child);
+    const ended = load.then(
       () => {},
       () => {},
     );
+    const version: Version = { kind: 'loading', child, ended };
+    this.#version = version;
     let loaded: LoadedChild;
     try {
-      loaded = await loading;
+      loaded = await load;
     } catch (error) {
-      if (version !== this.#version) return false;
+      if (this.#version !== version) return false;
+      this.#version = { kind: 'tried' };
       throw error;
-    } finally {
-      if (this.#loading === child) this.#loading = undefined;
     }
-    if (version !== this.#version || this.#isClosed) {
+    if (this.#version !== version) {
       this.end(loaded.child);
       return false;
     }
-    if (this.#loaded !== undefined) this.end(this.#loaded.child);
-    this.#loaded = loaded;
+    this.#version = { kind: 'tried' };
     this.#latest = loaded.info;
-    for (const retry of this.#onRenewed.splice(0)) retry();
+    this.#standby.keep(loaded);
+    this.#retryWaiting();
     return true;
   }
 
@@ -84,38 +82,33 @@ export class ChildPool {
    * @throws Error when that takes longer than `patienceMs`, or the pool is closed.
    */
   async take(patienceMs: number): Promise<Child> {
-    const child = await this.#take(patienceMs);
+    const child = await this.#take(performance.now() + patienceMs);
     this.warm();
     return child;
   }
 
-  async #take(patienceMs: number): Promise<Child> {
-    const deadline = performance.now() + patienceMs;
+  async #take(deadline: number): Promise<Child> {
     for (;;) {
-      if (this.#isClosed) throw new Error('The server is closed');
-      const waiting = this.#loaded;
-      this.#loaded = undefined;
-      if (waiting !== undefined && waiting.child.process.status === undefined) return waiting.child;
       const version = this.#version;
-      await this.#newest;
-      if (this.#loaded !== undefined) continue;
-      const loaded = await this.#load().catch(() => undefined);
-      if (loaded !== undefined && version === this.#version) return loaded.child;
+      if (version.kind === 'closed') throw new Error('The server is closed');
+      const waiting = this.#standby.takeLoaded();
+      if (waiting !== undefined) return waiting;
+      if (version.kind === 'loading') {
+        await version.ended;
+        continue;
+      }
+      const loaded = await this.#load(this.#standby.takeBlank()).catch(() => undefined);
+      const isNewest = version === this.#version;
+      if (loaded !== undefined && isNewest) return loaded.child;
       if (loaded !== undefined) this.end(loaded.child);
-      else if (version === this.#version) await this.#renewedWithin(deadline - performance.now());
+      else if (isNewest) await this.#renewedWithin(deadline - performance.now());
     }
   }
 
   /** Starts what should wait and does not: a little later, when what is under way has the processor no longer. */
   warm(): void {
-    this.#stopWarming();
-    if (this.#isClosed) return;
-    const start = () => {
-      this.#blank ??= new Child(this.#options);
-    };
-    this.#warming = [setTimeout(start, BLANK_AFTER_MS)];
-    if (this.#options.keepsLoaded) this.#warming.push(setTimeout(() => void this.#warmLoaded(), LOADED_AFTER_MS));
-    for (const timer of this.#warming) timer.unref();
+    if (this.#version.kind === 'closed') return;
+    this.#standby.warm(this.#options.keepsLoaded ? () => void this.#keepLoaded() : undefined);
   }
 
   /** Ends a child as a client that goes away does: without its shutdown hooks. */
@@ -128,29 +121,23 @@ export class ChildPool {
 
   /** The child with the newest version, where one waits: it is the caller's to end. */
   release(): Child | undefined {
-    const child = this.#loaded?.child;
-    this.#loaded = undefined;
-    return child;
+    return this.#standby.takeLoaded();
   }
 
-  /** Ends what waits. Never rejects. */
+  /** Ends what waits and what is being loaded. Never rejects. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#stopWarming();
-    for (const retry of this.#onRenewed.splice(0)) retry();
-    for (const child of [this.#blank, this.#loaded?.child]) if (child !== undefined) this.end(child);
-    this.#blank = undefined;
-    this.#loaded = undefined;
+    if (this.#version.kind === 'loading') this.end(this.#version.child);
+    this.#version = { kind: 'closed' };
+    this.#standby.close();
+    this.#retryWaiting();
     await Promise.all(this.#ending);
   }
 
-  #takeBlank(): Child {
-    const blank = this.#blank;
-    this.#blank = undefined;
-    return blank !== undefined && blank.process.status === undefined ? blank : new Child(this.#options);
+  #start(): Child {
+    return new Child(this.#options);
   }
 
-  async #load(child: Child = this.#takeBlank()): Promise<LoadedChild> {
+  async #load(child: Child): Promise<LoadedChild> {
     try {
       return { child, info: await child.load() };
     } catch (error) {
@@ -159,17 +146,19 @@ export class ChildPool {
     }
   }
 
-  async #warmLoaded(): Promise<void> {
-    if (this.#loaded !== undefined) return;
+  /** In a new child: the blank one is for the next change. */
+  async #keepLoaded(): Promise<void> {
     const version = this.#version;
-    const loaded = await this.#load(new Child(this.#options)).catch(() => undefined);
-    const isWanted = version === this.#version && this.#loaded === undefined && !this.#isClosed;
-    if (isWanted) this.#loaded = loaded;
-    else if (loaded !== undefined) this.end(loaded.child);
+    // A version that is being loaded will wait by itself.
+    if (version.kind !== 'tried' || this.#standby.hasLoaded) return;
+    const loaded = await this.#load(this.#start()).catch(() => undefined);
+    if (loaded === undefined) return;
+    if (version === this.#version && !this.#standby.hasLoaded) this.#standby.keep(loaded);
+    else this.end(loaded.child);
   }
 
-  #stopWarming(): void {
-    for (const timer of this.#warming.splice(0)) clearTimeout(timer);
+  #retryWaiting(): void {
+    for (const retry of this.#onRenewed.splice(0)) retry();
   }
 
   async #renewedWithin(limitMs: number): Promise<void> {
@@ -179,9 +168,6 @@ export class ChildPool {
   }
 }
 
-const BLANK_AFTER_MS = 100;
-/** After the blank one, which a change needs at once. */
-const LOADED_AFTER_MS = 1_000;
 /** For clients, which may be an agent's: why is said on standard error. */
 const NOT_STARTING =
   'The environment cannot be started; the output of proctor dev says why. Ask again once it is mended';

@@ -4,6 +4,7 @@ import {
   type CreateMessageResult,
   type ElicitRequestParams,
   type ElicitResult,
+  type Implementation,
   isSpecType,
   type JSONRPCNotification,
   type LoggingLevel,
@@ -15,9 +16,7 @@ import { z } from 'zod';
 import type { JsonObject } from '../contract/json.ts';
 import { isTooDeep } from '../contract/json-depth.ts';
 import type { LogRecord } from '../contract/trace.ts';
-import { withDeadline } from '../runtime/deadline.ts';
-import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
-import { PROCTOR_VERSION } from '../runtime/version.ts';
+import { LONGEST_TIMER_MS, withDeadline } from '../runtime/deadline.ts';
 import type { Link } from './link.ts';
 
 /** The levels of MCP as those of a trace. */
@@ -36,8 +35,8 @@ export const LOG_LEVELS: Readonly<Record<LoggingLevel, LogRecord['level']>> = {
 const REVISION_WITHOUT_HANDSHAKE = '2026-07-28';
 
 export interface McpConnectOptions {
-  /** Name that the server is told. Default `proctor`. */
-  readonly clientName?: string;
+  /** Name and version that the server is told. */
+  readonly clientInfo: Implementation;
   /** Speaks the revision without a handshake. Default false: `initialize`, as every server knows it. */
   readonly skipsHandshake?: boolean;
   /** `_meta` of `initialize`, and of no other message. */
@@ -57,7 +56,7 @@ export interface ClientAnswers {
 
 /** Each is called as the notification comes in, and so before the answer that follows it. */
 export interface NotificationListeners {
-  readonly log?: (level: LoggingLevel, text: string) => void;
+  readonly log?: (level: LoggingLevel, text: string, logger: string | undefined) => void;
   readonly listsChanged?: () => void;
   readonly resourceUpdated?: (uri: string) => void;
 }
@@ -86,7 +85,7 @@ export interface RequestOptions {
  *
  * @throws DeadlineError after `timeoutMs`; the reason of the signal; an error of the SDK or of the transport.
  */
-export async function connectMcp(link: Link, options: McpConnectOptions = {}): Promise<McpConnection> {
+export async function connectMcp(link: Link, options: McpConnectOptions): Promise<McpConnection> {
   const { signal, timeoutMs, onNotification = {} } = options;
   const progress = new ProgressListeners();
   const client = new ListeningClient(options, (notification) => {
@@ -108,15 +107,18 @@ export class McpConnection {
   readonly protocol: string;
   /** Instructions of the server; empty without any. */
   readonly instructions: string;
+  /** `_meta` of the server's answer to the handshake; empty without any. */
+  readonly handshakeMeta: JsonObject;
   readonly #client: Client;
   readonly #progress: ProgressListeners;
 
-  constructor(client: Client, link: Link, progress: ProgressListeners) {
+  constructor(client: ListeningClient, link: Link, progress: ProgressListeners) {
     this.link = link;
     this.server = client.getServerVersion();
     this.capabilities = client.getServerCapabilities() ?? {};
     this.protocol = client.getNegotiatedProtocolVersion() ?? '';
     this.instructions = client.getInstructions() ?? '';
+    this.handshakeMeta = client.answerMeta ?? {};
     this.#client = client;
     this.#progress = progress;
   }
@@ -148,22 +150,25 @@ export class McpConnection {
 }
 
 /**
- * The SDK's client with two seams. The SDK offers no place for `_meta` of the handshake. It hands notifications on later
+ * The SDK's client with three seams. The SDK offers no place for `_meta` of the handshake, there and back. It hands notifications on later
  * than the answer that follows them, when the request that they belong to is over.
  */
 class ListeningClient extends Client {
   readonly #listen: (notification: JSONRPCNotification) => void;
   #handshakeMeta: JsonObject | undefined;
+  /** `_meta` of the first answer. Undefined before it, and without any. */
+  answerMeta: JsonObject | undefined;
+  #hasAnswer = false;
 
   constructor(options: McpConnectOptions, listen: (notification: JSONRPCNotification) => void) {
-    const { clientName = 'proctor', skipsHandshake = false, answers = {}, handshakeMeta } = options;
+    const { clientInfo, skipsHandshake = false, answers = {}, handshakeMeta } = options;
     const { elicit, sample } = answers;
     const capabilities = {
       ...(elicit === undefined ? {} : { elicitation: { form: {} } }),
       ...(sample === undefined ? {} : { sampling: {} }),
     };
     const mode = skipsHandshake ? { pin: REVISION_WITHOUT_HANDSHAKE } : 'legacy';
-    super({ name: clientName, version: PROCTOR_VERSION }, { capabilities, versionNegotiation: { mode } });
+    super(clientInfo, { capabilities, versionNegotiation: { mode } });
     this.#listen = listen;
     this.#handshakeMeta = skipsHandshake ? undefined : handshakeMeta;
     if (elicit) this.setRequestHandler('elicitation/create', ({ params }) => elicit(params));
@@ -177,6 +182,15 @@ class ListeningClient extends Client {
     return meta ?? super._outboundMetaEnvelope();
   }
 
+  protected override _onresponse(...received: Parameters<Client['_onresponse']>): void {
+    const [response] = received;
+    const meta = 'result' in response ? response.result._meta : undefined;
+    // Unchecked until now: a server may say anything.
+    if (!this.#hasAnswer && typeof meta === 'object' && meta !== null) this.answerMeta = meta as JsonObject;
+    this.#hasAnswer = true;
+    super._onresponse(...received);
+  }
+
   protected override _onnotification(...received: Parameters<Client['_onnotification']>): void {
     this.#listen(received[0]);
     super._onnotification(...received);
@@ -188,8 +202,8 @@ function dispatch(notification: JSONRPCNotification, listeners: NotificationList
     case 'notifications/message':
       // Data without measure would exhaust the stack of whoever writes it.
       if (isSpecType.LoggingMessageNotification(notification) && !isTooDeep(notification)) {
-        const { level, data } = notification.params;
-        listeners.log?.(level, typeof data === 'string' ? data : JSON.stringify(data));
+        const { level, data, logger } = notification.params;
+        listeners.log?.(level, typeof data === 'string' ? data : JSON.stringify(data), logger);
       }
       return;
     case 'notifications/resources/updated':

@@ -8,7 +8,7 @@ import { LineSplitter } from '../runtime/line-splitter.ts';
 import { Confinement } from './confinement.ts';
 import { OutputTail, toPlainLine } from './output-tail.ts';
 import { parseMessage } from './parse-message.ts';
-import { signalGroup } from './process-group.ts';
+import { lowerPriority, signalGroup } from './process-group.ts';
 import type { ProcessOptions } from './process-options.ts';
 
 /** Characters. A message beyond it ends the connection; a printed line is cut. */
@@ -48,6 +48,8 @@ export class EnvironmentProcess implements Transport {
   #garbageLines = 0;
   #ending: Promise<void> | undefined;
   #drainTimer: NodeJS.Timeout | undefined;
+  #isReady = false;
+  #raisePriority = () => {};
 
   constructor(options: ProcessOptions) {
     this.#options = options;
@@ -100,7 +102,11 @@ export class EnvironmentProcess implements Transport {
     this.#child = child;
     child.once('exit', (code, signal) => this.#onExit(code, signal));
     child.once('close', () => this.#onGone());
-    if (child.pid !== undefined) confinement.hold(child.pid);
+    if (child.pid !== undefined) {
+      confinement.hold(child.pid);
+      const { startsLow } = this.#options;
+      if (startsLow !== undefined) this.#raisePriority = lowerPriority(child.pid, startsLow);
+    }
     this.#attachStreams(child);
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve);
@@ -125,6 +131,14 @@ export class EnvironmentProcess implements Transport {
     // As a rule it has died. How, is the better answer, and comes when its last words have been read.
     await endsWithin(this.#gone, DRAIN_MS);
     throw error;
+  }
+
+  /** The process has loaded its code. Later calls do nothing. */
+  ready(): void {
+    if (this.#isReady) return;
+    this.#isReady = true;
+    this.#raisePriority();
+    this.#options.onReady?.();
   }
 
   /** Writes a line to descriptor 5 of the child. */
@@ -214,6 +228,7 @@ export class EnvironmentProcess implements Transport {
       this.#fail(`sent a message of more than ${MAX_MESSAGE_LENGTH / 1024 / 1024} MiB`);
       return;
     }
+    this.ready(); // A process of ours sends an empty line then.
     if (line.trim() === '') return;
     const message = parseMessage(line);
     if (message !== undefined) this.onmessage?.(message);

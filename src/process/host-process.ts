@@ -76,6 +76,7 @@ export class HostProcess {
       args,
       variables: { ...variables, [PROCESS_VARIABLES.hostFd]: String(CHANNEL_FD) },
       hasOwnDescriptors: true,
+      startsLow: 'host',
       harnessKey: undefined,
       folders,
       onLog,
@@ -154,6 +155,7 @@ export class HostProcess {
       this.#options.onGauges?.({ sessions, lagMs, residentBytes });
     } else if (report?.kind === 'listening') {
       const { name, version, sessions_per_process: sessionsPerProcess } = report;
+      this.#process.ready();
       this.#resolveInfo({ name, version, sessionsPerProcess });
     } else if (report !== undefined) this.#told ??= report;
   }

@@ -17,6 +17,10 @@ export interface ProcessOptions {
   readonly onLog: ((record: Omit<LogRecord, 'at'>) => void) | undefined;
   /** With descriptors of its own: takes the lines that the child writes to descriptor 5, which exists only where this is set. */
   readonly onChannelLine?: ((line: string) => void) | undefined;
+  /** Called once: it has loaded its code, or sent its first message. */
+  readonly onReady?: (() => void) | undefined;
+  /** Has it start with a lower priority than this process. Default: with the same. */
+  readonly startsLow?: 'session' | 'host' | undefined;
   /** Between SIGTERM and SIGKILL; that of an environment by default. */
   readonly graceMs?: number | undefined;
   /** MiB that it and all that it starts may hold together; beyond it they are killed. Default: no limit. */

@@ -1,15 +1,22 @@
-/** Who waits for a process. Chat sessions and runs take turns; spares are started when nobody else waits. */
+/** The side that waits for a process. Chat sessions and runs take turns; spares are started when nobody else waits. */
 export type StartKind = 'chat' | 'run' | 'spare';
 
 export interface WaitOptions {
   readonly kind: StartKind;
-  /** Who goes away leaves the line. */
+  /** Aborted when the client goes away: it leaves the line. */
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds to wait. Default: until it is one's turn. */
   readonly limitMs?: number | undefined;
-  /** Makes the error of one that has waited too long. */
-  readonly toRefusal?: (() => Error) | undefined;
+  /**
+   * Makes the error of one that has waited too long; undefined where it may wait on for a moment.
+   *
+   * @param ahead how many are served before it.
+   */
+  readonly toRefusal?: ((ahead: number) => Error | undefined) | undefined;
 }
+
+/** Milliseconds until one that may wait on is asked about again. */
+const MOMENT_MS = 100;
 
 /** Requests that wait for a thing there are few of. Those of one kind are served in order of arrival. */
 export class WaitingLine<Thing> {
@@ -25,7 +32,7 @@ export class WaitingLine<Thing> {
     return chat.size + run.size + spare.size;
   }
 
-  /** Whose turn it is; undefined where nobody waits. */
+  /** The kind that is served next; undefined where nobody waits. */
   get next(): StartKind | undefined {
     const { chat, run, spare } = this.#lines;
     if (chat.size > 0 && run.size > 0) return this.#last === 'chat' ? 'run' : 'chat';
@@ -54,10 +61,22 @@ export class WaitingLine<Thing> {
         },
       };
       const onAbort = () => waiting.refuse(signal?.reason);
-      const timer = limitMs === undefined ? undefined : setTimeout(() => waiting.refuse(toRefusal?.()), limitMs);
+      const onLate = () => {
+        const refusal = toRefusal?.(this.#ahead(kind, waiting));
+        if (refusal !== undefined) waiting.refuse(refusal);
+        else timer = setTimeout(onLate, MOMENT_MS);
+      };
+      let timer = limitMs === undefined ? undefined : setTimeout(onLate, limitMs);
       signal?.addEventListener('abort', onAbort, { once: true });
       this.#lines[kind].add(waiting);
     });
+  }
+
+  /** The two kinds take turns. */
+  #ahead(kind: StartKind, waiting: Waiting<Thing>): number {
+    const before = [...this.#lines[kind]].indexOf(waiting);
+    const others = this.#lines[kind === 'chat' ? 'run' : 'chat'].size;
+    return before + Math.min(others, before + 1);
   }
 
   /** Gives the thing to the next one. @returns false where nobody waits. */
@@ -80,4 +99,31 @@ export class WaitingLine<Thing> {
 interface Waiting<Thing> {
   serve(thing: Thing): void;
   refuse(reason: unknown): void;
+}
+
+/** So many at one time. */
+export class Limit {
+  readonly #line = new WaitingLine<() => void>();
+  #free: number;
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** @returns the way to leave, which is to be called once. @throws the reason of the signal. */
+  async enter(kind: StartKind, signal?: AbortSignal): Promise<() => void> {
+    const entered = this.#line.wait({ kind, signal });
+    this.#serve();
+    return await entered;
+  }
+
+  #serve(): void {
+    while (this.#free > 0 && this.#line.next !== undefined) {
+      this.#free -= 1;
+      this.#line.serve(() => {
+        this.#free += 1;
+        this.#serve();
+      });
+    }
+  }
 }

@@ -1,7 +1,7 @@
 import type { Usage } from '../contract/chat.ts';
 import type { BoundaryError } from '../contract/errors.ts';
 import type { StopReason } from '../contract/trace.ts';
-import { type Deadline, startDeadline } from '../runtime/deadline.ts';
+import { type Deadline, startDeadline } from '../runtime/start-deadline.ts';
 import { setUsage } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import { AgentLoop } from './agent-loop.ts';
@@ -77,6 +77,7 @@ function startRun(options: RunOptions, span: TraceSpan): Run {
     worker,
     environmentHash,
     limits,
+    isAttempt: true,
   });
   const deadline = startDeadline(request.timeout_seconds * 1_000, (limit) => new RunTimeoutError(limit));
   return { options, session, deadline, span, usages: [] };
@@ -119,5 +120,6 @@ function toStop(reason: unknown): SessionStop {
 
 function toOutcome({ status, stopReason, answer, reward, error }: SessionEnd): RunOutcome {
   if (status === 'released') return { status };
-  return { status, stopReason, answer, reward, error: error?.toBody() ?? null };
+  const body = error?.toBody() ?? null;
+  return status === 'lost' ? { status, error: body } : { status, stopReason, answer, reward, error: body };
 }

@@ -1,3 +1,4 @@
+import type { RunErrorBody } from '../contract/errors.ts';
 import type { EventOf } from '../contract/event.ts';
 
 /** The end of a run that nobody executes any more. */
@@ -11,11 +12,10 @@ export const CANCELLED: EventOf<'run.finished'> = {
 
 /** The end of a run that could not be executed. */
 export function failedByWorker(message: string): EventOf<'run.finished'> {
-  return {
-    type: 'run.finished',
-    status: 'failed',
-    stop_reason: 'error',
-    reward: null,
-    error: { boundary: 'worker', code: 'internal_error', message },
-  };
+  return failedBy({ boundary: 'worker', code: 'internal_error', message });
+}
+
+/** The end of a run that was lost too often. */
+export function failedBy(error: RunErrorBody): EventOf<'run.finished'> {
+  return { type: 'run.finished', status: 'failed', stop_reason: 'error', reward: null, error };
 }

@@ -46,7 +46,7 @@ function startRunSpan(
 function addOutcome(span: TraceSpan, outcome: RunOutcome): void {
   span.set({ 'proctor.status': outcome.status });
   if (outcome.status === 'released') return;
-  span.set({ 'proctor.stop_reason': outcome.stopReason });
+  if (outcome.status !== 'lost') span.set({ 'proctor.stop_reason': outcome.stopReason });
   if (outcome.error !== null) {
     span.set({ 'proctor.error.boundary': outcome.error.boundary });
     span.fail(outcome.error.code, outcome.error.message);

@@ -47,4 +47,6 @@ export type RunOutcome =
       readonly error: RunErrorBody | null;
     }
   /** Interrupted as `released`: no `run.finished` was written. */
-  | { readonly status: 'released' };
+  | { readonly status: 'released' }
+  /** Its environment died with other sessions in it: no `run.finished` was written, and another attempt can follow. */
+  | { readonly status: 'lost'; readonly error: RunErrorBody | null };

@@ -3,7 +3,7 @@ import { messageOf } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
 import type { Evaluation, PromptMessage, SetupResult } from '../contract/scenario.ts';
-import { startDeadline } from '../runtime/deadline.ts';
+import { startDeadline } from '../runtime/start-deadline.ts';
 import { NO_SPAN, type TraceSpan } from '../telemetry/trace-span.ts';
 import type { TurnProgress } from './agent.ts';
 import { fitAnswer, repairRequest } from './answer.ts';
@@ -11,14 +11,16 @@ import { ROLLOUT_LIMITS, type RolloutLimits } from './limits.ts';
 import { ResultBudget } from './result-budget.ts';
 import { evaluateAnswer } from './scenario-phases.ts';
 import {
+  blameEnvironment,
   type FinishOptions,
   gradedEnding,
   type SessionEnd,
   type SessionEnding,
   type SessionStop,
   stopOf,
-  toFinishedEvent,
+  toEndEvents,
   toSessionEnd,
+  ungradedEnding,
 } from './session-end.ts';
 import { assertFree, type SessionState } from './session-state.ts';
 import { type Opening, openStage, type Stage, type StageOptions } from './stage.ts';
@@ -273,14 +275,11 @@ export class ScenarioSession {
       }
       ending = gradedEnding(options, await this.#evaluate(options));
     } catch (thrown) {
-      const { error = null } = options;
-      if (error !== null && this.#stop === undefined) {
+      if (options.error && this.#stop === undefined) {
         const message = `The evaluation after the failure failed too: ${messageOf(thrown)}`;
         this.#options.recorder.record({ type: 'log', level: 'warning', logger: 'proctor', message });
       }
-      ending =
-        this.#stop ??
-        (error === null ? stopOf(thrown, 'evaluate') : { status: 'failed', stopReason: options.stopReason, error });
+      ending = this.#stop ?? ungradedEnding(options, thrown);
     }
     return await this.#conclude(ending);
   }
@@ -298,9 +297,10 @@ export class ScenarioSession {
 
   /** Writes the end, and closes the environment. An end is told only when it is durable. */
   async #conclude(ending: SessionEnding): Promise<SessionEnd> {
-    const { recorder, onEnded } = this.#options;
-    let end = toSessionEnd(ending, this.#submitted);
-    if (end.status !== 'released') recorder.record(toFinishedEvent(end, end.status));
+    const { recorder, onEnded, isAttempt } = this.#options;
+    const settled = isAttempt ? blameEnvironment(ending, this.#client, this.lost.aborted) : ending;
+    let end = toSessionEnd(settled, this.#submitted);
+    for (const event of toEndEvents(end)) recorder.record(event);
     try {
       await recorder.end();
       return end;

@@ -1,3 +1,5 @@
+import { SharedEnvironmentError } from '../client/client-failure.ts';
+import type { EnvironmentClient } from '../client/environment-client.ts';
 import { ApiError, type Boundary, BoundaryError, messageOf } from '../contract/errors.ts';
 import type { EventOf } from '../contract/event.ts';
 import type { Json } from '../contract/json.ts';
@@ -10,8 +12,8 @@ import { RunTimeoutError } from './limits.ts';
 
 /** How a session ended. */
 export interface SessionEnd {
-  /** `released`: without an end in its trace, so that another attempt can go on there. */
-  readonly status: 'completed' | 'failed' | 'cancelled' | 'released';
+  /** `released` and `lost`: without an end in its trace, so that another attempt can go on there. */
+  readonly status: 'completed' | 'failed' | 'cancelled' | 'released' | 'lost';
   readonly stopReason: StopReason;
   /** The answer that was submitted, whether it could be evaluated or not; null without one. */
   readonly answer: Json;
@@ -57,23 +59,45 @@ export function gradedEnding({ stopReason, error = null }: FinishOptions, evalua
   return { status: 'completed', stopReason, error, evaluation, reward: evaluation.reward };
 }
 
+/** The ending of a session whose evaluation failed. @param thrown by the evaluation; a failure before it comes first. */
+export function ungradedEnding({ stopReason, error = null }: FinishOptions, thrown: unknown): SessionEnding {
+  return error === null ? stopOf(thrown, 'evaluate') : { status: 'failed', stopReason, error };
+}
+
 export function toSessionEnd(ending: SessionEnding, answer: Json): SessionEnd {
   const { status, stopReason, error, evaluation = null, reward = null } = ending;
   return { status, stopReason, answer, evaluation, reward, error };
 }
 
-/** The end as the trace tells it. */
-export function toFinishedEvent(
-  { stopReason, reward, error }: SessionEnd,
-  status: Exclude<SessionEnd['status'], 'released'>,
-): EventOf<'run.finished'> {
-  return { type: 'run.finished', status, stop_reason: stopReason, reward, error: error?.toBody() ?? null };
+/** The end as the trace tells it: not at all, where another attempt goes on there. */
+export function toEndEvents({ status, stopReason, reward, error }: SessionEnd): readonly EventOf<'run.finished'>[] {
+  if (status === 'released' || status === 'lost') return [];
+  return [{ type: 'run.finished', status, stop_reason: stopReason, reward, error: error?.toBody() ?? null }];
+}
+
+/**
+ * The ending of a run, where its environment may be gone. A process that died alone has failed the run. One that held
+ * other sessions may have died of them: the run is lost, and can start again. A failure of the model or the worker stays.
+ */
+export function blameEnvironment(
+  ending: SessionEnding,
+  client: Pick<EnvironmentClient, 'isLost' | 'isShared'> | undefined,
+  isClosed: boolean,
+): SessionEnding {
+  const { error } = ending;
+  if (error === null || error.boundary === 'model' || error.boundary === 'worker') return ending;
+  // Until it is connected, its error alone knows.
+  const isShared = client?.isShared === true || error instanceof SharedEnvironmentError;
+  const isLost = isClosed || client?.isLost === true || error instanceof SharedEnvironmentError;
+  if (!isLost) return ending;
+  const blamed = new BoundaryError('environment', error.code, error.message, { cause: error });
+  return { ...ending, status: isShared ? 'lost' : 'failed', error: blamed };
 }
 
 /** The status of a chat session that ended so. */
 export function statusOf({ status, stopReason }: Pick<SessionEnd, 'status' | 'stopReason'>): SessionStatus {
   if (status === 'completed') return stopReason === 'expired' ? 'expired' : 'finished';
-  return status === 'failed' ? 'failed' : 'abandoned';
+  return status === 'failed' || status === 'lost' ? 'failed' : 'abandoned';
 }
 
 /** The error for requests to a session that has ended. */

@@ -27,6 +27,8 @@ export interface StageOptions {
   readonly worker: string;
   /** SHA-256 of the environment's code, hex; null where it is not known. */
   readonly environmentHash: string | null;
+  /** True for an attempt of a run: it ends as `lost` where its environment dies with others in it. Default false. */
+  readonly isAttempt?: boolean;
 }
 
 /** Opening, as its session sees it. */

@@ -8,6 +8,10 @@ export interface AdmissionOptions {
   readonly onlyEnvironments?: readonly string[] | undefined;
   /** Runs at once of environments, by name, beside what their targets say; the lower one counts. */
   readonly environmentConcurrency?: ReadonlyMap<string, number> | undefined;
+  /** Runs at once of an environment, where nothing else says so. Default: no limit. */
+  readonly capacityOf?: ((target: EnvironmentTarget) => number) | undefined;
+  /** Whether a process would take another run of the environment now. Default: always. */
+  readonly hasRoom?: ((target: EnvironmentTarget) => boolean) | undefined;
   /** Undefined: keys have no limits. */
   readonly claims?: KeyClaims | undefined;
   /** Milliseconds of a clock that does not jump; for tests. */
@@ -45,7 +49,9 @@ export class Admission {
   filter(): LeaseFilter {
     const { onlyEnvironments } = this.#options;
     for (const [key, until] of this.#fullKeys) if (until <= this.#now()) this.#fullKeys.delete(key);
-    const full = [...this.#running].filter(([name, count]) => count >= this.#limitOf(name)).map(([name]) => name);
+    const full = [...this.#running]
+      .filter(([name, count]) => count >= this.#limitOf(name) || !this.#hasRoom(name))
+      .map(([name]) => name);
     return {
       ...(onlyEnvironments === undefined ? {} : { onlyEnvironments }),
       ...(full.length === 0 ? {} : { exceptEnvironments: full }),
@@ -57,7 +63,8 @@ export class Admission {
   async admit({ traceId, envName, keyId }: Candidate): Promise<boolean> {
     const { onlyEnvironments, claims } = this.#options;
     const count = this.#running.get(envName) ?? 0;
-    if (count >= this.#limitOf(envName) || onlyEnvironments?.includes(envName) === false) return false;
+    if (count >= this.#limitOf(envName) || !this.#hasRoom(envName) || onlyEnvironments?.includes(envName) === false)
+      return false;
     this.#running.set(envName, count + 1);
     try {
       if (claims === undefined || (await claims.claim({ traceId, keyId }))) return true;
@@ -83,8 +90,17 @@ export class Admission {
   }
 
   #limitOf(name: string): number {
-    const { environments, environmentConcurrency } = this.#options;
-    const configured = environments.get(name)?.limits?.concurrency ?? Number.POSITIVE_INFINITY;
-    return Math.min(configured, environmentConcurrency?.get(name) ?? Number.POSITIVE_INFINITY);
+    const { environments, environmentConcurrency, capacityOf } = this.#options;
+    const target = environments.get(name);
+    const set = environmentConcurrency?.get(name);
+    const configured = target?.limits?.concurrency;
+    if (set !== undefined || configured !== undefined) return Math.min(set ?? Infinity, configured ?? Infinity);
+    return target === undefined || capacityOf === undefined ? Number.POSITIVE_INFINITY : capacityOf(target);
+  }
+
+  #hasRoom(name: string): boolean {
+    const { environments, hasRoom } = this.#options;
+    const target = environments.get(name);
+    return target === undefined || hasRoom === undefined || hasRoom(target);
   }
 }

@@ -1,16 +1,17 @@
 import type { Logger } from 'pino';
 import { connectEnvironment } from '../client/connect.ts';
-import type { EnvironmentTarget } from '../client/environment-client.ts';
+import type { EnvironmentClient, EnvironmentTarget } from '../client/environment-client.ts';
+import type { PoolConnectOptions } from '../client/environment-pool.ts';
 import { hashTargetCode } from '../client/module-hash.ts';
-import type { WarmPool } from '../client/warm-pool.ts';
-import { BoundaryError } from '../contract/errors.ts';
+import { BoundaryError, type RunErrorBody } from '../contract/errors.ts';
+import type { DatabaseTransaction } from '../database/database.ts';
 import type { ModelDelta } from '../model/chat-model.ts';
 import type { Models } from '../model/create-model.ts';
 import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import type { Lease, RunQueue } from '../queue/run-queue.ts';
 import { executeRun } from '../rollout/execute-run.ts';
 import { RunInterrupted, type RunOutcome } from '../rollout/run.ts';
-import { CANCELLED, failedByWorker } from '../rollout/run-endings.ts';
+import { CANCELLED, failedBy, failedByWorker } from '../rollout/run-endings.ts';
 import { addLostSpan } from '../rollout/run-span.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import { isFinal } from '../trace/trace-heads.ts';
@@ -29,9 +30,13 @@ export interface LeasedRunOptions {
   /** Name of the worker, for queue and trace. */
   readonly worker: string;
   /** Has processes ready; undefined: each run waits until one has started. */
-  readonly pool?: WarmPool | undefined;
+  readonly pool?: EnvironmentSource | undefined;
   /** Text of a model as it streams, for those who watch the run. */
   readonly onDelta?: ((traceId: string, attempt: number, delta: ModelDelta) => void) | undefined;
+}
+
+interface EnvironmentSource {
+  connect(target: EnvironmentTarget, options: PoolConnectOptions): Promise<EnvironmentClient>;
 }
 
 /** Attempts of one run; those that a worker gave back at its shutdown do not count (contract section 3, "Durability"). */
@@ -77,6 +82,8 @@ function isReleased({ reason }: AbortSignal): boolean {
 interface Attempt {
   readonly number: number;
   readonly row: TraceRow;
+  /** True where an earlier one was lost with its environment: if the run itself was the reason, it takes nobody down again. */
+  readonly isAlone: boolean;
 }
 
 /** Which attempt this is; undefined where there is nothing to execute any more. */
@@ -91,40 +98,48 @@ async function takeAttempt(
     return undefined;
   }
   // A lease that ran out: its worker is taken for dead, and if it is not, it may not write into what follows.
-  if (!lease.isRedelivered && row.status === 'queued') return { number: row.attempt, row };
-  const { lost, startedAt } = await lostAttempts(store, row);
+  if (!lease.isRedelivered && row.status === 'queued') {
+    return { number: row.attempt, row, isAlone: row.attempt > 1 && (await attemptsOf(store, row)).isAlone };
+  }
+  const { lost, startedAt, isAlone } = await attemptsOf(store, row);
   logger.warn({ attempt: row.attempt }, 'The worker of a run was lost');
   addLostSpan({ traceId: row.traceId, attempt: row.attempt, redactor: store.redactor }, row.request, startedAt);
-  if (lost < MAX_ATTEMPTS) return { number: await store.startNextAttempt(row.traceId, row.attempt, 'lost'), row };
-  const message = `Every worker that took the run was lost with it; it was given up after ${lost} attempts.`;
+  if (lost < MAX_ATTEMPTS) {
+    return { number: await store.startNextAttempt(row.traceId, row.attempt, 'lost'), row, isAlone };
+  }
+  const why = isAlone
+    ? 'The last worker that took the run was lost with it'
+    : 'Every worker that took the run was lost with it';
+  const message = `${why}; it was given up after ${lost} attempts.`;
   await store.append(row.traceId, row.attempt, [failedByWorker(message)]);
   return undefined;
 }
 
-/** The present attempt among them. */
-async function lostAttempts(
-  store: TraceStore,
-  row: TraceRow,
-): Promise<{ lost: number; startedAt: number | undefined }> {
+/** How the attempts so far ended, for the next one. */
+async function attemptsOf(store: TraceStore, row: TraceRow) {
   const attempts = (await store.trace(row.traceId))?.attempts ?? [];
   const startedAt = attempts.at(-1)?.started_at ?? null;
   return {
+    /** The present one among them. */
     lost: attempts.filter(({ end }) => end === 'lost').length + 1,
     startedAt: startedAt === null ? undefined : Date.parse(startedAt),
+    isAlone: attempts.some(({ error }) => error?.boundary === 'environment'),
   };
 }
 
 async function executeAttempt(
-  { number, row }: Attempt,
+  attempt: Attempt,
   { interrupt, heartbeat }: { readonly interrupt: AbortController; readonly heartbeat: Heartbeat },
   options: LeasedRunOptions,
 ): Promise<void> {
+  const { number, row, isAlone } = attempt;
   const { store, models, logger, worker, pool } = options;
   const target = options.environments.get(row.request.env_name);
   const codeHash = target === undefined ? null : await hashTargetCode(target);
   const startedAt = performance.now();
   const { env_name: environment, scenario_name: scenario, model } = row.request;
   logger.info({ environment, scenario, model, worker }, 'run started');
+  let loss: RunErrorBody | null = null;
   try {
     const outcome = await executeRun({
       request: row.request,
@@ -132,7 +147,7 @@ async function executeAttempt(
       connect: async (connectOptions) => {
         const known = knownTarget(target, row.request.env_name);
         if (pool === undefined) return await connectEnvironment(known, connectOptions);
-        return await pool.connect(known, { ...connectOptions, codeHash });
+        return await pool.connect(known, { ...connectOptions, codeHash, kind: 'run', isAlone });
       },
       createModel: (name, context) => models.create(name, context),
       recorder: createRecorder(store, row.traceId, number),
@@ -142,37 +157,48 @@ async function executeAttempt(
       trace: { traceId: row.traceId, attempt: number, redactor: store.redactor },
     });
     logger.info(toLogLine(outcome, startedAt), 'run ended');
-    if (outcome.status !== 'released') return await heartbeat.complete();
+    if (outcome.status !== 'released' && outcome.status !== 'lost') return await heartbeat.complete();
     if (heartbeat.isLost) return;
+    if (outcome.status === 'lost') {
+      loss = outcome.error;
+      return await startAgain(attempt, heartbeat, options, loss);
+    }
     await store.startNextAttempt(row.traceId, number, 'released', (transaction) => heartbeat.release(transaction));
   } catch (error) {
     if (error instanceof AttemptSupersededError) throw error;
     logger.error({ err: error }, 'A run could not be recorded by the worker');
-    await startAgain({ number, row }, heartbeat, options);
+    await startAgain(attempt, heartbeat, options, loss);
   }
 }
 
 /**
- * Handles a failure of the store or the queue; a failure of the run itself has ended the run. The attempt is lost, as with
- * its worker, and any worker may take the run. If giving it back fails too, its lease runs out.
+ * Handles the loss of an attempt: with its environment, which has an error, or by a failure of the store or the queue, as
+ * with its worker. Any worker may take the run. If giving it back fails, its lease runs out.
  */
-async function startAgain({ number, row }: Attempt, heartbeat: Heartbeat, { store }: LeasedRunOptions): Promise<void> {
-  const { lost } = await lostAttempts(store, row);
+async function startAgain(
+  { number, row }: Attempt,
+  heartbeat: Heartbeat,
+  { store }: LeasedRunOptions,
+  error: RunErrorBody | null,
+): Promise<void> {
+  const { lost } = await attemptsOf(store, row);
   if (lost < MAX_ATTEMPTS) {
-    await store.startNextAttempt(row.traceId, number, 'lost', (transaction) => heartbeat.release(transaction));
+    const release = (transaction: DatabaseTransaction) => heartbeat.release(transaction);
+    await store.startNextAttempt(row.traceId, number, 'lost', release, error);
     return;
   }
   const message = `The worker could not record the run, in the last of ${lost} attempts. The worker's log says why.`;
-  await store.append(row.traceId, number, [failedByWorker(message)]);
+  await store.append(row.traceId, number, [error === null ? failedByWorker(message) : failedBy(error)]);
   await heartbeat.complete();
 }
 
 function toLogLine(outcome: RunOutcome, startedAt: number) {
   const durationMs = Math.round(performance.now() - startedAt);
   if (outcome.status === 'released') return { status: outcome.status, durationMs };
-  const { status, stopReason, reward, error } = outcome;
+  const { status, error } = outcome;
   const failure = error === null ? {} : { boundary: error.boundary, code: error.code };
-  return { status, stopReason, reward, durationMs, ...failure };
+  if (status === 'lost') return { status, durationMs, ...failure };
+  return { status, stopReason: outcome.stopReason, reward: outcome.reward, durationMs, ...failure };
 }
 
 /** The configuration may have changed since the run was accepted. */

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Idempotency } from '../accounts/idempotency.ts';
 import { type Catalogue, checkScenarioArgs } from '../client/catalogue.ts';
-import type { EventOf } from '../contract/event.ts';
 import { type RunAccepted, type RunRequest, runAcceptedSchema, runRequestSchema } from '../contract/run.ts';
 import { checkSize } from '../contract/size-limits.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
@@ -9,7 +8,7 @@ import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest, TRACE_ID_HEADER } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
-import type { TraceStore } from '../trace/trace-store.ts';
+import type { NewTrace, TraceStore } from '../trace/trace-store.ts';
 import { traceNotFound } from '../trace-routes/traces-route.ts';
 import { waitForEnd } from '../trace-routes/wait-for-end.ts';
 import { checkMetadata } from './check-metadata.ts';
@@ -138,7 +137,7 @@ class Runs {
   }
 }
 
-function toQueued(request: RunRequest, scenarioName: string): Omit<EventOf<'run.queued'>, 'type' | 'previous_end'> {
+function toQueued(request: RunRequest, scenarioName: string): NewTrace['queued'] {
   return {
     origin: 'run',
     env_name: request.env_name,

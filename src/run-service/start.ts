@@ -3,6 +3,7 @@ import type { Accounts } from '../accounts/accounts.ts';
 import { guardedBy } from '../accounts/guard.ts';
 import { type Catalogue, catalogueCheck, createCatalogue } from '../client/catalogue.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
+import { addPoolMetrics } from '../client/pool-metrics.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { type Database, storeCheck } from '../database/database.ts';
 import { createHttpApp } from '../http/app.ts';
@@ -104,6 +105,9 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     activeRuns: () => parts.worker?.active ?? 0,
   });
 
+  const stopPoolMetrics =
+    parts.worker && addPoolMetrics(parts.metrics.registry, parts.worker.pool, options.environments);
+
   let closed: Promise<void> | undefined;
   const close = async () => {
     const graceMs = options.shutdownGraceMs ?? SHUTDOWN_GRACE_MS.service;
@@ -114,6 +118,7 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     await Promise.all([parts.worker?.stop(remainingMs()), catalogue.close()]);
     await listener.close(remainingMs());
     stopMetrics();
+    stopPoolMetrics?.();
   };
   return {
     url: listener.url,

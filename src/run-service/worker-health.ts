@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
 import { guardedBy } from '../accounts/guard.ts';
+import type { EnvironmentTarget } from '../client/environment-client.ts';
+import { addPoolMetrics } from '../client/pool-metrics.ts';
 import { type Database, storeCheck } from '../database/database.ts';
 import { createHttpApp } from '../http/app.ts';
 import { createHealthRoutes } from '../http/health-routes.ts';
@@ -14,7 +16,8 @@ import { addRunMetrics } from './metrics.ts';
 import type { Worker } from './worker.ts';
 
 export interface WorkerHealthOptions {
-  readonly worker: Pick<Worker, 'active'>;
+  readonly worker: Pick<Worker, 'active' | 'pool'>;
+  readonly environments: ReadonlyMap<string, EnvironmentTarget>;
   readonly database: Database;
   readonly store: TraceStore;
   readonly queue: RunQueue;
@@ -50,7 +53,12 @@ export async function startWorkerHealth(options: WorkerHealthOptions): Promise<W
     'make one with "proctor keys create --name <name>"',
   );
   const metrics = createHttpMetrics();
-  const stopMetrics = addRunMetrics(metrics.registry, { store, queue, activeRuns: () => worker.active });
+  const stopRunMetrics = addRunMetrics(metrics.registry, { store, queue, activeRuns: () => worker.active });
+  const stopPoolMetrics = addPoolMetrics(metrics.registry, worker.pool, options.environments);
+  const stopMetrics = () => {
+    stopRunMetrics();
+    stopPoolMetrics();
+  };
   const app = createHttpApp({
     title: 'Proctor worker',
     version: PROCTOR_VERSION,

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { availableParallelism } from 'node:os';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { WarmPool } from '../client/warm-pool.ts';
+import { EnvironmentPool } from '../client/environment-pool.ts';
 import type { Database } from '../database/database.ts';
 import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import type { Lease } from '../queue/run-queue.ts';
@@ -11,12 +10,16 @@ import { endsWithin } from '../runtime/deadline.ts';
 import type { TraceRow } from '../trace/trace-store.ts';
 import { Admission, type Candidate } from './admission.ts';
 import { type CancelWatch, createCancelWatch } from './cancel-watch.ts';
+import { defaultCapacity, defaultConcurrency } from './default-concurrency.ts';
 import { createKeyClaims } from './key-claims.ts';
 import { executeLease, type LeasedRunOptions } from './leased-run.ts';
 import { type Sweeps, startSweeps } from './sweep.ts';
 
 export interface WorkerSettings {
-  /** Runs at once. Default: the number of cores. */
+  /**
+   * Runs at once. Default: for each environment the sessions that its hosts hold together, or the number of cores where
+   * each run has a process of its own; 512 at most.
+   */
   readonly concurrency?: number | undefined;
   /** Runs at once of environments, by name, beside the `concurrency` of their targets; the lower one counts. */
   readonly environmentConcurrency?: ReadonlyMap<string, number> | undefined;
@@ -24,6 +27,12 @@ export interface WorkerSettings {
   readonly onlyEnvironments?: readonly string[] | undefined;
   /** Processes that wait ready for the next run, of each environment that had one in the last 10 minutes. Default 1. */
   readonly spares?: number | undefined;
+  /** Processes of one environment whose runs share them. Default: the number of cores. */
+  readonly hosts?: number | undefined;
+  /** Milliseconds that a chat session may wait for a process of the same pool. Default 60,000. */
+  readonly startTimeoutMs?: number | undefined;
+  /** Processes that others use too. Whoever made it closes it. Default: a pool of its own. */
+  readonly pool?: EnvironmentPool | undefined;
 }
 
 export interface WorkerOptions
@@ -44,6 +53,8 @@ export interface Worker {
   readonly concurrency: number;
   /** Runs that it executes now. */
   readonly active: number;
+  /** The processes of its environments. */
+  readonly pool: EnvironmentPool;
   /** Ends a run that is executed here; another one is none of its business. */
   cancel(traceId: string): void;
   /** Takes no more runs, gives back those that it has, and waits for that, at most `graceMs` milliseconds. Never rejects. */
@@ -54,8 +65,10 @@ export interface Worker {
 const POLL_EVERY_MS = 1_000;
 /** Runs that are leased at one time: their leases must not run out before the last one has begun. */
 const MAX_LEASED = 64;
-/** How long a process waits for the next run of its environment. */
-const SPARE_LIFE_MS = 10 * 60_000;
+/** Processes that wait for the next run of an environment. */
+export const DEFAULT_SPARES = 1;
+/** How long a process waits for the next run of its environment, in milliseconds. */
+export const SPARE_LIFE_MS = 10 * 60_000;
 
 interface ActiveRun {
   readonly traceId: string;
@@ -69,10 +82,9 @@ export function startWorker(options: WorkerOptions): Worker {
 
 class QueueWorker implements Worker {
   readonly name = `worker_${process.pid}_${randomBytes(4).toString('hex')}`;
-  readonly concurrency: number;
+  readonly pool: EnvironmentPool;
   readonly #options: WorkerOptions;
   readonly #admission: Admission;
-  readonly #pool: WarmPool;
   readonly #leases: LeaseKeeper;
   readonly #cancels: CancelWatch;
   readonly #active = new Set<ActiveRun>();
@@ -85,13 +97,13 @@ class QueueWorker implements Worker {
 
   constructor(options: WorkerOptions) {
     const { queue, database, logger } = options;
-    this.concurrency = options.concurrency ?? availableParallelism();
     this.#options = options;
-    this.#admission = new Admission({ ...options, claims: database && createKeyClaims(database) });
-    this.#pool = new WarmPool({
-      perEnvironment: options.spares ?? 1,
-      idleMs: SPARE_LIFE_MS,
-      report: (line) => logger.warn(line),
+    this.pool = options.pool ?? createPool(options);
+    this.#admission = new Admission({
+      ...options,
+      claims: database && createKeyClaims(database),
+      capacityOf: options.concurrency === undefined ? (target) => defaultCapacity(target, this.pool) : undefined,
+      hasRoom: (target) => this.pool.hasRoom(target),
     });
     this.#leases = createLeaseKeeper(queue, {
       warn: (error) => logger.warn({ err: error }, 'Leases could not be renewed'),
@@ -103,6 +115,11 @@ class QueueWorker implements Worker {
     this.#poll = setInterval(() => this.#wake(), POLL_EVERY_MS);
     this.#sweeps = database && startSweeps(database, queue, logger);
     this.#wake();
+  }
+
+  get concurrency(): number {
+    const { concurrency, environments } = this.#options;
+    return concurrency ?? defaultConcurrency(environments.values(), this.pool);
   }
 
   get active(): number {
@@ -119,9 +136,9 @@ class QueueWorker implements Worker {
     clearInterval(this.#poll);
     for (const run of this.#active) run.interrupt.abort(new RunInterrupted('released'));
     const runs = [...this.#active];
-    const ended = [this.#filling, this.#sweeps?.stop(), this.#pool.close(), ...runs.map((run) => run.ended)];
+    const ended = [this.#filling, this.#sweeps?.stop(), ...runs.map((run) => run.ended)];
     const isDone = await endsWithin(
-      Promise.all(ended).then(() => this.#leases.close()),
+      Promise.all([...ended, this.#options.pool === undefined && this.pool.close()]).then(() => this.#leases.close()),
       graceMs,
     );
     this.#cancels.close();
@@ -132,7 +149,7 @@ class QueueWorker implements Worker {
   }
 
   #parts(): LeasedRunOptions {
-    return { ...this.#options, worker: this.name, pool: this.#pool, leases: this.#leases, cancels: this.#cancels };
+    return { ...this.#options, worker: this.name, pool: this.pool, leases: this.#leases, cancels: this.#cancels };
   }
 
   /** One filling at a time; a call during it makes another round. */
@@ -203,6 +220,15 @@ class QueueWorker implements Worker {
     const run: ActiveRun = { traceId: lease.traceId, interrupt, ended };
     this.#active.add(run);
   }
+}
+
+function createPool({ spares, hosts, logger }: WorkerOptions): EnvironmentPool {
+  return new EnvironmentPool({
+    perEnvironment: spares ?? DEFAULT_SPARES,
+    hosts,
+    idleMs: SPARE_LIFE_MS,
+    report: (line) => logger.warn(line),
+  });
 }
 
 function toCandidate({ traceId, request, keyId = null }: TraceRow): Candidate {

@@ -1,4 +1,8 @@
-import { LONGEST_TIMER_MS } from './longest-timer.ts';
+/**
+ * The longest time that a timer of Node.js holds, 24.8 days, in milliseconds: beyond it, it fires at once. Requests of the
+ * MCP SDK, whose default is a minute, get it where they have no limit.
+ */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export interface DeadlineOptions {
   /** Milliseconds that the work has; no limit by default, and above the longest timer. */
@@ -69,34 +73,12 @@ export async function untilAborted<T>(promise: PromiseLike<T>, signal: AbortSign
   }
 }
 
-export interface Deadline {
-  /** Aborted with the error of the deadline when the time is over. */
-  readonly signal: AbortSignal;
-  /** Milliseconds; 0 once it is over. */
-  remainingMs(): number;
-  /** Stops the clock. Its owner has to call this. */
-  clear(): void;
-}
-
-/** A clock that runs from now on, for work that ends by itself once its signal is aborted. It keeps no process alive. */
-export function startDeadline(ms: number, toError: (limit: string) => unknown): Deadline {
-  const controller = new AbortController();
-  const endsAt = performance.now() + ms;
-  const timer = setTimeout(() => controller.abort(toError(inWords(ms))), ms);
-  timer.unref();
-  return {
-    signal: controller.signal,
-    remainingMs: () => Math.max(0, Math.round(endsAt - performance.now())),
-    clear: () => clearTimeout(timer),
-  };
-}
-
 async function settleFirst<T>(
   start: () => PromiseLike<T>,
   { ms, signal, toError }: DeadlineOptions,
   onStop?: (reason: unknown) => void,
 ): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   let onAbort: (() => void) | undefined;
   try {
     return await new Promise<T>((resolve, reject) => {
@@ -126,6 +108,7 @@ function toDeadlineError(limit: string): DeadlineError {
   return new DeadlineError(limit);
 }
 
-function inWords(milliseconds: number): string {
+/** A limit as messages say it, such as `2 s`. */
+export function inWords(milliseconds: number): string {
   return milliseconds < 1_000 ? `${milliseconds} ms` : `${Math.round(milliseconds / 100) / 10} s`;
 }

@@ -38,7 +38,8 @@ export function streamFraming({ head, session, request, limitMs, ...options }: S
     includeUsage: body.stream_options?.include_usage === true,
     hasEvents: body.stream_options?.svc_events === true,
   });
-  const keepAlive = setInterval(() => stream.keepAlive(), options.keepAliveMs);
+  // Headers are held while a refusal can still be the status of the reply.
+  const keepAlive = setInterval(() => session.isWaiting || stream.keepAlive(), options.keepAliveMs);
   const fail = (error: unknown) => {
     // Nothing was sent: the failure is an answer of its own.
     if (!stream.hasBegun) throw error;

@@ -10,7 +10,7 @@ import { AgentLoop } from '../rollout/agent-loop.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
 import { ScenarioSession } from '../rollout/scenario-session.ts';
 import { type SessionEnd, sessionFinished, statusOf, stopOf } from '../rollout/session-end.ts';
-import { startDeadline } from '../runtime/deadline.ts';
+import { startDeadline } from '../runtime/start-deadline.ts';
 import { failWith, setUsage, startAgentSpan } from '../telemetry/spans.ts';
 import { TraceSpan } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/event-recorder.ts';
@@ -82,6 +82,9 @@ export class ChatSession {
   readonly #root: TraceSpan;
   #lastActiveAt: number;
   #expiry: NodeJS.Timeout | undefined;
+  /** True while its first turn waits for a process that other sessions wait for too. */
+  #isWaiting = true;
+  #onAdmitted: () => void = () => {};
 
   constructor(options: ChatSessionOptions) {
     this.id = options.id;
@@ -96,7 +99,7 @@ export class ChatSession {
       scenario,
       args,
       seed: null,
-      connect: (connectOptions) => options.connect(connectOptions),
+      connect: (connectOptions) => options.connect({ ...connectOptions, onAdmitted: () => this.#onAdmitted() }),
       createAgent: (context) => new AgentLoop(options.createModel(model, context)),
       sampling: {},
       recorder,
@@ -139,6 +142,11 @@ export class ChatSession {
     return this.#session.setup;
   }
 
+  /** True while it waits for its environment behind other sessions: it may still be refused. */
+  get isWaiting(): boolean {
+    return this.#isWaiting && this.setup === undefined;
+  }
+
   /** True while a turn or its end goes on. */
   get isBusy(): boolean {
     return !['new', 'idle', 'ended'].includes(this.#session.phase);
@@ -162,6 +170,11 @@ export class ChatSession {
     session.assertFree();
     const isFirst = session.turns === 0;
     const deadline = startDeadline(limitMs, (limit) => turnTimeout(limit, isFirst));
+    // The wait for a process has a limit of its own.
+    this.#onAdmitted = () => {
+      this.#isWaiting = false;
+      deadline.restart();
+    };
     const span = this.#startSpan();
     try {
       const result = await span.run(() =>

@@ -1,5 +1,5 @@
 import { DEFAULT_PORTS, MAX_STEPS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
-import { LONGEST_TIMER_MS } from '../runtime/longest-timer.ts';
+import { LONGEST_TIMER_MS } from '../runtime/deadline.ts';
 import { preview } from '../schema/json-schema.ts';
 
 /** Where the options of a scenario server do not say. */
@@ -24,6 +24,8 @@ const RANGES = {
   maxSessions: { min: 1, wayOut: `Leave it out for ${SESSION_DEFAULTS.maxSessions}` },
   maxSteps: { min: 1, max: MAX_STEPS.maximum, wayOut: `Leave it out for ${MAX_STEPS.default}` },
   warmProcesses: { min: 0, max: MAX_WARM_PROCESSES, wayOut: 'Take 0 for none' },
+  hosts: { min: 1, max: 1_000, wayOut: 'Leave it out for the number of cores' },
+  startTimeoutMs: { min: 1, max: LONGEST_TIMER_MS, wayOut: 'Leave it out for 60000' },
   shutdownGraceMs: {
     min: 0,
     max: LONGEST_TIMER_MS,

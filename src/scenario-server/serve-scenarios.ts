@@ -35,7 +35,15 @@ export type ScenarioEnvironment =
 export interface ServeScenariosOptions
   extends Pick<
     ScenarioServerOptions,
-    'maxSteps' | 'sessionTtlMs' | 'maxSessions' | 'warmProcesses' | 'isWarmAtStart' | 'allowedHosts' | 'shutdownGraceMs'
+    | 'maxSteps'
+    | 'sessionTtlMs'
+    | 'maxSessions'
+    | 'warmProcesses'
+    | 'isWarmAtStart'
+    | 'hosts'
+    | 'startTimeoutMs'
+    | 'allowedHosts'
+    | 'shutdownGraceMs'
   > {
   readonly environment?: ScenarioEnvironment;
   readonly environments?: readonly ScenarioEnvironment[];

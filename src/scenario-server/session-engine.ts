@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { type Catalogue, createCatalogue } from '../client/catalogue.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
+import { EnvironmentPool } from '../client/environment-pool.ts';
 import { hashTargetCode } from '../client/module-hash.ts';
-import { WarmPool } from '../client/warm-pool.ts';
 import { MAX_STEPS } from '../contract/names.ts';
 import type { Database } from '../database/database.ts';
 import type { Models } from '../model/create-model.ts';
@@ -36,6 +36,12 @@ export interface SessionEngineOptions {
    * serves one session. Default 0.
    */
   readonly warmProcesses?: number | undefined;
+  /** Processes of one environment whose sessions share them. Default: the number of cores. */
+  readonly hosts?: number | undefined;
+  /** Milliseconds that a session may wait for a process. Default 60,000. */
+  readonly startTimeoutMs?: number | undefined;
+  /** Processes that others use too. Whoever made it closes it. Default: a pool of its own. */
+  readonly pool?: EnvironmentPool | undefined;
   /** True: they are started with the engine. Default false. */
   readonly isWarmAtStart?: boolean | undefined;
   /** For tests: what each part of a session may take, and the clock. */
@@ -49,7 +55,7 @@ export interface SessionEngine {
   readonly scenarios: Scenarios;
   readonly registry: SessionRegistry;
   /** Processes that wait for sessions. */
-  readonly pool: WarmPool;
+  readonly pool: EnvironmentPool;
   /** Ends the sessions of servers that are gone as failed, now and from now on. @returns how many there are now. */
   endOrphans(): Promise<number>;
   /**
@@ -70,10 +76,7 @@ export function createSessionEngine(options: SessionEngineOptions): SessionEngin
   const serverId = `scenarios_${process.pid}_${randomBytes(4).toString('hex')}`;
   const catalogue = createCatalogue(environments);
   const records = new SessionRecords(database, serverId, store.redactor);
-  const pool = new WarmPool({
-    perEnvironment: options.warmProcesses ?? 0,
-    report: (line) => logger.warn(line),
-  });
+  const pool = options.pool ?? createPool(options);
   const scenarios = new Scenarios(catalogue, [...environments.keys()]);
   const registry = new SessionRegistry({
     store,
@@ -105,10 +108,18 @@ export function createSessionEngine(options: SessionEngineOptions): SessionEngin
     },
     async close(graceMs, limitMs) {
       stopWatch();
-      await endsWithin(Promise.all([registry.close(graceMs), catalogue.close(), pool.close()]), limitMs);
+      await endsWithin(
+        Promise.all([registry.close(graceMs), catalogue.close(), options.pool === undefined && pool.close()]),
+        limitMs,
+      );
       stopBeat();
     },
   };
+}
+
+function createPool({ warmProcesses, hosts, startTimeoutMs, logger }: SessionEngineOptions): EnvironmentPool {
+  const report = (line: string) => logger.warn(line);
+  return new EnvironmentPool({ perEnvironment: warmProcesses ?? 0, hosts, startTimeoutMs, report });
 }
 
 function targetOf(environments: ReadonlyMap<string, EnvironmentTarget>, name: string): EnvironmentTarget {

@@ -2,6 +2,7 @@ import type { Accounts } from '../accounts/accounts.ts';
 import { guardedBy } from '../accounts/guard.ts';
 import { Idempotency } from '../accounts/idempotency.ts';
 import { catalogueCheck } from '../client/catalogue.ts';
+import { addPoolMetrics } from '../client/pool-metrics.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { storeCheck } from '../database/database.ts';
 import { type AuthenticationOptions, accountOf } from '../http/api-keys.ts';
@@ -66,7 +67,7 @@ export interface ScenarioServer {
 const MAX_MCP_SESSIONS = 1_000;
 
 /** Default for each environment that runs in a process. */
-const DEFAULT_WARM_PROCESSES = 2;
+export const DEFAULT_WARM_PROCESSES = 2;
 
 /** Share of the budget for turns to end by themselves; an environment process that has to be killed takes half of it. */
 const PATIENT_SHARE = 0.45;
@@ -105,6 +106,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
     isAlive: async ({ svc }) => (await options.store.row(svc.trace_id)) !== undefined,
   });
   const metrics = createHttpMetrics();
+  const stopMetrics = addPoolMetrics(metrics.registry, engine.pool, options.environments);
   const pages = createServerPages(options, registry, closing.signal);
   const app = createHttpApp({
     title: 'Proctor scenario server',
@@ -141,6 +143,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
   const failed = await engine.endOrphans();
   if (failed > 0) logger.warn({ sessions: failed }, 'Sessions of a server that is gone were ended as failed');
   const listener = await listen(app, { host, port }).catch(async (error: unknown) => {
+    stopMetrics();
     await engine.close(0);
     throw error;
   });
@@ -153,6 +156,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
     await engine.close(graceMs * PATIENT_SHARE, graceMs * CLOSING_SHARE);
     await endpoints.close(Math.max(0, endsAt - performance.now()));
     await listener.close(Math.max(0, endsAt - performance.now()));
+    stopMetrics();
   };
   let closed: Promise<void> | undefined;
   return {

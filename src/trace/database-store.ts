@@ -1,3 +1,4 @@
+import type { RunErrorBody } from '../contract/errors.ts';
 import type { EventBody, EventOf, TraceEvent } from '../contract/event.ts';
 import { fitting, PageBudget, sizeOf } from '../contract/page-budget.ts';
 import type { TraceTotals, UsageGroup } from '../contract/totals.ts';
@@ -21,7 +22,7 @@ import {
   readTrace,
   toEvents,
 } from './event-rows.ts';
-import { toSummary } from './projection.ts';
+import { parseSummary, toSummary } from './projection.ts';
 import { redactBytes, redactEvent } from './redact-event.ts';
 import { removeTrace } from './remove-trace.ts';
 import type { SummaryOptions, TraceFilters } from './trace-filters.ts';
@@ -117,6 +118,7 @@ class DatabaseTraceStore implements TraceStore {
     attempt: number,
     end: 'lost' | 'released',
     alongside?: Alongside,
+    error: RunErrorBody | null = null,
   ): Promise<number> {
     const next = attempt + 1;
     const at = this.#now();
@@ -127,7 +129,8 @@ class DatabaseTraceStore implements TraceStore {
         const asked = await requeueTraceRow(transaction, traceId, attempt);
         const head = await readHead(transaction, traceId);
         if (asked === undefined || head === undefined) throw new AttemptSupersededError(traceId, attempt);
-        const body = this.#encode({ ...asked, previous_end: end });
+        const why = error === null ? {} : { previous_error: error };
+        const body = this.#encode({ ...asked, previous_end: end, ...why });
         const written = { request: { traceId, attempt: next, at, events: [body] }, lastSeq: head.lastSeq };
         tried.push(written);
         await this.#writer.insert([written], { transaction });
@@ -295,7 +298,7 @@ class DatabaseTraceStore implements TraceStore {
   /** @param summary what is stored of a trace that has ended. */
   async #toSummary(traceId: string, summary: string | null): Promise<TraceSummary | undefined> {
     const traceUrl = this.#urlOf(traceId);
-    if (summary !== null) return { ...(JSON.parse(summary) as TraceSummary), trace_url: traceUrl };
+    if (summary !== null) return { ...parseSummary(summary), trace_url: traceUrl };
     const trace = await readTrace(this.#database.kysely, { traceId, traceUrl });
     return trace === undefined ? undefined : toSummary(trace);
   }

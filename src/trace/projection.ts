@@ -26,6 +26,12 @@ export function toSummary({ steps: _steps, logs: _logs, ...summary }: Trace): Tr
   return summary;
 }
 
+/** A summary as it was stored. Those of earlier versions do not say why an attempt ended. */
+export function parseSummary(stored: string): TraceSummary {
+  const summary = JSON.parse(stored) as TraceSummary;
+  return { ...summary, attempts: summary.attempts.map((entry) => ({ ...entry, error: entry.error ?? null })) };
+}
+
 /** `projectTrace` event by event, for events that are read in pages. */
 export class TraceProjection {
   readonly #identity: TraceIdentity;
@@ -44,8 +50,8 @@ export class TraceProjection {
     switch (event.type) {
       case 'run.queued':
         this.#request ??= event;
-        this.#endAttempt(event.at, event.previous_end);
-        this.#attempts.push({ attempt: event.attempt, started_at: null, ended_at: null, end: null });
+        this.#endAttempt(event.at, event.previous_end, event.previous_error);
+        this.#attempts.push({ attempt: event.attempt, started_at: null, ended_at: null, end: null, error: null });
         this.#attempt = new AttemptProjection(event.at);
         return;
       case 'log':
@@ -53,7 +59,7 @@ export class TraceProjection {
         return;
       case 'run.finished':
         this.#finished = event;
-        this.#endAttempt(event.at, event.status);
+        this.#endAttempt(event.at, event.status, event.error);
         break;
       case 'run.started':
         this.#updateAttempt({ started_at: event.at });
@@ -111,8 +117,8 @@ export class TraceProjection {
     };
   }
 
-  #endAttempt(at: string, end: AttemptEntry['end']): void {
-    this.#updateAttempt({ ended_at: at, end });
+  #endAttempt(at: string, end: AttemptEntry['end'], error: AttemptEntry['error'] = null): void {
+    this.#updateAttempt({ ended_at: at, end, error });
   }
 
   #updateAttempt(change: Partial<AttemptEntry>): void {

@@ -1,3 +1,4 @@
+import type { RunErrorBody } from '../contract/errors.ts';
 import type { EventBody, EventOf, TraceEvent } from '../contract/event.ts';
 import type { RunStatus } from '../contract/run.ts';
 import type { TraceTotals, UsageGroup } from '../contract/totals.ts';
@@ -29,6 +30,7 @@ export interface TraceStore {
   /**
    * Ends the attempt as `lost` or `released` and queues the next one: `run.queued` again, with `alongside`.
    *
+   * @param error why it was lost, where that is known.
    * @returns the next attempt's number. @throws AttemptSupersededError as `append` does.
    */
   startNextAttempt(
@@ -36,6 +38,7 @@ export interface TraceStore {
     attempt: number,
     end: Extract<AttemptEnd, 'lost' | 'released'>,
     alongside?: Alongside,
+    error?: RunErrorBody | null,
   ): Promise<number>;
 
   /**
@@ -98,7 +101,7 @@ export interface NewTrace {
   readonly account: string;
   /** The API key that it was asked for with. Default null: none. */
   readonly keyId?: string | null;
-  readonly queued: Omit<EventOf<'run.queued'>, 'type' | 'previous_end'>;
+  readonly queued: Omit<EventOf<'run.queued'>, 'type' | 'previous_end' | 'previous_error'>;
 }
 
 export interface TraceRow {

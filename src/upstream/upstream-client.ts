@@ -17,6 +17,7 @@ import {
   type RequestParams,
 } from '../mcp-client/connection.ts';
 import type { Link } from '../mcp-client/link.ts';
+import { PROCTOR_VERSION } from '../runtime/version.ts';
 import { answerElicitation, answerSampling } from './client-answers.ts';
 import { isReservedKey } from './reserved-meta.ts';
 import { readCatalogue, type UpstreamCatalogue } from './upstream-catalogue.ts';
@@ -51,6 +52,7 @@ export class UpstreamClient {
     const requests = new OpenRequests();
     const events: UpstreamEvents = {};
     const connection = await connectMcp(link, {
+      clientInfo: { name: 'proctor', version: PROCTOR_VERSION },
       signal,
       // An environment that is connected to itself would open connections without end: each learns how deep it is.
       handshakeMeta: { [META.connectionDepth]: depth },

@@ -1,6 +1,7 @@
 import type { Transport } from '@modelcontextprotocol/client';
 import type { ConnectionTarget } from '../environment/connection.ts';
-import { type Link, openProcess, openSse, openStreamableHttp, toLink } from '../mcp-client/link.ts';
+import { type Link, toLink } from '../mcp-client/link.ts';
+import { openProcess, openSse, openStreamableHttp } from '../mcp-client/open-link.ts';
 import { toChildVariables } from '../process/child-variables.ts';
 
 /** Between SIGTERM and SIGKILL. Less than the budget of a session, of which author code needs a part. */

@@ -33,7 +33,7 @@ describe.skipIf(executablePath === undefined)('a run that goes on, in Chromium',
     await site.store.append(traceId, 1, [...steps('none').slice(4), ...ending]);
     await verdict.filter({ hasText: 'Not passed' }).waitFor();
     expect(await page.locator('.big-reward-value').textContent()).toBe('0.625');
-    expect(await page.locator('.trace-figures').textContent()).toContain('Tokens in8,330');
+    expect(await page.locator('.trace-totals').textContent()).toContain('Tokens in8,330');
     expect(await page.evaluate('window.isTheSame')).toBe(true);
     expect(problems).toEqual([]);
     await page.close();

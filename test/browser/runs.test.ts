@@ -30,7 +30,7 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
   it('filter, sort and page the runs by the address, with what they come to above', async () => {
     const site = await openSiteOfRuns();
     const { page, problems } = await openPage(await signedIn(site, '/'));
-    const figure = (title: string) => page.locator('.run-figures div', { hasText: title }).locator('dd').first();
+    const figure = (title: string) => page.locator('.run-totals div', { hasText: title }).locator('dd').first();
     const rows = page.locator('.table tbody tr');
     await figure('Runs').filter({ hasText: '57' }).waitFor();
     expect(await rows.count()).toBe(50);
@@ -111,7 +111,7 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
     await page.getByRole('heading', { name: 'No runs yet' }).waitFor();
     await site.addTrace([started, responded(1), finished(1)], newTrace());
     await page.locator('.table tbody tr').waitFor();
-    await page.locator('.figures-count', { hasText: '100.0 %' }).waitFor();
+    await page.locator('.totals-count', { hasText: '100.0 %' }).waitFor();
     expect(problems).toEqual([]);
     await page.close();
   });
@@ -160,7 +160,7 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
     for (const reward of [1, 0]) await site.addTrace([started, responded(1), finished(reward)], newTrace());
     await site.addTrace([started, finished(null, { status: 'failed', stop_reason: 'error' })], newTrace());
     const { page, problems } = await openPage(await signedIn(site, '/'));
-    const mean = page.locator('.run-figures div', { hasText: 'Mean reward' });
+    const mean = page.locator('.run-totals div', { hasText: 'Mean reward' });
     await mean.filter({ hasText: 'over 2 of 3: 1 without a reward' }).waitFor();
     const row = page.locator('.table tbody tr', { hasText: 'completed' }).first();
     const looks = (selector: string) =>
@@ -185,7 +185,7 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
     await page.locator('.table tbody tr').waitFor();
     expect(await page.locator('thead').textContent()).not.toContain('Cost');
     for (const cost of [0.25, 0.0042]) await site.addTrace([started, responded(1, { cost }), finished(1)], newTrace());
-    const figure = page.locator('.run-figures div', { hasText: 'Cost on this page' });
+    const figure = page.locator('.run-totals div', { hasText: 'Cost on this page' });
     await figure.filter({ hasText: '$0.254' }).filter({ hasText: 'known of 2 of 3 runs' }).waitFor();
     await expect
       .poll(() => page.locator('td[data-column="cost"]').allTextContents())

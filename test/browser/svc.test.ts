@@ -1,7 +1,8 @@
 import { EnvironmentServer, image, ToolError } from 'proctor';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { serveHttp, until } from '../mcp/clients.ts';
+import { serveHttp } from '../mcp/clients.ts';
+import { until } from '../until.ts';
 import { findChromium, useChromium } from './chromium.ts';
 import { form, helpersOf, openEntry } from './open-helpers.ts';
 import { PATIENCE } from './open-playground.ts';

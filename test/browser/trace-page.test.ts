@@ -191,13 +191,16 @@ describe.skipIf(executablePath === undefined)('the page of a trace, in Chromium'
   it('folds what earlier attempts did, and tells how they ended', async () => {
     const site = await openSite();
     const traceId = await site.addTrace([...begun, setUp, ...steps('none')], newTrace(QUEUED));
-    await site.store.startNextAttempt(traceId, 1, 'lost');
+    const error = { boundary: 'environment' as const, code: 'environment_failed', message: 'Its host was killed.' };
+    await site.store.startNextAttempt(traceId, 1, 'lost', undefined, error);
     await site.store.append(traceId, 2, WHOLE);
     const { page } = await openAt(await signedIn(site, `/traces/${traceId}`));
-    await expectTexts(page, '.verdict', ['Attempt 1 was lost after 3 steps (worker_1): it began anew']);
+    const why = 'Attempt 1 was lost after 3 steps (worker_1): it began anew. Its host was killed.';
+    await expectTexts(page, '.verdict', [why]);
     expect(await page.locator('#step-1').count()).toBe(0);
     await page.locator('#attempt-1 summary').first().click();
     await page.locator('#attempt-1 #step-1').waitFor();
+    await expectTexts(page, '#attempt-1', ['Its host was killed.']);
     await expectTexts(page, '#attempt-2-step-1', ['I will look that up.']);
   });
 

@@ -1,9 +1,10 @@
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { isRunning, until } from '../client/processes.ts';
+import { isRunning } from '../client/processes.ts';
 import { createLab, type Project, SOURCE } from '../dev/project.ts';
 import { freePort } from '../free-port.ts';
 import { type ConnectOptions, connect, HARNESS, httpTransport, textOf } from '../mcp/clients.ts';
+import { until } from '../until.ts';
 import { COMMAND, createProject, PATIENCE, proctor, start } from './command.ts';
 import { environmentsOf } from './processes.ts';
 

@@ -3,12 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { svcSchema } from '../../src/contract/session.ts';
-import { isRunning, until } from '../client/processes.ts';
+import { isRunning } from '../client/processes.ts';
 import { freePort } from '../free-port.ts';
 import { type Reply, send } from '../http/http-server.ts';
 import { serveHttp } from '../mcp/clients.ts';
 import { openParts } from '../run-service/service.ts';
 import createDesk from '../scenario-server/fixtures/desk.ts';
+import { until } from '../until.ts';
 import { createProject, PATIENCE, proctor, type Running, start, takenPort } from './command.ts';
 import { environmentsOf } from './processes.ts';
 

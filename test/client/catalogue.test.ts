@@ -8,8 +8,9 @@ import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import { ApiError } from '../../src/contract/errors.ts';
 import { EnvironmentServer, Hub, ToolError } from '../../src/index.ts';
 import { inMemory } from '../../src/mcp/in-memory.ts';
+import { until } from '../until.ts';
 import { failureOf, fixture } from './harness.ts';
-import { processesNamed, until } from './processes.ts';
+import { processesNamed } from './processes.ts';
 
 let made = 0;
 const catalogues: Catalogue[] = [];

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createCatalogue } from '../../src/client/catalogue.ts';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
+import { until } from '../until.ts';
 import { connections, failureOf, fixture } from './harness.ts';
-import { isRunning, processesNamed, until } from './processes.ts';
+import { isRunning, processesNamed } from './processes.ts';
 
 const script = fixture('faulty-server.mjs');
 const marker = `marker-${process.pid}-${Date.now()}`;

@@ -3,10 +3,10 @@ import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import type { Json } from '../../src/contract/json.ts';
 import { inMemory } from '../../src/mcp/in-memory.ts';
 import { type ServerHandle, serve } from '../../src/mcp/serve.ts';
+import { until } from '../until.ts';
 import lively from './fixtures/lively/environment.ts';
 import SlowStart from './fixtures/slow-start/environment.ts';
 import { connections, failureOf, fixture } from './harness.ts';
-import { until } from './processes.ts';
 
 const { connect, logs, messages } = connections();
 

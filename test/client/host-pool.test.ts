@@ -74,11 +74,12 @@ function poolOf(options: Partial<HostPoolOptions> = {}) {
   const pool = new HostPool<object, string>({ starts: new StartLine({ limit: 4 }), hosts: 2, maxHosts: 3, ...options });
   onTestFinished(() => pool.close());
   const enter = (
-    environment: HostedEnvironment<string>,
+    environment: FakeEnvironment,
     more: { key?: object; codeHash?: string; kind?: StartKind; signal?: AbortSignal } = {},
   ): Promise<Place> => {
     const { key = KEY, codeHash = 'a', kind = 'chat', signal } = more;
-    return pool.enter(key, { environment, codeHash, kind, signal });
+    const { capacity } = environment;
+    return pool.enter(key, { environment, capacity, codeHash, kind, signal });
   };
   return { pool, enter };
 }
@@ -225,6 +226,16 @@ describe('the pool of hosts', () => {
     await expect(enter(environment)).rejects.toMatchObject({ code: 'capacity_exceeded' });
     first.leave();
     expect((await run).session).toBe('host 0');
+  });
+
+  it('refuses nobody whose host is being started, however long that takes', async () => {
+    const environment = new FakeEnvironment({ capacity: 2, isHeld: true });
+    const { enter } = poolOf({ hosts: 1, starts: new StartLine({ waitMs: 10 }) });
+    const [first, second] = [enter(environment), enter(environment)];
+    // Its limit is over long before the host listens.
+    await expect(enter(environment)).rejects.toMatchObject({ code: 'capacity_exceeded' });
+    environment.hosts[0]?.listen();
+    expect((await Promise.all([first, second])).map(({ session }) => session)).toEqual(['host 0', 'host 0']);
   });
 
   it('lets a client that goes away leave its place in the line', async () => {

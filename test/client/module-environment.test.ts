@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
+import { until } from '../until.ts';
 import { connections, failureOf, fixture } from './harness.ts';
-import { isRunning, processesNamed, until } from './processes.ts';
+import { isRunning, processesNamed } from './processes.ts';
 
 const livelyPath = fixture('lively/environment.ts');
 const lively: EnvironmentTarget = { kind: 'module', path: livelyPath };

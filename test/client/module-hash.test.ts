@@ -45,6 +45,14 @@ describe('the hash of an environment', () => {
     expect(new Set(seen).size).toBe(seen.length);
   });
 
+  it('sees what was written while another walk went on, for all who ask then', async () => {
+    const before = hash();
+    await writeFile(path('tools.ts'), 'export {};');
+    const asked = await Promise.all([hash(), hash(), hash()]);
+    await before;
+    expect(new Set(asked)).toEqual(new Set([await hash()]));
+  });
+
   it('does not count installed packages and dot files, nor when a file was written', async () => {
     const before = await hash();
     await mkdir(path('node_modules'));

@@ -1,7 +1,5 @@
 import { execFileSync } from 'node:child_process';
 
-export { until } from '../until.ts';
-
 /** True while a process runs; a zombie, which nobody has to wait for but its own parent, does not. */
 export function isRunning(pid: number): boolean {
   try {

@@ -8,8 +8,9 @@ import type { EnvironmentClient, EnvironmentTarget } from '../../src/client/envi
 import { hashTargetCode } from '../../src/client/module-hash.ts';
 import { type WarmConnectOptions, WarmPool, type WarmPoolOptions } from '../../src/client/warm-pool.ts';
 import { createLab } from '../dev/project.ts';
+import { until } from '../until.ts';
 import { failureOf, fixture } from './harness.ts';
-import { isRunning, processesNamed, until } from './processes.ts';
+import { isRunning, processesNamed } from './processes.ts';
 
 let servers = 0;
 

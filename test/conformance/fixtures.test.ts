@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { Child } from '../mcp/child.ts';
-import { connect, connectInMemory, textOf, until } from '../mcp/clients.ts';
+import { connect, connectInMemory, textOf } from '../mcp/clients.ts';
+import { until } from '../until.ts';
 import Conformance from './environment.ts';
 
 // The suite passes many of its checks on a server that lacks what they are about: "not found" is an answer too.

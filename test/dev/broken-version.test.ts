@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { errorOf, textOf, until } from '../mcp/clients.ts';
+import { errorOf, textOf } from '../mcp/clients.ts';
+import { until } from '../until.ts';
 import { connectTo, startDev } from './dev-server.ts';
 import { createLab, SOURCE } from './project.ts';
 

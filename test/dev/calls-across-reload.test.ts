@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { errorOf, textOf, until } from '../mcp/clients.ts';
+import { errorOf, textOf } from '../mcp/clients.ts';
+import { until } from '../until.ts';
 import { connectTo, startDev } from './dev-server.ts';
 import { createLab } from './project.ts';
 

@@ -1,7 +1,8 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { onTestFinished } from 'vitest';
 import { develop } from '../../src/dev/develop.ts';
-import { type ConnectOptions, connect, httpTransport, until } from '../mcp/clients.ts';
+import { type ConnectOptions, connect, httpTransport } from '../mcp/clients.ts';
+import { until } from '../until.ts';
 import type { Project } from './project.ts';
 
 export const KEY = 'the-harness-key';

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { isRunning, processesNamed } from '../client/processes.ts';
-import { errorOf, HARNESS, httpTransport, textOf, until } from '../mcp/clients.ts';
+import { errorOf, HARNESS, httpTransport, textOf } from '../mcp/clients.ts';
 import { EventSource } from '../mcp/event-source.ts';
 import { modern, openSession, rpc, send } from '../mcp/raw-http.ts';
+import { until } from '../until.ts';
 import { connectTo, KEY, startDev } from './dev-server.ts';
 import { createLab, SOURCE } from './project.ts';
 

@@ -12,7 +12,8 @@ import painter from '../../docs/examples/schemas.ts';
 import shop from '../../docs/examples/shop.ts';
 import { PATIENCE } from '../cli/command.ts';
 import { Child } from '../mcp/child.ts';
-import { type ConnectOptions, connect, connectInMemory, httpTransport, textOf, until } from '../mcp/clients.ts';
+import { type ConnectOptions, connect, connectInMemory, httpTransport, textOf } from '../mcp/clients.ts';
+import { until } from '../until.ts';
 import { ROOT, read } from './documents.ts';
 
 describe('the bank', () => {

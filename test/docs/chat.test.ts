@@ -9,8 +9,8 @@ import { ERRORS } from '../../src/contract/errors.ts';
 import { createProject, PATIENCE, start } from '../cli/command.ts';
 import { freePort } from '../free-port.ts';
 import { Child } from '../mcp/child.ts';
-import { until } from '../mcp/clients.ts';
 import { says, startGateway } from '../model/fake-gateway.ts';
+import { until } from '../until.ts';
 import { blocksOf, createFolder, ROOT, read } from './documents.ts';
 
 const PAGE = 'docs/chat.md';

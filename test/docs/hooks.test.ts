@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import Lighthouse from '../../docs/examples/lighthouse-class.ts';
 import { PATIENCE } from '../cli/command.ts';
 import { Child } from '../mcp/child.ts';
-import { connect, textOf, until } from '../mcp/clients.ts';
+import { connect, textOf } from '../mcp/clients.ts';
+import { until } from '../until.ts';
 import { ROOT } from './documents.ts';
 
 const PROGRAM = join(ROOT, 'docs/examples/lighthouse.ts');

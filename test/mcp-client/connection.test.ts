@@ -10,7 +10,7 @@ type Send = (message: JSONRPCMessage) => void;
 /** A server that keeps what it receives and answers by `answer`, after its own handshake. */
 async function connectTo(
   answer: (method: string, params: Record<string, unknown>, send: Send) => Record<string, unknown>,
-  options: McpConnectOptions = {},
+  options: Omit<McpConnectOptions, 'clientInfo'> = {},
 ) {
   const [transport, server] = createLinkedTransports();
   const received: JSONRPCMessage[] = [];
@@ -27,7 +27,7 @@ async function connectTo(
   await server.start();
   const connection = await connectMcp(
     toLink(transport, () => transport.close()),
-    options,
+    { clientInfo: { name: 'test', version: '1' }, ...options },
   );
   return { connection, received };
 }

@@ -49,12 +49,13 @@ async function serveSocket() {
   return { open, sockets };
 }
 
+const options = { clientInfo: { name: 'test', version: '1' } };
 const add = { name: 'add', arguments: {} };
 
 describe('an MCP client over a stream', () => {
   it('has a session of its own on each connection to one socket', async () => {
     const { open } = await serveSocket();
-    const [one, other] = await Promise.all([connectMcp(open()), connectMcp(open())]);
+    const [one, other] = await Promise.all([connectMcp(open(), options), connectMcp(open(), options)]);
     expect((await readList(one, 'tools', { toError })).map(({ name }) => name)).toEqual(['add', 'wait']);
     await one.request('tools/call', add);
     expect(await one.request('tools/call', add)).toMatchObject({ content: [{ text: '2' }] });
@@ -65,7 +66,7 @@ describe('an MCP client over a stream', () => {
 
   it('says that the other end has closed the connection, and ends the requests that wait', async () => {
     const { open, sockets } = await serveSocket();
-    const connection = await connectMcp(open());
+    const connection = await connectMcp(open(), options);
     const closed = new Promise<void>((resolve) => {
       connection.onclose = resolve;
     });
@@ -80,7 +81,7 @@ describe('an MCP client over a stream', () => {
 
   it('is refused where nobody listens', async () => {
     const link = openStream(connectSocket(join(tmpdir(), 'proctor-nobody.sock')));
-    await expect(connectMcp(link)).rejects.toThrow();
+    await expect(connectMcp(link, options)).rejects.toThrow();
     expect(link.status()).toMatch(/^broke the connection \(connect ENOENT/);
   });
 });

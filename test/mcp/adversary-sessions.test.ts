@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { EnvironmentServer, Hub } from 'proctor';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serve } from '../../src/mcp/serve.ts';
+import { until } from '../until.ts';
 import {
   type Agent,
   AS_HARNESS,
@@ -14,7 +15,7 @@ import {
   shown,
 } from './adversary-agents.ts';
 import { CORE, tellApart } from './adversary-probes.ts';
-import { serveHttp, until } from './clients.ts';
+import { serveHttp } from './clients.ts';
 import { EventSource } from './event-source.ts';
 import createAdversary from './fixtures/adversary.ts';
 import { initializeBody, openSession, rpc, send } from './raw-http.ts';

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { until } from '../until.ts';
 import {
   AS_AGENT,
   connect,
@@ -9,7 +10,6 @@ import {
   openMemory,
   serveHttp,
   textOf,
-  until,
 } from './clients.ts';
 import { createExam } from './exam.ts';
 

@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { ServeOptions } from '../../src/mcp/serve.ts';
 import { matchTemplate } from '../../src/mcp/session/match-template.ts';
+import { until } from '../until.ts';
 import { Child, fixture } from './child.ts';
-import { connect, connectInMemory, errorOf, openMemory, serveHttp, textOf, until } from './clients.ts';
+import { connect, connectInMemory, errorOf, openMemory, serveHttp, textOf } from './clients.ts';
 import { createExam } from './exam.ts';
 import { modern, openSession, rpc, send } from './raw-http.ts';
 

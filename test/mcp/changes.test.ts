@@ -1,7 +1,8 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { EnvironmentServer, Hub } from 'proctor';
 import { describe, expect, it } from 'vitest';
-import { AS_AGENT, connect, connectInMemory, errorOf, HARNESS, httpTransport, serveHttp, until } from './clients.ts';
+import { until } from '../until.ts';
+import { AS_AGENT, connect, connectInMemory, errorOf, HARNESS, httpTransport, serveHttp } from './clients.ts';
 
 /** An environment whose one instance the test holds too. */
 function createShared() {

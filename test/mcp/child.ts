@@ -4,7 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { onTestFinished } from 'vitest';
-import { until } from './clients.ts';
+import { until } from '../until.ts';
 
 export const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
 export const ENVIRONMENT_MAIN = fileURLToPath(new URL('../../dist/mcp/environment-main.js', import.meta.url));

@@ -10,8 +10,6 @@ import { onTestFinished } from 'vitest';
 import { type InMemoryOptions, openInMemory } from '../../src/mcp/in-memory.ts';
 import { type ServeOptions, serve } from '../../src/mcp/serve.ts';
 
-export { until } from '../until.ts';
-
 export const HARNESS = { 'svc/audience': 'harness' } as const;
 export const AS_AGENT = { _meta: { 'svc/audience': 'agent' } } as const;
 

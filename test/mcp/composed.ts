@@ -9,9 +9,9 @@ import { type ConnectionOptions, type ConnectionTarget, EnvironmentServer } from
 import { onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { freePort } from '../free-port.ts';
-
+import { until } from '../until.ts';
 import { EVERYTHING } from '../upstream/servers.ts';
-import { connectInMemory, type MemoryOptions, textOf, until } from './clients.ts';
+import { connectInMemory, type MemoryOptions, textOf } from './clients.ts';
 
 /** An environment with a tool of its own, connected to one server. */
 export function environment(target: ConnectionTarget, options: ConnectionOptions = {}): () => EnvironmentServer {

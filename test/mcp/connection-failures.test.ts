@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { freePort } from '../free-port.ts';
-
+import { until } from '../until.ts';
 import { everything, odd } from '../upstream/servers.ts';
-import { connectInMemory, errorOf, textOf, until } from './clients.ts';
+import { connectInMemory, errorOf, textOf } from './clients.ts';
 import { call, environment, open, received, startEverything, stopEverything, toolNames } from './composed.ts';
 
 describe('a connected server that fails', () => {

@@ -5,8 +5,9 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { EnvironmentServer } from 'proctor';
 import { describe, expect, it } from 'vitest';
 import { isRunning } from '../client/processes.ts';
+import { until } from '../until.ts';
 import { everything, odd } from '../upstream/servers.ts';
-import { connectInMemory, errorOf, until } from './clients.ts';
+import { connectInMemory, errorOf } from './clients.ts';
 import { addTo, call, environment, received, temporaryFolder, toolNames } from './composed.ts';
 
 describe('the connection', () => {

@@ -5,8 +5,9 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { EnvironmentServer, Hub } from 'proctor';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { PROCESS_VARIABLES } from '../../src/contract/names.ts';
+import { until } from '../until.ts';
 import { everything, filesystem, odd } from '../upstream/servers.ts';
-import { AS_AGENT, connectInMemory, errorOf, HARNESS, textOf, until } from './clients.ts';
+import { AS_AGENT, connectInMemory, errorOf, HARNESS, textOf } from './clients.ts';
 import { addTo, call, environment, open, received, startEverything, temporaryFolder, toolNames } from './composed.ts';
 
 describe('the tools of a connected server', () => {

@@ -1,6 +1,6 @@
 import { type IncomingMessage, request } from 'node:http';
 import { onTestFinished } from 'vitest';
-import { until } from './clients.ts';
+import { until } from '../until.ts';
 
 export interface ServerEvent {
   readonly id: string | undefined;

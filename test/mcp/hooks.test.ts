@@ -1,7 +1,8 @@
 import { EnvironmentServer, ToolError } from 'proctor';
 import { describe, expect, it, vi } from 'vitest';
 import { openInMemory } from '../../src/mcp/in-memory.ts';
-import { AS_AGENT, connect, connectInMemory, errorOf, HARNESS, openMemory, until } from './clients.ts';
+import { until } from '../until.ts';
+import { AS_AGENT, connect, connectInMemory, errorOf, HARNESS, openMemory } from './clients.ts';
 import { createExam } from './exam.ts';
 
 const HELLO = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'raw', version: '1' } };

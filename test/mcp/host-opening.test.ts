@@ -9,8 +9,8 @@ import { createInterface } from 'node:readline';
 import type { Duplex } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { HOSTED } from '../process/hosts.ts';
+import { until } from '../until.ts';
 import { ENVIRONMENT_MAIN, fixture } from './child.ts';
-import { until } from './clients.ts';
 import { initializeBody } from './raw-http.ts';
 
 const PATIENCE = { timeout: 60_000 } as const;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { HARNESS, serveHttp, until } from './clients.ts';
+import { until } from '../until.ts';
+import { HARNESS, serveHttp } from './clients.ts';
 import { createExam } from './exam.ts';
 import { modern, openSession, rpc, send } from './raw-http.ts';
 

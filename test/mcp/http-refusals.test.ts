@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { serve } from '../../src/mcp/serve.ts';
-import { serveHttp, until } from './clients.ts';
+import { until } from '../until.ts';
+import { serveHttp } from './clients.ts';
 import { createExam } from './exam.ts';
 import { initializeBody, modern, openSession, type RawRequest, rpc, send } from './raw-http.ts';
 

@@ -2,7 +2,8 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { EnvironmentServer } from 'proctor';
 import { describe, expect, it } from 'vitest';
-import { serveHttp, until } from './clients.ts';
+import { until } from '../until.ts';
+import { serveHttp } from './clients.ts';
 import { createExam } from './exam.ts';
 import { initializeBody, modern, openSession, rpc, send } from './raw-http.ts';
 

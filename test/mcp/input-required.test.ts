@@ -1,7 +1,8 @@
 import { EnvironmentServer } from 'proctor';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
-import { connect, connectInMemory, errorOf, httpTransport, openMemory, serveHttp, textOf, until } from './clients.ts';
+import { until } from '../until.ts';
+import { connect, connectInMemory, errorOf, httpTransport, openMemory, serveHttp, textOf } from './clients.ts';
 import { modern, send } from './raw-http.ts';
 
 const CAPABILITIES = { elicitation: {}, sampling: {}, roots: {} };

@@ -3,8 +3,9 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { EnvironmentServer, Hub } from 'proctor';
 import { describe, expect, it } from 'vitest';
 import { serve } from '../../src/mcp/serve.ts';
+import { until } from '../until.ts';
 import { ENVIRONMENT_MAIN, fixture } from './child.ts';
-import { connect, HARNESS, httpTransport, openMemory, serveHttp, until } from './clients.ts';
+import { connect, HARNESS, httpTransport, openMemory, serveHttp } from './clients.ts';
 import { EventSource } from './event-source.ts';
 import { modern, type RawRequest, send } from './raw-http.ts';
 

@@ -3,7 +3,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { EnvironmentHost } from '../../src/mcp/environment-host.ts';
 import { Sessions } from '../../src/mcp/http/sessions.ts';
 import type { ServeOptions } from '../../src/mcp/serve.ts';
-import { connect, httpTransport, serveHttp, textOf, until } from './clients.ts';
+import { until } from '../until.ts';
+import { connect, httpTransport, serveHttp, textOf } from './clients.ts';
 import { modern, send } from './raw-http.ts';
 
 const KEY = 'k'.repeat(32);

@@ -1,7 +1,8 @@
 import { EnvironmentServer } from 'proctor';
 import { describe, expect, it } from 'vitest';
 import { createRequestLog } from '../../src/mcp/session/request-log.ts';
-import { connectInMemory, until } from './clients.ts';
+import { until } from '../until.ts';
+import { connectInMemory } from './clients.ts';
 
 const createTeller = () =>
   new EnvironmentServer({ name: 'teller' }).tool('tell', {}, (_args, { log }) => {

@@ -3,7 +3,8 @@ import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextproto
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { EnvironmentServer } from 'proctor';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { serveHttp, until } from './clients.ts';
+import { until } from '../until.ts';
+import { serveHttp } from './clients.ts';
 import { EventSource } from './event-source.ts';
 import { openSession, rpc, send } from './raw-http.ts';
 

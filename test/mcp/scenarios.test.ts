@@ -7,6 +7,7 @@ import {
   setupResultSchema,
   solutionSchema,
 } from '../../src/contract/scenario.ts';
+import { until } from '../until.ts';
 import {
   AS_AGENT,
   connectInMemory,
@@ -17,7 +18,6 @@ import {
   openMemory,
   setup,
   textOf,
-  until,
 } from './clients.ts';
 import { createExam } from './exam.ts';
 

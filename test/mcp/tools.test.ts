@@ -1,17 +1,8 @@
 import { EnvironmentServer, image } from 'proctor';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import {
-  connect,
-  connectInMemory,
-  errorOf,
-  HARNESS,
-  httpTransport,
-  openMemory,
-  serveHttp,
-  textOf,
-  until,
-} from './clients.ts';
+import { until } from '../until.ts';
+import { connect, connectInMemory, errorOf, HARNESS, httpTransport, openMemory, serveHttp, textOf } from './clients.ts';
 import { createExam } from './exam.ts';
 
 describe.each(['legacy', 'modern'] as const)('a tool on the %s era', (mode) => {

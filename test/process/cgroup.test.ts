@@ -4,8 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connectEnvironment } from '../../src/client/connect.ts';
 import { failureOf } from '../client/harness.ts';
-import { isRunning, until } from '../client/processes.ts';
+import { isRunning } from '../client/processes.ts';
 import { Script } from '../processes.ts';
+import { until } from '../until.ts';
 
 const PATH = fileURLToPath(new URL('./fixtures/clinging/environment.ts', import.meta.url));
 const PATIENCE = { timeout: 60_000 };

@@ -3,9 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { isRunning, until } from '../client/processes.ts';
+import { isRunning } from '../client/processes.ts';
 import { fixture } from '../mcp/child.ts';
 import { textOf } from '../mcp/clients.ts';
+import { until } from '../until.ts';
 import { createKey, HOSTED, makeHost, openSession, PATIENCE, startHost, type TestSession } from './hosts.ts';
 
 const call = ({ client }: TestSession, name: string, args: Record<string, unknown> = {}) =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { until } from '../client/processes.ts';
 import { textOf } from '../mcp/clients.ts';
+import { until } from '../until.ts';
 import { openSession, PATIENCE, startHost, type TestSession } from './hosts.ts';
 
 async function startPair(): Promise<{ one: TestSession; other: TestSession; log: string[] }> {

@@ -6,8 +6,9 @@ import { z } from 'zod';
 import { connectEnvironment } from '../../src/client/connect.ts';
 import { startOf } from '../../src/process/process-table.ts';
 import { WATCHDOG_SCRIPT } from '../../src/process/watchdog.ts';
-import { isRunning, until } from '../client/processes.ts';
+import { isRunning } from '../client/processes.ts';
 import { Script } from '../processes.ts';
+import { until } from '../until.ts';
 
 const PATH = fileURLToPath(new URL('./fixtures/clinging/environment.ts', import.meta.url));
 const PATIENCE = { timeout: 60_000 };

@@ -2,7 +2,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectEnvironment } from '../../src/client/connect.ts';
 import { failureOf } from '../client/harness.ts';
-import { isRunning, until } from '../client/processes.ts';
+import { isRunning } from '../client/processes.ts';
+import { until } from '../until.ts';
 
 const PATH = fileURLToPath(new URL('./fixtures/clinging/environment.ts', import.meta.url));
 const PATIENCE = { timeout: 60_000 };

@@ -1,8 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { isRunning, processesNamed, until } from '../client/processes.ts';
+import { isRunning, processesNamed } from '../client/processes.ts';
 import { Script } from '../processes.ts';
+import { until } from '../until.ts';
 
 export const CLINGING = fileURLToPath(new URL('./fixtures/clinging/environment.ts', import.meta.url));
 

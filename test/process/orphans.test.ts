@@ -1,7 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectEnvironment } from '../../src/client/connect.ts';
 import { endOrphans } from '../../src/process/orphans.ts';
-import { isRunning, until } from '../client/processes.ts';
+import { isRunning } from '../client/processes.ts';
+import { until } from '../until.ts';
 import { CLINGING, orphanEnvironment } from './orphan.ts';
 
 describe.skipIf(process.platform !== 'linux')('what a process left behind that was killed with its watchdog', () => {

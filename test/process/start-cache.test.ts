@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectEnvironment } from '../../src/client/connect.ts';
-import { until } from '../client/processes.ts';
+import { until } from '../until.ts';
 
 const PACKAGE = fileURLToPath(new URL('../../', import.meta.url));
 const PATIENCE = { timeout: 60_000 };

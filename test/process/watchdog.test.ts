@@ -2,8 +2,9 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { isRunning, until } from '../client/processes.ts';
+import { isRunning } from '../client/processes.ts';
 import { Script } from '../processes.ts';
+import { until } from '../until.ts';
 
 const PATIENCE = { timeout: 60_000 };
 

@@ -31,7 +31,7 @@ describe('a run in a process of its own', () => {
       status: 'failed',
       stopReason: 'error',
       reward: null,
-      error: { boundary: 'setup', code: 'environment_failed', message: expect.stringMatching(/code 3/) },
+      error: { boundary: 'environment', code: 'environment_failed', message: expect.stringMatching(/code 3/) },
     });
   });
 
@@ -45,7 +45,8 @@ describe('a run in a process of its own', () => {
 
   it('is failed by an environment that exits in a tool call, which is answered with an error', async () => {
     const { outcome, recorder } = await play('count', [calls(call('increment'), call('exit'), call('increment'))]);
-    expect(outcome).toMatchObject({ status: 'failed', reward: null, error: { code: 'environment_failed' } });
+    const error = { boundary: 'environment', code: 'environment_failed' };
+    expect(outcome).toMatchObject({ status: 'failed', reward: null, error });
     expect(recorder.of('tool.responded').map((event) => event.is_error)).toEqual([false, true, true]);
     expect(recorder.of('evaluation.completed')).toEqual([]);
   });

@@ -390,6 +390,16 @@ describe('a session whose environment is lost', () => {
     await expect.poll(() => session.phase).toBe('ended');
     expect(session.end).toMatchObject({ status: 'failed', error: gone });
   });
+
+  it('ends as failed where it is no attempt of a run, though its process held others too', async () => {
+    const { session, client, recorder, lose } = createSession(scripted(says('One.')));
+    Object.assign(client, { isShared: true, isLost: true });
+    await session.turn([], { maxSteps: 1, signal });
+    lose(gone);
+    await expect.poll(() => session.phase).toBe('ended');
+    expect(session.end).toMatchObject({ status: 'failed', error: gone });
+    expect(recorder.of('run.finished')).toMatchObject([{ status: 'failed' }]);
+  });
 });
 
 describe('opening a session', () => {

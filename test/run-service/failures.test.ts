@@ -51,7 +51,11 @@ test('an environment that exits in setup is a failed trace that says so, with it
     reward: null,
     evaluation: null,
     attempts: [{ attempt: 1, end: 'failed' }],
-    error: { boundary: 'setup', code: 'environment_failed', message: expect.stringMatching(/code 3|leaving now/) },
+    error: {
+      boundary: 'environment',
+      code: 'environment_failed',
+      message: expect.stringMatching(/code 3|leaving now/),
+    },
   });
   expect(trace.logs).toContainEqual(expect.objectContaining({ message: expect.stringContaining('leaving now') }));
 });
@@ -102,8 +106,8 @@ test('a tool that throws under its solution is a failed trace that says so, and 
 
 test('an environment that exits in a tool is a failed trace that says so', async () => {
   const trace = await runTrouble('exits_in_a_tool', { model: 'proctor/oracle' });
-  expect(trace).toMatchObject({ status: 'failed', stop_reason: 'error', reward: null });
-  expect(trace.error?.message).toMatch(/exited|code 7/);
+  expect(trace).toMatchObject({ status: 'failed', stop_reason: 'error', reward: null, attempt: 1 });
+  expect(trace.error).toMatchObject({ boundary: 'environment', message: expect.stringMatching(/exited|code 7/) });
 });
 
 test('an environment that a worker does not have is a failed trace that says so', async () => {

@@ -5,7 +5,8 @@ import { z } from 'zod';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { startWorker } from '../../src/run-service/worker.ts';
-import { isRunning, processesNamed, until } from '../client/processes.ts';
+import { isRunning, processesNamed } from '../client/processes.ts';
+import { until } from '../until.ts';
 import { startService, type TestService, traceIdOf } from './service.ts';
 
 vi.setConfig({ testTimeout: 60_000 });

@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { DeadlineError, endsWithin, startDeadline, untilAborted, withDeadline } from '../../src/runtime/deadline.ts';
+import { DeadlineError, endsWithin, untilAborted, withDeadline } from '../../src/runtime/deadline.ts';
+import { startDeadline } from '../../src/runtime/start-deadline.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 

@@ -9,8 +9,8 @@ import {
   toTask,
 } from '../../bench/scenario-server/players.ts';
 import { createModels } from '../../src/model/create-model.ts';
-import { until } from '../client/processes.ts';
 import type { Reply } from '../http/http-server.ts';
+import { until } from '../until.ts';
 import { counting, errorOf, framesOf, serve, sessionsOf } from './server.ts';
 
 const SESSIONS = 60;

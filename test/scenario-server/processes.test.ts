@@ -5,8 +5,9 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { createSessionEngine } from '../../src/scenario-server/session-engine.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
-import { processesNamed, until } from '../client/processes.ts';
+import { processesNamed } from '../client/processes.ts';
 import { createLab } from '../dev/project.ts';
+import { until } from '../until.ts';
 import { beginStream, holdRequest, openChat } from './open-chat.ts';
 import { calls, errorOf, finishedOf, framesOf, says, serve, svcOf, type TestServer } from './server.ts';
 
@@ -217,5 +218,21 @@ describe('a session in a process', { timeout: 90_000 }, () => {
     await server.server.close();
     expect(pids()).toEqual([]);
     expect(errorOf(await running)).toEqual([503, 'shutting_down', null]);
+  });
+
+  it('waits for a place in a shared process, and is refused with the numbers as the status of its reply, streamed too', async () => {
+    const { target } = createProcesses();
+    const environments = new Map([['lab', { ...target, limits: { sessionsPerProcess: 2 } }]]);
+    const turnLimits = { keepAliveMs: 20 };
+    const server = await serve({ environments, hosts: 1, startTimeoutMs: 500, turnLimits, plays: [says('Hello.')] });
+    const [first] = await Promise.all([server.chat('Go.', EXAM), server.chat('Go.', EXAM)]);
+    for (const stream of [false, true]) {
+      const refused = await server.chat('Go.', { ...EXAM, stream });
+      expect(errorOf(refused)).toEqual([503, 'capacity_exceeded', null]);
+      expect(refused.json).toMatchObject({ error: { message: expect.stringContaining('1 active, 0 starting') } });
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    }
+    await server.remove(`/v1/sessions/${svcOf(first).session_id}`);
+    expect((await server.chat('Go.', EXAM)).status).toBe(200);
   });
 });

@@ -4,11 +4,12 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { FinishedSession, Svc } from '../../src/contract/session.ts';
 import { createProject, start } from '../cli/command.ts';
 import { environmentsOf } from '../cli/processes.ts';
-import { isRunning, until } from '../client/processes.ts';
+import { isRunning } from '../client/processes.ts';
 import { freePort } from '../free-port.ts';
 import { send } from '../http/http-server.ts';
 import { connect, httpTransport, serveHttp } from '../mcp/clients.ts';
 import { type Play, startGateway } from '../model/fake-gateway.ts';
+import { until } from '../until.ts';
 import createDesk from './fixtures/desk.ts';
 import { beginStream } from './open-chat.ts';
 import { calls, counting, errorOf, finishedOf, framesOf, says, sessionsOf, svcOf } from './server.ts';
@@ -105,13 +106,19 @@ async function openMcp(url: string): Promise<Caller> {
   return async (name, args) => (await client.callTool({ name, arguments: args })).structuredContent as Structured;
 }
 
+/** Each session in a process of its own, so that there are many to be ended. */
+const ALONE = { path: 'environments/counter/environment.ts', sessionsPerProcess: 1 };
+
 describe('proctor scenarios under load', { timeout: 240_000 }, () => {
   it('ends on SIGTERM though turns hang: every turn has an answer or an error, results are kept, no process is left', async () => {
     const load = await startLoad();
     const cwd = createProject('counter');
     const harnessKey = 'harness-key-of-the-desk';
     const desk = { url: await serveHttp(createDesk, { harnessKey }), harnessKey };
-    writeFileSync(join(cwd, 'proctor.config.mjs'), `export default ${JSON.stringify({ environments: { desk } })};\n`);
+    writeFileSync(
+      join(cwd, 'proctor.config.mjs'),
+      `export default ${JSON.stringify({ environments: { desk, counter: ALONE } })};\n`,
+    );
     const server = await startServer(cwd, load.url);
     const mcp = await openMcp(server.url);
 

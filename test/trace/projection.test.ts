@@ -195,6 +195,14 @@ describe('the trace that events make', () => {
     expect(trace.attempts.map(({ end }) => end)).toEqual(['released', null]);
   });
 
+  it('says why each attempt was lost, where that is known', () => {
+    const error = { boundary: 'environment' as const, code: 'environment_failed', message: 'It was killed' };
+    const lost = { ...queued, previous_end: 'lost' as const };
+    const trace = project([queued, started, { ...lost, previous_error: error }, started, lost, started]);
+    expect(trace.attempts.map((attempt) => attempt.error)).toEqual([error, null, null]);
+    expect(trace.error).toBeNull();
+  });
+
   it('has no reward for a failed run, which keeps its evaluation apart', () => {
     const error = { boundary: 'model' as const, code: 'model_failed', message: 'The gateway answered 401' };
     const trace = project([
@@ -212,7 +220,7 @@ describe('the trace that events make', () => {
       error,
     });
     expect(trace.turns).toMatchObject([{ status: 'failed', finished_at: at(40) }]);
-    expect(trace.attempts).toMatchObject([{ end: 'failed' }]);
+    expect(trace.attempts).toMatchObject([{ end: 'failed', error }]);
   });
 
   it('has no reward for a cancelled run, and its open turn was aborted', () => {

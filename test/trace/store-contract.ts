@@ -147,6 +147,22 @@ export function describeTraceStore(name: string, open: () => Promise<StoreUnderT
         expect((await store.row(traceId))?.request).toMatchObject({ previous_end: null });
       });
 
+      it('says in the next one why it was lost, without secrets', async () => {
+        const traceId = await create();
+        const error = { boundary: 'environment' as const, code: 'environment_failed', message: 'It was killed' };
+        const told = { ...error, message: `It was killed with sk-${'a1B2'.repeat(12)}` };
+        await store.startNextAttempt(traceId, 1, 'lost', undefined, error);
+        await store.startNextAttempt(traceId, 2, 'lost', undefined, told);
+        await store.startNextAttempt(traceId, 3, 'lost');
+        const [first, second, third, last] = await store.events(traceId);
+        expect([first, last].some((event) => event !== undefined && 'previous_error' in event)).toBe(false);
+        expect(second).toMatchObject({ previous_end: 'lost', previous_error: error });
+        expect(third).toMatchObject({
+          previous_error: { message: expect.stringMatching(/^It was killed with \[redacted/) },
+        });
+        expect((await store.trace(traceId))?.attempts[0]).toMatchObject({ end: 'lost', error });
+      });
+
       it('happens once for each attempt, and never after the end', async () => {
         const traceId = await create();
         expect(await other.startNextAttempt(traceId, 1, 'lost')).toBe(2);

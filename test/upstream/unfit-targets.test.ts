@@ -6,7 +6,8 @@ import { type ConnectionTarget, EnvironmentServer } from 'proctor';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { serve } from '../../src/mcp/serve.ts';
 import { isRunning } from '../client/processes.ts';
-import { connectInMemory, errorOf, serveHttp, textOf, until } from '../mcp/clients.ts';
+import { connectInMemory, errorOf, serveHttp, textOf } from '../mcp/clients.ts';
+import { until } from '../until.ts';
 
 const RECURSIVE = fileURLToPath(new URL('./fixtures/recursive.mjs', import.meta.url));
 

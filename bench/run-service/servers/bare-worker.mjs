@@ -8,9 +8,9 @@ import { connectEnvironment } from 'proctor/client';
 import { Counter } from '../../counter.mjs';
 import { answerQuestions } from '../../measured.mjs';
 
-const { BENCH_QUEUE_URL, BENCH_CONCURRENCY, BENCH_IN_PROCESSES } = process.env;
+const { BENCH_QUEUE_URL, BENCH_CONCURRENCY, BENCH_ISOLATION } = process.env;
 const path = fileURLToPath(new URL('../../../environments/counter/environment.ts', import.meta.url));
-const target = BENCH_IN_PROCESSES ? { kind: 'module', path } : inMemory(Counter);
+const target = BENCH_ISOLATION === 'processes' ? { kind: 'module', path } : inMemory(Counter);
 
 async function play({ data: { scenario, args } }) {
   const client = await connectEnvironment(target);

@@ -1,5 +1,6 @@
 // One process of an installation, as BENCH_ROLE says: `serve` accepts runs and executes none, `worker` executes those that
-// it finds from `go` on, `both` does all of it. The environment `counter` is in memory, or a process where BENCH_IN_PROCESSES is set.
+// it finds from `go` on, `both` does all of it. The environments are in memory, or in processes of one session each where
+// BENCH_ISOLATION is `processes`, and in processes that sessions share where it is `hosts`.
 
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
@@ -16,9 +17,14 @@ import {
 import { Counter } from '../../counter.mjs';
 import { answerQuestions } from '../../measured.mjs';
 
-const { BENCH_ROLE, BENCH_DATABASE_URL, BENCH_QUEUE_URL, BENCH_CONCURRENCY, BENCH_IN_PROCESSES } = process.env;
+const { BENCH_ROLE, BENCH_DATABASE_URL, BENCH_QUEUE_URL, BENCH_CONCURRENCY, BENCH_ISOLATION = 'memory' } = process.env;
 const appUrl = 'http://127.0.0.1:8320';
-const path = fileURLToPath(new URL('../../../environments/counter/environment.ts', import.meta.url));
+const limits = BENCH_ISOLATION === 'processes' ? { sessionsPerProcess: 1 } : {};
+const moduleOf = (name) => ({
+  kind: 'module',
+  path: fileURLToPath(new URL(`../../../environments/${name}/environment.ts`, import.meta.url)),
+  limits,
+});
 
 const database = await openDatabase(BENCH_DATABASE_URL);
 const parts = {
@@ -26,8 +32,11 @@ const parts = {
   store: createTraceStore(database, { appUrl }),
   queue: await openQueue(BENCH_QUEUE_URL || undefined, database),
   accounts: createAccounts(database),
-  models: createModels({}),
-  environments: new Map([['counter', BENCH_IN_PROCESSES ? { kind: 'module', path } : inMemory(Counter)]]),
+  models: createModels({ gatewayUrl: process.env.PROCTOR_GATEWAY_URL, gatewayApiKey: 'none' }),
+  environments: new Map([
+    ['counter', BENCH_ISOLATION === 'memory' ? inMemory(Counter) : moduleOf('counter')],
+    ['retail', moduleOf('retail')],
+  ]),
   logger: pino({ level: 'warn' }, pino.destination({ dest: 2, sync: true })),
 };
 const settings = { concurrency: Number(BENCH_CONCURRENCY ?? 8) };

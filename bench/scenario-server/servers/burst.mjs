@@ -10,7 +10,9 @@ const path = fileURLToPath(new URL('../../../environments/counter/environment.ts
 const sessionsPerProcess = BENCH_SESSIONS_PER_PROCESS && Number(BENCH_SESSIONS_PER_PROCESS);
 const database = await openDatabase(`sqlite:${BENCH_DATABASE}`);
 const server = await startScenarioServer({
-  environments: new Map([['counter', { kind: 'module', path, ...(sessionsPerProcess ? { sessionsPerProcess } : {}) }]]),
+  environments: new Map([
+    ['counter', { kind: 'module', path, ...(sessionsPerProcess ? { limits: { sessionsPerProcess } } : {}) }],
+  ]),
   database,
   store: createTraceStore(database, { appUrl: 'http://127.0.0.1:8321' }),
   models: createModels({ gatewayUrl: PROCTOR_GATEWAY_URL, gatewayApiKey: 'none' }),

@@ -1,6 +1,7 @@
 import type { Transport } from '@modelcontextprotocol/server';
 import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import { SCENARIOS_URI } from '../../contract/names.ts';
+import { PROCTOR_VERSION } from '../../runtime/version.ts';
 import { createLinkedTransports } from '../linked-transports.ts';
 import { MODERN_REVISION } from '../session/session-server.ts';
 import type { SessionHost } from '../session-host.ts';
@@ -41,7 +42,8 @@ export async function readAgentView<Part extends keyof AgentView>(
     const classification = { era: 'modern', revision: MODERN_REVISION } as const;
     serverTransport.onmessage = (message) => receive?.(message, { classification });
     const options = { timeoutMs: ANSWER_TIMEOUT_MS };
-    const agent = await connectMcp(link, { ...options, clientName: 'proctor-helpers', skipsHandshake: true });
+    const clientInfo = { name: 'proctor-helpers', version: PROCTOR_VERSION };
+    const agent = await connectMcp(link, { ...options, clientInfo, skipsHandshake: true });
     const toError = (words: string) => new Error(`The environment ${words}`);
     const read = parts.map(async (part): Promise<[Part, readonly JsonObject[]]> => {
       const entries: readonly unknown[] =

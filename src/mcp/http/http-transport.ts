@@ -105,10 +105,7 @@ export class HttpTransport implements Transport, HeaderSource {
     if (privateIds.length === 0) response.writeHead(202, { ...headOf(undefined).headers, 'content-length': 0 }).end();
     else response.once('close', () => this.#lost(privateIds, answer));
     const extra = classification === undefined ? undefined : { classification };
-    for (const message of deliverable) {
-      if (message === undefined) continue;
-      this.onmessage?.(message, extra);
-    }
+    for (const message of deliverable) if (message !== undefined) this.onmessage?.(message, extra);
   }
 
   /** Makes `response` the stream for messages that belong to no request. A newer one takes over from an older one. */

@@ -19,7 +19,7 @@ import type { ConnectedSource } from './connected-source.ts';
 import { SessionConnections } from './connections.ts';
 import { toProtocolError, unknownEntry } from './failures.ts';
 import { Initialization, refusedInitialization } from './initialize.ts';
-import type { Called, InputRequired } from './input-required.ts';
+import type { InputRequired, RequestTarget } from './input-required.ts';
 import { listPrompts } from './prompts.ts';
 import { type EnvironmentRequest, openRequest } from './request.ts';
 import { type FoundResource, findResource, listResources, listResourceTemplates, readResource } from './resources.ts';
@@ -156,7 +156,7 @@ export class EnvironmentSession implements HostedSession {
 
   /** Runs author code, after the initialize hooks. On 2026-07-28 it may ask the client something over several requests. */
   async #runAuthorCode<Answer>(
-    called: Called,
+    target: RequestTarget,
     mcp: ServerContext,
     request: EnvironmentRequest,
     run: (request: EnvironmentRequest) => Promise<Answer>,
@@ -169,7 +169,7 @@ export class EnvironmentSession implements HostedSession {
       mcp.mcpReq.signal.throwIfAborted();
       this.#inputRequired ??= new InputRequired(this.id, this.#options.report);
     }
-    return this.#inputRequired.startOrResume(called, mcp, request, run);
+    return this.#inputRequired.startOrResume(target, mcp, request, run);
   }
 
   #bindTools(): void {

@@ -20,8 +20,8 @@ const DEFAULT_DISPLAY = { width: 1920, height: 1080 } as const;
 const MAX_REASON_LENGTH = 2_048;
 
 /** One run of the hooks, and the signal of the request that it is for. */
-interface Flight {
-  readonly landing: Promise<void>;
+interface InFlightInitialization {
+  readonly done: Promise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -33,7 +33,7 @@ export class Initialization {
   readonly #hooks: readonly InitializeHook[];
   readonly #peer: SessionPeer;
   /** The hooks that run. */
-  #flight: Flight | undefined;
+  #inFlight: InFlightInitialization | undefined;
   /** The `initialize` that runs, from its first line to its last. */
   #handshake: Promise<void> | undefined;
   #isDone = false;
@@ -80,14 +80,14 @@ export class Initialization {
   async ensure(mcp: ServerContext, progress: ReportProgress): Promise<void> {
     while (!this.#isDone) {
       this.#hasBegun = true;
-      this.#flight ??= this.#launch(mcp, progress);
-      const flight = this.#flight;
+      this.#inFlight ??= this.#start(mcp, progress);
+      const inFlight = this.#inFlight;
       try {
-        await untilAborted(flight.landing, mcp.mcpReq.signal);
+        await untilAborted(inFlight.done, mcp.mcpReq.signal);
       } catch (error) {
         if (mcp.mcpReq.signal.aborted) throw error;
         // Several may wait for one run: each is told what it may know.
-        if (!flight.signal.aborted)
+        if (!inFlight.signal.aborted)
           throw refusedInitialization(isHarness(mcp.mcpReq._meta, this.#peer.authority) ? error : undefined);
       }
     }
@@ -95,7 +95,7 @@ export class Initialization {
 
   /** Resolves when no hook runs, whatever became of it. */
   async stopped(): Promise<void> {
-    await this.#flight?.landing.catch(() => {});
+    await this.#inFlight?.done.catch(() => {});
   }
 
   /** True where `initialize` has been answered: nothing has to be waited for. */
@@ -124,11 +124,11 @@ export class Initialization {
     }
   }
 
-  #launch(mcp: ServerContext, progress: ReportProgress): Flight {
-    const landing = this.#run(mcp, progress).finally(() => {
-      this.#flight = undefined;
+  #start(mcp: ServerContext, progress: ReportProgress): InFlightInitialization {
+    const done = this.#run(mcp, progress).finally(() => {
+      this.#inFlight = undefined;
     });
-    return { landing, signal: mcp.mcpReq.signal };
+    return { done, signal: mcp.mcpReq.signal };
   }
 
   async #run(mcp: ServerContext, progress: ReportProgress): Promise<void> {

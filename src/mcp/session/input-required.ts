@@ -9,7 +9,7 @@ import { isJsonObject } from '../../contract/json.ts';
 import type { Report } from '../cleanup.ts';
 import { ANSWER_TIMEOUT_MS } from './client-requests.ts';
 import type { EnvironmentRequest } from './request.ts';
-import { type Round, SuspendedCall } from './suspended-call.ts';
+import { type RoundTrip, SuspendedCall } from './suspended-call.ts';
 
 /** Calls of one session that wait for answers. The oldest gives way. */
 const MAX_WAITING = 32;
@@ -24,7 +24,7 @@ export const INVALID_STATE = {
 } as const;
 
 /** The target of a request. Its retry must have the same one. */
-export interface Called {
+export interface RequestTarget {
   readonly method: 'tools/call' | 'prompts/get' | 'resources/read';
   readonly name: string;
   readonly arguments: unknown;
@@ -55,20 +55,20 @@ export class InputRequired {
 
   /** Starts a call, or goes on with the one that `requestState` names. @throws ProtocolError for a state that is none. */
   async startOrResume<Result>(
-    called: Called,
+    target: RequestTarget,
     mcp: ServerContext,
     request: EnvironmentRequest,
     run: (request: EnvironmentRequest) => Promise<Result>,
   ): Promise<Result | InputRequiredResult> {
-    const fingerprint = () => fingerprintOf(called, request);
+    const fingerprint = () => fingerprintOf(target, request);
     const state = mcp.mcpReq.requestState<unknown>();
-    const round: Round = { request, answers: { ...mcp.mcpReq.inputResponses } };
+    const roundTrip: RoundTrip = { request, answers: { ...mcp.mcpReq.inputResponses } };
     const call =
       state === undefined
         ? new SuspendedCall<Result>(request, this.#report, run)
         : // The state names what a request of the same method and name began, whose result is the same.
           (this.#take(state, fingerprint()) as SuspendedCall<Result>);
-    const outcome = await call.advance(round);
+    const outcome = await call.advance(roundTrip);
     if (outcome.kind === 'ended') return outcome.result;
     return {
       resultType: 'input_required',
@@ -124,7 +124,7 @@ export class InputRequired {
   }
 }
 
-function fingerprintOf({ method, name, arguments: args }: Called, { audience }: EnvironmentRequest): string {
+function fingerprintOf({ method, name, arguments: args }: RequestTarget, { audience }: EnvironmentRequest): string {
   return createHash('sha256')
     .update(JSON.stringify([method, name, audience, sorted(args ?? {})]))
     .digest('base64url');

@@ -4,7 +4,7 @@ import type { Report } from '../cleanup.ts';
 import { describeFailure } from '../describe-thrown.ts';
 import { missingCapability, type Question } from './client-requests.ts';
 import type { EnvironmentRequest } from './request.ts';
-import { type CallInRounds, SuspendedContext } from './suspended-context.ts';
+import { type MultiRoundTripCall, SuspendedContext } from './suspended-context.ts';
 
 /** The state of a call: its end, or questions that its client must answer first. */
 export type Outcome<Result> =
@@ -12,12 +12,12 @@ export type Outcome<Result> =
   | { readonly kind: 'asks'; readonly inputRequests: InputRequests };
 
 /** One request of the client, and the answers that it brings. */
-export interface Round {
+export interface RoundTrip {
   readonly request: EnvironmentRequest;
   readonly answers: Readonly<Record<string, unknown>>;
 }
 
-interface Asked {
+interface PendingQuestion {
   readonly question: Question<unknown>;
   resolve(answer: unknown): void;
   reject(error: Error): void;
@@ -28,12 +28,12 @@ interface Asked {
  * author's code runs once, from its first line to its last, and waits in between; what it reports goes to the request
  * that is open.
  */
-export class SuspendedCall<Result> implements CallInRounds {
+export class SuspendedCall<Result> implements MultiRoundTripCall {
   readonly #first: EnvironmentRequest;
   readonly #report: Report;
   readonly #run: (request: EnvironmentRequest) => Promise<Result>;
-  readonly #asked = new Map<string, Asked>();
-  #round: Round | undefined;
+  readonly #pending = new Map<string, PendingQuestion>();
+  #roundTrip: RoundTrip | undefined;
   #capabilities: ClientOffer;
   #meta: ToolContext['meta'];
   /** Made when the author's code first looks at its signal or asks something. Most calls do neither. */
@@ -44,7 +44,7 @@ export class SuspendedCall<Result> implements CallInRounds {
   #tell: ((outcome: Outcome<Result>) => void) | undefined;
   #count = 0;
 
-  /** `run` is called by the first round. */
+  /** `run` is called by the first round trip. */
   constructor(first: EnvironmentRequest, report: Report, run: (request: EnvironmentRequest) => Promise<Result>) {
     this.#first = first;
     this.#report = report;
@@ -54,30 +54,30 @@ export class SuspendedCall<Result> implements CallInRounds {
   }
 
   /** Goes on with the answers of one request until the call ends or asks again. Aborting that request aborts the call. */
-  async advance(round: Round): Promise<Outcome<Result>> {
-    this.#round = round;
-    this.#capabilities = round.request.context.capabilities;
-    this.#meta = round.request.context.meta;
+  async advance(roundTrip: RoundTrip): Promise<Outcome<Result>> {
+    this.#roundTrip = roundTrip;
+    this.#capabilities = roundTrip.request.context.capabilities;
+    this.#meta = roundTrip.request.context.meta;
     if (this.#aborter !== undefined) this.#link();
     try {
       return await new Promise<Outcome<Result>>((resolve) => {
         this.#tell = resolve;
-        for (const [key, asked] of this.#asked) this.#answer(key, asked);
+        for (const [key, pending] of this.#pending) this.#answer(key, pending);
         if (this.#ended === undefined) this.#ended = this.#start();
         else this.#tellSoon();
       });
     } finally {
       this.#unlink?.();
       this.#tell = undefined;
-      this.#round = undefined;
+      this.#roundTrip = undefined;
     }
   }
 
   /** Gives the call up: its signal is aborted, and what it waits for rejects. */
   abandon(reason: Error): void {
     this.#aborter?.abort(reason);
-    for (const { reject } of this.#asked.values()) reject(reason);
-    this.#asked.clear();
+    for (const { reject } of this.#pending.values()) reject(reason);
+    this.#pending.clear();
   }
 
   get signal(): AbortSignal {
@@ -89,7 +89,7 @@ export class SuspendedCall<Result> implements CallInRounds {
   }
 
   get current(): ToolContext | undefined {
-    return this.#round?.request.context;
+    return this.#roundTrip?.request.context;
   }
 
   get meta(): ToolContext['meta'] {
@@ -101,7 +101,7 @@ export class SuspendedCall<Result> implements CallInRounds {
   }
 
   #link(): void {
-    const signal = this.#round?.request.context.signal;
+    const signal = this.#roundTrip?.request.context.signal;
     if (signal === undefined) return;
     const abort = () =>
       this.abandon(signal.reason instanceof Error ? signal.reason : new Error('The call was aborted'));
@@ -124,8 +124,8 @@ export class SuspendedCall<Result> implements CallInRounds {
       reportFailure: (what, error) => {
         // The code that aborted the call knows the reason.
         if (this.#aborter?.signal.aborted === true && error === this.#aborter.signal.reason) return;
-        if (this.#round === undefined) this.#report(describeFailure(what, error));
-        else this.#round.request.reportFailure(what, error);
+        if (this.#roundTrip === undefined) this.#report(describeFailure(what, error));
+        else this.#roundTrip.request.reportFailure(what, error);
       },
       progress: undefined,
     });
@@ -141,12 +141,12 @@ export class SuspendedCall<Result> implements CallInRounds {
   #tellSoon(): void {
     setImmediate(() => {
       if (this.#ended !== undefined && this.#isSettled) this.#tell?.({ kind: 'ended', result: this.#ended });
-      else if (this.#asked.size > 0) this.#tell?.({ kind: 'asks', inputRequests: this.#inputRequests() });
+      else if (this.#pending.size > 0) this.#tell?.({ kind: 'asks', inputRequests: this.#inputRequests() });
     });
   }
 
   #inputRequests(): InputRequests {
-    return Object.fromEntries([...this.#asked].map(([key, { question }]) => [key, question.request]));
+    return Object.fromEntries([...this.#pending].map(([key, { question }]) => [key, question.request]));
   }
 
   async ask<Answer>(kind: string, key: string | undefined, question: Question<Answer>): Promise<Answer> {
@@ -154,21 +154,21 @@ export class SuspendedCall<Result> implements CallInRounds {
     if (!this.#capabilities[question.capability]) throw missingCapability(question.capability);
     this.#count += 1;
     const name = key ?? `${kind}_${this.#count}`;
-    if (this.#asked.has(name)) throw new Error(`The question ${JSON.stringify(name)} is being asked already`);
+    if (this.#pending.has(name)) throw new Error(`The question ${JSON.stringify(name)} is being asked already`);
     return new Promise<Answer>((resolve, reject) => {
-      const asked = { question, resolve: resolve as (answer: unknown) => void, reject };
-      this.#asked.set(name, asked);
-      this.#answer(name, asked);
+      const pending = { question, resolve: resolve as (answer: unknown) => void, reject };
+      this.#pending.set(name, pending);
+      this.#answer(name, pending);
       this.#tellSoon();
     });
   }
 
   /** Answers a question from the request that is open, where it can. */
-  #answer(key: string, { question, resolve }: Asked): void {
-    const answers = this.#round?.answers ?? {};
+  #answer(key: string, { question, resolve }: PendingQuestion): void {
+    const answers = this.#roundTrip?.answers ?? {};
     const answer = Object.hasOwn(answers, key) ? question.read(answers[key]) : undefined;
     if (answer === undefined) return;
-    this.#asked.delete(key);
+    this.#pending.delete(key);
     resolve(answer);
   }
 }

@@ -2,7 +2,7 @@ import type { ClientOffer, Log, Session, ToolContext } from '../../environment/d
 import { elicitQuestion, type Question, rootsQuestion, sampleQuestion } from './client-requests.ts';
 
 /** A call that goes over several requests of its client, as the context of its author's code sees it. */
-export interface CallInRounds {
+export interface MultiRoundTripCall {
   /** Aborted when the request that is open is, and when the call is given up. */
   readonly signal: AbortSignal;
   /** Context of the open request; undefined between two requests. */
@@ -17,10 +17,10 @@ export interface CallInRounds {
 /** The context of a call that may go over several requests. */
 export class SuspendedContext implements ToolContext {
   readonly session: Session;
-  readonly #call: CallInRounds;
+  readonly #call: MultiRoundTripCall;
   #log: Log | undefined;
 
-  constructor(call: CallInRounds, session: Session) {
+  constructor(call: MultiRoundTripCall, session: Session) {
     this.#call = call;
     this.session = session;
   }
@@ -59,7 +59,7 @@ export class SuspendedContext implements ToolContext {
   }
 }
 
-function logOf(call: CallInRounds): Log {
+function logOf(call: MultiRoundTripCall): Log {
   return Object.assign((message: string) => call.current?.log(message), {
     debug: (message: string) => call.current?.log.debug(message),
     info: (message: string) => call.current?.log.info(message),

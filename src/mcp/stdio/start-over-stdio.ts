@@ -14,6 +14,8 @@ export async function startOverStdio(path: string, prepared?: string): Promise<v
   const environment = await loadEnvironmentModule(path, prepared);
   try {
     serveOverStdio(environment, { taken });
+    // On a descriptor of its own an empty line says that the code is loaded. A plain client is sent nothing but messages.
+    if (taken.output !== taken.guard.stdout) taken.output.write('\n');
   } catch (cause) {
     throw new Error(`${path}: ${messageOf(cause)}`, { cause });
   }

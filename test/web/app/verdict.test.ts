@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { EventBody, TraceEvent } from '../../../src/contract/event.ts';
+import type { EventBody, EventOf, TraceEvent } from '../../../src/contract/event.ts';
 import { projectTrace, toSummary } from '../../../src/trace/projection.ts';
 import { Timeline } from '../../../src/web/app/trace/timeline.ts';
 import { toVerdict } from '../../../src/web/app/trace/verdict.ts';
@@ -26,6 +26,30 @@ const withEvaluation = (given: Partial<Extract<EventBody, { type: 'evaluation.co
   bodies: TOOL_ERRORS.bodies.map((body) =>
     body.type === 'evaluation.completed' ? { ...body, evaluation: { ...body.evaluation, ...given } } : body,
   ),
+});
+
+describe('why a run began anew', () => {
+  const start = (attempt: number, fields: Partial<EventOf<'run.queued'>>): TraceEvent => {
+    const body: EventBody = { type: 'run.queued', ...newTrace().queued, previous_end: null, ...fields };
+    return { seq: attempt, at: '2026-01-31T10:00:00.000Z', attempt, ...body };
+  };
+
+  it('is how its attempt was lost, where that is known', () => {
+    const message = 'The environment "counter" was killed by SIGKILL';
+    const error = { boundary: 'environment' as const, code: 'environment_failed', message };
+    const events = [
+      start(1, {}),
+      start(2, { previous_end: 'lost', previous_error: error }),
+      start(3, { previous_end: 'lost' }),
+    ];
+    const timeline = new Timeline();
+    for (const event of events) timeline.add(event);
+    const summary = toSummary(projectTrace(events, { traceId: 'a', traceUrl: '' }));
+    expect(toVerdict(summary, timeline.attempts()).findings.map(({ text }) => text)).toEqual([
+      `Attempt 1 was lost after 0 steps: it began anew. ${message}`,
+      'Attempt 2 was lost after 0 steps: it began anew',
+    ]);
+  });
 });
 
 describe('why a run failed', () => {

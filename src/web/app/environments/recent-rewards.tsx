@@ -3,7 +3,7 @@ import type { TraceSummary } from '../../../contract/trace.ts';
 import { formatCountOf, formatReward, formatTime } from '../../format.ts';
 import { service } from '../api.ts';
 import { useResource } from '../use-resource.ts';
-import { ModelFigures } from './model-figures.tsx';
+import { ModelTotals } from './model-totals.tsx';
 import { isReferenceModel } from './reference-model.ts';
 
 const RECENT_RUNS = 16;
@@ -15,7 +15,7 @@ interface Props {
   readonly scenarioName: string;
 }
 
-/** Rewards of the last runs of a scenario, oldest first, and figures by model. Loaded when it scrolls near. */
+/** Rewards of the last runs of a scenario, oldest first, and totals by model. Loaded when it scrolls near. */
 export function RecentRewards(props: Props) {
   const place = useRef<HTMLDivElement>(null);
   const [isNear, setNear] = useState(false);
@@ -42,17 +42,17 @@ function Rewards({ envName, scenarioName }: Props) {
   const filters = { env_name: envName, scenario_name: scenarioName };
   const { resource } = useResource(
     async (signal) => {
-      const [{ data }, figures] = await Promise.all([
+      const [{ data }, totals] = await Promise.all([
         service.traces.list({ ...filters, limit: RECENT_RUNS }, { signal }),
         service.traces.summary({ ...filters, group_by: 'model' }, { signal }),
       ]);
-      return { traces: data.toReversed(), figures };
+      return { traces: data.toReversed(), totals };
     },
     [envName, scenarioName],
   );
   if (resource.state === 'loading') return <span class="quiet small">…</span>;
   if (resource.state === 'failed') return <span class="quiet small">Its runs could not be read.</span>;
-  const { traces, figures } = resource.value;
+  const { traces, totals } = resource.value;
   if (traces.length === 0) return <span class="quiet small">No runs yet</span>;
   return (
     <>
@@ -65,10 +65,10 @@ function Rewards({ envName, scenarioName }: Props) {
           ))}
         </ol>
         <a class="quiet small" href={`/?${new URLSearchParams(filters)}`}>
-          {formatCountOf(figures.count, 'run')}
+          {formatCountOf(totals.count, 'run')}
         </a>
       </div>
-      <ModelFigures groups={figures.groups ?? []} filters={filters} />
+      <ModelTotals groups={totals.groups ?? []} filters={filters} />
     </>
   );
 }

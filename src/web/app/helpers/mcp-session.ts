@@ -1,20 +1,18 @@
 import {
   type CallToolResult,
-  Client,
   type GetPromptResult,
-  type Progress,
   type ReadResourceResult,
   type RequestMethod,
   type ResultTypeMap,
   SdkHttpError,
-  StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../../contract/json.ts';
 import { META } from '../../../contract/names.ts';
-import { LONGEST_TIMER_MS } from '../../../runtime/longest-timer.ts';
+import { connectMcp, type McpConnection, type OnProgress, type RequestParams } from '../../../mcp-client/connection.ts';
+import { HttpTransport } from '../../../mcp-client/http-transport.ts';
+import { type Link, toLink } from '../../../mcp-client/link.ts';
+import { type ListKind, readList } from '../../../mcp-client/reading.ts';
 
-/** Pages of one list. */
-const MAX_PAGES = 100;
 /** Every request of a person at a page is an agent's, but for setup and evaluation. */
 const AS_AGENT = { [META.audience]: 'agent' };
 
@@ -26,7 +24,7 @@ export interface LogLine {
 
 export interface AskOptions {
   readonly signal: AbortSignal;
-  readonly onProgress?: (progress: Progress) => void;
+  readonly onProgress?: OnProgress;
 }
 
 /** The prompt or template whose argument is completed. */
@@ -47,90 +45,75 @@ export class McpSession {
    * @throws Error in the server's words; the reason of the signal.
    */
   static async open(endpoint: URL, { harnessKey, signal }: OpenOptions = {}): Promise<McpSession> {
-    const transport = new Transport(endpoint, harnessKey);
-    const client = new Client(
-      { name: 'proctor-helpers-page', version: '1' },
-      { versionNegotiation: { mode: 'legacy' } },
-    );
-    const session = new McpSession(client, transport);
+    const link = openLink(endpoint);
+    const listeners: Listeners = { change: new Set(), log: new Set() };
     try {
-      await client.connect(transport, { timeout: LONGEST_TIMER_MS, ...(signal === undefined ? {} : { signal }) });
+      const connection = await connectMcp(link, {
+        clientInfo: { name: 'proctor-helpers-page', version: '1' },
+        ...(harnessKey === undefined
+          ? {}
+          : { handshakeMeta: { [META.audience]: 'harness', [META.harnessKey]: harnessKey } }),
+        onNotification: {
+          listsChanged: () => {
+            for (const listener of listeners.change) listener();
+          },
+          log: (level, text, logger = '') => {
+            for (const listener of listeners.log) listener({ level, logger, text });
+          },
+        },
+        signal,
+      });
+      return new McpSession(connection, listeners);
     } catch (error) {
-      session.close();
+      void link.close();
       throw toPlainError(error);
     }
-    return session;
   }
 
-  readonly #changeListeners = new Set<() => void>();
-  readonly #logListeners = new Set<(line: LogLine) => void>();
   /** Another for each session; it says nothing to the server. */
   readonly id: string = crypto.randomUUID();
-  readonly #client: Client;
-  readonly #transport: Transport;
+  readonly #connection: McpConnection;
+  readonly #listeners: Listeners;
 
-  private constructor(client: Client, transport: Transport) {
-    this.#client = client;
-    this.#transport = transport;
-    OPEN.add(this);
-    client.onerror = () => {}; // A failure is reported by the request that fails.
-    for (const list of ['tools', 'prompts', 'resources'] as const) {
-      client.setNotificationHandler(`notifications/${list}/list_changed`, () => {
-        for (const listener of this.#changeListeners) listener();
-      });
-    }
-    client.setNotificationHandler('notifications/message', ({ params: { level, logger = '', data } }) => {
-      const text = typeof data === 'string' ? data : JSON.stringify(data);
-      for (const listener of this.#logListeners) listener({ level, logger, text });
-    });
+  private constructor(connection: McpConnection, listeners: Listeners) {
+    this.#connection = connection;
+    this.#listeners = listeners;
   }
 
   get server(): { readonly name: string; readonly version: string } {
-    return this.#client.getServerVersion() ?? { name: '', version: '' };
+    return this.#connection.server ?? { name: '', version: '' };
   }
 
   get instructions(): string {
-    return this.#client.getInstructions() ?? '';
+    return this.#connection.instructions;
   }
 
   /** Calls back when a list of the server has changed. Returns the way to stop. */
   onChange(listener: () => void): () => void {
-    this.#changeListeners.add(listener);
-    return () => void this.#changeListeners.delete(listener);
+    this.#listeners.change.add(listener);
+    return () => void this.#listeners.change.delete(listener);
   }
 
   /** Calls back with what the server logs. Returns the way to stop. */
   onLog(listener: (line: LogLine) => void): () => void {
-    this.#logListeners.add(listener);
-    return () => void this.#logListeners.delete(listener);
+    this.#listeners.log.add(listener);
+    return () => void this.#listeners.log.delete(listener);
   }
 
   tools(signal: AbortSignal) {
-    return this.#list('tools', async (params) => {
-      const { tools, nextCursor } = await this.#ask('tools/list', params, { signal });
-      return { entries: tools, nextCursor };
-    });
+    return this.#list('tools', signal);
   }
 
   resources(signal: AbortSignal) {
-    return this.#list('resources', async (params) => {
-      const { resources, nextCursor } = await this.#ask('resources/list', params, { signal });
-      return { entries: resources, nextCursor };
-    });
+    return this.#list('resources', signal);
   }
 
   resourceTemplates(signal: AbortSignal) {
-    return this.#list('resources', async (params) => {
-      const { resourceTemplates, nextCursor } = await this.#ask('resources/templates/list', params, { signal });
-      return { entries: resourceTemplates, nextCursor };
-    });
+    return this.#list('resourceTemplates', signal);
   }
 
   prompts(signal: AbortSignal) {
-    return this.#list('prompts', async (params) => {
-      const { prompts, nextCursor } = await this.#ask('prompts/list', params, { signal });
-      return { entries: prompts, nextCursor };
-    });
+    return this.#list('prompts', signal);
   }
 
   /** True where the session was opened with the harness key of the server: an agent is not shown the setup. */
@@ -158,77 +141,64 @@ export class McpSession {
 
   /** Values that an argument can have; none where the server suggests none. */
   async complete(ref: Reference, argument: Argument, signal: AbortSignal): Promise<readonly string[]> {
-    if (this.#client.getServerCapabilities()?.completions === undefined) return [];
+    if (this.#connection.capabilities.completions === undefined) return [];
     return (await this.#ask('completion/complete', { ref, argument, _meta: AS_AGENT }, { signal })).completion.values;
   }
 
   /** Ends the session here and at the server. Never rejects. */
   close(): void {
-    OPEN.delete(this);
-    void this.#transport
-      .terminateSession()
-      .catch(() => {})
-      .then(() => this.#client.close())
-      .catch(() => {});
+    void this.#connection.close();
   }
 
-  async #list<Entry>(kind: 'tools' | 'resources' | 'prompts', read: ReadPage<Entry>): Promise<readonly Entry[]> {
-    const all: Entry[] = [];
-    if (this.#client.getServerCapabilities()?.[kind] === undefined) return all;
-    let cursor: string | undefined;
-    for (let page = 0; page < MAX_PAGES; page += 1) {
-      const { entries, nextCursor } = await read({ _meta: AS_AGENT, ...(cursor === undefined ? {} : { cursor }) });
-      all.push(...entries);
-      if (nextCursor === undefined) break;
-      cursor = nextCursor;
+  async #list<Kind extends ListKind>(kind: Kind, signal: AbortSignal) {
+    const toError = (words: string) => new Error(`The server ${words}`);
+    try {
+      return await readList(this.#connection, kind, { params: { _meta: AS_AGENT }, signal, toError });
+    } catch (error) {
+      throw toPlainError(error);
     }
-    return all;
   }
 
   async #ask<Method extends RequestMethod>(
     method: Method,
-    params: Record<string, unknown>,
-    { signal, onProgress }: AskOptions,
+    params: RequestParams,
+    options: AskOptions,
   ): Promise<ResultTypeMap[Method]> {
-    const progress = onProgress === undefined ? {} : { onprogress: onProgress };
     try {
-      return await this.#client.request({ method, params }, { signal, timeout: LONGEST_TIMER_MS, ...progress });
+      return await this.#connection.request(method, params, options);
     } catch (error) {
       throw toPlainError(error);
     }
   }
 }
 
-type ReadPage<Entry> = (params: Record<string, unknown>) => Promise<{
-  readonly entries: readonly Entry[];
-  readonly nextCursor?: string | undefined;
-}>;
+interface Listeners {
+  readonly change: Set<() => void>;
+  readonly log: Set<(line: LogLine) => void>;
+}
 
 interface OpenOptions {
   readonly harnessKey?: string | undefined;
   readonly signal?: AbortSignal;
 }
 
-const OPEN = new Set<McpSession>();
+const OPEN = new Set<Link>();
 addEventListener('pagehide', () => {
-  for (const session of [...OPEN]) session.close();
+  for (const link of [...OPEN]) void link.close();
 });
 
-/** Shows the harness key in `initialize`, and there alone; a session that is ended while the page is left is ended all the same. */
-class Transport extends StreamableHTTPClientTransport {
-  readonly #harnessKey: string | undefined;
-
-  constructor(endpoint: URL, harnessKey: string | undefined) {
-    super(endpoint, { fetch: (url, init) => fetch(url, { ...init, keepalive: init?.method === 'DELETE' }) });
-    this.#harnessKey = harnessKey;
-  }
-
-  override send(...[message, options]: Parameters<StreamableHTTPClientTransport['send']>): Promise<void> {
-    const isHandshake = !Array.isArray(message) && 'method' in message && message.method === 'initialize';
-    if (!isHandshake || this.#harnessKey === undefined) return super.send(message, options);
-    const _meta = { ...message.params?._meta, [META.audience]: 'harness', [META.harnessKey]: this.#harnessKey };
-    return super.send({ ...message, params: { ...message.params, _meta } }, options);
-  }
+function openLink(endpoint: URL): Link {
+  // A session that is ended while the page is left is ended all the same.
+  const fetchEvenAtTheEnd = (url: string | URL, init?: RequestInit) =>
+    fetch(url, { ...init, keepalive: init?.method === 'DELETE' });
+  const transport = new HttpTransport(endpoint, { fetch: fetchEvenAtTheEnd });
+  const link = toLink(transport, async () => {
+    OPEN.delete(link);
+    await transport.terminateSession().catch(() => {});
+    await transport.close();
+  });
+  OPEN.add(link);
+  return link;
 }
 
 /** In the server's words: the SDK puts its own before the body of a reply that is no success. */

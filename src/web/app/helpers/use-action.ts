@@ -46,7 +46,7 @@ export function useAction<Value>(source?: LogSource): Action<Value> {
         const value = await work({
           signal,
           onProgress({ progress: done, total, message }) {
-            progress = `${done}${total === undefined ? '' : ` of ${total}`}${message === undefined ? '' : `, ${message}`}`;
+            progress = `${done}${total === null ? '' : ` of ${total}`}${message === null ? '' : `, ${message}`}`;
             showRunning();
           },
         });

@@ -6,12 +6,12 @@ import { Table } from '../components/table.tsx';
 import { isRunService } from '../page-settings.ts';
 import { usePageTitle } from '../use-page-title.ts';
 import { useInterval, useResource } from '../use-resource.ts';
-import { FiguresPanel } from './figures-panel.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { columnsFor } from './run-columns.tsx';
 import { isFiltered, toFilters, toListQuery } from './run-filters.ts';
 import { toSelection, withoutFilters, withSelection } from './selection.ts';
 import { SelectionBar } from './selection-bar.tsx';
+import { TotalsPanel } from './totals-panel.tsx';
 
 const REFRESH_MS = 3_000;
 
@@ -27,7 +27,7 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
     (signal) => service.traces.list(toListQuery(query), { signal }),
     [JSON.stringify(toListQuery(query))],
   );
-  const figures = useResource(
+  const totals = useResource(
     (signal) => service.traces.summary(toFilters(query), { signal }),
     [JSON.stringify(toFilters(query))],
   );
@@ -35,15 +35,15 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
   const isLive = resource.state === 'ready' && resource.value.data.some(({ finished_at }) => finished_at === null);
   const refresh = useCallback(() => {
     reload();
-    figures.reload();
-  }, [reload, figures.reload]);
+    totals.reload();
+  }, [reload, totals.reload]);
   useInterval(refresh, isLive || !query.has('cursor') ? REFRESH_MS : undefined);
   return (
     <div class="page">
       <h1>{WORDS.title}</h1>
       <FilterBar query={query} />
-      {figures.resource.state === 'ready' ? (
-        <FiguresPanel figures={figures.resource.value} listed={resource.state === 'ready' ? resource.value.data : []} />
+      {totals.resource.state === 'ready' ? (
+        <TotalsPanel totals={totals.resource.value} listed={resource.state === 'ready' ? resource.value.data : []} />
       ) : null}
       <Loaded resource={resource} retry={reload}>
         {({ data, next_cursor }) => (

@@ -1,3 +1,4 @@
+import type { RunErrorBody } from '../../../contract/errors.ts';
 import type { EventOf, TraceEvent } from '../../../contract/event.ts';
 import type { AttemptEnd, LogRecord } from '../../../contract/trace.ts';
 
@@ -49,6 +50,8 @@ export interface AttemptView {
   readonly endedAt: string | undefined;
   /** Null while it goes on. */
   readonly end: AttemptEnd | null;
+  /** Why it was lost, where that is known. */
+  readonly lossError: RunErrorBody | null;
   readonly entries: readonly Entry[];
 }
 
@@ -66,7 +69,7 @@ export class Timeline {
 
   add(event: TraceEvent): void {
     if (event.type === 'run.queued') {
-      this.#attempts.at(-1)?.ended(event.at, event.previous_end);
+      this.#attempts.at(-1)?.ended(event.at, event.previous_end, event.previous_error);
       this.#attempts.push(new Attempt(event));
       return;
     }
@@ -93,6 +96,7 @@ class Attempt {
       worker: undefined,
       endedAt: undefined,
       end: null,
+      lossError: null,
       entries: [],
     };
   }
@@ -103,8 +107,8 @@ class Attempt {
     return this.#view;
   }
 
-  ended(at: string, end: AttemptEnd | null): void {
-    this.#view = { ...this.#view, endedAt: at, end };
+  ended(at: string, end: AttemptEnd | null, lossError: RunErrorBody | null = null): void {
+    this.#view = { ...this.#view, endedAt: at, end, lossError };
   }
 
   add(event: TraceEvent): void {

@@ -43,7 +43,7 @@ export function TraceHeader({
         )}
       </div>
       <div class="trace-actions">{actions}</div>
-      <dl class="trace-figures">
+      <dl class="trace-totals">
         <Figure name="Steps" value={formatCount(usage.model_calls)} more={`of ${formatCount(trace.max_steps)}`} />
         <Figure name="Tool calls" value={formatCount(usage.tool_calls)} />
         <Figure

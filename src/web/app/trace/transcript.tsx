@@ -33,7 +33,7 @@ export function Transcript({ attempts, isLive, pending }: TranscriptProps) {
 
 function EarlierAttempt({ attempt }: { readonly attempt: AttemptView }) {
   const [isOpen, setOpen] = useState(location.hash.startsWith(`#attempt-${attempt.attempt}-`));
-  const { end, entries, startedAt, endedAt, worker } = attempt;
+  const { end, entries, startedAt, endedAt, worker, lossError } = attempt;
   const steps = entries.filter(({ kind }) => kind === 'step').length;
   const facts = [
     formatCountOf(steps, 'step'),
@@ -52,6 +52,7 @@ function EarlierAttempt({ attempt }: { readonly attempt: AttemptView }) {
       <summary>
         {`Attempt ${attempt.attempt} was ${end ?? 'ended'}`} <span class="quiet">{facts.join(' · ')}</span>
       </summary>
+      {lossError === null ? null : <p class="quiet">{lossError.message}</p>}
       {isOpen ? <Entries attempt={attempt} isLive={false} pending={undefined} /> : null}
     </details>
   );

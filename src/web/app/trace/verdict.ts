@@ -138,11 +138,12 @@ function unsaidFindings({ evaluation }: TraceSummary): readonly Finding[] {
 }
 
 function attemptFindings(attempts: readonly AttemptView[]): readonly Finding[] {
-  return attempts.slice(0, -1).map(({ attempt, end, entries, worker }) => {
+  return attempts.slice(0, -1).map(({ attempt, end, entries, worker, lossError }) => {
     const steps = entries.filter(({ kind }) => kind === 'step').length;
     const by = worker === undefined ? '' : ` (${worker})`;
+    const why = lossError === null ? '' : `. ${preview(lossError.message, MOST_INFO)}`;
     return {
-      text: `Attempt ${attempt} was ${end ?? 'ended'} after ${formatCountOf(steps, 'step')}${by}: it began anew`,
+      text: `Attempt ${attempt} was ${end ?? 'ended'} after ${formatCountOf(steps, 'step')}${by}: it began anew${why}`,
       places: [{ entryId: `attempt-${attempt}`, label: `attempt ${attempt}` }],
       isBad: false,
     };

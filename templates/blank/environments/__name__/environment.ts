@@ -22,7 +22,7 @@ export default function environment() {
     {
       description: 'Write down one sentence.',
       args: { sentence: z.string().describe('What has to be written down.') },
-      // A known-good way to a reward of 1. The model proctor/oracle plays it; no agent can read it.
+      // A solution with a reward of 1. The model proctor/oracle plays it; no agent can read it.
       solution: ({ sentence }) => ({
         calls: [{ name: 'write_note', arguments: { text: sentence } }],
         answer: 'I wrote it down.',

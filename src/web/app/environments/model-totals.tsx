@@ -13,14 +13,14 @@ interface Props {
   readonly filters: Readonly<Record<string, string>>;
 }
 
-/** Figures of each model. Reference models stand apart: they know the solution, or try nothing. */
-export function ModelFigures({ groups, filters }: Props) {
+/** Totals of each model. Reference models stand apart: they know the solution, or try nothing. */
+export function ModelTotals({ groups, filters }: Props) {
   const kinds = [
     { title: 'Models', of: groups.filter(({ group }) => !isReferenceModel(group)) },
     { title: 'Reference models', of: groups.filter(({ group }) => isReferenceModel(group)) },
   ];
   return (
-    <div class="model-figures">
+    <div class="model-totals">
       {kinds.map(({ title, of }) =>
         of.length === 0 ? null : (
           <table key={title} class={title === 'Models' ? '' : 'quiet'}>

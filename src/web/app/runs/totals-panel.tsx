@@ -4,36 +4,36 @@ import { formatCost, formatCount, formatReward } from '../../format.ts';
 
 const BAR = { width: 18, height: 48, gap: 4 } as const;
 
-export interface FiguresPanelProps {
-  readonly figures: TraceTotals;
+export interface TotalsPanelProps {
+  readonly totals: TraceTotals;
   /** The runs of this page of the list, whose costs are added up: the server does not. */
   readonly listed: readonly TraceSummary[];
 }
 
 /** Sums of all runs that match the filters. */
-export function FiguresPanel({ figures, listed }: FiguresPanelProps) {
-  const { count, by_status, mean_reward, pass_rate, tokens, histogram } = figures;
+export function TotalsPanel({ totals, listed }: TotalsPanelProps) {
+  const { count, by_status, mean_reward, pass_rate, tokens, histogram } = totals;
   const statuses = Object.entries(by_status).filter(([, number]) => number > 0);
   return (
-    <dl class="run-figures">
+    <dl class="run-totals">
       <div>
         <dt>Runs</dt>
-        <dd class="figures-count">{formatCount(count)}</dd>
+        <dd class="totals-count">{formatCount(count)}</dd>
         <dd class="quiet">{statuses.map(([status, number]) => `${formatCount(number)} ${status}`).join(' · ')}</dd>
       </div>
       <div>
         <dt>Pass rate</dt>
-        <dd class="figures-count">{pass_rate === null ? '–' : `${(pass_rate * 100).toFixed(1)} %`}</dd>
+        <dd class="totals-count">{pass_rate === null ? '–' : `${(pass_rate * 100).toFixed(1)} %`}</dd>
         <dd class="quiet">a reward of 1 or more</dd>
       </div>
       <div>
         <dt>Mean reward</dt>
-        <dd class="figures-count">{formatReward(mean_reward)}</dd>
-        <dd class="quiet">{describeRewarded(figures)}</dd>
+        <dd class="totals-count">{formatReward(mean_reward)}</dd>
+        <dd class="quiet">{describeRewarded(totals)}</dd>
       </div>
       <div>
         <dt>Tokens</dt>
-        <dd class="figures-count">{formatCount(tokens.total)}</dd>
+        <dd class="totals-count">{formatCount(tokens.total)}</dd>
         <dd class="quiet">{`${formatCount(tokens.prompt)} in · ${formatCount(tokens.completion)} out`}</dd>
       </div>
       <Cost listed={listed} />
@@ -60,7 +60,7 @@ function Cost({ listed }: { readonly listed: readonly TraceSummary[] }) {
   return (
     <div>
       <dt>Cost on this page</dt>
-      <dd class="figures-count">{formatCost(costs.reduce((sum, cost) => sum + cost, 0))}</dd>
+      <dd class="totals-count">{formatCost(costs.reduce((sum, cost) => sum + cost, 0))}</dd>
       <dd class="quiet">{`known of ${formatCount(costs.length)} of ${formatCount(listed.length)} runs`}</dd>
     </div>
   );

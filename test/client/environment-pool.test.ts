@@ -1,0 +1,125 @@
+import { writeFile } from 'node:fs/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { EnvironmentLimits, EnvironmentTarget } from '../../src/client/environment-client.ts';
+import { EnvironmentPool, type EnvironmentPoolOptions } from '../../src/client/environment-pool.ts';
+import type { McpEnvironmentClient } from '../../src/client/mcp-environment-client.ts';
+import { hashTargetCode } from '../../src/client/module-hash.ts';
+import { createLab } from '../dev/project.ts';
+import { until } from '../until.ts';
+import { processesNamed } from './processes.ts';
+
+/** An environment whose tools say which process they run in. Four sessions share one. */
+const SOURCE = `import { EnvironmentServer } from 'proctor';
+
+export default function lab() {
+  const env = new EnvironmentServer({ name: 'lab', version: '1', sessionsPerProcess: 4 });
+  let calls = 0;
+  env.tool('pid', {}, () => process.pid);
+  env.tool('count', {}, () => ++calls);
+  env.tool('exit', {}, () => process.exit(7));
+  env.tool('wait', {}, () => new Promise<void>(() => {}));
+  return env;
+}
+`;
+
+function open(
+  options: Partial<EnvironmentPoolOptions> & { readonly limits?: EnvironmentLimits; readonly source?: string } = {},
+) {
+  const { limits, source = SOURCE, ...poolOptions } = options;
+  const { path } = createLab(source);
+  const target: EnvironmentTarget = { kind: 'module', path, ...(limits === undefined ? {} : { limits }) };
+  const pool = new EnvironmentPool({ perEnvironment: 0, hosts: 1, ...poolOptions });
+  const clients: McpEnvironmentClient[] = [];
+  onTestFinished(async () => {
+    await Promise.all(clients.map((client) => client.close()));
+    await pool.close();
+    await until(() => processesNamed(path).length === 0);
+  });
+  const connect = async (more: { isAlone?: boolean; kind?: 'chat' | 'run' } = {}) => {
+    const client = await pool.connect(target, { codeHash: await hashTargetCode(target), ...more });
+    clients.push(client);
+    return client;
+  };
+  return { pool, target, path, connect };
+}
+
+async function ask(client: McpEnvironmentClient, tool: string): Promise<number> {
+  const { content } = await client.call(tool, {});
+  const [block] = content;
+  return Number(block?.type === 'text' ? block.text : Number.NaN);
+}
+
+const pidOf = (client: McpEnvironmentClient) => ask(client, 'pid');
+
+describe('the pool of environment processes', { timeout: 60_000 }, () => {
+  it('learns from the first session how many share a process, and has the others share one', async () => {
+    const { connect, pool, target } = open();
+    const clients = await Promise.all(Array.from({ length: 5 }, () => connect()));
+    const pids = await Promise.all(clients.map(pidOf));
+    expect(new Set(pids).size).toBe(2);
+    expect(pool.capacityOf(target)).toBe(4);
+    expect(pool.figures(target)).toMatchObject({ sessions: 1, spares: 0, hosts: [{ state: 'open', sessions: 4 }] });
+    // Each has an instance of its own.
+    for (const client of clients) expect(await ask(client, 'count')).toBe(1);
+  });
+
+  it('gives a session a process of its own that asks for one', async () => {
+    const { connect } = open();
+    const [first, second] = [await connect(), await connect()];
+    const alone = await connect({ isAlone: true });
+    expect(new Set([await pidOf(first), await pidOf(second), await pidOf(alone)]).size).toBe(3);
+  });
+
+  it('keeps to the number of the configuration, and starts no process for a session that shares one', async () => {
+    const { connect, pool, target } = open({ limits: { sessionsPerProcess: 2 }, perEnvironment: 2 });
+    const [first, second] = await Promise.all([connect(), connect()]);
+    expect(await pidOf(first)).toBe(await pidOf(second));
+    expect(pool.figures(target)).toMatchObject({ sessions: 0, spares: 0, hosts: [{ sessions: 2 }] });
+  });
+
+  it('gives each session its own process where one holds one session', async () => {
+    const { connect, pool, target } = open({ limits: { sessionsPerProcess: 1 } });
+    const clients = await Promise.all([connect(), connect()]);
+    expect(new Set(await Promise.all(clients.map(pidOf))).size).toBe(2);
+    expect(pool.figures(target)).toMatchObject({ sessions: 2, hosts: [] });
+    await clients[0]?.close();
+    await until(() => pool.figures(target).sessions === 1);
+  });
+
+  it('tells each session of a dead process so, and gives the next one a new process', async () => {
+    const { connect } = open({ limits: { sessionsPerProcess: 4 } });
+    const [guilty, neighbour] = await Promise.all([connect(), connect()]);
+    const waiting = expect(neighbour.call('wait', {})).rejects.toMatchObject({ code: 'environment_failed' });
+    await expect(guilty.call('exit', {})).rejects.toMatchObject({ code: 'environment_failed' });
+    await waiting;
+    expect(await neighbour.lost).toMatchObject({ boundary: 'environment' });
+    expect(await ask(await connect(), 'count')).toBe(1);
+  });
+
+  it('gives sessions of changed code a new process, while those of old code go on', async () => {
+    const { connect, path } = open({ limits: { sessionsPerProcess: 4 } });
+    const old = await connect();
+    await writeFile(path, SOURCE.replace('++calls', '++calls * 10'));
+    const current = await connect();
+    expect([await ask(old, 'count'), await ask(current, 'count')]).toEqual([1, 10]);
+  });
+
+  it('refuses to share an instance, and says what to change', async () => {
+    const source = `import { EnvironmentServer } from 'proctor';\nexport default new EnvironmentServer({ name: 'lab' });\n`;
+    const { connect } = open({ source, limits: { sessionsPerProcess: 2 } });
+    await expect(connect()).rejects.toMatchObject({ boundary: 'environment', code: 'environment_failed' });
+    await expect(connect()).rejects.toThrow(/exports an instance.*sessionsPerProcess/s);
+  });
+
+  it('refuses a chat session that has waited too long for a place, with the numbers, and lets a run wait on', async () => {
+    const { connect } = open({ limits: { sessionsPerProcess: 2 }, startTimeoutMs: 50 });
+    // As runs, since they may wait for the start themselves.
+    const [first] = await Promise.all([connect({ kind: 'run' }), connect({ kind: 'run' })]);
+    const run = connect({ kind: 'run' });
+    const refused = await connect().catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: 'capacity_exceeded', headers: { 'retry-after': expect.any(String) } });
+    expect(String(refused)).toMatch(/1 active, 0 starting \(limit \d+\), 2 waiting/);
+    await first?.close();
+    expect(await pidOf(await run)).toBeGreaterThan(0);
+  });
+});
