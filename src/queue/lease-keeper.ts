@@ -70,6 +70,8 @@ export class LeaseRenewer implements LeaseKeeper {
 
   #tick(): void {
     if (this.#options.isAlive?.() === false) return;
+    // A database that does not answer holds a renewal for longer than a lease lasts.
+    if (this.#renewal !== undefined) this.#loseExpired([...this.#held.values()]);
     this.#renewal ??= this.#renew().finally(() => {
       this.#renewal = undefined;
     });
@@ -87,10 +89,12 @@ export class LeaseRenewer implements LeaseKeeper {
     } catch (error) {
       // The database may be away for a moment: a lease is lost when it has run out.
       this.#options.warn?.(error);
-      for (const held of asked) {
-        if (performance.now() >= held.until) this.#lose(held, new LeaseLostError());
-      }
+      this.#loseExpired(asked);
     }
+  }
+
+  #loseExpired(some: readonly Held[]): void {
+    for (const held of some) if (performance.now() >= held.until) this.#lose(held, new LeaseLostError());
   }
 
   #lose({ lease, onLost }: Held, error: Error): void {

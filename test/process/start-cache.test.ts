@@ -116,6 +116,21 @@ describe('the start of an environment in TypeScript', PATIENCE, () => {
     expect(await project.ask()).toEqual(prepared('two two two'));
   });
 
+  it('sees that a link leads to another file', async () => {
+    const head = "import { part } from './current.ts';";
+    const project = new Project({
+      [SHOP]: environmentOf('part', head),
+      'environments/shop/one.ts': "export const part: string = 'one';",
+      'environments/shop/two.ts': "export const part: string = 'two';",
+    });
+    const link = join(project.folder, 'environments/shop/current.ts');
+    for (const part of ['one', 'two']) {
+      rmSync(link, { force: true });
+      symlinkSync(`${part}.ts`, link);
+      expect(await project.ask()).toEqual(plain(part));
+    }
+  });
+
   it('is made again where its entry is damaged, or where others may have written it', async () => {
     const project = new Project({ [SHOP]: environmentOf("'right'") });
     await project.ask();
@@ -235,6 +250,13 @@ export default class Shop extends EnvironmentServer {
           "export const note = import.meta.url.endsWith('/shop/deep/note.ts') ? 'there' : import.meta.url;",
       },
     ],
+    [
+      'a file for its effects, and no package',
+      'globalThis.pet',
+      "import './prepare.ts';",
+      'cat',
+      { 'prepare.ts': "globalThis.pet = 'cat' as string;" },
+    ],
     ['schemas of ours', 'z.toJSONSchema(z.object({ a: z.int() })).type', "import { z } from 'zod';", 'object', {}],
     [
       'a package',
@@ -285,6 +307,17 @@ export default class Shop extends EnvironmentServer {
       {
         '../../pets/package.json': '{"type":"module","exports":"./pets.ts"}',
         '../../pets/pets.ts': "export const pet: string = 'cat';",
+      },
+    ],
+    [
+      'imports a file for what it does before a package is loaded',
+      'pet',
+      "import './prepare.ts'; import { pet } from 'pets';",
+      'cat',
+      {
+        'prepare.ts': "process.env.PET = 'cat';",
+        '../../node_modules/pets/package.json': '{"type":"module","exports":"./pets.js"}',
+        '../../node_modules/pets/pets.js': 'export const pet = process.env.PET;',
       },
     ],
   ])('goes on file by file with code that %s', async (_name, value, head, expected, files) => {

@@ -72,6 +72,20 @@ test.each(['in a thread', 'in this process'])(
   },
 );
 
+test('a lease that ran out while the database does not answer is reported once, before it answers', async () => {
+  let answer = (_lost: readonly Lease[]) => {};
+  const answered = new Promise<readonly Lease[]>((resolve) => {
+    answer = resolve;
+  });
+  const renewer = new LeaseRenewer({ renew: () => answered }, { renewEveryMs: 10 });
+  const lost: string[] = [];
+  renewer.keep({ traceId: 'run', token: 'token', leaseMs: 50 } as Lease, ({ name }) => lost.push(name));
+  await expect.poll(() => lost).toEqual(['LeaseLostError']);
+  answer([]);
+  await renewer.close();
+  expect(lost).toEqual(['LeaseLostError']);
+});
+
 test('a lease that is dropped is renewed no more, and is not reported as lost', async () => {
   const { database, queue } = await inFile();
   const [first, second] = [await lease(queue), await lease(queue)];

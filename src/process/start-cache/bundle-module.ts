@@ -63,12 +63,15 @@ async function compile(file: string, project: string, collected: Collected): Pro
   const map = outputFiles.find(({ path }) => path.endsWith('.map'))?.text ?? '';
   const isUsual = warnings.length === 0 && code.length + map.length <= MAX_LENGTH && !COMPUTED.test(code);
   if (!isUsual) throw collected.refuse('its code');
+  if (collected.isOrderDoubtful) throw collected.refuse('the order of its imports');
   return `${code}//# sourceMappingURL=data:application/json;base64,${toMap(map, project)}`;
 }
 
 const META = '__proctorMeta';
 /** An import of something that is known only when it runs, and what esbuild makes of `require` in a module. */
 const COMPUTED = /\bimport\((?!")|\b__require\b/;
+/** An import of a file for its effects alone. It may match in a text or a comment too. */
+const FOR_EFFECTS = /\bimport\s*["']\.\.?\//;
 /** All but the properties that a module has in every version, and the object as an argument. */
 const UNKNOWN_META = /\bimport\.meta\b(?!\s*\.\s*(?:url|dirname|filename)\b|\s*[,)])/;
 
@@ -92,6 +95,8 @@ class Collected {
   readonly #isModule: boolean;
   readonly #inputs: Record<string, string> = {};
   readonly #absent = new Set<string>();
+  #hasPackages = false;
+  #hasEffects = false;
 
   constructor(file: string, project: string, shared: SharedNames) {
     this.#file = file;
@@ -103,6 +108,11 @@ class Collected {
 
   get sources(): Pick<PreparedModule, 'inputs' | 'absent'> {
     return { inputs: this.#inputs, absent: [...this.#absent] };
+  }
+
+  /** One file of it runs all packages before all files of the project, of which one may prepare something for a package. */
+  get isOrderDoubtful(): boolean {
+    return this.#hasPackages && this.#hasEffects;
   }
 
   get plugin(): Plugin {
@@ -137,6 +147,7 @@ class Collected {
       const found = await esbuild.resolve(path, { kind, importer, resolveDir, pluginData: BY_ESBUILD });
       // One of the same workspace, which is not built.
       if (/\.[cm]?tsx?$/.test(found.path)) throw new Unusual(`${path} is TypeScript`);
+      this.#hasPackages ||= kind === 'import-statement';
     }
     return { path, external: true };
   }
@@ -147,6 +158,7 @@ class Collected {
     const isModule = this.#isModule || ['.mts', '.mjs', '.json'].includes(extension);
     if (loader === undefined || !isModule) throw new Unusual(`${path} is no ECMAScript module`);
     const text = this.#read(path);
+    this.#hasEffects ||= FOR_EFFECTS.test(text);
     if (loader === 'json' || !text.includes('import.meta')) return { contents: text, loader };
     if (UNKNOWN_META.test(text)) throw new Unusual('a property of import.meta');
     // Below the author's code, whose lines and columns stay as they are.

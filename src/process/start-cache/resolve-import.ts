@@ -54,7 +54,9 @@ function findFile(path: string, absent: Set<string>): string {
   const [found, ...others] = [path, ...sources].filter((each) => isFile(each));
   if (found === undefined || others.length > 0) throw new Unusual(`${path} is none or many`);
   for (const each of [path, ...sources]) if (each !== found) absent.add(each);
-  return realpathSync(found);
+  // Its target would be checked for changes, and not the link, which may lead elsewhere by the next start.
+  if (realpathSync(found) !== found) throw new Unusual(`${found} is a link`);
+  return found;
 }
 
 function assertAbsent(path: string, absent: Set<string>): void {
