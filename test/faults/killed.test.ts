@@ -80,8 +80,12 @@ function nodesOf({ nodes }: Deployment, role: Node['role']): readonly Node[] {
   return [...nodes].filter((node) => node.role === role);
 }
 
+/** Two faults may pick the same process: it is replaced once, since a port has room for one. */
+const replaced = new WeakSet<Node>();
+
 async function replace(deployment: Deployment, node: Node | undefined): Promise<void> {
-  if (node === undefined) return;
+  if (node === undefined || replaced.has(node)) return;
+  replaced.add(node);
   await deployment.kill(node);
   await deployment.start(node.role, { port: node.port });
 }
