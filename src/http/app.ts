@@ -27,6 +27,8 @@ export interface HttpAppOptions extends AuthenticationOptions {
   readonly closing?: AbortSignal;
   /** Told of every request once it is answered. */
   readonly observe?: (answered: AnsweredRequest) => void;
+  /** Loads the router with the first request of a route, in place of at once. Default false. */
+  readonly loadsLate?: boolean;
   /** End of the message for an unknown path. Default: where the paths are listed. */
   readonly unknownHint?: string;
 }
@@ -40,9 +42,13 @@ export function createHttpApp(options: HttpAppOptions): RequestListener {
   const mounts = new Map((options.mounts ?? []).map((mount) => [mount.path, serveMount(mount, options)]));
   let router: RequestListener | undefined;
   let loading: Promise<RequestListener> | undefined;
-  const load = (request: IncomingMessage, response: ServerResponse): void => {
+  const loadRouter = () => {
     loading ??= createRouter(routes, options);
-    loading
+    return loading;
+  };
+  if (options.loadsLate !== true) loadRouter().catch(() => {}); // A request is told.
+  const load = (request: IncomingMessage, response: ServerResponse): void => {
+    loadRouter()
       .then((loaded) => {
         router = loaded;
         if (!response.destroyed) loaded(request, response);
@@ -58,7 +64,7 @@ export function createHttpApp(options: HttpAppOptions): RequestListener {
   };
 }
 
-/** Express is loaded for the first request that it answers: a process of an environment that nobody asks for a route starts sooner. */
+/** Express is loaded here: a process of an environment that nobody asks for a route starts sooner without. */
 async function createRouter(routes: readonly Route[], options: HttpAppOptions): Promise<RequestListener> {
   const { default: express } = await import('express');
   const app = express();

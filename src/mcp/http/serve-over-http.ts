@@ -87,6 +87,7 @@ export async function serveHostOverHttp(host: SessionHost, options: HttpOptions 
   const sessions = new Sessions(host, { maxSessions, idleTimeoutMs, now, resumeWindowMs: options.resumeWindowMs });
   const closing = new AbortController();
   const app = createHttpApp({
+    loadsLate: true,
     title: host.name,
     version: host.version,
     host: address,
