@@ -26,7 +26,10 @@ export class SessionServer extends Server {
     super(info, { ...options, supportedProtocolVersions: [MODERN_REVISION, ...SESSION_REVISIONS] });
   }
 
-  /** The SDK asks three schemas what each message is, although every transport here has done so. Requests skip them. */
+  /**
+   * The SDK asks three schemas what each message is. Requests skip them: the transports that others reach have done so,
+   * and in memory the peer is this process.
+   */
   override async connect(transport: Transport): Promise<void> {
     const connecting = super.connect(transport);
     const receive = transport.onmessage;
