@@ -218,6 +218,19 @@ describe('the initialize hook', () => {
   });
 });
 
+describe('an initialize hook that hangs', () => {
+  it('does not hold standard output when its client has gone', async () => {
+    const env = () => new EnvironmentServer({ name: 'e' }).initialize(() => new Promise<void>(() => {}));
+    const original = process.stdout.write;
+    const transport = openMemory(env);
+    const connecting = connect(transport).catch((error: unknown) => error);
+    await until(() => process.stdout.write !== original);
+    await transport.close();
+    await connecting;
+    await until(() => process.stdout.write === original);
+  });
+});
+
 describe('the close hooks', () => {
   it('run in reverse when a session ends, after its scenario, and shutdown hooks do not', async () => {
     const events: string[] = [];

@@ -148,6 +148,9 @@ export class Initialization {
       signal: mcp.mcpReq.signal,
     };
     const guard = guardStdout();
+    // A hook that hangs must not hold the output of its process when nobody waits for it any more.
+    const { signal } = mcp.mcpReq;
+    signal.addEventListener('abort', guard.release, { once: true });
     try {
       for (const hook of this.#hooks) await hook(context);
       this.#isDone = true;
@@ -155,6 +158,7 @@ export class Initialization {
       this.#peer.report(describeFailure('The initialize hook', error));
       throw error;
     } finally {
+      signal.removeEventListener('abort', guard.release);
       guard.release();
     }
   }
