@@ -135,10 +135,10 @@ describe('the pool of environment processes', { timeout: 60_000 }, () => {
       'let opened = 0;\nexport default',
     );
     const { connect } = open({ source, limits: { sessionsPerProcess: 40 } });
-    const leaving = new AbortController();
-    const hanging = Array.from({ length: 20 }, () => connect({ signal: leaving.signal }).catch(() => 'gone'));
+    const leaving = Array.from({ length: 20 }, () => new AbortController());
+    const hanging = leaving.map(({ signal }) => connect({ signal }).catch(() => 'gone'));
     expect(await ask(await connect(), 'count')).toBe(1);
-    leaving.abort(new Error('gone'));
+    for (const each of leaving) each.abort(new Error('gone'));
     expect(await Promise.all(hanging)).toEqual(Array(20).fill('gone'));
   });
 
