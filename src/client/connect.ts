@@ -72,7 +72,9 @@ function harnessMeta({ harnessKey }: EnvironmentLink): JsonObject {
   return { [META.audience]: 'harness', ...(harnessKey === undefined ? {} : { [META.harnessKey]: harnessKey }) };
 }
 
-function describeLimit({ label, kind }: EnvironmentLink, timeoutMs: number): string {
-  const suspects = kind === 'url' ? 'Its initialize hook or the network' : 'Its initialize hook, or loading its code,';
+function describeLimit({ label, kind, isShared }: EnvironmentLink, timeoutMs: number): string {
+  const remote = kind === 'url' ? 'Its initialize hook or the network' : 'Its initialize hook, or loading its code,';
+  // A host has loaded it long ago.
+  const suspects = isShared ? 'Its initialize hook' : remote;
   return `The environment ${label} did not finish connecting within ${timeoutMs} ms. ${suspects} takes too long`;
 }

@@ -17,6 +17,8 @@ export interface EnvironmentPoolOptions extends Omit<WarmPoolOptions, 'connect'>
   readonly hosts?: number | undefined;
   /** Milliseconds that a chat session may wait for the beginning of its start. Default 60,000. */
   readonly startTimeoutMs?: number | undefined;
+  /** Sessions at one time that are to be alone. Default: as many as there is memory for. */
+  readonly maxAlone?: number | undefined;
 }
 
 export interface PoolConnectOptions extends WarmConnectOptions {
@@ -37,11 +39,15 @@ type ModuleTarget = Extract<EnvironmentTarget, { kind: 'module' }>;
 type OpenSession = (options: HostedSessionOptions) => HostConnection;
 
 const MEBIBYTE = 1024 * 1024;
+/** Memory of a process for one session. */
+export const PROCESS_BYTES = 100 * MEBIBYTE;
 /**
  * Sessions of hosts that are opened at one time. Hundreds that arrive at one moment would else go through each step
  * together, and the event loop would have no turn for anybody else meanwhile.
  */
 const OPENINGS = 16;
+/** Milliseconds after which the next session is opened all the same: an initialize hook may take a minute. */
+const OPENING_MS = 1_000;
 
 /**
  * The environment processes of this process of Proctor: hosts for environments whose sessions share one, and processes for
@@ -57,12 +63,15 @@ export class EnvironmentPool {
   /** Processes of one session that are open. */
   readonly #single = new Map<EnvironmentTarget, number>();
   readonly #opening = new Limit(OPENINGS);
+  /** The runs of a host that died may be hundreds: a process for each of them at once may be more than the machine holds. */
+  readonly #alone: Limit;
   readonly #options: EnvironmentPoolOptions;
 
   constructor(options: EnvironmentPoolOptions) {
     this.#options = options;
     this.#starts = new StartLine({ waitMs: options.startTimeoutMs });
     this.#hosts = new HostPool({ starts: this.#starts, hosts: options.hosts });
+    this.#alone = new Limit(options.maxAlone ?? Math.max(1, Math.floor(process.availableMemory() / PROCESS_BYTES)));
     this.#warm = new WarmPool({ ...options, connect: (...start) => this.#start(...start) });
   }
 
@@ -74,8 +83,8 @@ export class EnvironmentPool {
    */
   async connect(target: EnvironmentTarget, options: PoolConnectOptions): Promise<McpEnvironmentClient> {
     const { isAlone = false, ...connectOptions } = options;
-    if (target.kind !== 'module' || isAlone || options.isForReading)
-      return await this.#warm.connect(target, connectOptions);
+    if (target.kind !== 'module' || options.isForReading) return await this.#warm.connect(target, connectOptions);
+    if (isAlone) return await this.#startAlone(target, connectOptions);
     const known = await this.#shareOf(target, connectOptions);
     if (known.client !== undefined) return known.client;
     if (known.sessions === 1) return await this.#warm.connect(target, connectOptions);
@@ -108,7 +117,10 @@ export class EnvironmentPool {
     const { waiting, ...figures } = this.#starts.figures;
     return {
       ...figures,
-      waiting: waiting + [...this.#hosted.keys()].reduce((sum, each) => sum + this.#hosts.figures(each).waiting, 0),
+      waiting: [...this.#hosted.keys()].reduce(
+        (sum, each) => sum + this.#hosts.figures(each).waiting,
+        waiting + this.#alone.waiting,
+      ),
     };
   }
 
@@ -145,7 +157,11 @@ export class EnvironmentPool {
     const { codeHash } = options;
     const connecting = this.#warm.connect(target, options);
     const learning: Promise<unknown> = connecting.then(
-      ({ sessionsPerProcess }) => this.#shares.set(target, { codeHash, sessions: sessionsPerProcess, learning }),
+      ({ sessionsPerProcess }) => {
+        this.#shares.set(target, { codeHash, sessions: sessionsPerProcess, learning });
+        // No initialize hook runs there without a session.
+        if (sessionsPerProcess > 1) this.#warm.drop(target);
+      },
       () => this.#shares.delete(target),
     );
     this.#shares.set(target, { codeHash, sessions: undefined, learning });
@@ -162,10 +178,12 @@ export class EnvironmentPool {
       throw error;
     });
     options.onAdmitted?.();
+    const limit = setTimeout(leave, OPENING_MS);
     try {
       const link = openHosted(target, place.session, place.leave, connectOptions);
       return await connectOver(link, connectOptions);
     } finally {
+      clearTimeout(limit);
       leave();
     }
   }
@@ -180,6 +198,20 @@ export class EnvironmentPool {
     };
     this.#hosted.set(target, environment);
     return environment;
+  }
+
+  /** A session of an environment whose other sessions share processes: no process of one session waits for it. */
+  async #startAlone(target: ModuleTarget, options: WarmConnectOptions): Promise<McpEnvironmentClient> {
+    const { kind = 'chat', signal } = options;
+    const leave = await this.#alone.enter(kind, signal);
+    try {
+      const client = await this.#start(target, options, kind);
+      void client.closed.then(leave);
+      return client;
+    } catch (error) {
+      leave();
+      throw error;
+    }
   }
 
   /** A process of one session, once there is a place for its start. */

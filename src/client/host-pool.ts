@@ -116,7 +116,7 @@ export class HostPool<Key extends object, Session> {
   hasRoom(key: Key): boolean {
     const group = this.#groups.get(key);
     if (group === undefined) return true;
-    if (group.hosts.size + group.starting < this.perEnvironment) return true;
+    if (openHosts(group).length + group.starting < this.perEnvironment) return true;
     const free = [...group.hosts].reduce((sum, host) => sum + host.freePlaces, group.starting * group.capacity);
     return free > group.line.size;
   }

@@ -89,6 +89,13 @@ export class WarmPool {
     if (this.#keeps(target)) this.#slotOf(target).fill();
   }
 
+  /** Ends the processes of an environment that wait, also the one that is being started, until somebody asks for it again. */
+  drop(target: EnvironmentTarget): void {
+    const slot = this.#slots.get(target);
+    this.#slots.delete(target);
+    slot?.close('No process of the environment is to wait any more');
+  }
+
   /** Ends the processes that no session has, also those that are being started. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -112,10 +119,7 @@ export class WarmPool {
       report,
       makeRoom: () => this.#makeRoom(slot),
       track: (work) => this.#track(work),
-      onIdle: () => {
-        this.#slots.delete(target);
-        slot.close('Nobody has asked for the environment for long');
-      },
+      onIdle: () => this.drop(target),
     });
     this.#slots.set(target, slot);
     return slot;

@@ -78,6 +78,11 @@ export class HostConnection implements Transport {
   async start(): Promise<void> {
     if (this.#ending !== undefined) throw new Error('The connection was closed before it was opened');
     const socket = await this.#connect();
+    if (this.#ending !== undefined) {
+      // Its place has been given up meanwhile: a session that nobody knows must not begin.
+      socket.destroy();
+      throw new Error('The connection was closed while it was opened');
+    }
     this.#socket = socket;
     this.#gone = new Promise((resolve) => {
       socket.once('close', () => {

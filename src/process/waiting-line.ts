@@ -110,7 +110,11 @@ export class Limit {
     this.#free = count;
   }
 
-  /** @returns the way to leave, which is to be called once. @throws the reason of the signal. */
+  get waiting(): number {
+    return this.#line.size;
+  }
+
+  /** @returns the way to leave; later calls do nothing. @throws the reason of the signal. */
   async enter(kind: StartKind, signal?: AbortSignal): Promise<() => void> {
     const entered = this.#line.wait({ kind, signal });
     this.#serve();
@@ -120,7 +124,10 @@ export class Limit {
   #serve(): void {
     while (this.#free > 0 && this.#line.next !== undefined) {
       this.#free -= 1;
+      let hasLeft = false;
       this.#line.serve(() => {
+        if (hasLeft) return;
+        hasLeft = true;
         this.#free += 1;
         this.#serve();
       });

@@ -1,11 +1,9 @@
 import { availableParallelism } from 'node:os';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
-import type { EnvironmentPool } from '../client/environment-pool.ts';
+import { type EnvironmentPool, PROCESS_BYTES } from '../client/environment-pool.ts';
 
 /** Runs of one worker at once, where nobody has set a number. */
 const MAX_CONCURRENCY = 512;
-/** Memory of a process for one session, in bytes. */
-const PROCESS_BYTES = 100 * 1024 * 1024;
 
 /** Runs of an environment that a worker executes at once, where nobody has set a number. */
 export function defaultCapacity(target: EnvironmentTarget, pool: EnvironmentPool): number {

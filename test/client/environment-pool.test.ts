@@ -35,7 +35,7 @@ function open(
     await pool.close();
     await until(() => processesNamed(path).length === 0);
   });
-  const connect = async (more: { isAlone?: boolean; kind?: 'chat' | 'run' } = {}) => {
+  const connect = async (more: { isAlone?: boolean; kind?: 'chat' | 'run'; signal?: AbortSignal } = {}) => {
     const client = await pool.connect(target, { codeHash: await hashTargetCode(target), ...more });
     clients.push(client);
     return client;
@@ -70,11 +70,35 @@ describe('the pool of environment processes', { timeout: 60_000 }, () => {
     expect(new Set([await pidOf(first), await pidOf(second), await pidOf(alone)]).size).toBe(3);
   });
 
+  it('starts no more processes at a time for sessions that are to be alone than there is memory for', async () => {
+    const { connect, pool } = open({ maxAlone: 1 });
+    const first = await connect({ isAlone: true });
+    const leaving = new AbortController();
+    const gone = expect(connect({ isAlone: true, signal: leaving.signal })).rejects.toThrow('gone');
+    const second = connect({ isAlone: true });
+    await until(() => pool.starts.waiting === 2);
+    leaving.abort(new Error('gone'));
+    await gone;
+    expect(pool.starts).toMatchObject({ active: 1, starting: 0, waiting: 1 });
+    await first.close();
+    expect(await pidOf(await second)).toBeGreaterThan(0);
+  });
+
   it('keeps to the number of the configuration, and starts no process for a session that shares one', async () => {
     const { connect, pool, target } = open({ limits: { sessionsPerProcess: 2 }, perEnvironment: 2 });
     const [first, second] = await Promise.all([connect(), connect()]);
     expect(await pidOf(first)).toBe(await pidOf(second));
     expect(pool.figures(target)).toMatchObject({ sessions: 0, spares: 0, hosts: [{ sessions: 2 }] });
+  });
+
+  it('keeps no process waiting whose sessions share one', async () => {
+    const { connect, pool, target, path } = open({ perEnvironment: 2 });
+    pool.warm(target);
+    await until(() => pool.ready(target) === 2);
+    const clients = [await connect(), await connect(), await connect({ isAlone: true })];
+    const pids = await Promise.all(clients.map(pidOf));
+    await until(() => expect(processesNamed(path).toSorted()).toEqual(pids.toSorted()));
+    expect(pool.figures(target)).toMatchObject({ sessions: 2, spares: 0, hosts: [{ sessions: 1 }] });
   });
 
   it('gives each session its own process where one holds one session', async () => {
@@ -102,6 +126,20 @@ describe('the pool of environment processes', { timeout: 60_000 }, () => {
     await writeFile(path, SOURCE.replace('++calls', '++calls * 10'));
     const current = await connect();
     expect([await ask(old, 'count'), await ask(current, 'count')]).toEqual([1, 10]);
+  });
+
+  it('opens sessions while the initialize hooks of many others hang', async () => {
+    const hook = 'if (++opened <= 20) await new Promise<void>(() => {});';
+    const source = SOURCE.replace('let calls', `env.initialize(async () => { ${hook} });\n  let calls`).replace(
+      'export default',
+      'let opened = 0;\nexport default',
+    );
+    const { connect } = open({ source, limits: { sessionsPerProcess: 40 } });
+    const leaving = Array.from({ length: 20 }, () => new AbortController());
+    const hanging = leaving.map(({ signal }) => connect({ signal }).catch(() => 'gone'));
+    expect(await ask(await connect(), 'count')).toBe(1);
+    for (const each of leaving) each.abort(new Error('gone'));
+    expect(await Promise.all(hanging)).toEqual(Array(20).fill('gone'));
   });
 
   it('refuses to share an instance, and says what to change', async () => {

@@ -155,6 +155,18 @@ describe('the pool of hosts', () => {
     expect(pool.figures(KEY).hosts.map(({ host }) => host)).toEqual([2]);
   });
 
+  it('has room for new sessions while old ones keep all its hosts draining', async () => {
+    const environment = new FakeEnvironment({ capacity: 1 });
+    const { pool, enter } = poolOf({ hosts: 1 });
+    await enter(environment, { codeHash: 'a' });
+    expect(pool.hasRoom(KEY)).toBe(false);
+    const current = await enter(environment, { codeHash: 'b' });
+    expect(pool.hasRoom(KEY)).toBe(false);
+    environment.hosts[1]?.onState({ lagMs: 0, residentBytes: 751 });
+    expect(pool.hasRoom(KEY)).toBe(true);
+    expect([current.session, (await enter(environment, { codeHash: 'b' })).session]).toEqual(['host 1', 'host 2']);
+  });
+
   it('replaces a host that has served its share, and one that holds three quarters of its memory', async () => {
     const environment = new FakeEnvironment({ capacity: 10 });
     const { enter } = poolOf({ maxServed: 2 });

@@ -119,6 +119,19 @@ describe('a warm pool', () => {
     await pool.ready(target, 1);
   });
 
+  it('ends the processes of an environment that are to wait no more, and keeps what was given out', async () => {
+    const { target, pids } = createProgram();
+    const pool = createPool();
+    const session = await pool.connect(target);
+    await pool.ready(target, 1);
+    pool.pool.drop(target);
+    expect(pool.pool.ready(target)).toBe(0);
+    const own = await pidOf(session);
+    await until(() => expect(pids()).toEqual([own]));
+    await pool.close();
+    expect(pool.reports).toEqual([]);
+  });
+
   it('replaces a process that died while it waited', async () => {
     const { target, pids } = createProgram();
     const pool = createPool({ perEnvironment: 1 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { textOf } from '../mcp/clients.ts';
 import { until } from '../until.ts';
-import { openSession, PATIENCE, startHost, type TestSession } from './hosts.ts';
+import { createKey, openSession, PATIENCE, startHost, type TestSession } from './hosts.ts';
 
 async function startPair(): Promise<{ one: TestSession; other: TestSession; log: string[] }> {
   const { host, log } = await startHost();
@@ -105,6 +105,16 @@ describe('two sessions of one host', PATIENCE, () => {
     expect(heard).toEqual(['0']);
     const { contents } = await other.client.readResource({ uri: 'hosted://board' });
     expect(contents).toMatchObject([{ text: 'empty' }]);
+  });
+
+  it('that is given up while it connects is no session of the host', async () => {
+    const { host } = await startHost();
+    const connection = host.connect({ session: 'late', harnessKey: createKey() });
+    const connecting = connection.start();
+    await connection.close();
+    await expect(connecting).rejects.toThrow('was closed while it was opened');
+    host.drain();
+    expect(await host.ended).toMatchObject({ reason: 'asked', text: 'exited with code 0' });
   });
 
   it('are told of their own progress alone', async () => {
