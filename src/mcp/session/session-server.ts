@@ -43,7 +43,7 @@ export class SessionServer extends Server {
 
   /**
    * Runs `hook` inside the `initialize` request, before the SDK's own answer to it, which gets `resultMeta` as its `_meta`.
-   * What the hook throws is the answer.
+   * An error of the hook is the answer.
    */
   beforeInitialize(
     hook: (params: InitializeRequest['params'], context: ServerContext) => Promise<void>,
