@@ -58,6 +58,12 @@ const waiting = (file: string) => ({ env_name: 'gate', scenario_name: 'pass', sc
 describe('proctor worker', PATIENCE, () => {
   it('executes what a service of the same database accepted, and ends with 0 on SIGTERM, leaving no process', async () => {
     const cwd = createProject('counter');
+    // Where runs share a process none waits for the next one.
+    const counter = { path: 'environments/counter/environment.ts', sessionsPerProcess: 1 };
+    writeFileSync(
+      join(cwd, 'proctor.config.mjs'),
+      `export default ${JSON.stringify({ environments: { counter } })};\n`,
+    );
     const { run, trace } = await serveWithoutWorker(cwd);
     const traceId = await run(counting);
     expect(await trace(traceId, 1)).toMatchObject({ status: 'queued', attempt: 1 });

@@ -114,7 +114,8 @@ describe('a host', SIDE_BY_SIDE, () => {
     const variables = { HOSTS: '1', CONCURRENCY: '2', HOSTED_MEMORY_MIB: String(MEMORY_MIB) };
     const deployment = await createDeployment(context, { fault: 'host leaks', variables });
     const { port } = await deployment.start('both');
-    const body = play(['leak', { mib: 10 }], ['wait', { ms: 700 }]);
+    // Slow enough that the host is told from the one that leaks past its limit between two looks.
+    const body = play(['leak', { mib: 10 }], ['wait', { ms: 1_500 }]);
     const ids = await Promise.all(Array.from({ length: LEAKS }, () => deployment.run(port, body)));
     const ends = await deployment.settle(ids, SETTLED_WITHIN_MS);
     expect([...ends.values()]).toEqual(ids.map(() => completed(1)));
