@@ -10,7 +10,7 @@ import type { Ending } from './nothing-lost.ts';
 import { untilEvent } from './progress.ts';
 
 const RUNS = IS_FULL ? { killed: 200, exit: 100, changed: 100 } : { killed: 30, exit: 30, changed: 10 };
-const LEAKS = IS_FULL ? 100 : 30;
+const LEAKS = IS_FULL ? 100 : 45;
 /** Longer than a loop may stand still. */
 const BLOCKED_MS = IS_FULL ? 30_000 : 15_000;
 const MEMORY_MIB = 256;
@@ -111,7 +111,7 @@ describe('a host', SIDE_BY_SIDE, () => {
   });
 
   test(`that keeps 10 MiB of each of ${LEAKS} runs is replaced before they lose an attempt`, async (context) => {
-    const variables = { HOSTS: '1', CONCURRENCY: '2', HOSTED_MEMORY_MIB: String(MEMORY_MIB) };
+    const variables = { HOSTS: '1', CONCURRENCY: '2', HOSTED_MEMORY_MIB: String(2 * MEMORY_MIB) };
     const deployment = await createDeployment(context, { fault: 'host leaks', variables });
     const { port } = await deployment.start('both');
     // Slow enough that the host is told from the one that leaks past its limit between two looks.
