@@ -9,8 +9,9 @@ const source = fileURLToPath(new URL('../src', import.meta.url));
 const LAYERS: readonly (readonly string[])[] = [
   ['cli', 'testing'],
   ['run-service', 'scenario-server'],
+  ['evaluations'],
   ['rollout', 'queue', 'web', 'trace-routes', 'config', 'dev'],
-  ['client', 'service-client', 'model', 'trace', 'accounts'],
+  ['client', 'service-client', 'model', 'trace', 'accounts', 'tasks'],
   ['mcp'],
   ['upstream'],
   ['mcp-client'],
@@ -45,6 +46,7 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   commander: ['cli'],
   preact: ['web'],
   diff: ['web'],
+  yaml: ['tasks'],
   'eventsource-parser': ['service-client', 'model'],
   '@opentelemetry/api': ['telemetry', 'cli'],
   '@opentelemetry/sdk-trace-base': ['cli'],

@@ -40,6 +40,11 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     sampling: jsonObjectSchema,
     metadata: z.record(z.string(), z.string()),
     priority: z.int(),
+    /** The attempt of an evaluation that this is; `rerun` counts from 0. */
+    evaluation: z
+      .object({ evaluation_id: z.string(), task_id: z.string(), attempt_index: z.int(), rerun: z.int() })
+      .nullable()
+      .optional(),
     /** How the attempt before this one ended; null for the first. */
     previous_end: attemptEndSchema.nullable(),
     /** Why the attempt before this one was lost, where that is known. */

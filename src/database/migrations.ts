@@ -1,5 +1,6 @@
 import { type Kysely, type Migration, Migrator } from 'kysely';
 import { messageOf } from '../contract/errors.ts';
+import { createEvaluations } from './create-evaluations.ts';
 import { createSchema } from './create-schema.ts';
 
 /**
@@ -27,4 +28,5 @@ export function isKnownStep(name: string): boolean {
 /** Names sort in the order of time. A step that was released is never changed: the next one changes the schema that it made. */
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_schema': { up: createSchema },
+  '0002_evaluations': { up: createEvaluations },
 };

@@ -15,6 +15,12 @@ export interface DatabaseSchema {
   idempotency_keys: IdempotencyKeysTable;
   outcomes: OutcomesTable;
   trace_blobs: TraceBlobsTable;
+  evaluations: EvaluationsTable;
+  evaluation_tasks: EvaluationTasksTable;
+  evaluation_attempts: EvaluationAttemptsTable;
+  evaluation_reservations: EvaluationReservationsTable;
+  gateway_limits: GatewayLimitsTable;
+  gateway_users: GatewayUsersTable;
 }
 
 export interface TracesTable {
@@ -41,6 +47,14 @@ export interface TracesTable {
   summary: string | null;
   /** The API key that the run was made with; null for one that was made without. */
   key_id: string | null;
+  /** The attempt of an evaluation that it is; null elsewhere. */
+  evaluation_id: Generated<string | null>;
+  task_id: Generated<string | null>;
+  attempt_index: Generated<number | null>;
+  /** 1: the attempt was run again, and this is not its latest trace. */
+  is_superseded: Generated<number>;
+  /** Of a finished trace. */
+  outcome: Generated<string | null>;
 }
 
 /** The metadata of each trace once more, by key, so that a list can be filtered by one of them through an index. */
@@ -178,10 +192,123 @@ export interface OutcomesTable {
   /** From the start of each attempt to its end, in milliseconds. */
   used_ms: number;
   is_deleted: number;
+  /** As that of the trace. */
+  is_superseded: number;
 }
 
 /** Which trace refers to which blob. */
 export interface TraceBlobsTable {
   trace_id: string;
   sha256: string;
+}
+
+export interface EvaluationsTable {
+  evaluation_id: string;
+  account: string;
+  key_id: string | null;
+  name: string | null;
+  /** SHA-256 of what makes two evaluations the same one, hex: the same command finds it again by this. */
+  identity: string;
+  parent: string | null;
+  /** `running`, `paused`, `completed` or `cancelled`. */
+  status: string;
+  /** JSON of the settings that do not change. */
+  settings: string;
+  taskset_name: string | null;
+  taskset_version: string;
+  /** Number of tasks. */
+  tasks: number;
+  /** Attempts of each task with each model. */
+  attempts: number;
+  concurrency: number;
+  budget_usd: number | null;
+  budget_tokens: number | null;
+  /** Settled calls, where there is a budget. */
+  spent_usd: Generated<number>;
+  spent_tokens: Generated<number>;
+  /**
+   * Attempts that have begun, or will not. They begin in one order: by attempt, then task, then model. Those from here on
+   * have no row yet.
+   */
+  next_attempt: Generated<number>;
+  created_at: number;
+  finished_at: number | null;
+  /** The process that starts its attempts, and until when it has the word. */
+  driver: string | null;
+  driver_until: number | null;
+  /** JSON of the reports of an evaluation that has ended, until something changes them. */
+  report: string | null;
+}
+
+export interface EvaluationTasksTable {
+  evaluation_id: string;
+  /** From 0, in order of id. */
+  task_index: number;
+  task_id: string;
+  cluster: string;
+  /** SHA-256 of environment, scenario and arguments, hex: tasks of two evaluations are compared where it is equal. */
+  content: string;
+  /** JSON of the whole task. */
+  task: string;
+}
+
+export interface EvaluationAttemptsTable {
+  evaluation_id: string;
+  /** From 1. */
+  attempt_index: number;
+  task_index: number;
+  model_index: number;
+  /** `running`: its trace is queued or runs. `waiting`: it is run again at `due_at`. `done`: it has its outcome. */
+  state: string;
+  /** The latest one. */
+  trace_id: string | null;
+  /** How many times it was run again. */
+  rerun: Generated<number>;
+  due_at: number | null;
+  outcome: string | null;
+  reward: number | null;
+  steps: Generated<number>;
+  /** JSON. */
+  usage: string | null;
+  prompt_tokens: Generated<number>;
+  completion_tokens: Generated<number>;
+  total_tokens: Generated<number>;
+  cost_usd: number | null;
+  started_at: number | null;
+  finished_at: number | null;
+  duration_ms: number | null;
+  /** JSON. */
+  error: string | null;
+  environment_hash: string | null;
+  /** Of the traces that were superseded, together; null: not known. */
+  earlier_usd: number | null;
+  earlier_tokens: Generated<number>;
+}
+
+/** What a model call that goes on may cost at most: one for each trace. */
+export interface EvaluationReservationsTable {
+  trace_id: string;
+  evaluation_id: string;
+  usd: number;
+  tokens: number;
+}
+
+/** How many calls of a model its gateway may have at once: all workers share it. */
+export interface GatewayLimitsTable {
+  gateway: string;
+  model: string;
+  call_limit: number;
+  /** JSON. */
+  state: string;
+  /** Grows with each change, so that of two writers one comes first. */
+  version: number;
+}
+
+/** Workers that call a model through a gateway, and how many calls each would make at once. */
+export interface GatewayUsersTable {
+  gateway: string;
+  model: string;
+  worker: string;
+  wanted: number;
+  seen_at: number;
 }

@@ -14,7 +14,7 @@ const MAX_PAGES = 10;
 const MAX_NAMED = 500;
 
 /** Written out, as the index of unfinished runs has it: by it this costs what is unfinished, not what there is. */
-const UNFINISHED_RUN = sql<boolean>`(status = 'queued' or status = 'running') and origin = 'run'`;
+const UNFINISHED_RUN = sql<boolean>`(status = 'queued' or status = 'running') and origin <> 'chat'`;
 
 /**
  * Enqueues the accepted runs that have no entry in the queue: the rows are the truth, and the queue can be rebuilt from

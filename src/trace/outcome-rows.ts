@@ -35,5 +35,6 @@ export function toOutcomeRow(owner: OutcomeOwner, trace: Trace, used: UsageTotal
     used_total_tokens: used.totalTokens,
     used_ms: used.ms,
     is_deleted: 0,
+    is_superseded: 0,
   };
 }
