@@ -22,26 +22,46 @@ export interface LaunchedChromium {
 export async function launchChromium(origin: string): Promise<LaunchedChromium> {
   const executablePath = findChromium();
   const home = await mkdtemp(join(tmpdir(), 'proctor-browser-'));
-  const removeHome = () => rm(home, { recursive: true, force: true, maxRetries: 3 }).catch(() => {});
+  const removeHome = () => remove(home);
   try {
     const browser = await chromium.launch({
       executablePath,
       args: [...confinementFlags(origin), ...QUIET_FLAGS, ...rootFlags()],
       env: variablesOf(home),
       timeout: LAUNCH_TIMEOUT_MS,
+      artifactsDir: join(home, 'artifacts'),
       // The environment's own hooks end it; a library that exits the process on a signal would be in their way.
       handleSIGINT: false,
       handleSIGTERM: false,
       handleSIGHUP: false,
     });
+    const profile = await profileOf(browser);
     const close = async () => {
       await browser.close().catch(() => {});
-      await removeHome();
+      // A browser that has ended by itself is closed at once, while its driver still removes the profile.
+      await Promise.all([removeHome(), profile && remove(profile)]);
     };
     return { browser, close };
   } catch (cause) {
     await removeHome();
     throw new Error(`Chromium at ${executablePath} did not start: ${String(cause)}`, { cause });
+  }
+}
+
+async function remove(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true, maxRetries: 3 }).catch(() => {});
+}
+
+/** The folder that the driver made for Chromium's profile; undefined where Chromium does not say. */
+async function profileOf(browser: Browser): Promise<string | undefined> {
+  try {
+    const devtools = await browser.newBrowserCDPSession();
+    const { commandLine } = await devtools.send('SystemInfo.getInfo');
+    await devtools.detach();
+    // The path may have spaces.
+    return /--user-data-dir=("?)(.+?)\1(?= --| about:|$)/.exec(commandLine)?.[2];
+  } catch {
+    return undefined;
   }
 }
 
