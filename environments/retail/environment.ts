@@ -4,7 +4,7 @@ import { DataDirectory, ownDataDirectory } from './desk/data-directory.ts';
 import { Database } from './desk/database.ts';
 import { DeskError } from './desk/desk-error.ts';
 import type { DeskResult, DeskTool } from './desk/desk-tool.ts';
-import { judge } from './desk/judge.ts';
+import { effectiveCalls, judge } from './desk/judge.ts';
 import { assertions, referenceCalls, type Task, toRequest } from './desk/tasks.ts';
 import { deskTools } from './desk/tools.ts';
 
@@ -41,7 +41,7 @@ export default class RetailEnvironment extends EnvironmentServer {
         system: this.#directory.policy(),
         tasks: () => declareTasks(this.#directory),
         solution: ({ task_id }) => ({
-          calls: referenceCalls(this.#task(task_id)),
+          calls: effectiveCalls(this.#task(task_id), new Database(this.#directory.records())),
           answer: 'Your request has been dealt with.',
         }),
       },

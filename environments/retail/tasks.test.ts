@@ -21,7 +21,7 @@ function shopWith(splits: object | undefined): string {
 }
 
 async function splitsOf(): Promise<Record<string, string | null>> {
-  await using env = await openEnvironment(RetailEnvironment);
+  await using env = await openEnvironment(RetailEnvironment, { onLog: () => {} });
   return Object.fromEntries((await env.tasks('task')).map(({ id, split }) => [id, split]));
 }
 
