@@ -78,6 +78,7 @@ describe('/openapi.json', () => {
       'GET /v1/environments/{name}/scenarios',
       'GET /v1/environments/{name}/tools',
       'GET /v1/models',
+      'GET /v1/tasksets',
       'GET /v1/traces',
       'GET /v1/traces/summary',
       'GET /v1/traces/{trace_id}',
