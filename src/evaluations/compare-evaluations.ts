@@ -50,7 +50,7 @@ export async function compareEvaluations(database: Database, query: ComparisonQu
   await readPlans(database, query); // Rows that were deleted meanwhile would be tasks without a reward.
   const comparisons: Comparison[] = [];
   for (const builder of builders) {
-    await nextTurn(); // Of many tasks each takes some milliseconds.
+    await nextTurn(); // With many tasks each takes some milliseconds.
     comparisons.push(builder.toComparison());
   }
   return {

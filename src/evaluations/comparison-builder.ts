@@ -26,7 +26,7 @@ export interface ComparedModel {
 interface ComparedModels {
   readonly a: ComparedModel;
   readonly b: ComparedModel;
-  /** Of the tasks of a: a number for each, the same for tasks of one cluster. */
+  /** A number for each task of a, the same for tasks of one cluster. */
   readonly clusters: Int32Array;
 }
 

@@ -12,7 +12,7 @@ export interface ComparisonGround {
   readonly otherClusters: number;
 }
 
-/** What limits what a comparison says, in sentences for people. */
+/** Reasons to trust a comparison less, in sentences for people. */
 export function comparisonWarnings({ a, b, compared, changedCode, otherClusters }: ComparisonGround): string[] {
   const warnings = [...statusWarnings(a, 'a'), ...(a.evaluationId === b.evaluationId ? [] : statusWarnings(b, 'b'))];
   for (const pair of compared) {

@@ -5,7 +5,7 @@ import type { Outcome } from '../contract/outcome.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
 import { parseSettings } from './evaluation-settings.ts';
 
-/** What belongs to an evaluation, begun or not. */
+/** The tasks, models and attempts of an evaluation, begun or not. */
 export interface EvaluationPlan {
   readonly evaluationId: string;
   readonly status: EvaluationStatus;
@@ -13,7 +13,7 @@ export interface EvaluationPlan {
   readonly models: readonly string[];
   /** Number of tasks. */
   readonly tasks: number;
-  /** Of each task with each model. */
+  /** Attempts of each task with each model. */
   readonly attempts: number;
   readonly passThreshold: number;
   /** Milliseconds since 1970. */

@@ -12,7 +12,7 @@ export interface GateInput {
   readonly comparison?: ComparisonList | undefined;
   /** The model to judge; absent: all. */
   readonly model?: string | undefined;
-  /** Of `mean`. */
+  /** The least that `mean` may be. */
   readonly minScore?: number | undefined;
   /** By how much the mean may be lower than that of the baseline, 0 or more. Needs `comparison`. */
   readonly maxRegression?: number | undefined;
@@ -35,7 +35,7 @@ export interface GateVerdict {
   /** The exit code: the worst of all checks, in the order 2, 4, 1, 3, 0. */
   readonly code: GateCode;
   readonly checks: readonly GateCheck[];
-  /** What limits what the verdict says. */
+  /** Reasons to trust the verdict less. */
   readonly warnings: readonly string[];
 }
 

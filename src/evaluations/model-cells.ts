@@ -11,10 +11,10 @@ export interface ValuedTasks {
   readonly passed: Uint16Array;
 }
 
-/** What the done attempts of one model come to, task by task: 12 bytes for each, and 16 for each attempt. */
+/** Figures of the done attempts of one model, task by task: 12 bytes for a task, and 16 for an attempt. */
 export class ModelCells {
   readonly outcomes: OutcomeCounts = {};
-  /** Of valid attempts. */
+  /** One value for each valid attempt. */
   readonly steps: number[] = [];
   readonly durations: number[] = [];
   readonly #means: Float64Array;
@@ -43,7 +43,7 @@ export class ModelCells {
     return this.#valid[taskIndex] ?? 0;
   }
 
-  /** Of all tasks. */
+  /** The valid attempts of all tasks. */
   countValid(): number {
     return this.#valid.reduce((count, each) => count + each, 0);
   }

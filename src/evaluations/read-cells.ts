@@ -11,9 +11,9 @@ export interface Cell {
   readonly done: number;
   /** Attempts with a reward. */
   readonly valid: number;
-  /** Of these; null for none. */
+  /** The mean of their rewards; null for none. */
   readonly mean: number | null;
-  /** Of these, at or above the threshold. */
+  /** Attempts with a reward at or above the threshold. */
   readonly passed: number;
   /** Outcomes other than `graded`, with repeats. */
   readonly others: readonly Outcome[];
@@ -21,7 +21,7 @@ export interface Cell {
   readonly spreads: readonly (readonly [steps: number, durationMs: number])[];
 }
 
-/** Of tasks: from the first one to before the last one. */
+/** Tasks by their index: from the first one to before the last one. */
 export interface TaskRange {
   readonly from: number;
   readonly to: number;

@@ -6,12 +6,6 @@ import { type EvaluationPlan, outcomeOfRest, readPlan } from './evaluation-plan.
 import { addTo } from './read-cells.ts';
 import { UNKNOWN_EARLIER_USD, UNKNOWN_USD } from './read-reports.ts';
 
-/** An answer that took so long is given again for so many times as long: asking takes 2 % of a core, however often one asks. */
-const REUSE = 50;
-const MAX_REUSE_MS = 30_000;
-/** Evaluations whose answers are kept. */
-const MAX_KEPT = 1_000;
-
 /**
  * How far an evaluation is. The attempts of one that has ended are all done: those that never began are `over_budget`
  * where it is completed, `cancelled` where it is cancelled.
@@ -20,42 +14,6 @@ const MAX_KEPT = 1_000;
  */
 export async function readProgress(database: Database, evaluationId: string): Promise<Progress> {
   return await countAttempts(database, await readPlan(database.kysely, evaluationId));
-}
-
-export interface ProgressReaderOptions {
-  /** Milliseconds that only grow. */
-  readonly now?: () => number;
-}
-
-/**
- * The same for those who ask again and again: an answer that took long to count is given for a while, until the evaluation
- * ends or goes on. One reader for each database and process.
- */
-export function createProgressReader(
-  database: Database,
-  { now = () => performance.now() }: ProgressReaderOptions = {},
-): (evaluationId: string) => Promise<Progress> {
-  const kept = new Map<string, { readonly of: string; readonly progress: Promise<Progress>; until: number }>();
-  return async (evaluationId) => {
-    const plan = await readPlan(database.kysely, evaluationId);
-    const of = JSON.stringify([plan.status, plan.attempts, plan.finishedAt]);
-    const known = kept.get(evaluationId);
-    if (known !== undefined && known.of === of && now() < known.until) return await known.progress;
-    const start = now();
-    const counted = { of, progress: countAttempts(database, plan), until: Number.POSITIVE_INFINITY };
-    kept.delete(evaluationId);
-    kept.set(evaluationId, counted);
-    const [oldest] = kept.keys();
-    if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest);
-    try {
-      const progress = await counted.progress;
-      counted.until = now() + Math.min((now() - start) * REUSE, MAX_REUSE_MS);
-      return progress;
-    } catch (error) {
-      if (kept.get(evaluationId) === counted) kept.delete(evaluationId);
-      throw error;
-    }
-  };
 }
 
 interface CountRow {

@@ -21,7 +21,7 @@ export async function readReports(database: Database, evaluationId: string): Pro
   await readPlan(database.kysely, evaluationId); // Rows that were deleted meanwhile would count as missing.
   const reports: Report[] = [];
   for (const [index, model] of plan.models.entries()) {
-    await nextTurn(); // Of many tasks each takes some milliseconds.
+    await nextTurn(); // With many tasks each takes some milliseconds.
     const input = { plan, model, clusters, cells: cells[index] ?? new ModelCells(0), sums: sums[index] ?? NO_SUMS };
     reports.push(toReport(input));
   }

@@ -40,7 +40,7 @@ export async function readTaskRows(database: Database, query: TaskRowsQuery): Pr
 
 const positionSchema = z.int().min(0);
 
-/** Of all tasks, or of the one that is asked for; empty where it is not there. */
+/** All tasks, or the one that is asked for; empty where it is not there. */
 async function rangeOf({ kysely }: Database, plan: EvaluationPlan, taskId: string | undefined): Promise<TaskRange> {
   if (taskId === undefined) return { from: 0, to: plan.tasks };
   const task = await kysely

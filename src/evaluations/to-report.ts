@@ -10,7 +10,7 @@ import { type EvaluationPlan, outcomeOfRest } from './evaluation-plan.ts';
 import type { ModelCells, ValuedTasks } from './model-cells.ts';
 import { addTo } from './read-cells.ts';
 
-/** What is added up over the attempts of a model. */
+/** Figures that are added up over the attempts of a model. */
 export type ModelSums = Pick<Report, 'reruns' | 'tokens' | 'cost' | 'reruns_cost' | 'wall_ms'>;
 
 export interface ReportInput {
@@ -22,7 +22,7 @@ export interface ReportInput {
   readonly sums: ModelSums;
 }
 
-/** What one model reached (contract section 7, "Report" and "Means"). */
+/** Says what one model reached (contract section 7, "Report" and "Means"). */
 export function toReport({ plan, model, cells, clusters, sums }: ReportInput): Report {
   const attempts = plan.tasks * plan.attempts;
   const valued = cells.valuedTasks(clusters);

@@ -14,7 +14,7 @@ export function mcnemarTest(won: number, lost: number): number {
 
 /** The share of the throws of `n` coins that show at most `k` heads. */
 function shareUpTo(k: number, n: number): number {
-  // Of exactly k first: binomial(n, k) / 2^n. Divided as it grows, it never leaves the range of numbers.
+  // First that of exactly k: binomial(n, k) / 2^n. Divided as it grows, it never leaves the range of numbers.
   let exactly = 1;
   let halvings = n;
   for (let index = 1; index <= k; index++) {

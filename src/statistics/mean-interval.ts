@@ -30,7 +30,7 @@ export function meanInterval(values: ArrayLike<number>, clusters?: ArrayLike<str
   if (count < 2) return { n, clusters: count, mean, stderr: null, ci95: null };
   const stderr = (Math.sqrt(count / (count - 1)) / n) * lengthOf(residuals);
   const half = stderr === 0 ? 0 : studentTQuantile(UPPER_95, count - 1) * stderr;
-  // Of values near the largest number there is.
+  // Values near the largest number there is have no interval.
   if (!Number.isFinite(half + Math.abs(mean))) return { n, clusters: count, mean, stderr: null, ci95: null };
   return { n, clusters: count, mean, stderr, ci95: [mean - half, mean + half] };
 }

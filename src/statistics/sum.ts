@@ -1,4 +1,4 @@
-/** Of what was added up: rounding alone makes no more of a difference. */
+/** The share of the values added up that rounding may leave. */
 const ROUNDING = 1e-12;
 
 /** Whether a sum or difference of values of this magnitude is but what rounding left of 0. */
