@@ -262,7 +262,7 @@ export interface EvaluationAttemptsTable {
   /** How many times it was run again. */
   rerun: Generated<number>;
   /** It is not run again by itself once `rerun` is this. */
-  rerun_limit: number;
+  rerun_limit: Generated<number>;
   due_at: number | null;
   outcome: string | null;
   reward: number | null;
