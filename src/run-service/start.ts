@@ -15,6 +15,7 @@ import type { Route } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
 import { queueCheck, type RunQueue } from '../queue/run-queue.ts';
 import { PROCTOR_VERSION } from '../runtime/version.ts';
+import { createTasksets } from '../tasks/find-tasksets.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { createBlobRoute } from '../trace-routes/blob-route.ts';
 import { createEventsRoute } from '../trace-routes/events-route.ts';
@@ -25,11 +26,14 @@ import { createCatalogueRoutes } from './catalogue-routes.ts';
 import { addRunMetrics } from './metrics.ts';
 import { createRunRoute } from './run-route.ts';
 import { enqueueForgottenRuns } from './sweep.ts';
+import { createTasksetsRoute } from './tasksets-route.ts';
 import { createUsageRoute } from './usage-route.ts';
 import { startWorker, type Worker, type WorkerOptions, type WorkerSettings } from './worker.ts';
 
 export interface RunServiceOptions {
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;
+  /** Its folder `tasksets` holds tasksets. Default: that of the process. */
+  readonly directory?: string;
   readonly database: Database;
   readonly store: TraceStore;
   readonly queue: RunQueue;
@@ -144,6 +148,7 @@ interface Parts {
 function createApp(options: RunServiceOptions, parts: Parts) {
   const { store, queue, models, accounts, database, logger, appUrl, keepAliveMs, now = Date.now } = options;
   const { catalogue, closing, deltas, metrics } = parts;
+  const tasksets = createTasksets({ directory: options.directory ?? process.cwd(), declared: catalogue });
   return createHttpApp({
     title: 'Proctor run service',
     version: PROCTOR_VERSION,
@@ -170,6 +175,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
       createBlobRoute({ store, access: 'key-or-browser' }),
       createUsageRoute(store),
       ...createCatalogueRoutes(catalogue, models),
+      createTasksetsRoute(tasksets, closing),
       ...createHealthRoutes({
         checks: [storeCheck(database), queueCheck(queue), catalogueCheck(catalogue, logger)],
         closing,
