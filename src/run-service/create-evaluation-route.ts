@@ -32,7 +32,7 @@ const requestSchema = evaluationRequestSchema.extend({
     z
       .array(z.unknown())
       .min(1)
-      .meta({ items: z.toJSONSchema(taskSchema, { io: 'input' }) }),
+      .meta({ items: z.toJSONSchema(taskSchema, { io: 'input', unrepresentable: 'any' }) }),
   ]),
 });
 
