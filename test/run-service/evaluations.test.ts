@@ -134,7 +134,7 @@ describe('an evaluation over HTTP', () => {
     ['no tasks', { tasks: [] }, 'tasks'],
     ['no models', { models: [] }, 'models'],
     ['a model twice', { models: ['proctor/noop', 'proctor/noop'] }, 'models'],
-    ['an unknown model', { models: ['proctor/none'] }, 'model'],
+    ['an unknown model', { models: ['proctor/oracle', 'proctor/none'] }, 'models.1'],
     ['too many attempts', { attempts: 1_001 }, 'attempts'],
     ['a budget of nothing', { budget: { usd: 0 } }, 'budget.usd'],
     ['too much at once', { concurrency: 10_001 }, 'concurrency'],
