@@ -23,7 +23,10 @@ export interface BudgetedCall extends Amount {
  * `reserved`: it may be made, and is settled afterwards. `waits`: it does not fit while others go on, which may cost less
  * than they have reserved. `over`: it does not fit, and nothing goes on.
  */
-export type Reserved = { readonly status: 'reserved'; readonly id: string } | { readonly status: 'waits' | 'over' };
+export type Reserved =
+  | { readonly status: 'reserved'; readonly id: string }
+  | { readonly status: 'waits' }
+  | { readonly status: 'over' };
 
 export interface Budgets {
   /** Reserves the most that a call may cost, at once or never: two workers cannot both take the last of a budget. */
