@@ -215,7 +215,7 @@ class DatabaseEvaluationStore implements EvaluationStore {
     });
   }
 
-  /** Nobody begins attempts or changes the evaluation meanwhile. */
+  /** The row is locked: no attempt begins, and no other change comes between. */
   async #change(
     account: string,
     evaluationId: string,
