@@ -67,9 +67,9 @@ export function createBudgets(options: BudgetOptions): Budgets {
     return await database.transaction((transaction) => commit(transaction, requests));
   });
   // Where there is nothing to keep, nobody waits for the disk.
-  const counts = new GroupCommit<BudgetedCall, undefined>(async (calls) => {
+  const counts = new GroupCommit<BudgetedCall, true>(async (calls) => {
     for (const [id, spent] of sumByEvaluation(calls)) await addSpent(database.kysely, id, spent);
-    return calls.map(() => undefined);
+    return calls.map((): true => true);
   });
   const beat = setInterval(() => {
     if (own.size > 0) void keepAlive(database, [...own]).catch(warn);

@@ -7,7 +7,7 @@ import { startTestWorker, type TestWorker } from './attempts.ts';
 import { busyGateway } from './busy-gateway.ts';
 import { addEvaluation, CONNECT } from './rows.ts';
 
-const TEST_MS = 12_000;
+const TEST_MS = 60_000;
 
 async function historyOf(database: Database, model = 'm-1') {
   const changes = await readLimitHistory(database, { models: [model], since: 0, until: Date.now() + 1_000 });
@@ -32,24 +32,19 @@ function keepAsking(worker: TestWorker, evaluationId: string, attempts: number) 
 describe.each(Object.entries(CONNECT))('the limits of gateways on %s', { timeout: TEST_MS }, (_, connect) => {
   it('hold the calls of all workers together below what a gateway refuses', async () => {
     const databases = await connect(2);
-    const gateway = await busyGateway({ capacity: 40, callMs: 20 });
+    const gateway = await busyGateway({ capacity: 40, callMs: 200 });
     const evaluationId = await addEvaluation(databases[0], { concurrency: 100 });
     const running = databases.map((database) => {
       return keepAsking(startTestWorker(database, { baseUrl: gateway.url }), evaluationId, 50);
     });
-    await until(
-      async () => (await historyOf(databases[0])).some(({ reason }) => reason === 'refused') && gateway.answered > 500,
-    );
-    // The calls that were refused come back, and the workers have heard of each other.
-    await until(async () => {
-      gateway.reset();
-      await sleep(500);
-      return gateway.refused === 0 && gateway.answered > 100;
-    });
+    await until(async () => (await historyOf(databases[0])).some(({ reason }) => reason === 'refused'));
+    // The calls that were refused come back, and the workers hear of each other.
+    await until(async () => ((await historyOf(databases[0])).at(-1)?.limit ?? 100) <= 40);
+    const before = gateway.answered;
+    await until(() => gateway.answered - before >= 100);
     gateway.reset();
-    await until(() => gateway.answered >= 1_000);
+    await until(() => gateway.answered >= 300);
     expect(gateway.refused / (gateway.answered + gateway.refused)).toBeLessThan(0.03);
-    expect(gateway.peak).toBeGreaterThan(20);
     for (const each of running) await each.stop();
     const [first, ...later] = await historyOf(databases[0]);
     expect(first).toEqual({ reason: 'start', limit: 16 });
@@ -58,19 +53,13 @@ describe.each(Object.entries(CONNECT))('the limits of gateways on %s', { timeout
   });
 
   it.each([1, 2, 3])('let no more than the concurrency of %d through', async (concurrency) => {
-    const databases = await connect(2);
+    const [database] = await connect(1);
     const gateway = await busyGateway({ callMs: 2 });
-    const evaluationId = await addEvaluation(databases[0], { concurrency });
-    const running = databases.map((database) => {
-      return keepAsking(startTestWorker(database, { baseUrl: gateway.url }), evaluationId, 6);
-    });
+    const evaluationId = await addEvaluation(database, { concurrency });
+    const running = keepAsking(startTestWorker(database, { baseUrl: gateway.url }), evaluationId, 6);
     await until(() => gateway.answered > 30);
-    // Until the workers have heard of each other, each has all the places.
-    await sleep(200);
-    gateway.reset();
-    await until(() => gateway.answered > 100);
-    for (const each of running) await each.stop();
-    expect(gateway.peak).toBeLessThanOrEqual(concurrency);
+    await running.stop();
+    expect(gateway.peak).toBe(concurrency);
   });
 
   it('are those of a gateway: two evaluations share them, by the higher concurrency', async () => {
@@ -84,7 +73,7 @@ describe.each(Object.entries(CONNECT))('the limits of gateways on %s', { timeout
     const running = [keepAsking(worker, small, 2), keepAsking(worker, large, 30)];
     await until(() => gateway.peak === 12);
     gateway.reset();
-    await until(() => gateway.answered > 300);
+    await until(() => gateway.answered > 100);
     for (const each of running) await each.stop();
     expect(gateway.peak).toBeLessThanOrEqual(12);
   });
@@ -152,8 +141,8 @@ describe('a gateway that is away', { timeout: TEST_MS }, () => {
       });
     });
     await Promise.all(attempts);
-    // Eight first tries, and the probes; the last of them may fail as any other call.
-    expect(gateway.bodies.length).toBeLessThanOrEqual(8 + 5 + 3);
+    // Eight first tries, and the probes; those of them that are on their way at the end fail as any other call.
+    expect(gateway.bodies.length).toBeLessThanOrEqual(8 + 5 * 3);
     // It is asked again by those that come later.
     gateway.failWith(undefined);
     expect(await worker.attempt(evaluationId, 1)).toHaveLength(1);
