@@ -82,7 +82,7 @@ async function createAttemptRows({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('state', 'text', (column) => column.notNull())
     .addColumn('trace_id', 'text')
     .addColumn('rerun', 'integer', (column) => column.notNull().defaultTo(0))
-    .addColumn('rerun_limit', 'integer', (column) => column.notNull())
+    .addColumn('rerun_limit', 'integer', (column) => column.notNull().defaultTo(3))
     .addColumn('due_at', 'bigint')
     .addColumn('outcome', 'text')
     .addColumn('reward', 'double precision')
@@ -114,6 +114,12 @@ async function createAttemptRows({ schema }: Kysely<unknown>): Promise<void> {
     .on('evaluation_attempts')
     .columns(['evaluation_id', 'state', 'due_at'])
     .where(sql<boolean>`state <> 'done'`)
+    .execute();
+  await schema
+    .createIndex('evaluation_attempts_over_budget')
+    .on('evaluation_attempts')
+    .column('evaluation_id')
+    .where(sql<boolean>`outcome = 'over_budget'`)
     .execute();
 }
 

@@ -20,6 +20,10 @@ export interface ServiceClientOptions {
   readonly timeoutMs?: number;
 }
 
+export interface RequestOptions {
+  readonly signal?: AbortSignal;
+}
+
 export interface ServiceRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** With its query. */
@@ -168,4 +172,24 @@ function connectionFailed(problem: string, cause: unknown): ApiError {
 /** 128 random bits, in browsers without a secure context too. */
 export function createKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+export function toQuery(values: Readonly<Record<string, string | number | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) if (value !== undefined) query.set(name, String(value));
+  const text = query.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+/** Every item of a list, page by page. */
+export async function* everyItem<Query extends { readonly cursor?: string }, Item>(
+  query: Query,
+  list: (page: Query) => Promise<{ readonly data: readonly Item[]; readonly next_cursor: string | null }>,
+): AsyncGenerator<Item, void> {
+  for (let cursor = query.cursor; ; ) {
+    const page = await list({ ...query, ...(cursor === undefined ? {} : { cursor }) });
+    yield* page.data;
+    if (page.next_cursor === null) return;
+    cursor = page.next_cursor;
+  }
 }

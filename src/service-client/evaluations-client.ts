@@ -14,8 +14,7 @@ import type {
 } from '../contract/evaluation.ts';
 import type { Outcome } from '../contract/outcome.ts';
 import type { TasksetList } from '../contract/task.ts';
-import { type Connection, createKey } from './connection.ts';
-import { everyItem, type RequestOptions, toQuery } from './requests.ts';
+import { type Connection, createKey, everyItem, type RequestOptions, toQuery } from './connection.ts';
 
 interface PageQuery {
   /** 1 to 100 evaluations, default 50; 1 to 1,000 attempts or tasks, default 100. */

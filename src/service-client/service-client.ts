@@ -14,10 +14,13 @@ import type { Origin, Trace, TraceList, TraceSummary } from '../contract/trace.t
 import {
   Connection,
   createKey,
+  everyItem,
   isAway,
   MAX_FAILURES,
+  type RequestOptions,
   type ServiceClientOptions,
   type ServiceRequest,
+  toQuery,
   waitToRetry,
 } from './connection.ts';
 import {
@@ -26,11 +29,10 @@ import {
   type EvaluationsClient,
   type TasksetsClient,
 } from './evaluations-client.ts';
-import { everyItem, type RequestOptions, toQuery } from './requests.ts';
 import { type EventsOptions, readTraceEvents } from './trace-events.ts';
 
 export { ApiError } from './api-error.ts';
-export type { Fetch, ServiceClientOptions } from './connection.ts';
+export type { Fetch, RequestOptions, ServiceClientOptions } from './connection.ts';
 export type {
   AttemptListQuery,
   CompareQuery,
@@ -40,7 +42,6 @@ export type {
   TaskListQuery,
   TasksetsClient,
 } from './evaluations-client.ts';
-export type { RequestOptions } from './requests.ts';
 export type { EventsOptions } from './trace-events.ts';
 
 export interface TraceFilters {
