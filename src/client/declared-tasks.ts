@@ -43,8 +43,11 @@ export class DeclaredTaskLists {
    *   scenario declares no tasks.
    */
   async read(name: string, target: EnvironmentTarget, codeHash: string, scenario: string): Promise<readonly unknown[]> {
-    const list = (await this.#listsOf(name, target, codeHash)).get(scenario);
+    const lists = this.#listsOf(name, target, codeHash);
+    const list = (await lists).get(scenario);
     if (list?.status === 'fulfilled') return list.value;
+    // A failure is not remembered.
+    if (this.#kept.get(name)?.lists === lists) this.#kept.delete(name);
     if (list !== undefined) throw list.reason;
     const message = `The scenario "${scenario}" of the environment "${name}" declares no tasks`;
     throw new BoundaryError('environment', 'environment_failed', message);
@@ -77,7 +80,7 @@ async function readLists(target: EnvironmentTarget, signal: AbortSignal): Promis
     const lists = new Map<string, PromiseSettledResult<readonly unknown[]>>();
     // One after the other: each may be a message of megabytes.
     for (const scenario of await readDeclaringScenarios(client, limits)) {
-      const [list] = await Promise.allSettled([readTasks(client, scenario, limits)]);
+      const [list] = await Promise.allSettled([readDeclaredTasks(client, scenario, limits)]);
       lists.set(scenario, list);
     }
     return lists;
@@ -86,7 +89,8 @@ async function readLists(target: EnvironmentTarget, signal: AbortSignal): Promis
   }
 }
 
-async function readTasks(
+/** The tasks that a scenario declares, unchecked. @throws BoundaryError `environment` with what the author's function threw. */
+export async function readDeclaredTasks(
   client: McpEnvironmentClient,
   scenario: string,
   options: CallOptions,
@@ -99,5 +103,5 @@ async function readTasks(
   throw new BoundaryError('environment', 'environment_failed', message);
 }
 
-/** Whoever asked checks the tasks, and says which one is at fault. */
+/** Unchecked: the tasks are for the caller to check, who says which one is at fault. */
 const listSchema = z.object({ tasks: z.array(z.unknown()) });
