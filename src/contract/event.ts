@@ -40,9 +40,15 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     sampling: jsonObjectSchema,
     metadata: z.record(z.string(), z.string()),
     priority: z.int(),
-    /** The attempt of an evaluation that this is; `rerun` counts from 0. */
+    /** The attempt of an evaluation that this is. `rerun` counts from 0; at `rerun_limit` it is not run again by itself. */
     evaluation: z
-      .object({ evaluation_id: z.string(), task_id: z.string(), attempt_index: z.int(), rerun: z.int() })
+      .object({
+        evaluation_id: z.string(),
+        task_id: z.string(),
+        attempt_index: z.int(),
+        rerun: z.int(),
+        rerun_limit: z.int().optional(),
+      })
       .nullable()
       .optional(),
     /** How the attempt before this one ended; null for the first. */
@@ -52,7 +58,14 @@ export const eventBodySchema = z.discriminatedUnion('type', [
   }),
   z.object({ type: type('run.started'), worker: z.string(), versions: versionsSchema }),
   /** The environment's process is up and its handshake is done. */
-  z.object({ type: type('environment.ready'), name: z.string(), versions: versionsSchema, duration_ms: z.int() }),
+  z.object({
+    type: type('environment.ready'),
+    name: z.string(),
+    versions: versionsSchema,
+    /** Before its start, for a place. */
+    waited_ms: z.int().optional(),
+    duration_ms: z.int(),
+  }),
   z.object({
     type: type('setup.completed'),
     system: z.string().nullable(),

@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EnvironmentPool } from '../client/environment-pool.ts';
 import type { Database } from '../database/database.ts';
+import { type AttemptGuards, createAttemptGuards } from '../evaluations/attempt-guards.ts';
+import { type Driver, startDriver } from '../evaluations/driver.ts';
 import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import type { Lease } from '../queue/run-queue.ts';
 import { createLeaseKeeper } from '../queue/threaded-lease-keeper.ts';
@@ -36,11 +38,11 @@ export interface WorkerSettings {
 }
 
 export interface WorkerOptions
-  extends Omit<LeasedRunOptions, 'worker' | 'pool' | 'leases' | 'cancels'>,
+  extends Omit<LeasedRunOptions, 'worker' | 'pool' | 'leases' | 'cancels' | 'guards'>,
     WorkerSettings {
   /**
-   * That of the store: for what keys may have at once, and for runs that got lost on their way to the queue. Without it
-   * keys have no such limit, and nobody looks.
+   * That of the store: for what keys may have at once, for runs that got lost on their way to the queue, and for evaluations.
+   * Without it keys have no such limit, and nobody looks.
    */
   readonly database?: Database | undefined;
 }
@@ -55,6 +57,8 @@ export interface Worker {
   readonly active: number;
   /** The processes of its environments. */
   readonly pool: EnvironmentPool;
+  /** Begins the attempts of evaluations; undefined without a database. */
+  readonly driver: Driver | undefined;
   /** Ends a run that is executed here; another one is none of its business. */
   cancel(traceId: string): void;
   /** Takes no more runs, gives back those that it has, and waits for that, at most `graceMs` milliseconds. Never rejects. */
@@ -83,6 +87,7 @@ export function startWorker(options: WorkerOptions): Worker {
 class QueueWorker implements Worker {
   readonly name = `worker_${process.pid}_${randomBytes(4).toString('hex')}`;
   readonly pool: EnvironmentPool;
+  readonly driver: Driver | undefined;
   readonly #options: WorkerOptions;
   readonly #admission: Admission;
   readonly #leases: LeaseKeeper;
@@ -91,6 +96,7 @@ class QueueWorker implements Worker {
   readonly #unsubscribe: () => void;
   readonly #poll: NodeJS.Timeout;
   readonly #sweeps: Sweeps | undefined;
+  readonly #guards: AttemptGuards | undefined;
   #isStopping = false;
   #isWoken = false;
   #filling: Promise<void> | undefined;
@@ -114,6 +120,9 @@ class QueueWorker implements Worker {
     this.#unsubscribe = queue.onEntry(() => this.#wake());
     this.#poll = setInterval(() => this.#wake(), POLL_EVERY_MS);
     this.#sweeps = database && startSweeps(database, queue, logger);
+    this.#guards = database && createAttemptGuards({ database, worker: this.name, logger });
+    const cancelHere = (traceId: string) => this.cancel(traceId);
+    this.driver = database && startDriver({ ...options, database, cancelHere });
     this.#wake();
   }
 
@@ -136,20 +145,30 @@ class QueueWorker implements Worker {
     clearInterval(this.#poll);
     for (const run of this.#active) run.interrupt.abort(new RunInterrupted('released'));
     const runs = [...this.#active];
-    const ended = [this.#filling, this.#sweeps?.stop(), ...runs.map((run) => run.ended)];
+    const ended = [this.#filling, this.#sweeps?.stop(), this.driver?.stop(), ...runs.map((run) => run.ended)];
     const isDone = await endsWithin(
-      Promise.all([...ended, this.#options.pool === undefined && this.pool.close()]).then(() => this.#leases.close()),
+      Promise.all([...ended, this.#options.pool === undefined && this.pool.close()]).then(() =>
+        Promise.all([this.#leases.close(), this.#guards?.close()]),
+      ),
       graceMs,
     );
     this.#cancels.close();
     if (isDone) return;
     void this.#leases.close();
+    void this.#guards?.close();
     const left = [...this.#active].map((run) => run.traceId);
     this.#options.logger.error({ runs: left }, 'Runs were left to their leases');
   }
 
   #parts(): LeasedRunOptions {
-    return { ...this.#options, worker: this.name, pool: this.pool, leases: this.#leases, cancels: this.#cancels };
+    return {
+      ...this.#options,
+      worker: this.name,
+      pool: this.pool,
+      leases: this.#leases,
+      cancels: this.#cancels,
+      guards: this.#guards,
+    };
   }
 
   /** One filling at a time; a call during it makes another round. */

@@ -9,6 +9,8 @@ export interface ListedRow {
   readonly trace_id: string;
   /** Size of the JSON of the finished trace without steps and logs; null until it is finished. */
   readonly bytes: number | null;
+  /** 1: its attempt of an evaluation was run again. */
+  readonly is_superseded: number;
   /** Where a page goes on that ends with this row. */
   readonly cursor: string;
 }
@@ -81,6 +83,7 @@ function selectPart(queries: Queries, query: TraceQuery, { part, isRare, after }
   let page = filter(queries, isWithin ? others : query, isRare).select([
     'traces.trace_id',
     'traces.created_at',
+    'traces.is_superseded',
     // Sorted and counted without the text, which is large: it is read for those that fit into the page.
     sql<number | null>`octet_length(${sql.ref('traces.summary')})`.as('bytes'),
     `traces.${column} as value`,

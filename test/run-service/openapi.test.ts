@@ -68,6 +68,7 @@ describe('/openapi.json', () => {
       Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
     );
     expect(routes.sort()).toEqual([
+      'DELETE /v1/evaluations/{evaluation_id}',
       'DELETE /v1/traces/{trace_id}',
       'GET /healthz',
       'GET /metrics',
@@ -77,6 +78,11 @@ describe('/openapi.json', () => {
       'GET /v1/environments',
       'GET /v1/environments/{name}/scenarios',
       'GET /v1/environments/{name}/tools',
+      'GET /v1/evaluations',
+      'GET /v1/evaluations/compare',
+      'GET /v1/evaluations/{evaluation_id}',
+      'GET /v1/evaluations/{evaluation_id}/attempts',
+      'GET /v1/evaluations/{evaluation_id}/tasks',
       'GET /v1/models',
       'GET /v1/tasksets',
       'GET /v1/traces',
@@ -84,7 +90,13 @@ describe('/openapi.json', () => {
       'GET /v1/traces/{trace_id}',
       'GET /v1/traces/{trace_id}/events',
       'GET /v1/usage',
+      'PATCH /v1/evaluations/{evaluation_id}',
       'POST /v1/agent/run',
+      'POST /v1/evaluations',
+      'POST /v1/evaluations/{evaluation_id}/cancel',
+      'POST /v1/evaluations/{evaluation_id}/pause',
+      'POST /v1/evaluations/{evaluation_id}/rerun',
+      'POST /v1/evaluations/{evaluation_id}/resume',
       'POST /v1/traces/{trace_id}/cancel',
     ]);
   });
@@ -115,7 +127,20 @@ describe('/openapi.json', () => {
     const list = document.paths['/v1/traces']?.get as Operation;
     expect(names(list)).toEqual(
       [
-        ...['env_name', 'scenario_name', 'model', 'status', 'origin', 'min_reward', 'max_reward', 'since', 'until'],
+        ...[
+          'env_name',
+          'scenario_name',
+          'model',
+          'status',
+          'origin',
+          'evaluation_id',
+          'task_id',
+          'outcome',
+          'min_reward',
+          'max_reward',
+          'since',
+          'until',
+        ],
         ...['sort', 'limit', 'cursor', 'metadata'],
       ].map((name) => `query ${name}`),
     );
