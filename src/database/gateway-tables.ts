@@ -1,7 +1,7 @@
 import type { Generated } from 'kysely';
 import type { LimitChange } from '../contract/evaluation.ts';
 
-/** What a model call that goes on may cost at most. */
+/** The most that a model call that goes on may cost. */
 export interface EvaluationReservationsTable {
   reservation_id: string;
   trace_id: string;
@@ -34,11 +34,11 @@ export interface GatewayUsersTable {
   seen_at: number;
 }
 
-/** What became of `gateway_limits` over time. */
+/** The changes of `gateway_limits` over time. */
 export interface GatewayLimitChangesTable {
   gateway: string;
   model: string;
-  /** Of the limit. */
+  /** That of the limit. */
   version: number;
   at: number;
   call_limit: number;

@@ -70,7 +70,7 @@ export function createAttemptGuards(options: AttemptGuardsOptions): AttemptGuard
 
   return {
     async begin({ evaluationId, traceId, model, gateway }) {
-      // What an attempt before this one had reserved when its worker was killed.
+      // An attempt before this one may have left something when its worker was killed.
       if ((await payerOf(database.kysely, traceId)) !== undefined) {
         await database.transaction((transaction) => settleAbandoned(transaction, traceId));
       }

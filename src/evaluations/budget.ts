@@ -39,7 +39,7 @@ export interface Budgets {
   settle(call: BudgetedCall, reservationId?: string): Promise<void>;
   /** Resolves when it may be worth another try to reserve. @throws the reason of the signal. */
   changed(evaluationId: string, signal: AbortSignal): Promise<void>;
-  /** What is reserved stays so: its calls may go on. */
+  /** Reservations stay: their calls may go on. */
   close(): void;
 }
 

@@ -8,7 +8,7 @@ import type { Amount } from './budget.ts';
 /** Tokens that one response has at most, where neither the request nor the gateway's configuration says so. Our choice. */
 const DEFAULT_MAX_OUTPUT_TOKENS = 16_384;
 
-/** What the calls of one session may cost, and what they did cost. It learns from each response. */
+/** The cost of the calls of one session, before and after. It learns from each response. */
 export class CallCost {
   readonly #gateway: Pick<ModelGateway, 'prices' | 'maxOutputTokens'>;
   /** The last response: what its request was, by the gateway's count and by the estimate. */
@@ -34,7 +34,7 @@ export class CallCost {
     return { tokens, usd: usage.cost_usd ?? 0 };
   }
 
-  /** Of a response that was not told to its end: nobody said what it cost. */
+  /** The cost of a response that was not told to its end, which nobody has said. */
   cut(body: object, characters: number): Amount {
     return this.#amount(this.#promptTokens(body), estimateTokens(characters));
   }

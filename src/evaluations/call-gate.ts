@@ -14,7 +14,7 @@ export interface Place {
 
 /** A worker that does not write any more is gone after so long, in milliseconds. */
 const GONE_AFTER_MS = 10_000;
-/** Who gets the places that cannot be shared out evenly changes so often, in milliseconds. */
+/** The odd places go to others after so many milliseconds. */
 const TURN_MS = 5_000;
 
 /**
@@ -30,7 +30,7 @@ export class CallGate {
   #events: LimitEvent[] = [];
   #state: AdaptiveLimit;
   #ceiling: number;
-  /** Of all workers. */
+  /** The highest of all workers. */
   #commonCeiling: number;
   #others: readonly LimitUser[] = [];
   #inFlight = 0;
@@ -43,7 +43,7 @@ export class CallGate {
     this.#state = newLimit(ceiling);
   }
 
-  /** What this worker would tell the others. */
+  /** This worker, as the others see it. */
   get user(): LimitUser {
     const wanted = this.#inFlight + this.#line.size;
     return { worker: this.#worker, wanted, ceiling: this.#ceiling, seenAt: this.#now() };
@@ -99,12 +99,12 @@ export class CallGate {
     return events;
   }
 
-  /** What could not be told comes first the next time. */
+  /** Events that could not be told come first the next time. */
   putBack(events: readonly LimitEvent[]): void {
     this.#events = [...events, ...this.#events];
   }
 
-  /** What all workers know now; what happened here meanwhile comes on top. @returns workers that are gone. */
+  /** Takes what all workers know now; the events of the meantime come on top. @returns workers that are gone. */
   takeIn({ state, users }: LimitExchange): readonly string[] {
     const gone = this.#hear(users);
     this.#others = users.filter(({ worker }) => worker !== this.#worker && !gone.includes(worker));
@@ -164,7 +164,7 @@ export class CallGate {
  * How many of the places a worker has. Where there are enough, as many as it wants and a part of what is left; else a part
  * by what it wants, and the odd ones in turns, so that a worker whose part is less than one gets a place too.
  */
-export function shareOf(
+function shareOf(
   own: Pick<LimitUser, 'worker' | 'wanted'>,
   others: readonly Pick<LimitUser, 'worker' | 'wanted'>[],
   { limit, turn }: { readonly limit: number; readonly turn: number },

@@ -227,7 +227,7 @@ export class GatewayLimits {
     }
   }
 
-  /** Of all workers one sends the next probe: the one that finds the version as it knows it. */
+  /** One of all workers sends the next probe: the one that finds the version as it knows it. */
   async #probe(gateway: Gateway, known: HoldState): Promise<void> {
     const { database, hold: timing = HOLD_TIMING } = this.#options;
     const { state, isChanged } = await changeHold(database, gateway.id, this.#now(), (now) => {

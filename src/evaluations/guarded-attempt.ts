@@ -9,7 +9,7 @@ import type { Amount, BudgetedCall, Budgets } from './budget.ts';
 import type { CallCost } from './call-cost.ts';
 import type { Lane, Try } from './gateway-limits.ts';
 
-/** What an attempt needs to know of its evaluation. */
+/** The evaluation of an attempt, as its calls need to know it. */
 export interface KnownEvaluation {
   readonly concurrency: number;
   readonly hasUsdBudget: boolean;
@@ -17,7 +17,7 @@ export interface KnownEvaluation {
 }
 
 export interface GuardParts {
-  /** Who pays. */
+  /** The trace that pays, and its evaluation. */
   readonly call: Pick<BudgetedCall, 'evaluationId' | 'traceId'>;
   readonly model: string;
   readonly lane: Lane;
@@ -83,7 +83,7 @@ class GuardedCallWatch implements CallWatch {
     try {
       for (;;) {
         const entered = await this.#parts.lane.enter(this.#call.signal);
-        // What failed before was the gateway that was away.
+        // The tries before have failed because the gateway was away.
         if (entered.wasHeld) this.#tries = 0;
         const admitted = await this.#reserve(entered);
         if (admitted !== undefined) return admitted.maxTokens;

@@ -15,7 +15,7 @@ const holdSchema = z.object({
   at: z.number(),
 });
 
-/** What all workers know of a gateway as a whole; its row has the model `""`. */
+/** A gateway as a whole, as all workers know it; its row has the model `""`. */
 export interface HoldState extends Omit<z.infer<typeof holdSchema>, 'at'> {
   readonly version: number;
 }

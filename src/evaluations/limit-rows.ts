@@ -17,7 +17,7 @@ export interface LimitKey {
   readonly model: string;
 }
 
-/** What a worker saw since it wrote last. `held` and `released` are told for the history alone. */
+/** An event that a worker saw since it wrote last. `held` and `released` are told for the history alone. */
 export type LimitEvent =
   | { readonly type: 'success'; readonly calls: number }
   | ({ readonly type: 'refusal' } & Refusal)
@@ -40,7 +40,7 @@ export interface LimitExchange {
   readonly users: readonly LimitUser[];
 }
 
-/** What is known of a gateway is forgotten when nobody has asked it for so long, in milliseconds. */
+/** A limit is forgotten when nobody has used it for so long, in milliseconds. */
 const KNOWN_FOR_MS = 10 * 60_000;
 /** Changes are kept for so long, in milliseconds. */
 const HISTORY_MS = 90 * 24 * 3_600_000;

@@ -28,7 +28,7 @@ export const LIMIT = {
   cut: 0.8,
   /** Without growth after a refusal that names no time, and after an error of the server. */
   restMs: 15_000,
-  /** What a gateway may ask for with `retry-after`. */
+  /** The longest `retry-after` that is obeyed. */
   longestRestMs: 600_000,
   /**
    * The share of the limit that was refused at which it stays for a while: to be refused at each return would cost more
@@ -38,7 +38,7 @@ export const LIMIT = {
   belowMs: 60_000,
 } as const;
 
-/** Of nothing known. @param ceiling the most calls that may ever go on at once. */
+/** The limit of a gateway that nobody knows yet. @param ceiling the most calls that may ever go on at once. */
 export function newLimit(ceiling: number): AdaptiveLimit {
   return {
     limit: Math.min(LIMIT.first, ceiling),
@@ -74,7 +74,7 @@ export function afterSuccess(before: AdaptiveLimit, calls: number, { now, ceilin
 export interface Refusal {
   /** `cuts` of the state when the call was sent. */
   readonly sentAt: number;
-  /** What the gateway asks for; undefined where it does not say. */
+  /** As the gateway asks; undefined where it does not say. */
   readonly retryAfterMs?: number | undefined;
   /** The share of the places that was in use, 0 to 1. */
   readonly inUse: number;

@@ -6,7 +6,7 @@ export interface GuardedTries {
   readonly signal: AbortSignal;
   /** Turns the error of a try into a failure. */
   toFailure(thrown: unknown): GatewayFailure;
-  /** Of the response so far. */
+  /** Those of the response so far. */
   characters(): number;
   /** Makes the error that is thrown at the end. */
   toError(failure: GatewayFailure, tries: number): Error;

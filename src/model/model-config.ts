@@ -9,7 +9,7 @@ export interface ConfiguredGateway {
   readonly pattern: string;
   readonly baseUrl: string;
   readonly apiKey?: string | undefined;
-  /** Of the models that the pattern fits. */
+  /** Those of the models that the pattern fits. */
   readonly prices?: Prices | undefined;
   /** Tokens that one response has at most, where a request sets no limit of its own. Used by budgets alone. */
   readonly maxOutputTokens?: number | undefined;

@@ -4,7 +4,7 @@ import type { ChatModel } from './chat-model.ts';
 /** US dollars for a million tokens. */
 export interface Prices {
   readonly input: number;
-  /** Of prompt tokens that the gateway had in its cache. Default: as `input`. */
+  /** For prompt tokens that the gateway had in its cache. Default: as `input`. */
   readonly cached?: number | undefined;
   readonly output: number;
 }

@@ -8,7 +8,7 @@ import { toRequest } from '../model/fake-gateway.ts';
 import { SILENT } from './rows.ts';
 
 /** Times of the tests: as those of a worker, but shorter. */
-export const SHORT: GuardTiming = {
+const SHORT: GuardTiming = {
   syncMs: 100,
   hold: { probeEveryMs: 100, probes: 600 },
   lookMs: 10,

@@ -34,7 +34,7 @@ export interface BusyGateway {
   close(): Promise<void>;
 }
 
-export async function startBusyGateway(options: BusyGatewayOptions = {}): Promise<BusyGateway> {
+async function startBusyGateway(options: BusyGatewayOptions = {}): Promise<BusyGateway> {
   const { capacity = Number.POSITIVE_INFINITY, callMs = 0, retryAfter, usage } = options;
   const counts = { answered: 0, refused: 0, peak: 0, running: 0 };
   let bodies: Record<string, unknown>[] = [];

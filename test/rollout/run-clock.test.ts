@@ -3,7 +3,7 @@ import { BoundaryError } from '../../src/contract/errors.ts';
 import { executeRun } from '../../src/rollout/execute-run.ts';
 import { counterClient, gate, listRecorder, runOptions, runRequest, says, scripted, untilAborted } from './fixtures.ts';
 
-const TASK = { evaluation_id: `eval_${'0'.repeat(32)}`, task_id: 't', attempt_index: 1, rerun: 0 };
+const TASK = { evaluation_id: `eval_${'0'.repeat(32)}`, task_id: 't', attempt_index: 1, rerun: 0, rerun_limit: 3 };
 
 /** A model that waits before its answer as for a gateway, until it is let go. */
 function waitingModel(why: Error | undefined, passed: Promise<void>) {
