@@ -8,6 +8,7 @@ import { checkSize } from '../contract/size-limits.ts';
 import type { Models } from '../model/create-model.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
 import { sessionFinished } from '../rollout/session-end.ts';
+import { loopSlices } from '../runtime/loop-slices.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { LiveDeltas } from '../trace-routes/live-deltas.ts';
@@ -87,6 +88,7 @@ export class SessionRegistry {
     const { scenarios, models, defaults, maxSessions, store, records, sessionTtlMs } = this.#options;
     const { account, model = defaults.model, maxSteps = defaults.maxSteps } = start;
     const found = await scenarios.check(scenario, args);
+    await loopSlices.turn(); // Hundreds may have waited for the same list of scenarios.
     models.check(model);
     checkSize('sampling', sampling);
     if (this.#active.size + this.#starting >= maxSessions) throw atCapacity(maxSessions);
