@@ -43,14 +43,19 @@ export async function run(): Promise<void> {
   const named = process.env.BENCH_ENVIRONMENTS?.split(',');
   const store = (process.env.BENCH_STORE ?? 'SQLite') as StoreName;
   const stores = await openStores();
-  console.log(`\n${RUNS} runs on ${store}, ${CONCURRENCY} at once in one worker, medians of ${ROUNDS} alternating rounds`);
+  console.log(
+    `\n${RUNS} runs on ${store}, ${CONCURRENCY} at once in one worker, medians of ${ROUNDS} alternating rounds`,
+  );
   console.log('| | in memory/s | ms of processor | in hosts/s | ms, worker | ms, hosts | beside memory | target |');
   console.log('|---|--:|--:|--:|--:|--:|--:|---|');
   try {
     for (const play of PLAYS.filter(({ environment }) => named?.includes(environment) ?? true)) {
       const rounds: { readonly memory: Measured; readonly hosts: Measured }[] = [];
       for (let round = 0; round < ROUNDS; round += 1) {
-        rounds.push({ memory: await time(play, 'memory', store, stores), hosts: await time(play, 'hosts', store, stores) });
+        rounds.push({
+          memory: await time(play, 'memory', store, stores),
+          hosts: await time(play, 'hosts', store, stores),
+        });
       }
       print(play, rounds);
     }
@@ -59,7 +64,10 @@ export async function run(): Promise<void> {
   }
 }
 
-function print({ environment }: Play, rounds: readonly { readonly memory: Measured; readonly hosts: Measured }[]): void {
+function print(
+  { environment }: Play,
+  rounds: readonly { readonly memory: Measured; readonly hosts: Measured }[],
+): void {
   const of = (read: (round: { memory: Measured; hosts: Measured }) => number) => median(rounds.map(read));
   const ratio = of(({ memory, hosts }) => hosts.perSecond / memory.perSecond);
   const cells = [

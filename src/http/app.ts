@@ -1,9 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 import { ApiError } from '../contract/errors.ts';
+import { loopSlices } from '../runtime/loop-slices.ts';
 import { type AuthenticationOptions, createAuthentication } from './api-keys.ts';
 import { DEFAULT_BODY_LIMIT_BYTES, readBody } from './body.ts';
-import { loopSlices } from '../runtime/loop-slices.ts';
 import { requestIdOf } from './listen.ts';
 import { createOpenApiDocument } from './openapi.ts';
 import { allowedHeaders, allowReading, createOriginGuard, requestedHeaders, toPreflight } from './origin-guard.ts';

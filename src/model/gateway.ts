@@ -1,3 +1,4 @@
+import { loopSlices } from '../runtime/loop-slices.ts';
 import type { ChatModel, ModelRequest, ModelResponse } from './chat-model.ts';
 import { readChunks } from './chunk-stream.ts';
 import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
@@ -65,6 +66,7 @@ class GatewayModel implements ChatModel {
         toError: (failure, tries) => failure.toBoundaryError(this.name, tries, this.#keys),
       },
     );
+    await loopSlices.turn(); // Answers to many sessions may come at one moment.
     return { ...value, retries };
   }
 

@@ -4,6 +4,7 @@ import { guardedBy } from '../accounts/guard.ts';
 import { type Catalogue, catalogueCheck, createCatalogue } from '../client/catalogue.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { addPoolMetrics } from '../client/pool-metrics.ts';
+import { preloadSessions } from '../client/preload-sessions.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { type Database, storeCheck } from '../database/database.ts';
 import { createHttpApp } from '../http/app.ts';
@@ -78,6 +79,7 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
   const hasKey = await accounts.hasKeys({ except: ['local'] });
   assertBindAllowed(host, hasKey, 'make one with "proctor keys create --name <name>"');
 
+  preloadSessions();
   const catalogue = createCatalogue(options.environments);
   const closing = new AbortController();
   const parts: Parts = {

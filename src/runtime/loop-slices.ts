@@ -1,14 +1,14 @@
 import { AsyncResource } from 'node:async_hooks';
 
 export interface LoopSlicesOptions {
-  /** Milliseconds of work in one turn of the event loop. Default 10. */
+  /** Milliseconds of work in one turn of the event loop. Default 5. */
   readonly sliceMs?: number | undefined;
   /** Milliseconds that work waits at most while connections come in. Default 50. */
   readonly postponeMs?: number | undefined;
   readonly now?: (() => number) | undefined;
 }
 
-const SLICE_MS = 10;
+const SLICE_MS = 5;
 const POSTPONE_MS = 50;
 
 /**

@@ -88,7 +88,6 @@ export class SessionRegistry {
     const { scenarios, models, defaults, maxSessions, store, records, sessionTtlMs } = this.#options;
     const { account, model = defaults.model, maxSteps = defaults.maxSteps } = start;
     const found = await scenarios.check(scenario, args);
-    await loopSlices.turn(); // Hundreds may have waited for the same list of scenarios.
     models.check(model);
     checkSize('sampling', sampling);
     if (this.#active.size + this.#starting >= maxSessions) throw atCapacity(maxSessions);
@@ -202,6 +201,7 @@ export class SessionRegistry {
   ): Promise<ChatSession> {
     const { store, serverId, sessionTtlMs, limits, now } = this.#options;
     const environmentHash = await this.#options.hashOf(environment);
+    await loopSlices.turn(); // Hundreds may have waited for the same list of scenarios, and for the same hash.
     const traceId = randomBytes(16).toString('hex');
     return new ChatSession({
       ...start,
