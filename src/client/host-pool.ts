@@ -150,7 +150,15 @@ export class HostPool<Key extends object, Session> {
     const known = this.#groups.get(key);
     if (known === undefined) {
       const line = new WaitingLine<HostPlace<Session>>();
-      const group = { hosts: new Set<PooledHost<Session>>(), line, environment, codeHash, capacity, starting: 0, failures: 0 };
+      const group = {
+        hosts: new Set<PooledHost<Session>>(),
+        line,
+        environment,
+        codeHash,
+        capacity,
+        starting: 0,
+        failures: 0,
+      };
       this.#groups.set(key, group);
       return group;
     }
@@ -233,7 +241,12 @@ export class HostPool<Key extends object, Session> {
     host: Host<Session>,
     { codeHash, capacity }: { readonly codeHash: string | null; readonly capacity: number },
   ): PooledHost<Session> {
-    const { idleMs = IDLE_MS, maxServed = MAX_SERVED, drainMs = DRAIN_MS, now = () => performance.now() } = this.#options;
+    const {
+      idleMs = IDLE_MS,
+      maxServed = MAX_SERVED,
+      drainMs = DRAIN_MS,
+      now = () => performance.now(),
+    } = this.#options;
     const onLeft = () => this.#serveAll(group);
     const options = { id: ++this.#lastId, codeHash, capacity, idleMs, maxServed, drainMs, onLeft, now };
     const pooled = new PooledHost(host, options);

@@ -103,7 +103,10 @@ export class WaitingLine<Thing> {
    *
    * @param among by default everybody: at most so many, of the first so many that came.
    */
-  refuse(reason: unknown, { count, arrivals }: { readonly count: number; readonly arrivals: number } = EVERYBODY): void {
+  refuse(
+    reason: unknown,
+    { count, arrivals }: { readonly count: number; readonly arrivals: number } = EVERYBODY,
+  ): void {
     const all = Object.values(this.#lines).flatMap((line) => [...line]);
     const meant = all.filter(({ arrival }) => arrival <= arrivals).sort((one, other) => one.arrival - other.arrival);
     for (const waiting of meant.slice(0, count)) waiting.refuse(reason);
