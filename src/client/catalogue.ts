@@ -6,7 +6,8 @@ import { checkSize } from '../contract/size-limits.ts';
 import { preview, UNKNOWN_ARGUMENT, validateJsonSchema } from '../schema/json-schema.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import { connectEnvironment } from './connect.ts';
-import type { AgentToolEntry, EnvironmentTarget } from './environment-client.ts';
+import type { AgentToolEntry, ConnectOptions, EnvironmentTarget } from './environment-client.ts';
+import type { McpEnvironmentClient } from './mcp-environment-client.ts';
 import { hashEnvironmentCode } from './module-hash.ts';
 import { withSafeIntegers } from './safe-integers.ts';
 import { readScenarioWarnings } from './scenario-warnings.ts';
@@ -46,6 +47,15 @@ export interface Catalogue {
   close(): Promise<void>;
 }
 
+type Connect = (target: EnvironmentTarget, options: ConnectOptions) => Promise<McpEnvironmentClient>;
+
+export interface CatalogueOptions {
+  /** Starts an environment and connects to it, in a session of its own. Default: at once, whatever else is started. */
+  readonly connect?: Connect | undefined;
+  /** Milliseconds since 1970. */
+  readonly now?: (() => number) | undefined;
+}
+
 interface Reading {
   /** The hash of a module's code; empty for the other kinds, which are read once. */
   readonly codeHash: string;
@@ -72,7 +82,7 @@ interface Content {
  */
 export function createCatalogue(
   environments: ReadonlyMap<string, EnvironmentTarget>,
-  now: () => number = Date.now,
+  { connect = connectEnvironment, now = Date.now }: CatalogueOptions = {},
 ): Catalogue {
   const readings = new Map<string, Reading>();
   const closing = new AbortController();
@@ -83,11 +93,11 @@ export function createCatalogue(
     const codeHash = target.kind === 'module' ? await hashOf(target.path) : '';
     const known = readings.get(name);
     if (known?.codeHash === codeHash) return known;
-    const content = readContent(target, closing.signal);
+    const content = readContent(target, connect, closing.signal);
     // The handshake of the other kinds, by which they are read, runs the hook.
     const isStartedByReading = target.kind !== 'module' && target.kind !== 'memory';
     const start = new StartCheck(
-      async () => (isStartedByReading ? (await content).warnings : await startOnce(target, closing.signal)),
+      async () => (isStartedByReading ? (await content).warnings : await startOnce(target, connect, closing.signal)),
       now,
     );
     const reading: Reading = { codeHash, content, start };
@@ -183,10 +193,10 @@ function validateBy(entry: ScenarioEntry, args: JsonObject): ReturnType<typeof v
   }
 }
 
-async function readContent(target: EnvironmentTarget, signal: AbortSignal): Promise<Content> {
+async function readContent(target: EnvironmentTarget, connect: Connect, signal: AbortSignal): Promise<Content> {
   // An environment that launches a browser for each session should not do so for a list.
   const isForReading = target.kind === 'module' || target.kind === 'memory';
-  const client = await connectEnvironment(target, { signal, isForReading });
+  const client = await connect(target, { signal, isForReading });
   const limits = { signal, timeoutMs: LIST_TIMEOUT_MS };
   const tools = Promise.allSettled([client.tools(limits)]).then(([listed]) => listed);
   try {
@@ -202,8 +212,8 @@ async function readContent(target: EnvironmentTarget, signal: AbortSignal): Prom
 }
 
 /** Starts an environment as a run would, and ends it. Gives its warnings. */
-async function startOnce(target: EnvironmentTarget, signal: AbortSignal): Promise<readonly string[]> {
-  const client = await connectEnvironment(target, { signal });
+async function startOnce(target: EnvironmentTarget, connect: Connect, signal: AbortSignal): Promise<readonly string[]> {
+  const client = await connect(target, { signal });
   try {
     // It has started, whatever it answers now.
     return await readScenarioWarnings(client, { signal, timeoutMs: LIST_TIMEOUT_MS }).catch(() => []);

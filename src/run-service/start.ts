@@ -15,6 +15,7 @@ import { assertBindAllowed } from '../http/origin-guard.ts';
 import type { Route } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
 import { queueCheck, type RunQueue } from '../queue/run-queue.ts';
+import { endsWithin } from '../runtime/deadline.ts';
 import { PROCTOR_VERSION } from '../runtime/version.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { createBlobRoute } from '../trace-routes/blob-route.ts';
@@ -27,7 +28,7 @@ import { addRunMetrics } from './metrics.ts';
 import { createRunRoute } from './run-route.ts';
 import { enqueueForgottenRuns } from './sweep.ts';
 import { createUsageRoute } from './usage-route.ts';
-import { startWorker, type Worker, type WorkerOptions, type WorkerSettings } from './worker.ts';
+import { createWorkerPool, startWorker, type Worker, type WorkerOptions, type WorkerSettings } from './worker.ts';
 
 export interface RunServiceOptions {
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;
@@ -80,7 +81,9 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
   assertBindAllowed(host, hasKey, 'make one with "proctor keys create --name <name>"');
 
   preloadSessions();
-  const catalogue = createCatalogue(options.environments);
+  const { pool: shared, ...workerSettings } = options.worker || {};
+  const pool = shared ?? createWorkerPool({ ...workerSettings, logger });
+  const catalogue = createCatalogue(options.environments, { connect: (target, how) => pool.read(target, how) });
   const closing = new AbortController();
   const parts: Parts = {
     catalogue,
@@ -90,7 +93,7 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     worker: undefined,
   };
   const listener = await listen(createApp(options, parts), { host, port }).catch(async (error: unknown) => {
-    await catalogue.close();
+    await Promise.all([catalogue.close(), shared === undefined && pool.close()]);
     throw error;
   });
   const forgotten = await enqueueForgottenRuns(options.database, options.queue);
@@ -99,7 +102,7 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     const onDelta: WorkerOptions['onDelta'] = (traceId, attempt, delta) => {
       parts.deltas.publish(traceId, { attempt, ...delta });
     };
-    parts.worker = startWorker({ ...options, ...options.worker, onDelta });
+    parts.worker = startWorker({ ...options, ...options.worker, pool, onDelta });
   }
   const stopMetrics = addRunMetrics(parts.metrics.registry, {
     store: options.store,
@@ -117,7 +120,11 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     const remainingMs = () => Math.max(0, endsAt - performance.now());
     closing.abort(new Error('The service is shutting down'));
     // At once: environments that have to be killed take half of the budget each time.
-    await Promise.all([parts.worker?.stop(remainingMs()), catalogue.close()]);
+    await Promise.all([
+      parts.worker?.stop(remainingMs()),
+      catalogue.close(),
+      shared === undefined && endsWithin(pool.close(), remainingMs()),
+    ]);
     await listener.close(remainingMs());
     stopMetrics();
     stopPoolMetrics?.();

@@ -98,7 +98,7 @@ class QueueWorker implements Worker {
   constructor(options: WorkerOptions) {
     const { queue, database, logger } = options;
     this.#options = options;
-    this.pool = options.pool ?? createPool(options);
+    this.pool = options.pool ?? createWorkerPool(options);
     this.#admission = new Admission({
       ...options,
       claims: database && createKeyClaims(database),
@@ -222,7 +222,12 @@ class QueueWorker implements Worker {
   }
 }
 
-function createPool({ spares, hosts, logger }: WorkerOptions): EnvironmentPool {
+/** Whoever makes it closes it. */
+export function createWorkerPool({
+  spares,
+  hosts,
+  logger,
+}: Pick<WorkerOptions, 'spares' | 'hosts' | 'logger'>): EnvironmentPool {
   return new EnvironmentPool({
     perEnvironment: spares ?? DEFAULT_SPARES,
     hosts,
