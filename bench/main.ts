@@ -8,6 +8,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   accept: () => import('./run-service/accept.ts'),
   runs: () => import('./run-service/runs.ts'),
   'hosted-runs': () => import('./run-service/hosted-runs.ts'),
+  'postgres-runs': () => import('./run-service/postgres-runs.ts'),
   memory: () => import('./run-service/memory.ts'),
   load: () => import('./scenario-server/load.ts'),
   traces: () => import('./run-service/traces.ts'),
