@@ -97,6 +97,9 @@ export class HostConnection implements Transport {
     socket.setEncoding('utf8').on('data', (text: string) => this.#take(socket, text));
     const { session, harnessKey: harness_key } = this.#options;
     const opening: HostedSession = { session, harness_key };
+    // The first request follows at once: both are one write.
+    socket.cork();
+    setImmediate(() => socket.uncork());
     socket.write(`${this.#host.secret}\n${JSON.stringify(opening)}\n`);
   }
 
