@@ -222,7 +222,7 @@ class QueueWorker implements Worker {
   }
 }
 
-/** Whoever makes it closes it. */
+/** The caller closes it. */
 export function createWorkerPool({
   spares,
   hosts,
