@@ -43,6 +43,20 @@ describe('slices of the event loop', () => {
     expect(slices.turn()).toBeUndefined();
   });
 
+  it('lets work that comes from work wait behind the others', async () => {
+    const { slices, pass } = slicesWithClock();
+    const done: string[] = [];
+    slices.run(() => pass(10));
+    slices.run(() => {
+      done.push('first');
+      slices.run(() => done.push('third'));
+    });
+    slices.run(() => done.push('second'));
+    await nextTurn();
+    await nextTurn();
+    expect(done).toEqual(['first', 'second', 'third']);
+  });
+
   it('counts what the promises of some work do, before the next begins', async () => {
     const { slices, pass } = slicesWithClock();
     const done: number[] = [];
