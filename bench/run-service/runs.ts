@@ -16,7 +16,6 @@ const WORKERS = [1, 2];
 /** Runs of a round, and how many of them one worker has at once. */
 const ISOLATIONS = {
   'in memory': { runs: 3_000, concurrency: 8, env: {} },
-  'in hosts': { runs: 3_000, concurrency: 64, env: { BENCH_ISOLATION: 'hosts' } },
   'in processes': { runs: 40, concurrency: 2, env: { BENCH_ISOLATION: 'processes' } },
 } as const;
 type Isolation = keyof typeof ISOLATIONS;

@@ -1,14 +1,16 @@
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { type Child, start } from '../child.ts';
 
 const SESSIONS = Number(process.env.BENCH_SESSIONS ?? 200);
 /** Milliseconds between two looks at `/healthz`. */
 const LOOK_EVERY_MS = 20;
+const MEMORY_EVERY_MS = 100;
 const TARGETS = { answeredMs: 5_000, healthP99Ms: 100 } as const;
 const START = {
   messages: [{ role: 'user', content: 'Add one.' }],
@@ -24,21 +26,21 @@ const START = {
 export async function run(): Promise<void> {
   console.log(`\n${SESSIONS} chat sessions of counter at the same moment, each with a first turn of one tool call`);
   console.log(
-    '| sessions in a process | answered | refused | median s | last s | /healthz p50 ms | p99 ms | memory MiB |',
+    '| sessions in a process | answered | refused | median s | last s | /healthz p50 ms | p99 ms | p99 of an idle server | processor ms of the server for each | memory MiB |',
   );
-  console.log('|---|--:|--:|--:|--:|--:|--:|--:|');
+  console.log('|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|');
   for (const [name, perProcess] of [
     ['as the environment says', ''],
     ['1', '1'],
   ].slice(0, Number(process.env.BENCH_PARTS ?? 2)) as [string, string][]) {
-    await inServer(perProcess, (url, pid) => report(name, url, pid));
+    await inServer(perProcess, (server, idleUrl) => report(name, server, idleUrl));
   }
   console.log(
     `Targets: all within ${TARGETS.answeredMs / 1_000} s in shared processes; /healthz p99 ${TARGETS.healthP99Ms} ms in both.`,
   );
 }
 
-async function inServer(perProcess: string, use: (url: string, pid: number) => Promise<void>): Promise<void> {
+async function inServer(perProcess: string, use: (server: Child, idleUrl: string) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'proctor-burst-'));
   const children: Child[] = [];
   const open = async (file: string, env: Readonly<Record<string, string>> = {}) => {
@@ -53,26 +55,29 @@ async function inServer(perProcess: string, use: (url: string, pid: number) => P
       BENCH_DATABASE: join(folder, 'traces.db'),
       BENCH_SESSIONS_PER_PROCESS: perProcess,
     });
-    await use(server.url, server.pid);
+    const idle = await open('idle.mjs');
+    await use(server, idle.url);
   } finally {
     await Promise.all(children.map((child) => child.stop()));
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function report(name: string, url: string, pid: number): Promise<void> {
-  const stop = new AbortController();
-  const watching = watch(url, pid, stop.signal);
+async function report(name: string, server: Child, idleUrl: string): Promise<void> {
   const agent = new Agent();
+  // The server loads its router for the first request.
+  await send(agent, 'GET', `${server.url}/healthz`);
+  const watching = await watch(server, idleUrl);
+  const cpuBefore = await server.cpuMs();
   const startedAt = performance.now();
   const answers = await Promise.all(
     Array.from({ length: SESSIONS }, async () => {
-      const status = await send(agent, 'POST', `${url}/v1/chat/completions`, START);
+      const status = await send(agent, 'POST', `${server.url}/v1/chat/completions`, START);
       return { status, ms: performance.now() - startedAt };
     }),
   );
-  stop.abort();
-  const { healthMs, peakMiB } = await watching;
+  const { healthMs, idleMs, peakMiB } = await watching.end();
+  const cpuMs = ((await server.cpuMs()) - cpuBefore) / SESSIONS;
   agent.destroy();
   const answered = answers
     .filter(({ status }) => status === 200)
@@ -85,25 +90,43 @@ async function report(name: string, url: string, pid: number): Promise<void> {
     (at(answered, 1) / 1_000).toFixed(1),
     at(healthMs, 0.5).toFixed(1),
     at(healthMs, 0.99).toFixed(1),
+    at(idleMs, 0.99).toFixed(1),
+    cpuMs.toFixed(1),
     peakMiB.toFixed(0),
   ];
   console.log(`| ${name} | ${cells.join(' | ')} |`);
 }
 
-/** Asks `/healthz` by connections of its own until the signal is aborted. */
-async function watch(url: string, pid: number, signal: AbortSignal) {
-  const agent = new Agent();
-  const asked: Promise<number>[] = [];
+interface Watch {
+  /** Ends it. Milliseconds, ascending: of `/healthz`, and of a server that has nothing else to do. */
+  end(): Promise<{
+    readonly healthMs: readonly number[];
+    readonly idleMs: readonly number[];
+    readonly peakMiB: number;
+  }>;
+}
+
+/** Asks `/healthz` from a thread, whose event loop has nothing else to do. */
+async function watch(server: Child, idleUrl: string): Promise<Watch> {
+  const thread = new Worker(new URL('./health-thread.mjs', import.meta.url), {
+    workerData: { urls: [`${server.url}/healthz`, idleUrl], everyMs: LOOK_EVERY_MS },
+    execArgv: [],
+  });
+  await once(thread, 'message');
   let peakMiB = 0;
-  while (!signal.aborted) {
-    const askedAt = performance.now();
-    asked.push(send(agent, 'GET', `${url}/healthz`).then(() => performance.now() - askedAt));
-    peakMiB = Math.max(peakMiB, residentMiB(pid));
-    await sleep(LOOK_EVERY_MS);
-  }
-  const healthMs = (await Promise.all(asked)).sort(ascending);
-  agent.destroy();
-  return { healthMs, peakMiB };
+  const look = () => {
+    peakMiB = Math.max(peakMiB, residentMiB(server.pid));
+  };
+  const timer = setInterval(look, MEMORY_EVERY_MS);
+  return {
+    async end() {
+      clearInterval(timer);
+      look();
+      thread.postMessage('stop');
+      const [[healthMs = [], idleMs = []]] = (await once(thread, 'message')) as [number[][]];
+      return { healthMs: healthMs.sort(ascending), idleMs: idleMs.sort(ascending), peakMiB };
+    },
+  };
 }
 
 /** Of a process and all that descend from it. */

@@ -1,3 +1,5 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { BareHost, type RawSession } from './host.ts';
@@ -48,6 +50,22 @@ export async function run(): Promise<void> {
   } finally {
     await host.stop();
   }
+  await reportClient();
+}
+
+/** The other end: a process of its own that holds sessions of a host through the pool. */
+async function reportClient(): Promise<void> {
+  const child = fork(fileURLToPath(new URL('./client-heap.mjs', import.meta.url)), { execArgv: ['--expose-gc'] });
+  const [held] = (await once(child, 'message')) as [Readonly<Record<string, number>>];
+  print('KB of live heap of the client for each, idle', held.idleKb ?? Number.NaN, '', 1);
+  print('the same, calling', held.callingKb ?? Number.NaN, `at most ${TARGETS.kilobytes}`, 1);
+  print(
+    'KB of the client for each, resident, calling',
+    held.residentKb ?? Number.NaN,
+    `at most ${TARGETS.kilobytes}`,
+    1,
+  );
+  await once(child, 'exit');
 }
 
 const CALL = { name: 'slow_increment', arguments: { delay_ms: CALL_MS } };

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { type Catalogue, createCatalogue } from '../client/catalogue.ts';
 import type { AgentToolEntry } from '../client/environment-client.ts';
+import { EnvironmentPool } from '../client/environment-pool.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { loadProject } from '../config/project.ts';
 import { messageOf } from '../contract/errors.ts';
@@ -47,7 +48,10 @@ interface ListedScenario extends ScenarioEntry {
 async function list(environment: string | undefined, { json = false }: { readonly json?: boolean }): Promise<void> {
   const { environments, directory } = await loadProject();
   const named = environment === undefined ? undefined : resolveEnvironment(environment, environments, directory);
-  const catalogue = createCatalogue(named === undefined ? environments : new Map([[named.name, named.target]]));
+  const pool = new EnvironmentPool({ perEnvironment: 0 });
+  const catalogue = createCatalogue(named === undefined ? environments : new Map([[named.name, named.target]]), {
+    connect: (target, how) => pool.read(target, how),
+  });
   try {
     const entries = await catalogue.list();
     const listed = await Promise.all(entries.map((entry) => readEnvironment(catalogue, entry)));
@@ -57,6 +61,7 @@ async function list(environment: string | undefined, { json = false }: { readonl
     if (listed.some(({ error }) => error !== null)) throw new SilentFailure();
   } finally {
     await catalogue.close();
+    await pool.close();
   }
 }
 

@@ -9,7 +9,7 @@ import type { RunRequest } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { Trace } from '../contract/trace.ts';
 import type { LeaseKeeper } from '../queue/lease-keeper.ts';
-import type { Lease } from '../queue/run-queue.ts';
+import { LEASE, type Lease } from '../queue/run-queue.ts';
 import { createLeaseKeeper } from '../queue/threaded-lease-keeper.ts';
 import { RunInterrupted } from '../rollout/run.ts';
 import { type CancelWatch, createCancelWatch } from '../run-service/cancel-watch.ts';
@@ -49,7 +49,12 @@ export async function planHere(
     );
     opened.push({ [Symbol.asyncDispose]: async () => cancels.close() });
     return {
-      requests: toRequests(name, await readScenario(environments, name, scenario, environment), settings, environment),
+      requests: toRequests(
+        name,
+        await readScenario({ environments, pool }, name, scenario, environment),
+        settings,
+        environment,
+      ),
       appUrl: installation.settings.appUrl,
       play: (request, show, stop) =>
         playHere({ ...installation, environments, pool, leases, cancels }, { request, show }, stop),
@@ -64,12 +69,12 @@ export async function planHere(
 type Environments = ReadonlyMap<string, EnvironmentTarget>;
 
 async function readScenario(
-  environments: Environments,
+  { environments, pool }: { readonly environments: Environments; readonly pool: EnvironmentPool },
   name: string,
   scenario: string | undefined,
   typedName: string,
 ): Promise<ScenarioEntry> {
-  const catalogue = createCatalogue(environments);
+  const catalogue = createCatalogue(environments, { connect: (target, how) => pool.read(target, how) });
   try {
     if (scenario !== undefined) return await catalogue.find(name, scenario);
     throw scenarioMissing(name, await catalogue.scenarios(name), `proctor run ${typedName}`);
@@ -110,9 +115,16 @@ async function playHere(
     await executeLease(lease, interrupt, { environments, pool, store, queue, leases, cancels, models, logger, worker });
     const trace = await store.trace(traceId);
     if (trace === undefined) throw new Error(`Trace ${traceId} is gone: it was deleted while it ran.`);
+    if (trace.status === 'queued' || trace.status === 'running') note(describeTaken(trace));
     return trace;
   } finally {
     stop.removeEventListener('abort', cancel);
     unsubscribe();
   }
+}
+
+/** It has not ended, since it is not this process any more that plays it. */
+function describeTaken({ trace_url }: Trace): string {
+  const why = `this process did not renew its lease for ${LEASE.durationMs / 1_000} s`;
+  return `Another worker of this database has taken the run over, because ${why}. It goes on there: ${trace_url}`;
 }

@@ -5,8 +5,9 @@ import type { ScenarioEntry } from '../contract/scenario.ts';
 import { preview, type SchemaIssue } from '../schema/json-schema.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import { connectEnvironment } from './connect.ts';
-import { DeclaredTaskLists, readDeclaringScenarios } from './declared-tasks.ts';
+import { type Connect, DeclaredTaskLists, readDeclaringScenarios } from './declared-tasks.ts';
 import type { AgentToolEntry, EnvironmentTarget } from './environment-client.ts';
+import type { McpEnvironmentClient } from './mcp-environment-client.ts';
 import { hashEnvironmentCode } from './module-hash.ts';
 import { argumentIssues } from './scenario-args.ts';
 import { readScenarioWarnings } from './scenario-warnings.ts';
@@ -61,6 +62,13 @@ export interface Catalogue {
   close(): Promise<void>;
 }
 
+export interface CatalogueOptions {
+  /** Starts an environment and connects to it, in a session of its own. Default: at once, whatever else is started. */
+  readonly connect?: Connect | undefined;
+  /** Milliseconds since 1970. */
+  readonly now?: (() => number) | undefined;
+}
+
 interface Reading {
   /** The hash of a module's code; empty for the other kinds, which are read once. */
   readonly codeHash: string;
@@ -91,11 +99,11 @@ interface Content {
  */
 export function createCatalogue(
   environments: ReadonlyMap<string, EnvironmentTarget>,
-  now: () => number = Date.now,
+  { connect = connectEnvironment, now = Date.now }: CatalogueOptions = {},
 ): Catalogue {
   const readings = new Map<string, Reading>();
   const closing = new AbortController();
-  const lists = new DeclaredTaskLists(closing.signal);
+  const lists = new DeclaredTaskLists(closing.signal, connect);
 
   const readingOf = async (name: string): Promise<Reading> => {
     const target = environments.get(name);
@@ -103,11 +111,11 @@ export function createCatalogue(
     const codeHash = await codeHashOf(target);
     const known = readings.get(name);
     if (known?.codeHash === codeHash) return known;
-    const content = readContent(target, closing.signal);
+    const content = readContent(target, connect, closing.signal);
     // The handshake of the other kinds, by which they are read, runs the hook.
     const isStartedByReading = target.kind !== 'module' && target.kind !== 'memory';
     const start = new StartCheck(
-      async () => (isStartedByReading ? (await content).warnings : await startOnce(target, closing.signal)),
+      async () => (isStartedByReading ? (await content).warnings : await startOnce(target, connect, closing.signal)),
       now,
     );
     const reading: Reading = { codeHash, content, start };
@@ -173,10 +181,10 @@ export function createCatalogue(
   };
 }
 
-async function readContent(target: EnvironmentTarget, signal: AbortSignal): Promise<Content> {
+async function readContent(target: EnvironmentTarget, connect: Connect, signal: AbortSignal): Promise<Content> {
   // An environment that launches a browser for each session should not do so for a list.
   const isForReading = target.kind === 'module' || target.kind === 'memory';
-  const client = await connectEnvironment(target, { signal, isForReading });
+  const client = await connect(target, { signal, isForReading });
   const limits = { signal, timeoutMs: LIST_TIMEOUT_MS };
   const tools = Promise.allSettled([client.tools(limits)]).then(([listed]) => listed);
   const declaring = Promise.allSettled([readDeclaringScenarios(client, limits)]).then(([listed]) => listed);
@@ -193,8 +201,8 @@ async function readContent(target: EnvironmentTarget, signal: AbortSignal): Prom
 }
 
 /** Starts an environment as a run would, and ends it. Gives its warnings. */
-async function startOnce(target: EnvironmentTarget, signal: AbortSignal): Promise<readonly string[]> {
-  const client = await connectEnvironment(target, { signal });
+async function startOnce(target: EnvironmentTarget, connect: Connect, signal: AbortSignal): Promise<readonly string[]> {
+  const client = await connect(target, { signal });
   try {
     // It has started, whatever it answers now.
     return await readScenarioWarnings(client, { signal, timeoutMs: LIST_TIMEOUT_MS }).catch(() => []);

@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { BoundaryError } from '../contract/errors.ts';
 import { tasksUri } from '../contract/names.ts';
 import { jsonOf } from '../mcp-client/reading.ts';
-import { connectEnvironment } from './connect.ts';
-import type { CallOptions, EnvironmentTarget } from './environment-client.ts';
+import type { CallOptions, ConnectOptions, EnvironmentTarget } from './environment-client.ts';
 import type { McpEnvironmentClient } from './mcp-environment-client.ts';
+
+/** Starts an environment and connects to it, in a session of its own. */
+export type Connect = (target: EnvironmentTarget, options: ConnectOptions) => Promise<McpEnvironmentClient>;
 
 /** For each list, the author's function among it. */
 const TASKS_TIMEOUT_MS = 60_000;
@@ -30,11 +32,13 @@ export async function readDeclaringScenarios(
  */
 export class DeclaredTaskLists {
   readonly #signal: AbortSignal;
+  readonly #connect: Connect;
   readonly #kept = new Map<string, { readonly codeHash: string; readonly lists: Promise<Lists> }>();
 
-  /** @param signal aborted when nobody needs them any longer. */
-  constructor(signal: AbortSignal) {
+  /** @param signal aborted when nobody needs them any longer. @param connect how environments are reached. */
+  constructor(signal: AbortSignal, connect: Connect) {
     this.#signal = signal;
+    this.#connect = connect;
   }
 
   /**
@@ -56,7 +60,7 @@ export class DeclaredTaskLists {
   #listsOf(name: string, target: EnvironmentTarget, codeHash: string): Promise<Lists> {
     const known = this.#kept.get(name);
     if (known?.codeHash === codeHash) return known.lists;
-    const kept = { codeHash, lists: readLists(target, this.#signal) };
+    const kept = { codeHash, lists: readLists(target, this.#connect, this.#signal) };
     this.#kept.set(name, kept);
     const forget = () => {
       if (this.#kept.get(name) === kept) this.#kept.delete(name);
@@ -71,10 +75,10 @@ export class DeclaredTaskLists {
   }
 }
 
-async function readLists(target: EnvironmentTarget, signal: AbortSignal): Promise<Lists> {
+async function readLists(target: EnvironmentTarget, connect: Connect, signal: AbortSignal): Promise<Lists> {
   // Without a handshake its initialize hook runs where a function of the author is asked, and else not.
   const isForReading = target.kind === 'module' || target.kind === 'memory';
-  const client = await connectEnvironment(target, { signal, isForReading });
+  const client = await connect(target, { signal, isForReading });
   const limits = { signal, timeoutMs: TASKS_TIMEOUT_MS };
   try {
     const lists = new Map<string, PromiseSettledResult<readonly unknown[]>>();

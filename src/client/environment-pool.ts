@@ -91,6 +91,16 @@ export class EnvironmentPool {
     return await this.#enterHost(target, known.sessions, connectOptions);
   }
 
+  /**
+   * A session of its own in a process of its own, to read what an environment offers: no process that waits for sessions
+   * is used up. Its start waits in the line, for as long as that takes.
+   *
+   * @throws BoundaryError and the reason of the signal, as `connectEnvironment`.
+   */
+  async read(target: EnvironmentTarget, options: ConnectOptions): Promise<McpEnvironmentClient> {
+    return await this.#start(target, options, 'run');
+  }
+
   /** Sessions that its hosts hold together; undefined where its sessions share no process, or it has not said so yet. */
   capacityOf(target: EnvironmentTarget): number | undefined {
     if (target.kind !== 'module') return undefined;

@@ -25,6 +25,8 @@ export interface HostPoolOptions {
   readonly maxServed?: number | undefined;
   /** Milliseconds after which a draining host is ended with the sessions that it still has. Default 70 minutes. */
   readonly drainMs?: number | undefined;
+  /** Milliseconds, for tests. */
+  readonly now?: (() => number) | undefined;
 }
 
 export interface HostedEnvironment<Session> {
@@ -58,6 +60,8 @@ const START_LIMIT_MS = 60_000;
 const IDLE_MS = 60_000;
 const MAX_SERVED = 10_000;
 const DRAIN_MS = 70 * 60_000;
+/** Starts in a row after which everybody is told of the failure. */
+const MAX_FAILURES = 3;
 /** Above it another host is started for the next session, in milliseconds. */
 const BUSY_LAG_MS = 100;
 /** Share of its memory at which a host is replaced. */
@@ -72,6 +76,8 @@ interface HostGroup<Session> {
   /** Sessions of a host. */
   capacity: number;
   starting: number;
+  /** Starts that failed in a row, of this code. */
+  failures: number;
 }
 
 /** Gives sessions their places in hosts: starts hosts when all are full or busy, and ends them when nobody needs them. */
@@ -96,7 +102,7 @@ export class HostPool<Key extends object, Session> {
    * A place for a new session.
    *
    * @throws ApiError `capacity_exceeded` for a chat session that has waited too long. @throws the reason of the signal.
-   * @throws the error of a host that could not be started.
+   * @throws the error of a host that could not be started, where it was for this session.
    */
   async enter(key: Key, request: HostRequest<Session>): Promise<HostPlace<Session>> {
     this.#closing.signal.throwIfAborted();
@@ -144,10 +150,19 @@ export class HostPool<Key extends object, Session> {
     const known = this.#groups.get(key);
     if (known === undefined) {
       const line = new WaitingLine<HostPlace<Session>>();
-      const group = { hosts: new Set<PooledHost<Session>>(), line, environment, codeHash, capacity, starting: 0 };
+      const group = {
+        hosts: new Set<PooledHost<Session>>(),
+        line,
+        environment,
+        codeHash,
+        capacity,
+        starting: 0,
+        failures: 0,
+      };
       this.#groups.set(key, group);
       return group;
     }
+    if (known.codeHash !== codeHash) known.failures = 0;
     Object.assign(known, { environment, capacity, codeHash });
     for (const host of known.hosts) if (host.options.codeHash !== codeHash) host.drain();
     return known;
@@ -191,15 +206,18 @@ export class HostPool<Key extends object, Session> {
     const { starts } = this.#options;
     let place: StartPlace | undefined;
     let started: PooledHost<Session> | undefined;
+    let arrivals = 0;
     try {
       place = await starts.enter(group.line.next ?? 'spare', this.#closing.signal);
-      const host = environment.launch((state) => started && onState(environment, started, state));
+      ({ arrivals } = group.line);
+      const host = environment.launch((state) => started && this.#hear(group, started, state));
       const { sessionsPerProcess: capacity } = await withDeadline((signal) => host.start(signal), {
         signal: this.#closing.signal,
         ms: START_LIMIT_MS,
         toError: (limit) => new Error(`The environment took more than ${limit} to load its code`),
       });
       place.ready();
+      group.failures = 0;
       const pooled = this.#add(group, host, { codeHash, capacity });
       started = pooled;
       void pooled.ended.then(() => {
@@ -211,7 +229,8 @@ export class HostPool<Key extends object, Session> {
       if (codeHash !== group.codeHash) pooled.drain();
     } catch (error) {
       place?.end();
-      group.line.refuse(error);
+      // A failure of code that has changed meanwhile says nothing to anybody.
+      if (codeHash === group.codeHash) refuse(group, error, arrivals);
     }
     group.starting -= 1;
     this.#serve(group);
@@ -222,9 +241,14 @@ export class HostPool<Key extends object, Session> {
     host: Host<Session>,
     { codeHash, capacity }: { readonly codeHash: string | null; readonly capacity: number },
   ): PooledHost<Session> {
-    const { idleMs = IDLE_MS, maxServed = MAX_SERVED, drainMs = DRAIN_MS } = this.#options;
+    const {
+      idleMs = IDLE_MS,
+      maxServed = MAX_SERVED,
+      drainMs = DRAIN_MS,
+      now = () => performance.now(),
+    } = this.#options;
     const onLeft = () => this.#serveAll(group);
-    const options = { id: ++this.#lastId, codeHash, capacity, idleMs, maxServed, drainMs, onLeft };
+    const options = { id: ++this.#lastId, codeHash, capacity, idleMs, maxServed, drainMs, onLeft, now };
     const pooled = new PooledHost(host, options);
     group.hosts.add(pooled);
     return pooled;
@@ -236,26 +260,35 @@ export class HostPool<Key extends object, Session> {
     for (const group of this.#groups.values()) if (group !== first && group.line.size > 0) this.#serve(group);
   }
 
+  #hear(group: HostGroup<Session>, host: PooledHost<Session>, { lagMs, residentBytes }: HostState): void {
+    const wasStuck = host.isStuck;
+    host.report(lagMs);
+    const { memoryBytes } = group.environment;
+    if (memoryBytes !== undefined && residentBytes > FULL_MEMORY * memoryBytes) host.drain();
+    if (wasStuck && !host.isStuck) this.#serveAll(group);
+  }
+
   #end(host: PooledHost<Session>): void {
     const end = host.end().finally(() => this.#ends.delete(end));
     this.#ends.add(end);
   }
 }
 
-function onState<Session>(
-  { memoryBytes }: HostedEnvironment<Session>,
-  host: PooledHost<Session>,
-  { lagMs, residentBytes }: HostState,
-): void {
-  host.lagMs = lagMs;
-  if (memoryBytes !== undefined && residentBytes > FULL_MEMORY * memoryBytes) host.drain();
+/**
+ * Tells those that the host was started for, who had come by then. The others get another try, unless the code cannot be
+ * started at all.
+ */
+function refuse<Session>(group: HostGroup<Session>, error: unknown, arrivals: number): void {
+  group.failures += 1;
+  const count = group.failures < MAX_FAILURES ? group.capacity : Number.POSITIVE_INFINITY;
+  group.line.refuse(error, { count, arrivals });
 }
 
 function openHosts<Session>({ hosts }: HostGroup<Session>): PooledHost<Session>[] {
   return [...hosts].filter(({ state }) => state === 'open');
 }
 
-/** The one with the fewest sessions, among those with a free place. */
+/** The one with the fewest sessions, among those with a free place that are not stuck. */
 function leastLoaded<Session>(hosts: Iterable<PooledHost<Session>>): PooledHost<Session> | undefined {
   let least: PooledHost<Session> | undefined;
   for (const host of hosts) {

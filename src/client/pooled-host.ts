@@ -32,14 +32,19 @@ export interface PooledHostOptions {
   readonly drainMs: number;
   /** Called when a session has left its place. */
   readonly onLeft: () => void;
+  /** Milliseconds. */
+  readonly now: () => number;
 }
+
+/** Milliseconds of lag, and without a report, of which one comes each second. Our choice: a host is killed after 10 s. */
+const STUCK_MS = 3_000;
 
 /** A host that has started: open for sessions, draining, or ended. */
 export class PooledHost<Session> {
   readonly options: PooledHostOptions;
-  /** p99 of the lag of its event loop in the last 10 s, in milliseconds. */
-  lagMs = 0;
   readonly #host: Host<Session>;
+  #lagMs = 0;
+  #reportedAt: number;
   #state: 'open' | 'draining' | 'ended' = 'open';
   #sessions = 0;
   #served = 0;
@@ -49,6 +54,7 @@ export class PooledHost<Session> {
   constructor(host: Host<Session>, options: PooledHostOptions) {
     this.#host = host;
     this.options = options;
+    this.#reportedAt = options.now();
     void host.ended.then(() => this.#enter('ended'));
     this.#endWhenIdle();
   }
@@ -61,8 +67,25 @@ export class PooledHost<Session> {
     return this.#sessions;
   }
 
+  /** p99 of the lag of its event loop in the last 10 s, in milliseconds. */
+  get lagMs(): number {
+    return this.#lagMs;
+  }
+
+  /** None while it seems to be stuck: a session would wait there for its end. */
   get freePlaces(): number {
-    return this.#state === 'open' ? Math.max(0, this.options.capacity - this.#sessions) : 0;
+    return this.#state !== 'open' || this.isStuck ? 0 : Math.max(0, this.options.capacity - this.#sessions);
+  }
+
+  /** Whether its event loop hardly turns, or nothing has been heard of it for long. */
+  get isStuck(): boolean {
+    return this.#lagMs > STUCK_MS || this.options.now() - this.#reportedAt > STUCK_MS;
+  }
+
+  /** It has told of its event loop. */
+  report(lagMs: number): void {
+    this.#lagMs = lagMs;
+    this.#reportedAt = this.options.now();
   }
 
   /** Resolves when its process is gone. Never rejects. */

@@ -1,3 +1,4 @@
+import { loopSlices } from '../runtime/loop-slices.ts';
 import { ConnectionLostError } from './store-errors.ts';
 
 /** Requests of one transaction at most: what comes after waits for the next, and other processes get their turn. */
@@ -65,8 +66,8 @@ export class GroupCommit<Request, Result> {
     }
     for (const [index, { resolve, reject }] of group.entries()) {
       const result = results[index];
-      if (result === undefined || result instanceof Error) reject(result);
-      else resolve(result);
+      // Hundreds of sessions may go on from here.
+      loopSlices.run(() => (result === undefined || result instanceof Error ? reject(result) : resolve(result)));
     }
     return undefined;
   }

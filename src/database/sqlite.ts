@@ -1,8 +1,9 @@
-import { mkdir, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kysely } from 'kysely';
 import { messageOf } from '../contract/errors.ts';
+import { makeFolder } from '../runtime/make-folder.ts';
 import { committing, type Database } from './database.ts';
 import { migrateToLatest } from './migrations.ts';
 import type { DatabaseSchema } from './schema.ts';
@@ -48,7 +49,7 @@ function parseSqliteUrl(url: string): string {
 
 /** SQLite gives its `-wal` and `-shm` files the mode of the database. */
 async function createPrivateFile(path: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(path));
   const file = await open(path, 'a', 0o600);
   await file.close();
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 import { ApiError } from '../contract/errors.ts';
+import { loopSlices } from '../runtime/loop-slices.ts';
 import { type AuthenticationOptions, createAuthentication } from './api-keys.ts';
 import { DEFAULT_BODY_LIMIT_BYTES, readBody } from './body.ts';
 import { requestIdOf } from './listen.ts';
@@ -138,6 +139,8 @@ function createExchange(options: HttpAppOptions) {
     const body = route.request === undefined ? undefined : parseBody(route.request, json);
     const params = Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)]));
     const { headers } = request;
+    // It may begin work for which others wait already. A read is answered at once.
+    if (method !== 'GET') await loopSlices.turn();
     return route.handle({
       requestId,
       method: request.method,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError, messageOf } from '../contract/errors.ts';
+import { loopSlices } from '../runtime/loop-slices.ts';
 
 /** The header that every reply carries. Ids are ours alone: one that a client sends would not be unique. */
 const REQUEST_ID_HEADER = 'x-request-id';
@@ -37,6 +38,7 @@ export async function listen(
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.on('checkExpectation', serve);
   server.on('clientError', answerBrokenRequest);
+  server.on('connection', () => loopSlices.onAccepted());
   await bind(server, options);
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : options.port;

@@ -1,3 +1,4 @@
+import { loopSlices } from '../runtime/loop-slices.ts';
 import type { CallGuard } from './call-guard.ts';
 import type { ChatModel, ModelRequest, ModelResponse } from './chat-model.ts';
 import { readChunks } from './chunk-stream.ts';
@@ -87,6 +88,7 @@ class GatewayModel implements ChatModel {
           characters: () => assembly.characters,
           toError,
         }));
+    await loopSlices.turn(); // Answers to many sessions may come at one moment.
     return { ...value, retries };
   }
 

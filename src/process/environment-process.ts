@@ -152,6 +152,11 @@ export class EnvironmentProcess implements Transport {
     return this.#ending;
   }
 
+  /** As `close`, without a chance: for one that does nothing any more. */
+  kill(): void {
+    this.#ending ??= this.#end((pid) => signalGroup(pid, 'SIGKILL'));
+  }
+
   /** As `close`, but as a client that disconnects: the end of its input ends the process, without its shutdown hooks. */
   disconnect(): Promise<void> {
     this.#ending ??= this.#end(() => {

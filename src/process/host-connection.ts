@@ -7,6 +7,7 @@ import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { LogRecord } from '../contract/trace.ts';
 import { endsWithin } from '../runtime/deadline.ts';
 import { LineSplitter } from '../runtime/line-splitter.ts';
+import { loopSlices } from '../runtime/loop-slices.ts';
 import { OutputTail, toPlainLine } from './output-tail.ts';
 import { parseMessage } from './parse-message.ts';
 
@@ -86,14 +87,19 @@ export class HostConnection implements Transport {
     this.#socket = socket;
     this.#gone = new Promise((resolve) => {
       socket.once('close', () => {
-        resolve();
-        void this.#announce();
+        loopSlices.run(() => {
+          resolve();
+          void this.#announce();
+        });
       });
     });
     socket.on('error', (error) => this.onerror?.(error));
-    socket.setEncoding('utf8').on('data', (text: string) => this.#splitter.push(text));
+    socket.setEncoding('utf8').on('data', (text: string) => this.#take(socket, text));
     const { session, harnessKey: harness_key } = this.#options;
     const opening: HostedSession = { session, harness_key };
+    // The first request follows at once: both are one write.
+    socket.cork();
+    setImmediate(() => socket.uncork());
     socket.write(`${this.#host.secret}\n${JSON.stringify(opening)}\n`);
   }
 
@@ -132,6 +138,17 @@ export class HostConnection implements Transport {
     const isGone = await endsWithin(this.#gone, SHUTDOWN_GRACE_MS.environment + DRAIN_MS);
     if (!isGone) this.#socket?.destroy();
     await this.#announce();
+  }
+
+  /** Nothing more is read meanwhile. */
+  #take(socket: Socket, text: string): void {
+    let isTaken = false;
+    loopSlices.run(() => {
+      isTaken = true;
+      this.#splitter.push(text);
+      if (socket.isPaused()) socket.resume();
+    });
+    if (!isTaken) socket.pause();
   }
 
   #receive(line: string, isCut: boolean): void {

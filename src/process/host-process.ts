@@ -5,6 +5,7 @@ import type { LogRecord } from '../contract/trace.ts';
 import { untilAborted } from '../runtime/deadline.ts';
 import { CHANNEL_FD, EnvironmentProcess } from './environment-process.ts';
 import { HostConnection, type HostedSessionOptions } from './host-connection.ts';
+import { SilenceWatch } from './silence-watch.ts';
 import { makeSocketFolder, type SocketFolder } from './socket-folder.ts';
 
 export interface HostProcessOptions {
@@ -22,7 +23,11 @@ export interface HostProcessOptions {
   readonly onLog?: ((record: Omit<LogRecord, 'at'>) => void) | undefined;
   /** Told once a second. */
   readonly onGauges?: ((gauges: HostGauges) => void) | undefined;
+  /** Milliseconds without a word after which it is killed: its thread reports whatever its code does. Default 30,000. */
+  readonly silenceMs?: number | undefined;
 }
+
+const SILENCE_MS = 30_000;
 
 /** The state of a host, as its own thread measures it. */
 export interface HostGauges {
@@ -56,10 +61,13 @@ export class HostProcess {
   readonly #options: HostProcessOptions;
   readonly #process: EnvironmentProcess;
   readonly #folder: SocketFolder;
+  readonly #silence: SilenceWatch;
   readonly #secret = randomBytes(32).toString('base64url');
   #resolveEnded: (ending: HostEnding) => void = () => {};
   #resolveInfo: (info: HostInfo) => void = () => {};
   #told: Extract<HostReport, { kind: 'failed' | 'stuck' }> | undefined;
+  /** Milliseconds for which it had said nothing when it was killed for that. */
+  #silentMs: number | undefined;
   #ending: HostEnding | undefined;
   #isDraining = false;
   #isClosing = false;
@@ -70,7 +78,11 @@ export class HostProcess {
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
     });
-    const { command, args, variables, memoryMiB, folders, onLog } = options;
+    const { command, args, variables, memoryMiB, folders, onLog, silenceMs = SILENCE_MS } = options;
+    this.#silence = new SilenceWatch(silenceMs, (ms) => {
+      this.#silentMs = ms;
+      this.#process.kill();
+    });
     this.#process = new EnvironmentProcess({
       command,
       args,
@@ -150,12 +162,14 @@ export class HostProcess {
 
   #hear(line: string): void {
     const report = parseReport(line);
+    this.#silence.hear();
     if (report?.kind === 'gauges') {
       const { sessions, lag_ms: lagMs, resident_bytes: residentBytes } = report;
       this.#options.onGauges?.({ sessions, lagMs, residentBytes });
     } else if (report?.kind === 'listening') {
       const { name, version, sessions_per_process: sessionsPerProcess } = report;
       this.#process.ready();
+      this.#silence.start();
       this.#resolveInfo({ name, version, sessionsPerProcess });
     } else if (report !== undefined) this.#told ??= report;
   }
@@ -168,6 +182,7 @@ export class HostProcess {
   }
 
   async #settle(): Promise<void> {
+    this.#silence.stop();
     // It may have been asked to end a moment ago. Only when it is gone, and read to its end, all is known.
     await this.#process.close();
     if (this.#ending !== undefined) return;
@@ -183,6 +198,10 @@ export class HostProcess {
     if (told?.kind === 'failed') return { reason: 'failed', text: told.text, session: told.session ?? undefined };
     if (told?.kind === 'stuck') {
       const text = `was killed: its event loop had not turned for ${Math.round(told.ms / 1_000)} s`;
+      return { reason: 'stuck', text, session: undefined };
+    }
+    if (this.#silentMs !== undefined) {
+      const text = `was killed: it had given no sign of life for ${Math.round(this.#silentMs / 1_000)} s`;
       return { reason: 'stuck', text, session: undefined };
     }
     const isAsked = this.#isClosing || (this.#isDraining && status === 'exited with code 0');

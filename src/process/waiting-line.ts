@@ -26,10 +26,16 @@ export class WaitingLine<Thing> {
     spare: new Set(),
   };
   #last: StartKind = 'run';
+  #arrivals = 0;
 
   get size(): number {
     const { chat, run, spare } = this.#lines;
     return chat.size + run.size + spare.size;
+  }
+
+  /** Those that have come so far. */
+  get arrivals(): number {
+    return this.#arrivals;
   }
 
   /** The kind that is served next; undefined where nobody waits. */
@@ -50,7 +56,9 @@ export class WaitingLine<Thing> {
         clearTimeout(timer);
         signal?.removeEventListener('abort', onAbort);
       };
+      this.#arrivals += 1;
       const waiting: Waiting<Thing> = {
+        arrival: this.#arrivals,
         serve(thing) {
           leave();
           resolve(thing);
@@ -90,13 +98,25 @@ export class WaitingLine<Thing> {
     return true;
   }
 
-  /** Sends everybody away. */
-  refuse(reason: unknown): void {
-    for (const line of Object.values(this.#lines)) for (const waiting of [...line]) waiting.refuse(reason);
+  /**
+   * Sends those away that have waited longest.
+   *
+   * @param among by default everybody: at most so many, of the first so many that came.
+   */
+  refuse(
+    reason: unknown,
+    { count, arrivals }: { readonly count: number; readonly arrivals: number } = EVERYBODY,
+  ): void {
+    const all = Object.values(this.#lines).flatMap((line) => [...line]);
+    const meant = all.filter(({ arrival }) => arrival <= arrivals).sort((one, other) => one.arrival - other.arrival);
+    for (const waiting of meant.slice(0, count)) waiting.refuse(reason);
   }
 }
 
+const EVERYBODY = { count: Number.POSITIVE_INFINITY, arrivals: Number.POSITIVE_INFINITY } as const;
+
 interface Waiting<Thing> {
+  readonly arrival: number;
   serve(thing: Thing): void;
   refuse(reason: unknown): void;
 }

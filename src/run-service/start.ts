@@ -4,6 +4,7 @@ import { guardedBy } from '../accounts/guard.ts';
 import { type Catalogue, catalogueCheck, createCatalogue } from '../client/catalogue.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { addPoolMetrics } from '../client/pool-metrics.ts';
+import { preloadSessions } from '../client/preload-sessions.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { type Database, storeCheck } from '../database/database.ts';
 import { createEvaluationStore } from '../evaluations/database-evaluation-store.ts';
@@ -15,6 +16,7 @@ import { assertBindAllowed } from '../http/origin-guard.ts';
 import type { Route } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
 import { queueCheck, type RunQueue } from '../queue/run-queue.ts';
+import { endsWithin } from '../runtime/deadline.ts';
 import { PROCTOR_VERSION } from '../runtime/version.ts';
 import { createTasksets } from '../tasks/find-tasksets.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
@@ -31,7 +33,7 @@ import { createRunRoute } from './run-route.ts';
 import { enqueueForgottenRuns } from './sweep.ts';
 import { createTasksetsRoute } from './tasksets-route.ts';
 import { createUsageRoute } from './usage-route.ts';
-import { startWorker, type Worker, type WorkerOptions, type WorkerSettings } from './worker.ts';
+import { createWorkerPool, startWorker, type Worker, type WorkerOptions, type WorkerSettings } from './worker.ts';
 
 export interface RunServiceOptions {
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;
@@ -85,7 +87,10 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
   const hasKey = await accounts.hasKeys({ except: ['local'] });
   assertBindAllowed(host, hasKey, 'make one with "proctor keys create --name <name>"');
 
-  const catalogue = createCatalogue(options.environments);
+  preloadSessions();
+  const { pool: shared, ...workerSettings } = options.worker || {};
+  const pool = shared ?? createWorkerPool({ ...workerSettings, logger });
+  const catalogue = createCatalogue(options.environments, { connect: (target, how) => pool.read(target, how) });
   const closing = new AbortController();
   const parts: Parts = {
     catalogue,
@@ -95,7 +100,7 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     worker: undefined,
   };
   const listener = await listen(createApp(options, parts), { host, port }).catch(async (error: unknown) => {
-    await catalogue.close();
+    await Promise.all([catalogue.close(), shared === undefined && pool.close()]);
     throw error;
   });
   const forgotten = await enqueueForgottenRuns(options.database, options.queue);
@@ -104,7 +109,7 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     const onDelta: WorkerOptions['onDelta'] = (traceId, attempt, delta) => {
       parts.deltas.publish(traceId, { attempt, ...delta });
     };
-    parts.worker = startWorker({ ...options, ...options.worker, onDelta });
+    parts.worker = startWorker({ ...options, ...options.worker, pool, onDelta });
   }
   const stopMetrics = addRunMetrics(parts.metrics.registry, {
     store: options.store,
@@ -122,7 +127,11 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     const remainingMs = () => Math.max(0, endsAt - performance.now());
     closing.abort(new Error('The service is shutting down'));
     // At once: environments that have to be killed take half of the budget each time.
-    await Promise.all([parts.worker?.stop(remainingMs()), catalogue.close()]);
+    await Promise.all([
+      parts.worker?.stop(remainingMs()),
+      catalogue.close(),
+      shared === undefined && endsWithin(pool.close(), remainingMs()),
+    ]);
     await listener.close(remainingMs());
     stopMetrics();
     stopPoolMetrics?.();

@@ -104,7 +104,7 @@ class QueueWorker implements Worker {
   constructor(options: WorkerOptions) {
     const { queue, database, logger } = options;
     this.#options = options;
-    this.pool = options.pool ?? createPool(options);
+    this.pool = options.pool ?? createWorkerPool(options);
     this.#admission = new Admission({
       ...options,
       claims: database && createKeyClaims(database),
@@ -241,7 +241,12 @@ class QueueWorker implements Worker {
   }
 }
 
-function createPool({ spares, hosts, logger }: WorkerOptions): EnvironmentPool {
+/** The caller closes it. */
+export function createWorkerPool({
+  spares,
+  hosts,
+  logger,
+}: Pick<WorkerOptions, 'spares' | 'hosts' | 'logger'>): EnvironmentPool {
   return new EnvironmentPool({
     perEnvironment: spares ?? DEFAULT_SPARES,
     hosts,

@@ -74,9 +74,9 @@ export function createSessionEngine(options: SessionEngineOptions): SessionEngin
   assertRanges(options);
   const { environments, database, store, models, logger, now = Date.now } = options;
   const serverId = `scenarios_${process.pid}_${randomBytes(4).toString('hex')}`;
-  const catalogue = createCatalogue(environments);
   const records = new SessionRecords(database, serverId, store.redactor);
   const pool = options.pool ?? createPool(options);
+  const catalogue = createCatalogue(environments, { connect: (target, how) => pool.read(target, how) });
   const scenarios = new Scenarios(catalogue, [...environments.keys()]);
   const registry = new SessionRegistry({
     store,

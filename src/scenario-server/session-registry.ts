@@ -8,6 +8,7 @@ import { checkSize } from '../contract/size-limits.ts';
 import type { Models } from '../model/create-model.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
 import { sessionFinished } from '../rollout/session-end.ts';
+import { loopSlices } from '../runtime/loop-slices.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { LiveDeltas } from '../trace-routes/live-deltas.ts';
@@ -200,6 +201,7 @@ export class SessionRegistry {
   ): Promise<ChatSession> {
     const { store, serverId, sessionTtlMs, limits, now } = this.#options;
     const environmentHash = await this.#options.hashOf(environment);
+    await loopSlices.turn(); // Hundreds may have waited for the same list of scenarios, and for the same hash.
     const traceId = randomBytes(16).toString('hex');
     return new ChatSession({
       ...start,

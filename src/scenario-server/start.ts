@@ -3,6 +3,7 @@ import { guardedBy } from '../accounts/guard.ts';
 import { Idempotency } from '../accounts/idempotency.ts';
 import { catalogueCheck } from '../client/catalogue.ts';
 import { addPoolMetrics } from '../client/pool-metrics.ts';
+import { preloadSessions } from '../client/preload-sessions.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { storeCheck } from '../database/database.ts';
 import { type AuthenticationOptions, accountOf } from '../http/api-keys.ts';
@@ -84,6 +85,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
   const { host, port, database, models, logger, now = Date.now } = options;
   assertBindAllowed(host, options.verifyKey !== undefined, 'give one with --api-key or PROCTOR_SCENARIOS_API_KEY');
   const warmProcesses = options.warmProcesses ?? DEFAULT_WARM_PROCESSES;
+  preloadSessions();
   const engine = createSessionEngine({ ...options, warmProcesses });
   const { catalogue, scenarios, registry } = engine;
   const closing = new AbortController();

@@ -253,6 +253,20 @@ describe('a proctor run that is stopped', PATIENCE, () => {
     expect(stderr).toContain('5 of 5 runs did not complete.');
   });
 
+  it('says that another worker has taken its run over, and where it goes on', async () => {
+    const cwd = createProject('probe');
+    const command = start(['run', 'probe', 'waits', '--arg', `path=${join(cwd, 'gate')}`], { cwd });
+    await command.prints(/step 1 wait_for/);
+    const { database, store } = await partsOf(cwd);
+    const held = { leased_by: 'worker_of_another_machine', lease_token: 'its', lease_until: Date.now() + 60_000 };
+    await database.kysely.updateTable('queue').set(held).execute();
+    const { code, stderr } = await command.ended;
+    const [trace] = (await store.list({})).data;
+    expect(code).toBe(1);
+    expect(stderr).toContain('Another worker of this database has taken the run over');
+    expect(stderr).toContain(`It goes on there: http://127.0.0.1:8320/traces/${trace?.trace_id}`);
+  });
+
   it('is finished by the next proctor serve when it was killed', async () => {
     const cwd = createProject('probe');
     const gate = join(cwd, 'gate');

@@ -16,7 +16,7 @@ let made = 0;
 const catalogues: Catalogue[] = [];
 
 function create(targets: Record<string, EnvironmentTarget>, now?: () => number): Catalogue {
-  const catalogue = createCatalogue(new Map(Object.entries(targets)), now);
+  const catalogue = createCatalogue(new Map(Object.entries(targets)), { now });
   catalogues.push(catalogue);
   return catalogue;
 }

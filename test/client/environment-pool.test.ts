@@ -1,5 +1,7 @@
 import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { createCatalogue } from '../../src/client/catalogue.ts';
 import type { EnvironmentLimits, EnvironmentTarget } from '../../src/client/environment-client.ts';
 import { EnvironmentPool, type EnvironmentPoolOptions } from '../../src/client/environment-pool.ts';
 import type { McpEnvironmentClient } from '../../src/client/mcp-environment-client.ts';
@@ -68,6 +70,19 @@ describe('the pool of environment processes', { timeout: 60_000 }, () => {
     const [first, second] = [await connect(), await connect()];
     const alone = await connect({ isAlone: true });
     expect(new Set([await pidOf(first), await pidOf(second), await pidOf(alone)]).size).toBe(3);
+  });
+
+  it('counts the process by which a catalogue reads an environment among those that are being started', async () => {
+    const gate = join(createLab(SOURCE).directory, 'gate');
+    const waits = `import { existsSync } from 'node:fs';\nwhile (!existsSync(${JSON.stringify(gate)})) await new Promise((go) => setTimeout(go, 20));\n`;
+    const { pool, target } = open({ source: waits + SOURCE });
+    const catalogue = createCatalogue(new Map([['lab', target]]), { connect: (each, how) => pool.read(each, how) });
+    onTestFinished(() => catalogue.close());
+    const scenarios = catalogue.scenarios('lab');
+    await until(() => pool.starts.starting === 1);
+    await writeFile(gate, '');
+    expect(await scenarios).toEqual([]);
+    expect(pool.starts.starting).toBe(0);
   });
 
   it('starts no more processes at a time for sessions that are to be alone than there is memory for', async () => {

@@ -217,17 +217,76 @@ describe('the pool of hosts', () => {
     expect(one.hosts[0]?.told).toEqual(['close']);
   });
 
-  it('tells everybody who waits why a host could not be started, and tries again for the next', async () => {
+  it('tells the session that a host was started for why that failed, and tries again for the others', async () => {
     const environment = new FakeEnvironment({ capacity: 1, isHeld: true });
     const { enter } = poolOf({ hosts: 1 });
-    const waiting = [enter(environment), enter(environment)].map((place) => expect(place).rejects.toThrow('broken'));
+    const first = expect(enter(environment)).rejects.toThrow('broken');
+    const second = enter(environment);
     await settled();
     environment.hosts[0]?.fail(new Error('broken'));
-    await Promise.all(waiting);
-    const next = enter(environment);
+    await first;
     await settled();
     environment.hosts[1]?.listen();
-    expect((await next).session).toBe('host 1');
+    expect((await second).session).toBe('host 1');
+  });
+
+  it('tries again for a session that came when the host was being started', async () => {
+    const environment = new FakeEnvironment({ capacity: 10, isHeld: true });
+    const { enter } = poolOf({ hosts: 1 });
+    const first = expect(enter(environment)).rejects.toThrow('broken');
+    await settled();
+    const late = enter(environment);
+    environment.hosts[0]?.fail(new Error('broken'));
+    await first;
+    await settled();
+    environment.hosts[1]?.listen();
+    expect((await late).session).toBe('host 1');
+  });
+
+  it('tells everybody who waits once three starts in a row have failed', async () => {
+    const environment = new FakeEnvironment({ capacity: 1, isHeld: true });
+    const { pool, enter } = poolOf({ hosts: 1 });
+    const waiting = Array.from({ length: 50 }, () => expect(enter(environment)).rejects.toThrow('broken'));
+    for (const host of [0, 1, 2]) {
+      await settled();
+      environment.hosts[host]?.fail(new Error('broken'));
+    }
+    await Promise.all(waiting);
+    expect(environment.hosts).toHaveLength(3);
+    expect(pool.figures(KEY).waiting).toBe(0);
+  });
+
+  it('says nothing of a failure of old code to sessions of new code', async () => {
+    const environment = new FakeEnvironment({ capacity: 10, isHeld: true });
+    const { enter } = poolOf({ hosts: 1 });
+    const old = enter(environment, { codeHash: 'a' });
+    await settled();
+    const current = enter(environment, { codeHash: 'b' });
+    environment.hosts[0]?.fail(new Error('broken'));
+    await settled();
+    environment.hosts[1]?.listen();
+    expect((await Promise.all([old, current])).map(({ session }) => session)).toEqual(['host 1', 'host 1']);
+  });
+
+  it('puts no session into a host that hardly turns, or that says nothing, and does again when it recovers', async () => {
+    let now = 0;
+    const environment = new FakeEnvironment({ capacity: 10 });
+    const { pool, enter } = poolOf({ hosts: 1, now: () => now });
+    await enter(environment);
+    const [host] = environment.hosts;
+    host?.onState({ lagMs: 9_000, residentBytes: 0 });
+    expect(pool.hasRoom(KEY)).toBe(false);
+    const waiting = enter(environment);
+    await settled();
+    expect(pool.figures(KEY).waiting).toBe(1);
+    host?.onState({ lagMs: 5, residentBytes: 0 });
+    expect((await waiting).session).toBe('host 0');
+    now += 10_000;
+    const late = enter(environment);
+    await settled();
+    expect(pool.figures(KEY).waiting).toBe(1);
+    host?.onState({ lagMs: 5, residentBytes: 0 });
+    expect((await late).session).toBe('host 0');
   });
 
   it('refuses a chat session that has waited too long, and never a run', async () => {

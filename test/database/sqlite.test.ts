@@ -34,6 +34,11 @@ describe('a database address', () => {
     await expect(openDatabase(`sqlite:${text}`)).rejects.toThrow(/notes.txt: file is not a database/);
     await expect(openDatabase(`sqlite:${text}/a.db`)).rejects.toThrow(/Cannot open the database/);
   });
+
+  it('in a folder that can never be made is refused at once', async () => {
+    const refused = /Cannot open the database sqlite:\/proc\/nope\/deep\/x\.db: ENOENT/;
+    await expect(openDatabase('sqlite:/proc/nope/deep/x.db')).rejects.toThrow(refused);
+  });
 });
 
 describe('a database', { timeout: 120_000 }, () => {

@@ -41,6 +41,17 @@ describe('the end of a host', PATIENCE, () => {
     if (tool !== 'exit') expect(log.join('\n')).toContain(text);
   });
 
+  it('comes when it has said nothing for too long, as a process that was stopped does', async () => {
+    const { host } = await startHost({ silenceMs: 3_000 });
+    const session = await openSession(host, 'one');
+    process.kill(host.pid ?? 0, 'SIGSTOP');
+    const ending = await host.ended;
+    expect(ending.reason).toBe('stuck');
+    expect(ending.text).toMatch(/^was killed: it had given no sign of life for \d+ s$/);
+    expect(session.connection.ending).toBe(ending.text);
+    expect(isRunning(host.pid ?? 0)).toBe(false);
+  });
+
   it('by SIGTERM runs close hooks and the shutdown hooks of each instance once, side by side', async () => {
     const notes = join(await createFolder(), 'notes');
     const { host } = await startHost({ env: { NOTES: notes, HANG: 'one' } });

@@ -122,7 +122,11 @@ describe('two sessions of one host', PATIENCE, () => {
     const heard: [string[], string[]] = [[], []];
     const steps = ({ client }: TestSession, own: string[]) =>
       client.callTool({ name: 'steps', arguments: {} }, { onprogress: ({ message }) => void own.push(message ?? '') });
-    await Promise.all([steps(one, heard[0]), steps(other, heard[1])]);
+    const ended = Promise.all([steps(one, heard[0]), steps(other, heard[1])]);
+    // A client drops the progress of a call that has been answered.
+    await until(() => heard.every((own) => own.length > 0));
+    await Promise.all([call(one, 'go_on'), call(other, 'go_on')]);
+    await ended;
     expect(new Set(heard[0])).toEqual(new Set(['one']));
     expect(new Set(heard[1])).toEqual(new Set(['other']));
   });

@@ -14,6 +14,7 @@ export interface HostSetting {
   readonly module?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly sessionsPerProcess?: number;
+  readonly silenceMs?: number;
 }
 
 export interface TestHost {
@@ -24,7 +25,7 @@ export interface TestHost {
 }
 
 /** A host that has not been started. Closed when the test ends. */
-export function makeHost({ module = HOSTED, env = {}, sessionsPerProcess }: HostSetting = {}): TestHost {
+export function makeHost({ module = HOSTED, env = {}, sessionsPerProcess, silenceMs }: HostSetting = {}): TestHost {
   const log: string[] = [];
   const gauges: HostGauges[] = [];
   const host = new HostProcess({
@@ -33,6 +34,7 @@ export function makeHost({ module = HOSTED, env = {}, sessionsPerProcess }: Host
     variables: { PATH: process.env.PATH ?? '', ...env },
     folders: [],
     sessionsPerProcess,
+    silenceMs,
     onLog: ({ message }) => log.push(message),
     onGauges: (each) => gauges.push(each),
   });

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { createPostgresBackend, Worker } from 'bullmq';
 import { inMemory } from 'proctor';
 import { connectEnvironment } from 'proctor/client';
-import { Counter } from '../../counter.mjs';
+import { Counter } from '../../in-memory.mjs';
 import { answerQuestions } from '../../measured.mjs';
 
 const { BENCH_QUEUE_URL, BENCH_CONCURRENCY, BENCH_ISOLATION } = process.env;

@@ -14,7 +14,7 @@ import {
   startRunService,
   startWorker,
 } from 'proctor/run-service';
-import { Counter } from '../../counter.mjs';
+import { Counter, Retail } from '../../in-memory.mjs';
 import { answerQuestions } from '../../measured.mjs';
 
 const { BENCH_ROLE, BENCH_DATABASE_URL, BENCH_QUEUE_URL, BENCH_CONCURRENCY, BENCH_ISOLATION = 'memory' } = process.env;
@@ -35,7 +35,7 @@ const parts = {
   models: createModels({ gatewayUrl: process.env.PROCTOR_GATEWAY_URL, gatewayApiKey: 'none' }),
   environments: new Map([
     ['counter', BENCH_ISOLATION === 'memory' ? inMemory(Counter) : moduleOf('counter')],
-    ['retail', moduleOf('retail')],
+    ['retail', BENCH_ISOLATION === 'memory' ? inMemory(Retail) : moduleOf('retail')],
   ]),
   logger: pino({ level: 'warn' }, pino.destination({ dest: 2, sync: true })),
 };

@@ -4,7 +4,7 @@ import { Client } from '@modelcontextprotocol/client';
 import express from 'express';
 import OpenAI from 'openai';
 import { openInMemory } from '../../../dist/mcp/in-memory.js';
-import { Counter } from '../../counter.mjs';
+import { Counter } from '../../in-memory.mjs';
 
 const openai = new OpenAI({ baseURL: process.env.PROCTOR_GATEWAY_URL, apiKey: 'none' });
 const isStreaming = process.env.BENCH_STREAM !== undefined;

@@ -1,7 +1,7 @@
 // The scenario server with `counter`, in a process that tells its live heap and processor time when it is asked over IPC.
 import { fileURLToPath } from 'node:url';
 import { serveScenarios } from 'proctor/scenario-server';
-import { Counter } from '../../counter.mjs';
+import { Counter } from '../../in-memory.mjs';
 import { answerQuestions } from '../../measured.mjs';
 
 const module = fileURLToPath(new URL('../../../environments/counter/environment.ts', import.meta.url));
