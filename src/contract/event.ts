@@ -96,7 +96,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     duration_ms: z.int(),
   }),
   z.object({ type: type('turn.finished'), turn: z.int(), status: turnStatusSchema, tool_ms: z.int() }),
-  z.object({ type: type('answer.submitted'), answer: z.json() }),
+  /** `fits` is false where the scenario has an answer schema and the answer is not of it, after the model was asked twice. */
+  z.object({ type: type('answer.submitted'), answer: z.json(), fits: z.boolean().optional() }),
   z.object({ type: type('evaluation.completed'), evaluation: evaluationSchema, duration_ms: z.int() }),
   logSchema.omit({ at: true }).extend({ type: type('log') }),
   z.object({

@@ -29,7 +29,7 @@ export class EndRows {
     this.#database = database;
     const update = (columns: object) =>
       database.kysely.updateTable('traces').set(columns).where('trace_id', '=', '').compile();
-    const ended = { status: '', reward: 0, finished_at: 0, duration_ms: 0, total_tokens: 0, summary: '' };
+    const ended = { status: '', reward: 0, finished_at: 0, duration_ms: 0, total_tokens: 0, outcome: '', summary: '' };
     this.#start = update({ status: '' });
     this.#end = update(ended);
     this.#endAndForget = update({ ...ended, request: '' });

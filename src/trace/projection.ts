@@ -1,6 +1,8 @@
 import type { EventOf, TraceEvent } from '../contract/event.ts';
+import type { RunStatus } from '../contract/run.ts';
 import type { Trace, TraceSummary } from '../contract/trace.ts';
 import { AttemptProjection, millisecondsBetween } from './attempt-projection.ts';
+import { toOutcome } from './trace-outcome.ts';
 import { addUsage, NO_USAGE, type UsageTotals } from './usage-totals.ts';
 
 /** Id and address of a trace, which are not in its events. */
@@ -26,10 +28,14 @@ export function toSummary({ steps: _steps, logs: _logs, ...summary }: Trace): Tr
   return summary;
 }
 
-/** A summary as it was stored. Those of earlier versions do not say why an attempt ended. */
+const NO_EVALUATION = { evaluation_id: null, task_id: null, attempt_index: null, rerun: 0, superseded: false } as const;
+
+/** A summary as it was stored. Those of earlier versions say neither why an attempt ended nor what its outcome is. */
 export function parseSummary(stored: string): TraceSummary {
   const summary = JSON.parse(stored) as TraceSummary;
-  return { ...summary, attempts: summary.attempts.map((entry) => ({ ...entry, error: entry.error ?? null })) };
+  const attempts = summary.attempts.map((entry) => ({ ...entry, error: entry.error ?? null }));
+  const outcome = summary.outcome ?? toOutcome({ trace: summary, lastResponse: undefined, isAnswerUnfit: false });
+  return { ...NO_EVALUATION, ...summary, outcome, attempts };
 }
 
 /** `projectTrace` event by event, for events that are read in pages. */
@@ -88,14 +94,22 @@ export class TraceProjection {
     }
     const finished = this.#finished;
     const did = attempt.toTraceFields();
+    const status: RunStatus = finished?.status ?? (did.started_at === null ? 'queued' : 'running');
+    const ending = { status, stop_reason: finished?.stop_reason ?? null, error: finished?.error ?? null };
     return {
       object: 'trace',
       version: 1,
       trace_id: this.#identity.traceId,
       trace_url: this.#identity.traceUrl,
       origin: request.origin,
-      status: finished?.status ?? (did.started_at === null ? 'queued' : 'running'),
-      stop_reason: finished?.stop_reason ?? null,
+      ...ending,
+      outcome: toOutcome({
+        trace: ending,
+        lastResponse: attempt.lastResponse,
+        isAnswerUnfit: attempt.isAnswerUnfit,
+      }),
+      ...NO_EVALUATION,
+      ...request.evaluation,
       attempt: this.#attempts.at(-1)?.attempt ?? 1,
       attempts: this.#attempts.map((entry) => ({ ...entry })),
       env_name: request.env_name,
@@ -112,7 +126,6 @@ export class TraceProjection {
       // The reward of a failed or cancelled run stays apart, in `evaluation` (contract section 3).
       reward: finished?.status === 'completed' ? finished.reward : null,
       timing: { ...did.timing, total_ms: finished === undefined ? 0 : millisecondsBetween(request.at, finished.at) },
-      error: finished?.error ?? null,
       logs: [...this.#logs],
     };
   }

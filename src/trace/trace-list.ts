@@ -3,6 +3,7 @@ import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { ApiError } from '../contract/errors.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
+import { hasOutcome } from './outcome-conditions.ts';
 import type { TraceQuery } from './trace-store.ts';
 
 export interface ListedRow {
@@ -142,6 +143,9 @@ function filter(
   if (query.model !== undefined) rows = rows.where('traces.model', '=', query.model);
   if (query.status !== undefined) rows = rows.where('traces.status', '=', query.status);
   if (query.origin !== undefined) rows = rows.where('traces.origin', '=', query.origin);
+  if (query.evaluationId !== undefined) rows = rows.where('traces.evaluation_id', '=', query.evaluationId);
+  if (query.taskId !== undefined) rows = rows.where('traces.task_id', '=', query.taskId);
+  if (query.outcome !== undefined) rows = rows.where(hasOutcome('traces', query.outcome));
   if (query.since !== undefined) rows = rows.where('traces.created_at', '>=', query.since);
   if (query.until !== undefined) rows = rows.where('traces.created_at', '<=', query.until);
   // By its index a range of rewards has to be sorted again, unless the list is sorted by it: only where there are few.
