@@ -6,7 +6,7 @@ import { ThemeSwitch } from './components/theme-switch.tsx';
 import { EnvironmentPage } from './environments/environment-page.tsx';
 import { EnvironmentsPage } from './environments/environments-page.tsx';
 import { isRunService, pageSettings, talkAddress } from './page-settings.ts';
-import { followLinks, type Place, usePlace } from './router.ts';
+import { type EvaluationPlace, followLinks, type Place, usePlace } from './router.ts';
 import { RunsPage } from './runs/runs-page.tsx';
 import { TracePage } from './trace/trace-page.tsx';
 import { UsagePage } from './usage/usage-page.tsx';
@@ -47,6 +47,10 @@ function Page({ place }: { readonly place: Place | undefined }) {
       return <EnvironmentsPage />;
     case 'environment':
       return <EnvironmentPage key={place.name} name={place.name} />;
+    case 'evaluations':
+    case 'evaluation':
+    case 'compare-evaluations':
+      return <Evaluations place={place} />;
     case 'usage':
       return <UsagePage query={place.query} />;
     default:
@@ -73,6 +77,16 @@ function Comparison({ traceIds }: { readonly traceIds: readonly string[] }) {
   );
 }
 
+/** The pages of evaluations, loaded as the comparison is. */
+function Evaluations({ place }: { readonly place: EvaluationPlace }) {
+  const { resource } = useResource(() => import('./evaluations/evaluation-pages.tsx'), []);
+  return (
+    <Loaded resource={resource} retry={() => location.reload()}>
+      {({ EvaluationPages }) => <EvaluationPages place={place} />}
+    </Loaded>
+  );
+}
+
 function NotHere() {
   return (
     <section class="state">
@@ -92,6 +106,7 @@ interface Destination {
 
 const RUN_SERVICE_PAGES: readonly Destination[] = [
   { path: '/', title: 'Runs', pages: ['runs', 'trace', 'compare'] },
+  { path: '/evaluations', title: 'Evaluations', pages: ['evaluations', 'evaluation', 'compare-evaluations'] },
   { path: '/environments', title: 'Environments', pages: ['environments', 'environment'] },
   { path: '/usage', title: 'Usage', pages: ['usage'] },
 ];

@@ -49,14 +49,22 @@ export function createComparedTasksRoute(database: Database, cache: CellsCache):
       ]);
       const sideA = toSide((await cache.get(headA)).cells, queryValues.a_model, 'a_model');
       const sideB = toSide((await cache.get(headB)).cells, queryValues.b_model, 'b_model');
-      const common = a === b ? sideA.cells.taskIds.map((_, index) => [index, index] as const) : await readCommon(database, a, b);
+      const common =
+        a === b ? sideA.cells.taskIds.map((_, index) => [index, index] as const) : await readCommon(database, a, b);
       const found = toPairs(sideA, sideB, common).filter(({ difference }) => kindOf(difference) === kind);
       // Those that differ most first; the order of ids decides among equal ones.
       found.sort((one, other) => Math.abs(other.difference) - Math.abs(one.difference) || one.a - other.a);
       const shown = found.slice(offset, offset + limit);
-      const tracesA = await readTraces(database, a, { tasks: shown.map((pair) => pair.a), attempts: sideA.cells.attempts });
-      const tracesB = await readTraces(database, b, { tasks: shown.map((pair) => pair.b), attempts: sideB.cells.attempts });
+      const tracesA = await readTraces(database, a, {
+        tasks: shown.map((pair) => pair.a),
+        attempts: sideA.cells.attempts,
+      });
+      const tracesB = await readTraces(database, b, {
+        tasks: shown.map((pair) => pair.b),
+        attempts: sideB.cells.attempts,
+      });
       const body: ComparedTasks = {
+        pass_threshold: sideB.cells.passThreshold,
         matched: found.length,
         offset,
         rows: shown.map((pair) => ({

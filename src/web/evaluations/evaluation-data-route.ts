@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { EVALUATION_ID_PATTERN } from '../../contract/evaluation.ts';
 import { ApiError } from '../../contract/errors.ts';
+import { EVALUATION_ID_PATTERN } from '../../contract/evaluation.ts';
 import type { Database } from '../../database/database.ts';
 import { accountOf } from '../../http/api-keys.ts';
 import { defineRoute, type Route } from '../../http/route.ts';

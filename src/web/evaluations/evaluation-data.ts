@@ -90,6 +90,7 @@ export interface MatrixPage {
 
 /** Answer of `GET /data/evaluations/compared`: tasks of two models, those that differ most first. */
 export interface ComparedTasks {
+  readonly pass_threshold: number;
   readonly matched: number;
   readonly offset: number;
   readonly rows: readonly ComparedTask[];

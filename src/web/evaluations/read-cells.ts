@@ -95,9 +95,7 @@ export async function readCells(
   const { rows } = await sql<{ attempt: number; text: string }>`
     select attempt_index as attempt, ${joined(database, CELL_TEXT, ',')} as text from evaluation_attempts
     where evaluation_id = ${head.evaluationId} and attempt_index <= ${attempts}
-    group by attempt_index, task_index / ${sql.lit(TASKS_OF_A_ROW)}`.execute(
-    queriesFor(database, size),
-  );
+    group by attempt_index, task_index / ${sql.lit(TASKS_OF_A_ROW)}`.execute(queriesFor(database, size));
   for (const { attempt, text } of rows) {
     for (const entry of text.split(',')) {
       const [task, model, letter = '', reward = ''] = entry.split(' ');

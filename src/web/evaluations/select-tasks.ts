@@ -1,4 +1,11 @@
-import { CELL_LETTERS, CELL_STATES, type CellFilter, type CellGroup, MOST_DRAWN_ATTEMPTS, type TaskSort } from './evaluation-data.ts';
+import {
+  CELL_LETTERS,
+  CELL_STATES,
+  type CellFilter,
+  type CellGroup,
+  MOST_DRAWN_ATTEMPTS,
+  type TaskSort,
+} from './evaluation-data.ts';
 import { byLetter, stateCode, type TaskCells } from './task-cells.ts';
 
 export interface TaskSelection {

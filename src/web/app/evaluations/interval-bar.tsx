@@ -1,0 +1,49 @@
+type Interval = readonly [number, number] | null;
+
+/** The range that bars of one list share. */
+export interface Domain {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** A range with some room that holds these values, and `always` among them. */
+export function toDomain(values: readonly (number | null | undefined)[], always: readonly number[]): Domain {
+  const known = [...values, ...always].filter((value): value is number => typeof value === 'number');
+  const low = Math.min(...known);
+  const high = Math.max(...known);
+  const room = (high - low) * 0.04 || 0.5;
+  return { low: low - room, high: high + room };
+}
+
+/** A value with its interval on a line; `zero` draws what it is compared with. The text beside it says the same. */
+export function IntervalBar({
+  value,
+  interval,
+  domain: { low, high },
+  marks,
+  tone = 'plain',
+}: {
+  readonly value: number | null;
+  readonly interval: Interval;
+  readonly domain: Domain;
+  /** Values with a line of their own: the ends of the scale, or the 0 of a difference. */
+  readonly marks: readonly number[];
+  readonly tone?: 'plain' | 'good' | 'bad';
+}) {
+  const at = (number: number) => `${(((number - low) / (high - low)) * 100).toFixed(2)}%`;
+  return (
+    <svg class={`interval ${tone}`} height="22" width="100%" aria-hidden="true">
+      {marks.map((mark) => (
+        <line key={mark} class="interval-mark" x1={at(mark)} x2={at(mark)} y1="0" y2="22" />
+      ))}
+      {interval === null ? null : (
+        <>
+          <line class="interval-line" x1={at(interval[0])} x2={at(interval[1])} y1="11" y2="11" />
+          <line class="interval-end" x1={at(interval[0])} x2={at(interval[0])} y1="6" y2="16" />
+          <line class="interval-end" x1={at(interval[1])} x2={at(interval[1])} y1="6" y2="16" />
+        </>
+      )}
+      {value === null ? null : <circle cx={at(value)} cy="11" r="4.5" />}
+    </svg>
+  );
+}
