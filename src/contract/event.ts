@@ -40,9 +40,15 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     sampling: jsonObjectSchema,
     metadata: z.record(z.string(), z.string()),
     priority: z.int(),
-    /** The attempt of an evaluation that this is; `rerun` counts from 0. */
+    /** The attempt of an evaluation that this is. `rerun` counts from 0; at `rerun_limit` it is not run again by itself. */
     evaluation: z
-      .object({ evaluation_id: z.string(), task_id: z.string(), attempt_index: z.int(), rerun: z.int() })
+      .object({
+        evaluation_id: z.string(),
+        task_id: z.string(),
+        attempt_index: z.int(),
+        rerun: z.int(),
+        rerun_limit: z.int(),
+      })
       .nullable()
       .optional(),
     /** How the attempt before this one ended; null for the first. */

@@ -49,7 +49,9 @@ export function metadataConditions({ account, metadata = {} }: TraceFilters, isR
 /** As the index of what was not graded has it, where that finds them. */
 export function hasOutcome(table: string, outcome: Outcome): Condition {
   const own = sql.ref(`${table}.outcome`);
-  return outcome === 'graded' ? sql<SqlBool>`${own} = ${outcome}` : sql<SqlBool>`${own} = ${outcome} and ${own} <> 'graded'`;
+  return outcome === 'graded'
+    ? sql<SqlBool>`${own} = ${outcome}`
+    : sql<SqlBool>`${own} = ${outcome} and ${own} <> 'graded'`;
 }
 
 /** Conditions on columns of `traces` alone. */

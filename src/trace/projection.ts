@@ -85,6 +85,11 @@ export class TraceProjection {
     return { ...this.#used, ms: spans.reduce((total, ms) => total + ms, 0) };
   }
 
+  /** Of an attempt of an evaluation: it is not run again by itself once it was run again so often. */
+  get rerunLimit(): number | undefined {
+    return this.#request?.evaluation?.rerun_limit;
+  }
+
   /** The trace of the events so far. @throws Error when the first event was not `run.queued`. */
   toTrace(): Trace {
     const request = this.#request;
@@ -108,8 +113,7 @@ export class TraceProjection {
         lastResponse: attempt.lastResponse,
         isAnswerUnfit: attempt.isAnswerUnfit,
       }),
-      ...NO_EVALUATION,
-      ...request.evaluation,
+      ...toEvaluationFields(request.evaluation),
       attempt: this.#attempts.at(-1)?.attempt ?? 1,
       attempts: this.#attempts.map((entry) => ({ ...entry })),
       env_name: request.env_name,
@@ -142,3 +146,9 @@ export class TraceProjection {
 
 type Stamped<Type extends TraceEvent['type']> = EventOf<Type> & TraceEvent;
 type AttemptEntry = Trace['attempts'][number];
+
+function toEvaluationFields(evaluation: EventOf<'run.queued'>['evaluation']) {
+  if (evaluation === null || evaluation === undefined) return NO_EVALUATION;
+  const { rerun_limit: _limit, ...fields } = evaluation;
+  return { ...fields, superseded: false };
+}
