@@ -10,12 +10,10 @@ export type Place =
   | { readonly page: 'compare'; readonly traceIds: readonly string[] }
   | { readonly page: 'environments' }
   | { readonly page: 'environment'; readonly name: string }
-  | EvaluationPlace
+  | { readonly page: 'evaluations'; readonly query: URLSearchParams }
+  | { readonly page: 'evaluation'; readonly evaluationId: string; readonly query: URLSearchParams }
+  | { readonly page: 'compare-evaluations'; readonly query: URLSearchParams }
   | { readonly page: 'usage'; readonly query: URLSearchParams };
-
-export type EvaluationPlace =
-  | { readonly page: 'evaluations' | 'compare-evaluations'; readonly query: URLSearchParams }
-  | { readonly page: 'evaluation'; readonly evaluationId: string; readonly query: URLSearchParams };
 
 /** Undefined for an address of the server that is no page of the application. */
 function toPlace({ pathname, searchParams: query }: URL): Place | undefined {

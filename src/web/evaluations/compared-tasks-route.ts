@@ -89,10 +89,8 @@ function toSide(cells: TaskCells, name: string, param: string): Side {
 
 /** Indexes of the tasks that both have, with equal environment, scenario and arguments. */
 async function readCommon(database: Database, a: string, b: string): Promise<readonly (readonly [number, number])[]> {
-  const text = sql`one.task_index || ' ' || other.task_index`;
-  const joined = database.kind === 'sqlite' ? sql`group_concat(${text}, ',')` : sql`string_agg(${text}, ',')`;
   const { rows } = await sql<{ text: string }>`
-    select ${joined} as text from evaluation_tasks as one
+    select string_agg(one.task_index || ' ' || other.task_index, ',') as text from evaluation_tasks as one
     join evaluation_tasks as other on other.evaluation_id = ${b} and other.task_id = one.task_id
     where one.evaluation_id = ${a} and other.content = one.content
     group by one.task_index / 5000`.execute(database.scans);

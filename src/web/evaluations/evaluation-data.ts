@@ -1,4 +1,4 @@
-import { type Outcome, outcomeSchema } from '../../contract/outcome.ts';
+import type { Outcome } from '../../contract/outcome.ts';
 
 /** How an attempt stands: its outcome, or where it is before that. */
 export type CellState = Outcome | 'running' | 'waiting' | 'none';
@@ -20,7 +20,28 @@ export const CELL_LETTERS: Readonly<Record<CellState, string>> = {
   none: '.',
 };
 
-export const CELL_STATES: readonly CellState[] = [...outcomeSchema.options, 'running', 'waiting', 'none'];
+/** Outcomes that have a reward, and those that are run again (`contract/outcome`, which browsers would have to load with its schemas). */
+export const GRADED_STATES = ['graded', 'limit', 'refused', 'agent_error'] as const satisfies readonly Outcome[];
+export const RERUN_STATES = [
+  'model_error',
+  'infra_error',
+  'grader_error',
+  'invalid',
+] as const satisfies readonly Outcome[];
+
+export const CELL_STATES = [
+  ...GRADED_STATES,
+  ...RERUN_STATES,
+  'over_budget',
+  'cancelled',
+  'running',
+  'waiting',
+  'none',
+] as const satisfies readonly CellState[];
+
+export function isGraded(state: CellState): boolean {
+  return (GRADED_STATES as readonly CellState[]).includes(state);
+}
 
 /** Attempts of a task and model that are drawn one by one; of more there are counts alone. */
 export const MOST_DRAWN_ATTEMPTS = 32;

@@ -1,12 +1,14 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { z } from 'zod';
+import { evaluationStatusSchema } from '../../contract/evaluation.ts';
 import { outcomeSchema } from '../../contract/outcome.ts';
 import type { Database } from '../../database/database.ts';
 import { CELL_LETTERS, CELL_STATES } from './evaluation-data.ts';
 import { stateCode, type TaskCells, toTaskCells } from './task-cells.ts';
 
-/** Tasks whose attempts come in one row, as one text: a row for each attempt costs ten times as much. */
-const TASKS_OF_A_ROW = 5_000;
+/** Attempts, or ids of tasks, that one text holds: other requests are answered between two. */
+const ATTEMPTS_OF_A_TEXT = 10_000;
+const IDS_OF_A_TEXT = 10_000;
 /** So many attempts are read in some milliseconds: a thread of its own would cost more. */
 const FEW_ATTEMPTS = 10_000;
 
@@ -37,6 +39,8 @@ export async function readHead(
     .select(['status', 'tasks', 'attempts', 'settings', 'finished_at', 'next_attempt'])
     .where('evaluation_id', '=', evaluationId)
     .where('account', '=', account)
+    // One that is being deleted has another status, and is not there any more.
+    .where('status', 'in', evaluationStatusSchema.options)
     .executeTakeFirst();
   if (row === undefined) return undefined;
   const { models, pass_threshold } = settingsSchema.parse(JSON.parse(row.settings));
@@ -68,8 +72,8 @@ export async function countOpen({ kysely }: Database, evaluationId: string): Pro
 export async function readTaskIds(database: Database, { evaluationId, tasks }: EvaluationHead): Promise<string[]> {
   // No id has a control character.
   const { rows } = await sql<{ text: string }>`
-    select ${joined(database, sql`task_index || ' ' || task_id`, '\n')} as text from evaluation_tasks
-    where evaluation_id = ${evaluationId} group by task_index / ${sql.lit(TASKS_OF_A_ROW)}`.execute(
+    select string_agg(task_index || ' ' || task_id, ${sql.lit('\n')}) as text from evaluation_tasks
+    where evaluation_id = ${evaluationId} group by task_index / ${sql.lit(IDS_OF_A_TEXT)}`.execute(
     queriesFor(database, tasks),
   );
   const ids = new Array<string>(tasks).fill('');
@@ -92,21 +96,21 @@ export async function readCells(
   const size = taskIds.length * models.length * attempts;
   const states = new Uint8Array(size).fill(stateCode(unbegun(head)));
   const rewards = new Float64Array(size).fill(Number.NaN);
-  const { rows } = await sql<{ attempt: number; text: string }>`
-    select attempt_index as attempt, ${joined(database, CELL_TEXT, ',')} as text from evaluation_attempts
-    where evaluation_id = ${head.evaluationId} and attempt_index <= ${attempts}
-    group by attempt_index, task_index / ${sql.lit(TASKS_OF_A_ROW)}`.execute(queriesFor(database, size));
-  for (const { attempt, text } of rows) {
-    for (const entry of text.split(',')) {
-      const [task, model, letter = '', reward = ''] = entry.split(' ');
+  const tasks = Math.max(1, Math.floor(ATTEMPTS_OF_A_TEXT / (models.length * attempts)));
+  for (let from = 0; from < taskIds.length; from += tasks) {
+    // As one text: a row for each attempt costs five times as much.
+    const { rows } = await sql<{ text: string | null }>`
+      select string_agg(${CELL_TEXT}, ',') as text from evaluation_attempts
+      where evaluation_id = ${head.evaluationId} and task_index >= ${from} and task_index < ${from + tasks}`.execute(
+      queriesFor(database, size),
+    );
+    for (const entry of rows[0]?.text?.split(',') ?? []) {
+      const [task, model, attempt, letter = '', reward = ''] = entry.split(' ');
+      if (Number(attempt) > attempts) continue;
       const at = (Number(task) * models.length + Number(model)) * attempts + Number(attempt) - 1;
-      // Tasks and models of an evaluation do not change: others would be an error of whoever wrote them.
-      if (!(at < size)) continue;
       states[at] = CODE_OF[letter] ?? stateCode('none');
       if (reward !== '') rewards[at] = Number(reward);
     }
-    // Other requests are answered between two rows.
-    await new Promise(setImmediate);
   }
   return toTaskCells({ taskIds, models, attempts, passThreshold, states, rewards });
 }
@@ -125,17 +129,11 @@ const CODE_OF: Readonly<Record<string, number>> = Object.fromEntries(
   CELL_STATES.map((state, code) => [CELL_LETTERS[state], code]),
 );
 
-/** `<task> <model> <letter> <reward>` of an attempt. */
-const CELL_TEXT = sql`task_index || ' ' || model_index || ' ' || case state ${sql.join(
+/** `<task> <model> <attempt> <letter> <reward>` of an attempt. */
+const CELL_TEXT = sql`task_index || ' ' || model_index || ' ' || attempt_index || ' ' || case state ${sql.join(
   (['running', 'waiting'] as const).map((state) => sql`when ${sql.lit(state)} then ${sql.lit(CELL_LETTERS[state])}`),
   sql` `,
 )} else case outcome ${sql.join(
   outcomeSchema.options.map((outcome) => sql`when ${sql.lit(outcome)} then ${sql.lit(CELL_LETTERS[outcome])}`),
   sql` `,
 )} else '.' end end || ' ' || case when state = 'done' and reward is not null then cast(reward as text) else '' end`;
-
-function joined({ kind }: Database, text: RawBuilder<unknown>, separator: string): RawBuilder<unknown> {
-  return kind === 'sqlite'
-    ? sql`group_concat(${text}, ${sql.lit(separator)})`
-    : sql`string_agg(${text}, ${sql.lit(separator)})`;
-}

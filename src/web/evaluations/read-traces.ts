@@ -15,11 +15,6 @@ export async function readTraces(
     .selectFrom('evaluation_attempts')
     .select(['attempt_index', 'task_index', 'model_index', 'trace_id'])
     .where('evaluation_id', '=', evaluationId)
-    .where(
-      'attempt_index',
-      'in',
-      Array.from({ length: attempts }, (_, index) => index + 1),
-    )
     .where('task_index', 'in', [...tasks])
     .execute();
   const known = new Map(rows.map((row) => [`${row.task_index} ${row.model_index} ${row.attempt_index}`, row.trace_id]));

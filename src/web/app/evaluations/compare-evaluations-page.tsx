@@ -145,7 +145,7 @@ function PairList({
 }) {
   return (
     <>
-      <p class="quiet">{`${formatCountOf(comparisons.length, 'pair')} of models; the line is 0, to the right of it B is better.`}</p>
+      <p class="quiet pair-note">{`${formatCountOf(comparisons.length, 'pair')} of models; the line is 0, to the right of it B is better.`}</p>
       <ol class="report-list pair-list" aria-label="Differences by model">
         {comparisons.map((each, index) => (
           <li key={index}>

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { EvaluationDetail } from '../../../contract/evaluation.ts';
-import { RERUN_OUTCOMES } from '../../../contract/outcome.ts';
+import { RERUN_STATES } from '../../evaluations/evaluation-data.ts';
 import { formatCountOf } from '../../format.ts';
 import { service } from '../api.ts';
 import { Dialog } from '../components/dialog.tsx';
@@ -71,7 +71,7 @@ export function Controls({ evaluation, onDone }: { readonly evaluation: Evaluati
 }
 
 function actionsOf({ evaluation_id: id, status, progress }: EvaluationDetail): readonly Action[] {
-  const failed = RERUN_OUTCOMES.filter((outcome) => (progress.outcomes[outcome] ?? 0) > 0);
+  const failed = RERUN_STATES.filter((outcome) => (progress.outcomes[outcome] ?? 0) > 0);
   const count = failed.reduce((sum, outcome) => sum + (progress.outcomes[outcome] ?? 0), 0);
   const { evaluations } = service;
   const actions: readonly (Action | false)[] = [

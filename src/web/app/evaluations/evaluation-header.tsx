@@ -35,18 +35,18 @@ export function EvaluationHeader({
       </div>
       <Controls evaluation={evaluation} onDone={onDone} />
       <div class="evaluation-progress">
-        <ProgressBar done={done} total={progress.total} />
+        {status === 'completed' ? null : <ProgressBar done={done} total={progress.total} />}
         <span>
-          {`${formatCount(done)} of ${formatCount(progress.total)} attempts`}
+          {`${formatCount(done)} of ${formatCount(progress.total)} attempts have ended`}
           <span class="quiet">{describeOpen(live, status)}</span>
         </span>
       </div>
       <dl class="evaluation-facts">
         <Fact name="Spent">{describeSpent(evaluation)}</Fact>
         <Fact name="Took">{describeTime(evaluation)}</Fact>
-        <Fact name="Run again">{formatCount(progress.reruns)}</Fact>
+        <Fact name="Reruns">{formatCount(progress.reruns)}</Fact>
         <Fact name="Concurrency">{formatCount(evaluation.concurrency)}</Fact>
-        <Fact name="Passed from">{`reward ${evaluation.pass_threshold}`}</Fact>
+        <Fact name="Passes with">{`reward ≥ ${evaluation.pass_threshold}`}</Fact>
         <Fact name="Taskset">
           {taskset.name ?? 'tasks of the request'} <code title={taskset.version}>{taskset.version.slice(0, 10)}</code>
           <CopyButton text={() => taskset.version} label="Copy the version of the taskset" />

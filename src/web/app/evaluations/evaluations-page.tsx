@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { EvaluationSummary, Report } from '../../../contract/evaluation.ts';
+import type { EvaluationSummary } from '../../../contract/evaluation.ts';
 import { formatCost, formatCount, formatCountOf, formatTime } from '../../format.ts';
 import { service } from '../api.ts';
 import { Empty, Loaded } from '../components/states.tsx';
@@ -166,16 +166,13 @@ function Models({ row: { reports, models } }: { readonly row: EvaluationSummary 
             {report.model}
           </span>
           <IntervalBar value={report.mean} interval={report.ci95} domain={domain} marks={[0, 1]} />
-          <span class="list-mean">{formatWithInterval(report.mean, report.ci95)}</span>
-          <Missing report={report} />
+          <span class="list-mean">
+            {formatWithInterval(report.mean, report.ci95)}
+            <span class="quiet small">{`, ${describeCoverage(report)}`}</span>
+          </span>
         </li>
       ))}
       {reports.length > MOST_MODELS ? <li class="quiet">{`and ${reports.length - MOST_MODELS} more`}</li> : null}
     </ul>
   );
-}
-
-/** Said where it matters: a mean over half of the attempts is another number. */
-function Missing({ report }: { readonly report: Report }) {
-  return <span class="quiet small list-coverage">{report.coverage === 1 ? '' : describeCoverage(report)}</span>;
 }

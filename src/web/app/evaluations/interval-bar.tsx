@@ -1,3 +1,5 @@
+import { Fragment } from 'preact';
+
 type Interval = readonly [number, number] | null;
 
 /** The range that bars of one list share. */
@@ -22,6 +24,7 @@ export function IntervalBar({
   domain: { low, high },
   marks,
   tone = 'plain',
+  isNamed = false,
 }: {
   readonly value: number | null;
   readonly interval: Interval;
@@ -29,12 +32,21 @@ export function IntervalBar({
   /** Values with a line of their own: the ends of the scale, or the 0 of a difference. */
   readonly marks: readonly number[];
   readonly tone?: 'plain' | 'good' | 'bad';
+  /** The marks have their numbers below. */
+  readonly isNamed?: boolean;
 }) {
   const at = (number: number) => `${(((number - low) / (high - low)) * 100).toFixed(2)}%`;
   return (
-    <svg class={`interval ${tone}`} height="22" width="100%" aria-hidden="true">
+    <svg class={`interval ${tone}`} height={isNamed ? 36 : 22} width="100%" aria-hidden="true">
       {marks.map((mark) => (
-        <line key={mark} class="interval-mark" x1={at(mark)} x2={at(mark)} y1="0" y2="22" />
+        <Fragment key={mark}>
+          <line class="interval-mark" x1={at(mark)} x2={at(mark)} y1="0" y2="22" />
+          {isNamed ? (
+            <text x={at(mark)} y="34" text-anchor="middle">
+              {mark}
+            </text>
+          ) : null}
+        </Fragment>
       ))}
       {interval === null ? null : (
         <>

@@ -1,5 +1,5 @@
 import type { MatrixPage } from '../../evaluations/evaluation-data.ts';
-import { CELL_LETTERS, CELL_STATES } from '../../evaluations/evaluation-data.ts';
+import { CELL_LETTERS, CELL_STATES, isGraded } from '../../evaluations/evaluation-data.ts';
 import { LOOKS, toneOf } from './states.ts';
 
 /** The signs of the cells: colour is the reward, a letter is how the attempt ended. */
@@ -15,7 +15,7 @@ export function Legend({ page: { models, pass_threshold: threshold } }: { readon
       {present.map((state) => (
         <Entry
           key={state}
-          tone={['limit', 'refused', 'agent_error'].includes(state) ? 'plain' : toneOf(state, null, threshold)}
+          tone={isGraded(state) ? 'plain' : toneOf(state, null, threshold)}
           sign={LOOKS[state].sign}
           title={LOOKS[state].title}
           meaning={LOOKS[state].meaning}

@@ -42,7 +42,7 @@ export function TaskRow({
         title={row.id}
       >
         <button type="button" class="link" tabIndex={-1} onClick={() => onTask(row.id)}>
-          {row.id}
+          <bdi>{row.id}</bdi>
         </button>
       </span>
       {row.groups.map((group, at) => {

@@ -1,3 +1,4 @@
+import { isGraded } from '../../evaluations/evaluation-data.ts';
 import { formatCount } from '../../format.ts';
 import { LOOKS, stateOf, type Tone, toneOf } from './states.ts';
 
@@ -29,10 +30,9 @@ export function OutcomeBar({
 
 function toParts(counts: Readonly<Record<string, number>>, passed: number): readonly Part[] {
   const states = Object.entries(counts).map(([letter, count]) => ({ state: stateOf(letter), count }));
-  const graded = ['graded', 'limit', 'refused', 'agent_error'];
-  const rewarded = states.filter(({ state }) => graded.includes(state)).reduce((sum, { count }) => sum + count, 0);
+  const rewarded = states.filter(({ state }) => isGraded(state)).reduce((sum, { count }) => sum + count, 0);
   const others = states
-    .filter(({ state }) => !graded.includes(state))
+    .filter(({ state }) => !isGraded(state))
     .map(({ state, count }) => ({ tone: toneOf(state, null, 0), title: LOOKS[state].title, count }));
   return [
     { tone: 'full' as const, title: 'passed', count: passed },

@@ -1,5 +1,5 @@
 import type { ModelCells } from '../../evaluations/evaluation-data.ts';
-import { CELL_LETTERS, CELL_STATES, type CellState } from '../../evaluations/evaluation-data.ts';
+import { CELL_LETTERS, CELL_STATES, type CellState, isGraded } from '../../evaluations/evaluation-data.ts';
 import { formatCount } from '../../format.ts';
 import { navigate } from '../router.ts';
 import { withChoices } from './evaluation-paths.ts';
@@ -73,8 +73,7 @@ function Sign(props: {
 }) {
   const { state, reward, threshold, sign } = props;
   const isPlain = state === 'graded' && reward === null;
-  const tone =
-    ['limit', 'refused', 'agent_error'].includes(state) || isPlain ? 'plain' : toneOf(state, reward, threshold);
+  const tone = isGraded(state) || isPlain ? 'plain' : toneOf(state, reward, threshold);
   return (
     <span class={`cell ${tone}`} aria-hidden="true">
       {isPlain ? '#' : sign}

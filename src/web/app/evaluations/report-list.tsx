@@ -12,10 +12,16 @@ export function ReportList({ evaluation: { reports } }: { readonly evaluation: E
   );
   return (
     <ol class="report-list" aria-label="Mean reward by model">
-      {sorted.map((report) => (
+      {sorted.map((report, index) => (
         <li key={report.model}>
           <span class="report-model">{report.model}</span>
-          <IntervalBar value={report.mean} interval={report.ci95} domain={domain} marks={[0, 1]} />
+          <IntervalBar
+            value={report.mean}
+            interval={report.ci95}
+            domain={domain}
+            marks={[0, 1]}
+            isNamed={index === sorted.length - 1}
+          />
           <span class="report-words">
             <b>{formatWithInterval(report.mean, report.ci95)}</b>
             {report.mean === null ? ' no attempt has a reward yet' : `, ${describeCoverage(report)}`}

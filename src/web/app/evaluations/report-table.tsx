@@ -70,7 +70,7 @@ function figuresOf({ reports, pass_threshold }: EvaluationDetail): readonly Figu
     { name: 'Cost', value: ({ cost }) => formatUsd(cost.total) },
     reports.some(({ reruns }) => reruns > 0)
       ? {
-          name: 'Run again',
+          name: 'Reruns',
           hint: 'Attempts that were run again, and what the earlier ones cost',
           value: ({ reruns, reruns_cost }) =>
             reruns === 0 ? '0' : `${formatCount(reruns)}${reruns_cost === null ? '' : ` (${formatCost(reruns_cost)})`}`,

@@ -1,4 +1,3 @@
-import { GRADED_OUTCOMES } from '../../../contract/outcome.ts';
 import { CELL_LETTERS, CELL_STATES, type CellState } from '../../evaluations/evaluation-data.ts';
 
 export interface StateLook {
@@ -46,10 +45,6 @@ export function toneOf(state: CellState, reward: number | null, threshold: numbe
   if (reward === null) return TONES[state] ?? 'error';
   if (reward >= threshold) return 'full';
   return reward > 0 ? 'part' : 'zero';
-}
-
-export function isGraded(state: CellState): boolean {
-  return (GRADED_OUTCOMES as readonly string[]).includes(state);
 }
 
 /** `✓` for a reward that has passed, `✕` for none, a tenth for what lies between; a letter for another outcome. */

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import type { EvaluationDetail } from '../../../contract/evaluation.ts';
 import { formatCount, formatCountOf } from '../../format.ts';
+import { Later } from '../components/later.tsx';
 import { Legend } from './legend.tsx';
 import type { MatrixState } from './matrix-feed.ts';
 import { MatrixFilters } from './matrix-filters.tsx';
 import { MatrixView } from './matrix-view.tsx';
-import { TaskDialog } from './task-dialog.tsx';
 import type { Matrix } from './use-matrix.ts';
 
 /** The tasks with a cell for each attempt. */
@@ -43,7 +43,11 @@ export function TaskSection({
         <MatrixView state={state} means={means} show={matrix.show} onTask={setTask} />
       )}
       {task === undefined ? null : (
-        <TaskDialog evaluationId={evaluation_id} taskId={task} onClose={() => setTask(undefined)} />
+        <Later load={() => import('./task-dialog.tsx')}>
+          {({ TaskDialog }) => (
+            <TaskDialog evaluationId={evaluation_id} taskId={task} onClose={() => setTask(undefined)} />
+          )}
+        </Later>
       )}
     </section>
   );

@@ -1,0 +1,19 @@
+import type { ComponentChildren } from 'preact';
+import { useResource } from '../use-resource.ts';
+import { Loaded } from './states.tsx';
+
+/** A part whose script is loaded when it is needed. One that is not there any more is that of an older server. */
+export function Later<Module>({
+  load,
+  children,
+}: {
+  load(): Promise<Module>;
+  readonly children: (module: Module) => ComponentChildren;
+}) {
+  const { resource } = useResource(load, []);
+  return (
+    <Loaded resource={resource} retry={() => location.reload()}>
+      {children}
+    </Loaded>
+  );
+}
