@@ -2,16 +2,14 @@ import { useEffect, useMemo } from 'preact/hooks';
 import type { EvaluationDetail } from '../../../contract/evaluation.ts';
 import { ApiError } from '../../../service-client/api-error.ts';
 import { service } from '../api.ts';
+import { Later } from '../components/later.tsx';
 import { Empty, Failure, Loading } from '../components/states.tsx';
 import { usePageTitle } from '../use-page-title.ts';
-import { Distribution } from './distribution.tsx';
 import { EvaluationHeader } from './evaluation-header.tsx';
 import { isEnded } from './figures.ts';
 import { toMatrixQuery } from './matrix-filters.tsx';
 import { ModelComparison } from './model-comparison.tsx';
-import { OutcomeTable } from './outcome-table.tsx';
 import { ReportList } from './report-list.tsx';
-import { ReportTable } from './report-table.tsx';
 import { TaskSection } from './task-section.tsx';
 import { useMatrix } from './use-matrix.ts';
 import { usePacedReload } from './use-paced-reload.ts';
@@ -42,6 +40,7 @@ export function EvaluationPage({
   if (isGone(error)) return <NotThere />;
   if (evaluation === undefined && resource.state === 'failed') return <Failure error={resource.error} retry={reload} />;
   if (evaluation === undefined) return <Loading what="Reading the evaluation" />;
+  const known = matrix.state;
   const refresh = () => {
     reload();
     matrix.refresh();
@@ -50,7 +49,7 @@ export function EvaluationPage({
     <div class="page evaluation">
       <EvaluationHeader evaluation={evaluation} live={matrix.state} onDone={refresh} />
       <Results evaluation={evaluation} />
-      {matrix.state === undefined ? (
+      {known === undefined ? (
         matrix.error === undefined ? (
           <Loading what="Reading the attempts" />
         ) : (
@@ -58,27 +57,12 @@ export function EvaluationPage({
         )
       ) : (
         <>
-          <TaskSection evaluation={evaluation} matrix={matrix} state={matrix.state} query={query} />
-          <section class="evaluation-split">
-            <div>
-              <h2>Outcomes</h2>
-              <OutcomeTable
-                models={matrix.state.page.models}
-                threshold={matrix.state.page.pass_threshold}
-                query={query}
-              />
-            </div>
-            <div>
-              <h2>Rewards</h2>
-              <Distribution models={matrix.state.page.models} />
-            </div>
-          </section>
+          <TaskSection evaluation={evaluation} matrix={matrix} state={known} query={query} />
+          <Later load={() => import('./evaluation-figures.tsx')}>
+            {({ EvaluationFigures }) => <EvaluationFigures evaluation={evaluation} page={known.page} query={query} />}
+          </Later>
         </>
       )}
-      <section>
-        <h2>Figures</h2>
-        <ReportTable evaluation={evaluation} />
-      </section>
     </div>
   );
 }

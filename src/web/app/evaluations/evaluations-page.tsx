@@ -7,7 +7,7 @@ import { type Column, Table } from '../components/table.tsx';
 import { usePageTitle } from '../use-page-title.ts';
 import { toComparePath } from './evaluation-paths.ts';
 import { describeCoverage, formatWithInterval, isEnded } from './figures.ts';
-import { IntervalBar, toDomain } from './interval-bar.tsx';
+import { type Domain, IntervalBar, toDomain } from './interval-bar.tsx';
 import { ProgressBar, StatusBadge } from './status-badge.tsx';
 import { usePacedReload } from './use-paced-reload.ts';
 
@@ -35,7 +35,7 @@ export function EvaluationsPage({ query }: { readonly query: URLSearchParams }) 
             ) : (
               <Table
                 label="Evaluations"
-                columns={columnsFor(selected, setSelected)}
+                columns={columnsFor(data, selected, setSelected)}
                 rows={data}
                 keyOf={({ evaluation_id }) => evaluation_id}
                 narrow="cards"
@@ -89,9 +89,13 @@ function CompareBar({ selected, clear }: { readonly selected: readonly string[];
 }
 
 function columnsFor(
+  rows: readonly EvaluationSummary[],
   selected: readonly string[],
   select: (ids: readonly string[]) => void,
 ): readonly Column<EvaluationSummary>[] {
+  // One scale for all rows. Intervals of few attempts may be wider than it.
+  const means = rows.flatMap(({ reports }) => reports.map(({ mean }) => mean));
+  const domain = toDomain(means, [-0.1, 1.1]);
   return [
     {
       name: 'select',
@@ -132,7 +136,7 @@ function columnsFor(
       cell: ({ status, progress: { done, total } }) => (
         <>
           <StatusBadge status={status} />
-          {status === 'completed' ? null : (
+          {isEnded(status) ? null : (
             <div class="list-progress">
               <ProgressBar done={done} total={total} />
               <span class="quiet small">{`${formatCount(done)} of ${formatCount(total)}`}</span>
@@ -141,7 +145,7 @@ function columnsFor(
         </>
       ),
     },
-    { name: 'models', title: 'Mean reward, 95 %', cell: (row) => <Models row={row} /> },
+    { name: 'models', title: 'Mean reward, 95 %', cell: (row) => <Models row={row} domain={domain} /> },
     {
       name: 'cost',
       title: 'Cost',
@@ -152,12 +156,8 @@ function columnsFor(
   ];
 }
 
-function Models({ row: { reports, models } }: { readonly row: EvaluationSummary }) {
+function Models({ row: { reports, models }, domain }: { readonly row: EvaluationSummary; readonly domain: Domain }) {
   if (reports.length === 0) return <span class="quiet">{models.slice(0, MOST_MODELS).join(', ')}</span>;
-  const domain = toDomain(
-    reports.flatMap(({ ci95 }) => ci95 ?? []),
-    [0, 1],
-  );
   return (
     <ul class="list-models">
       {reports.slice(0, MOST_MODELS).map((report) => (

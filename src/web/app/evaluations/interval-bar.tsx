@@ -17,7 +17,7 @@ export function toDomain(values: readonly (number | null | undefined)[], always:
   return { low: low - room, high: high + room };
 }
 
-/** A value with its interval on a line; `zero` draws what it is compared with. The text beside it says the same. */
+/** A value with its interval on a line. An end beyond the range has no mark. The text beside it says the same. */
 export function IntervalBar({
   value,
   interval,
@@ -35,7 +35,8 @@ export function IntervalBar({
   /** The marks have their numbers below. */
   readonly isNamed?: boolean;
 }) {
-  const at = (number: number) => `${(((number - low) / (high - low)) * 100).toFixed(2)}%`;
+  const at = (number: number) => `${Math.min(100, Math.max(0, ((number - low) / (high - low)) * 100)).toFixed(2)}%`;
+  const isInside = (number: number) => number >= low && number <= high;
   return (
     <svg class={`interval ${tone}`} height={isNamed ? 36 : 22} width="100%" aria-hidden="true">
       {marks.map((mark) => (
@@ -51,8 +52,9 @@ export function IntervalBar({
       {interval === null ? null : (
         <>
           <line class="interval-line" x1={at(interval[0])} x2={at(interval[1])} y1="11" y2="11" />
-          <line class="interval-end" x1={at(interval[0])} x2={at(interval[0])} y1="6" y2="16" />
-          <line class="interval-end" x1={at(interval[1])} x2={at(interval[1])} y1="6" y2="16" />
+          {interval.filter(isInside).map((end, index) => (
+            <line key={index} class="interval-end" x1={at(end)} x2={at(end)} y1="6" y2="16" />
+          ))}
         </>
       )}
       {value === null ? null : <circle cx={at(value)} cy="11" r="4.5" />}
