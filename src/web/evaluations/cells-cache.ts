@@ -14,8 +14,6 @@ export interface VersionedCells {
   readonly cells: TaskCells;
   /** Grows when an attempt has changed. Those of two starts of a service have nothing in common. */
   readonly version: number;
-  /** Milliseconds until they are read again if they are asked for. */
-  readonly freshForMs: number;
 }
 
 interface Kept {
@@ -47,11 +45,7 @@ export class CellsCache {
     const known = this.#kept.get(head.evaluationId);
     const kept = known !== undefined && this.#isFresh(known, head) ? known : await this.#read(head, known);
     this.#keep(head.evaluationId, kept);
-    return {
-      cells: kept.cells,
-      version: kept.version,
-      freshForMs: Math.max(0, Math.ceil(kept.readAt + paceOf(kept) - this.#now())),
-    };
+    return kept;
   }
 
   #isFresh(kept: Kept, head: EvaluationHead): boolean {

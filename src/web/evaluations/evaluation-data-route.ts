@@ -16,6 +16,7 @@ const MOST_CELLS = 6_000;
 /** A page may take one part in so many of the time with its requests. */
 const SHARE = 100;
 const LEAST_AGAIN_MS = 1_500;
+const MOST_AGAIN_MS = 10_000;
 /** A paused evaluation is looked at more seldom: somebody else may go on with it. */
 const PAUSED_AGAIN_MS = 5_000;
 
@@ -45,12 +46,11 @@ export function createEvaluationDataRoute(database: Database, cache: CellsCache)
     access: 'browser',
     query: querySchema,
     async handle({ params, queryValues, caller }) {
-      const startedAt = performance.now();
       const head = await findHead(database, params.evaluation_id ?? '', accountOf(caller));
-      const [{ cells, version, freshForMs }, open] = await Promise.all([
-        cache.get(head),
-        head.isEnded ? 0 : countOpen(database, head.evaluationId),
-      ]);
+      // Reading the cells has a pace of its own; between two of them a reply says how many have ended.
+      const { cells, version } = await cache.get(head);
+      const startedAt = performance.now();
+      const open = head.isEnded ? 0 : await countOpen(database, head.evaluationId);
       const isKnown = queryValues.since === version;
       const page = isKnown ? undefined : await toPage(database, head, cells, queryValues);
       const tookMs = performance.now() - startedAt;
@@ -58,7 +58,7 @@ export function createEvaluationDataRoute(database: Database, cache: CellsCache)
         status: head.status,
         done: head.isEnded ? cells.states.length : Math.max(0, head.begun - open),
         version,
-        again_ms: head.isEnded ? null : againMs(head, Math.max(freshForMs, tookMs * SHARE)),
+        again_ms: head.isEnded ? null : againMs(head, tookMs * SHARE),
         ...(page && { cells: page }),
       };
       return { body };
@@ -81,7 +81,8 @@ export async function findHead(
 }
 
 function againMs({ status }: EvaluationHead, paceMs: number): number {
-  return Math.ceil(Math.max(status === 'paused' ? PAUSED_AGAIN_MS : LEAST_AGAIN_MS, Math.min(paceMs, 60_000)));
+  const leastMs = status === 'paused' ? PAUSED_AGAIN_MS : LEAST_AGAIN_MS;
+  return Math.ceil(Math.min(MOST_AGAIN_MS, Math.max(leastMs, paceMs)));
 }
 
 async function toPage(

@@ -130,9 +130,7 @@ function PairedList({
                     <th scope="col" class="number">
                       B − A
                     </th>
-                    <th scope="col">
-                      <span class="visually-hidden">Traces</span>
-                    </th>
+                    <th scope="col">Traces</th>
                   </tr>
                 </thead>
                 <tbody>

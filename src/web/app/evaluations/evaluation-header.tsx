@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import type { EvaluationDetail } from '../../../contract/evaluation.ts';
 import { CELL_LETTERS, type CellState } from '../../evaluations/evaluation-data.ts';
-import { formatCost, formatCount, formatCountOf, formatDuration, formatTime } from '../../format.ts';
+import { formatCost, formatCount, formatCountOf, formatTime } from '../../format.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { Controls } from './controls.tsx';
-import { formatTokens, isEnded } from './figures.ts';
+import { formatLong, formatTokens, isEnded } from './figures.ts';
 import type { MatrixState } from './matrix-feed.ts';
 import { ProgressBar, StatusBadge } from './status-badge.tsx';
 
@@ -115,5 +115,5 @@ function describeSpent({ progress: { spent }, budget }: EvaluationDetail): strin
 
 function describeTime({ created_at, finished_at }: EvaluationDetail): string {
   const end = finished_at === null ? Date.now() : Date.parse(finished_at);
-  return formatDuration(Math.max(0, end - Date.parse(created_at)));
+  return formatLong(Math.max(0, end - Date.parse(created_at)));
 }

@@ -39,16 +39,27 @@ export function EvaluationPage({
   const error = resource.state === 'failed' ? resource.error : matrix.error;
   if (isGone(error)) return <NotThere />;
   if (evaluation === undefined && resource.state === 'failed') return <Failure error={resource.error} retry={reload} />;
-  if (evaluation === undefined) return <Loading what="Reading the evaluation" />;
+  // The report of a large evaluation takes its time; its attempts are there before.
   const known = matrix.state;
+  if (evaluation === undefined && known === undefined && matrix.error === undefined)
+    return <Loading what="Reading the evaluation" />;
   const refresh = () => {
     reload();
     matrix.refresh();
   };
   return (
     <div class="page evaluation">
-      <EvaluationHeader evaluation={evaluation} live={matrix.state} onDone={refresh} />
-      <Results evaluation={evaluation} />
+      {evaluation === undefined ? (
+        <div class="evaluation-waits">
+          <h1>Evaluation</h1>
+          <Loading what="Reading the reports" />
+        </div>
+      ) : (
+        <>
+          <EvaluationHeader evaluation={evaluation} live={known} onDone={refresh} />
+          <Results evaluation={evaluation} />
+        </>
+      )}
       {known === undefined ? (
         matrix.error === undefined ? (
           <Loading what="Reading the attempts" />
@@ -57,10 +68,18 @@ export function EvaluationPage({
         )
       ) : (
         <>
-          <TaskSection evaluation={evaluation} matrix={matrix} state={known} query={query} />
-          <Later load={() => import('./evaluation-figures.tsx')}>
-            {({ EvaluationFigures }) => <EvaluationFigures evaluation={evaluation} page={known.page} query={query} />}
-          </Later>
+          <TaskSection
+            evaluationId={evaluationId}
+            reports={evaluation?.reports ?? []}
+            matrix={matrix}
+            state={known}
+            query={query}
+          />
+          {evaluation === undefined ? null : (
+            <Later load={() => import('./evaluation-figures.tsx')}>
+              {({ EvaluationFigures }) => <EvaluationFigures evaluation={evaluation} page={known.page} query={query} />}
+            </Later>
+          )}
         </>
       )}
     </div>

@@ -1,9 +1,9 @@
 import type { EvaluationStatus, Report } from '../../../contract/evaluation.ts';
-import { formatCount } from '../../format.ts';
+import { formatCount, formatDuration } from '../../format.ts';
 
 type Interval = readonly [number, number] | null;
 
-/** Two decimals, three where the interval is narrow; null → `–`. */
+/** Null → `–`. */
 export function formatMean(value: number | null, digits = 2): string {
   return value === null ? '–' : value.toFixed(digits).replace(/^-(0\.0+)$/, '$1');
 }
@@ -29,8 +29,13 @@ export function formatDifferenceInterval(interval: Interval): string {
   return `[${formatDifference(interval[0], digits)}, ${formatDifference(interval[1], digits)}]`;
 }
 
+/** Decimals for a value with this interval. */
 export function digitsFor(interval: Interval): number {
-  return interval !== null && interval[1] - interval[0] < 0.02 ? 3 : 2;
+  if (interval === null) return 2;
+  const [low, high] = interval;
+  // An end that is rounded to 0 would not say on which side of it it is.
+  const isNearZero = [low, high].some((end) => end !== 0 && Math.abs(end) < 0.005);
+  return isNearZero || high - low < 0.02 ? 3 : 2;
 }
 
 /** `0.034`, `< 0.0001` */
@@ -59,4 +64,10 @@ export function isEnded(status: EvaluationStatus): boolean {
 export function formatTokens(tokens: number): string {
   if (tokens < 10_000) return formatCount(tokens);
   return tokens < 1_000_000 ? `${(tokens / 1_000).toFixed(1)}k` : `${(tokens / 1_000_000).toFixed(2)}M`;
+}
+
+/** `7 h 38 min`: evaluations last longer than runs. */
+export function formatLong(ms: number): string {
+  const minutes = Math.round(ms / 60_000);
+  return minutes < 60 ? formatDuration(ms) : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { EvaluationDetail, Report } from '../../../contract/evaluation.ts';
 import { formatCost, formatCount, formatDuration } from '../../format.ts';
-import { formatMean, formatPercent, formatTokens, formatWithInterval } from './figures.ts';
+import { formatLong, formatMean, formatPercent, formatTokens, formatWithInterval } from './figures.ts';
 
 interface Figure {
   readonly name: string;
@@ -83,7 +83,7 @@ function figuresOf({ reports, pass_threshold }: EvaluationDetail): readonly Figu
       hint: 'Of one attempt: median, and the 95th of a hundred',
       value: ({ duration_ms }) => formatSpread(duration_ms, (ms) => formatDuration(Math.round(ms))),
     },
-    { name: 'Wall time', value: ({ wall_ms }) => (wall_ms === null ? '–' : formatDuration(wall_ms)) },
+    { name: 'Wall time', value: ({ wall_ms }) => (wall_ms === null ? '–' : formatLong(wall_ms)) },
   ];
   return figures.filter((figure) => figure !== undefined);
 }

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { EvaluationDetail } from '../../../contract/evaluation.ts';
+import type { Report } from '../../../contract/evaluation.ts';
 import { formatCount, formatCountOf } from '../../format.ts';
 import { Later } from '../components/later.tsx';
 import { Legend } from './legend.tsx';
@@ -10,12 +10,15 @@ import type { Matrix } from './use-matrix.ts';
 
 /** The tasks with a cell for each attempt. */
 export function TaskSection({
-  evaluation: { evaluation_id, reports },
+  evaluationId,
+  reports,
   matrix,
   state,
   query,
 }: {
-  readonly evaluation: EvaluationDetail;
+  readonly evaluationId: string;
+  /** Empty until they are read. */
+  readonly reports: readonly Report[];
   readonly matrix: Matrix;
   readonly state: MatrixState;
   readonly query: URLSearchParams;
@@ -45,7 +48,7 @@ export function TaskSection({
       {task === undefined ? null : (
         <Later load={() => import('./task-dialog.tsx')}>
           {({ TaskDialog }) => (
-            <TaskDialog evaluationId={evaluation_id} taskId={task} onClose={() => setTask(undefined)} />
+            <TaskDialog evaluationId={evaluationId} taskId={task} onClose={() => setTask(undefined)} />
           )}
         </Later>
       )}

@@ -5,7 +5,7 @@ import { type Resource, useResource } from '../use-resource.ts';
 /** Milliseconds between two reads at least. */
 const LEAST_MS = 3_000;
 /** Reading takes at most one part in so many of the time, so that an open page costs its server little. */
-const SHARE = 60;
+const SHARE = 100;
 
 /**
  * Loads something, and loads it again by itself while `isLive` says so of it and the page is to be seen: the more seldom

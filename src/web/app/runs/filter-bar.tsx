@@ -144,7 +144,7 @@ function EvaluationChips({ query }: { readonly query: URLSearchParams }) {
   return (
     <>
       {given.map(({ name, value }) => {
-        const text = `${name === 'task_id' ? 'task' : 'evaluation'} ${preview(value, 40)}`;
+        const text = `${name === 'task_id' ? 'task' : 'evaluation'} ${preview(value, 16)}`;
         return (
           <a key={name} class="button" href={withValue(query, name, '')} aria-label={`Without ${text}`}>
             {`${text} ×`}
