@@ -21,6 +21,8 @@ const PAGE = 100;
 const LISTS = ['won', 'lost', 'tied', 'only_a', 'only_b', 'changed'] as const;
 type ListName = (typeof LISTS)[number];
 
+const FIRST_LISTS = ['lost', 'won', 'tied'] as const;
+
 const TITLES: Readonly<Record<ListName, string>> = {
   won: 'B won',
   lost: 'B lost',
@@ -38,7 +40,8 @@ interface ComparedTasksProps {
 
 /** The tasks by what came of the comparison, those that differ most first. */
 export function ComparedTasks({ compared, comparison, query }: ComparedTasksProps) {
-  const fallback = comparison.lost_count > 0 ? 'lost' : 'won';
+  // Somebody who asks whether to change over wants to see first where it got worse.
+  const fallback = FIRST_LISTS.find((name) => comparison[`${name}_count`] > 0) ?? 'won';
   const shown = LISTS.find((name) => name === query.get('list')) ?? fallback;
   return (
     <section class="compared-tasks" aria-label="Tasks">
