@@ -68,6 +68,13 @@ describe.skipIf(executablePath === undefined)('the pages of evaluations, in Chro
     // 200 rows are not drawn where 28 are seen.
     expect(await page.locator('.matrix-body [role=row]').count()).toBeLessThan(60);
     expect(await page.locator('.matrix').getAttribute('aria-rowcount')).toBe('201');
+    // The head of a column stands above its cells.
+    const left = async (selector: string) => (await page.locator(selector).first().boundingBox())?.x;
+    for (const width of [1440, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      expect([width, await left('.matrix-model')]).toEqual([width, await left('.matrix-pair')]);
+    }
+    await page.setViewportSize({ width: 1440, height: 900 });
     await page.getByRole('link', { name: 'strong, attempt 1: graded, reward 1' }).nth(3).waitFor();
     await page.locator(`a.cell[href="/traces/${traceId}"]`).click();
     await page.waitForURL(`${site.url}/traces/${traceId}`);
@@ -95,7 +102,7 @@ describe.skipIf(executablePath === undefined)('the pages of evaluations, in Chro
     await page.reload();
     await matched.filter({ hasText: /^200$/ }).waitFor();
     expect(await page.getByLabel('Order').inputValue()).toBe('differs');
-    await page.getByLabel('Model', { exact: true }).selectOption('weak');
+    await page.locator('.matrix-filters').getByRole('combobox', { name: 'Model' }).selectOption('weak');
     await expect.poll(() => page.locator('.matrix-model').count()).toBe(1);
     const outcomes = page.getByRole('region', { name: 'Outcomes by model' });
     await outcomes.getByRole('row', { name: 'limit' }).getByRole('link').first().click();

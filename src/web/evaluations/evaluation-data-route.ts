@@ -26,7 +26,7 @@ const querySchema = z.object({
   offset: z.int().min(0).default(0),
   limit: z.int().min(1).max(200).default(60),
   sort: z.enum(TASK_SORTS).default('id'),
-  /** Of this model alone. */
+  /** Name of the only model to show. */
   model: z.string().optional(),
   outcome: z.enum(CELL_FILTERS).optional(),
   differing: z.boolean().optional(),

@@ -60,7 +60,7 @@ export interface CellGroup {
   /** A letter for each attempt, in order; absent where there are too many to draw. */
   readonly states?: string;
   readonly rewards?: readonly (number | null)[];
-  /** Of the latest trace of each attempt; null: it has none yet. */
+  /** Id of the latest trace of each attempt; null: it has none yet. */
   readonly traces?: readonly (string | null)[];
   /** Number of attempts by letter, and how many have passed, where there are too many to draw. */
   readonly counts?: Readonly<Record<string, number>>;

@@ -10,7 +10,7 @@ import { byLetter, stateCode, type TaskCells } from './task-cells.ts';
 
 export interface TaskSelection {
   readonly sort: TaskSort;
-  /** Of these models alone, by index. */
+  /** Indexes of the models that count. */
   readonly models: readonly number[];
   /** Tasks with at least one such attempt. */
   readonly outcome?: CellFilter | undefined;

@@ -8,7 +8,7 @@ const BINS = 14;
 export interface TaskCells {
   readonly taskIds: readonly string[];
   readonly models: readonly string[];
-  /** Of each task with each model. */
+  /** Number of attempts of each task with each model. */
   readonly attempts: number;
   readonly passThreshold: number;
   /** Index of the state in `CELL_STATES`. */

@@ -5,7 +5,7 @@ import { digitsFor, formatDifference, formatDifferenceInterval, formatMean, form
 
 const TESTS = { mcnemar: 'exact McNemar test', paired_t: 'paired t test, clustered' } as const;
 
-/** What the comparison of two models says, in numbers. */
+/** The comparison of two models in numbers. */
 export function ComparisonFigures({
   comparison,
   isOneOfMany,

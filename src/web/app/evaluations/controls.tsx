@@ -16,7 +16,7 @@ interface Action {
   run(): Promise<unknown>;
 }
 
-/** What can be done with the evaluation as it is now; it is as the server says afterwards. */
+/** Buttons for what the evaluation allows as it is now. The server says how it is afterwards. */
 export function Controls({ evaluation, onDone }: { readonly evaluation: EvaluationDetail; onDone(): void }) {
   const [asked, setAsked] = useState<Action | undefined>(undefined);
   const [running, setRunning] = useState<string | undefined>(undefined);

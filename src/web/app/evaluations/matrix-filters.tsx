@@ -17,7 +17,7 @@ const SORT_TITLES: Readonly<Record<TaskSort, string>> = {
 };
 
 /** The part of an address that says which tasks are shown, and in which order. */
-export const CHOICES = ['sort', 'model', 'outcome', 'differing', 'text'] as const;
+const CHOICES = ['sort', 'model', 'outcome', 'differing', 'text'] as const;
 
 /** Choices of the address, without those that the server does not know. */
 export function toMatrixQuery(query: URLSearchParams): URLSearchParams {

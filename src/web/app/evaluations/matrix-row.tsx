@@ -11,7 +11,7 @@ export function cellId(row: number, column: number): string {
 }
 
 /** Cells of a group in the grid. */
-export function widthOf({ states }: CellGroup): number {
+function widthOf({ states }: CellGroup): number {
   return states?.length ?? 1;
 }
 

@@ -8,7 +8,7 @@ import { type GridPlace, moveTo } from './matrix-keys.ts';
 import { cellId, TaskRow } from './matrix-row.tsx';
 
 /** Height of a row, as the style has it. */
-export const ROW_PX = 26;
+const ROW_PX = 26;
 /** Rows that are drawn beyond what is seen. */
 const BEYOND = 8;
 
@@ -52,7 +52,7 @@ export function MatrixView({ state: { page, rows }, means, show, onTask }: Matri
     const element = scroller.current;
     if (element === null) return;
     if (event.key === 'Enter') {
-      // What was clicked has the focus, and answers by itself.
+      // A button that was clicked has the focus, and answers by itself.
       if (event.target !== element) return;
       const place = document.getElementById(cellId(active.row, active.column));
       place?.querySelector<HTMLElement>('a, button')?.click();
