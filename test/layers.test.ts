@@ -26,7 +26,7 @@ const LAYERS: readonly (readonly string[])[] = [
  */
 const FOLDERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   mcp: [['host'], ['http', 'stdio'], ['session']],
-  'web/app': [['helpers'], ['environments', 'usage'], ['runs'], ['compare'], ['trace'], ['components']],
+  'web/app': [['helpers'], ['environments', 'evaluations', 'usage'], ['runs'], ['compare'], ['trace'], ['components']],
 };
 
 /** Lines that a file of src may have. */

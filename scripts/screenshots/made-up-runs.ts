@@ -7,6 +7,7 @@ import { newTrace } from '../../test/trace/events.ts';
 import { BROKEN, BROWSING, CODING } from '../../test/web/example-traces.ts';
 import { MODEL_ERROR, SETUP_ERROR, TOOL_ERRORS, WRONG_ANSWER } from '../../test/web/failed-traces.ts';
 import { begin, type ExampleTrace, text, toEvents } from '../../test/web/trace-parts.ts';
+import { addMadeUpEvaluations } from './made-up-evaluations.ts';
 
 /** The time at which all pages are looked at: nothing on them depends on when the script runs. */
 export const NOW = Date.UTC(2026, 2, 18, 14, 30);
@@ -26,6 +27,9 @@ export interface MadeUpRuns {
   readonly modelError: string;
   readonly setupError: string;
   readonly running: string;
+  readonly evaluation: string;
+  /** The same tasks with another prompt. */
+  readonly nextEvaluation: string;
 }
 
 /**
@@ -54,7 +58,9 @@ export async function addMadeUpRuns(database: Database, keyIds: readonly string[
       await add(ordinaryRun(day * RUNS_OF_A_DAY + index), NOW - day * 24 * HOUR_MS + index * HOUR_MS);
     }
   }
+  const evaluations = await addMadeUpEvaluations(database, NOW);
   return {
+    ...evaluations,
     setupError: await add(SETUP_ERROR, NOW - 3.2 * HOUR_MS),
     toolErrors: await add(TOOL_ERRORS, NOW - 2.6 * HOUR_MS),
     outOfSteps: await add(BROWSING, NOW - 2.1 * HOUR_MS),

@@ -26,6 +26,22 @@ export const PAGES: readonly ShownPage[] = [
     path: ({ nearly, passed }) => `/compare?traces=${nearly},${passed}`,
     ready: '.compared-list',
   },
+  { name: 'evaluations', path: () => '/evaluations', ready: '.list-models' },
+  { name: 'evaluation', path: ({ evaluation }) => `/evaluations/${evaluation}?sort=differs`, ready: '.matrix .cell' },
+  {
+    name: 'evaluation-tasks',
+    path: ({ evaluation }) => `/evaluations/${evaluation}?sort=differs`,
+    ready: '.distribution',
+    async prepare(page) {
+      await page.locator('.matrix .cell').first().waitFor();
+      await page.evaluate('document.querySelector("#tasks").scrollIntoView()');
+    },
+  },
+  {
+    name: 'compare-evaluations',
+    path: ({ evaluation, nextEvaluation }) => `/evaluations/compare?a=${evaluation}&b=${nextEvaluation}`,
+    ready: '.compared-table',
+  },
   { name: 'environments', path: () => '/environments', ready: '.environment-list' },
   {
     name: 'environment',

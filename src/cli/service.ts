@@ -21,13 +21,13 @@ export interface ServiceOptions {
 
 /** The run service with its worker and the pages, as `proctor serve` and `proctor demo` start it. */
 export async function startService(installation: Installation, options: ServiceOptions): Promise<RunService> {
-  const { store, accounts, settings } = installation;
+  const { store, accounts, database, settings } = installation;
   return await startRunService({
     ...installation,
     ...options,
     appUrl: settings.appUrl,
     allowedHosts: settings.allowedHosts,
-    pages: createPages({ store, accounts, ...(options.ports && { ports: options.ports }) }),
+    pages: createPages({ store, accounts, database, ...(options.ports && { ports: options.ports }) }),
   });
 }
 

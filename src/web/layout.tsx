@@ -47,6 +47,7 @@ function Page({ title, refresh, runsPath, children }: PageProps) {
 const LINKS = {
   '/': [
     ['/', 'Runs'],
+    ['/evaluations', 'Evaluations'],
     ['/environments', 'Environments'],
     ['/usage', 'Usage'],
   ],

@@ -3,10 +3,14 @@ import { csrfToken } from '../accounts/csrf.ts';
 import { readSessionCookie } from '../accounts/session-cookie.ts';
 import { ApiError } from '../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
+import type { Database } from '../database/database.ts';
 import { ASSETS_PATH, assetReply, builtAssets } from '../http/built-assets.ts';
 import { appReply, fileReply, pageReply, redirectReply } from '../http/page-reply.ts';
 import { type Route, type RouteReply, type RouteRequest, UNKNOWN_PATH } from '../http/route.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
+import { CellsCache } from './evaluations/cells-cache.ts';
+import { createComparedTasksRoute } from './evaluations/compared-tasks-route.ts';
+import { createEvaluationDataRoute } from './evaluations/evaluation-data-route.ts';
 import type { RunsPath } from './layout.tsx';
 import { renderNotFoundPage, renderTraceNotFoundPage } from './not-found-page.tsx';
 import { playgroundAddress, type ServerPorts } from './playground-address.ts';
@@ -18,6 +22,8 @@ import { createTraceDataRoute } from './trace-data-route.ts';
 export interface PagesOptions {
   readonly store: TraceStore;
   readonly accounts: Accounts;
+  /** That of the traces, for the pages of evaluations, which a run service has. */
+  readonly database?: Database;
   /** Path of the list of runs. Default `/`, as in a run service. */
   readonly runsPath?: RunsPath;
   /** Makes `/` the playground of a scenario server. Undefined: there is none here. */
@@ -29,7 +35,14 @@ export interface PagesOptions {
 const RUNS_NAMES: ReadonlySet<string> = new Set(['/runs', '/traces']);
 
 /** Pages of a run service alone: they need its routes. */
-const RUN_SERVICE_PATHS = ['/environments', '/environments/:name', '/usage'] as const;
+const RUN_SERVICE_PATHS = [
+  '/environments',
+  '/environments/:name',
+  '/evaluations',
+  '/evaluations/compare',
+  '/evaluations/:evaluation_id',
+  '/usage',
+] as const;
 
 /**
  * The pages (contract section 4): the runs at `/` (or where `runsPath` says), a trace at `/traces/{trace_id}`. All of them
@@ -38,7 +51,8 @@ const RUN_SERVICE_PATHS = ['/environments', '/environments/:name', '/usage'] as 
  *
  * @throws Error where the pages were never built.
  */
-export function createPages({ store, accounts, runsPath = '/', playground, ports }: PagesOptions): readonly Route[] {
+export function createPages(options: PagesOptions): readonly Route[] {
+  const { store, accounts, database, runsPath = '/', playground, ports } = options;
   const assets = builtAssets();
   const signIn = createSignIn(accounts);
 
@@ -93,6 +107,7 @@ export function createPages({ store, accounts, runsPath = '/', playground, ports
     },
     ...signIn.routes,
     createTraceDataRoute(store),
+    ...(database === undefined ? [] : createEvaluationRoutes(database)),
     {
       method: 'GET',
       path: `${ASSETS_PATH}:file`,
@@ -106,4 +121,10 @@ export function createPages({ store, accounts, runsPath = '/', playground, ports
       },
     },
   ];
+}
+
+function createEvaluationRoutes(database: Database): readonly Route[] {
+  const cache = new CellsCache(database);
+  // An id would take the place of `compared`.
+  return [createComparedTasksRoute(database, cache), createEvaluationDataRoute(database, cache)];
 }

@@ -102,7 +102,8 @@ function openCommand({ headers }: RouteRequest, next: string): string {
 }
 
 const TRACE_PAGE = /^\/traces\/([0-9a-f]{32})(?:\?|$)/;
-const PAGE_OF_OURS = /^\/(traces(\/[0-9a-f]{32})?|compare|environments(\/[\w.~%-]+)?|usage)?(\?[\w.~%&=+*-]*)?$/;
+const PAGE_OF_OURS =
+  /^\/(traces(\/[0-9a-f]{32})?|compare|environments(\/[\w.~%-]+)?|evaluations(\/[\w]+)?|usage)?(\?[\w.~%&=+*-]*)?$/;
 /** The names of keys that a command makes by itself, and keeps in the key file of the database. */
 const KEPT_KEY = /^local(-|$)/;
 const UNKNOWN_KEY = 'This key is not known, or it was revoked.';

@@ -35,7 +35,7 @@ export async function openSite(
   const databaseUrl = `sqlite:${join(temporaryDirectory(onEnd), 'proctor.db')}`;
   const parts = await openParts(databaseUrl, onEnd);
   const accounts = now === undefined ? parts.accounts : createAccounts(parts.database, { now });
-  const pages = createPages({ store: parts.store, accounts, ...(ports && { ports }) });
+  const pages = createPages({ store: parts.store, accounts, database: parts.database, ...(ports && { ports }) });
   const service = await startService({ parts: { ...parts, accounts }, pages, worker: false, ...options }, onEnd);
 
   const browse: Site['browse'] = (path, { cookie, headers, ...other } = {}) =>

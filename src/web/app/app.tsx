@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { onSignedOut } from './api.ts';
 import { Brand } from './components/icons.tsx';
-import { Loaded } from './components/states.tsx';
+import { Later } from './components/later.tsx';
 import { ThemeSwitch } from './components/theme-switch.tsx';
 import { EnvironmentPage } from './environments/environment-page.tsx';
 import { EnvironmentsPage } from './environments/environments-page.tsx';
@@ -10,7 +10,6 @@ import { followLinks, type Place, usePlace } from './router.ts';
 import { RunsPage } from './runs/runs-page.tsx';
 import { TracePage } from './trace/trace-page.tsx';
 import { UsagePage } from './usage/usage-page.tsx';
-import { useResource } from './use-resource.ts';
 
 /** The application: the header that all pages share, and the page of the address. */
 export function App() {
@@ -36,41 +35,48 @@ export function App() {
 function Page({ place }: { readonly place: Place | undefined }) {
   switch (place?.page) {
     case 'playground':
-      return <Playground />;
+      return (
+        <Later key={place.page} load={() => import('./playground/playground-page.tsx')}>
+          {({ PlaygroundPage }) => <PlaygroundPage />}
+        </Later>
+      );
     case 'runs':
       return <RunsPage query={place.query} />;
     case 'trace':
       return <TracePage key={place.traceId} traceId={place.traceId} />;
     case 'compare':
-      return <Comparison traceIds={place.traceIds} />;
+      return (
+        <Later key={place.page} load={() => import('./compare/compare-page.tsx')}>
+          {({ ComparePage }) => <ComparePage traceIds={place.traceIds} />}
+        </Later>
+      );
     case 'environments':
       return <EnvironmentsPage />;
     case 'environment':
       return <EnvironmentPage key={place.name} name={place.name} />;
+    case 'evaluations':
+      return (
+        <Later key={place.page} load={() => import('./evaluations/evaluations-page.tsx')}>
+          {({ EvaluationsPage }) => <EvaluationsPage query={place.query} />}
+        </Later>
+      );
+    case 'evaluation':
+      return (
+        <Later key={place.page} load={() => import('./evaluations/evaluation-page.tsx')}>
+          {({ EvaluationPage }) => <EvaluationPage key={place.evaluationId} {...place} />}
+        </Later>
+      );
+    case 'compare-evaluations':
+      return (
+        <Later key={place.page} load={() => import('./evaluations/compare-evaluations-page.tsx')}>
+          {({ CompareEvaluationsPage }) => <CompareEvaluationsPage query={place.query} />}
+        </Later>
+      );
     case 'usage':
       return <UsagePage query={place.query} />;
     default:
       return <NotHere />;
   }
-}
-
-function Playground() {
-  const { resource } = useResource(() => import('./playground/playground-page.tsx'), []);
-  return (
-    <Loaded resource={resource} retry={() => location.reload()}>
-      {({ PlaygroundPage }) => <PlaygroundPage />}
-    </Loaded>
-  );
-}
-
-/** Its script is loaded when it is needed. One that is not there any more is that of an older server. */
-function Comparison({ traceIds }: { readonly traceIds: readonly string[] }) {
-  const { resource } = useResource(() => import('./compare/compare-page.tsx'), []);
-  return (
-    <Loaded resource={resource} retry={() => location.reload()}>
-      {({ ComparePage }) => <ComparePage traceIds={traceIds} />}
-    </Loaded>
-  );
 }
 
 function NotHere() {
@@ -92,6 +98,7 @@ interface Destination {
 
 const RUN_SERVICE_PAGES: readonly Destination[] = [
   { path: '/', title: 'Runs', pages: ['runs', 'trace', 'compare'] },
+  { path: '/evaluations', title: 'Evaluations', pages: ['evaluations', 'evaluation', 'compare-evaluations'] },
   { path: '/environments', title: 'Environments', pages: ['environments', 'environment'] },
   { path: '/usage', title: 'Usage', pages: ['usage'] },
 ];

@@ -10,6 +10,9 @@ export type Place =
   | { readonly page: 'compare'; readonly traceIds: readonly string[] }
   | { readonly page: 'environments' }
   | { readonly page: 'environment'; readonly name: string }
+  | { readonly page: 'evaluations'; readonly query: URLSearchParams }
+  | { readonly page: 'evaluation'; readonly evaluationId: string; readonly query: URLSearchParams }
+  | { readonly page: 'compare-evaluations'; readonly query: URLSearchParams }
   | { readonly page: 'usage'; readonly query: URLSearchParams };
 
 /** Undefined for an address of the server that is no page of the application. */
@@ -22,6 +25,10 @@ function toPlace({ pathname, searchParams: query }: URL): Place | undefined {
   if (pathname === '/environments') return { page: 'environments' };
   const name = /^\/environments\/([^/]+)$/.exec(pathname)?.[1];
   if (name !== undefined) return { page: 'environment', name: decodeURIComponent(name) };
+  if (pathname === '/evaluations') return { page: 'evaluations', query };
+  if (pathname === '/evaluations/compare') return { page: 'compare-evaluations', query };
+  const evaluationId = /^\/evaluations\/(\w+)$/.exec(pathname)?.[1];
+  if (evaluationId !== undefined) return { page: 'evaluation', evaluationId, query };
   if (pathname === '/usage') return { page: 'usage', query };
   return undefined;
 }

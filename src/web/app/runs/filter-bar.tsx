@@ -1,8 +1,17 @@
 import type { ComponentChildren, TargetedEvent } from 'preact';
 import { useState } from 'preact/hooks';
+import { preview } from '../../format.ts';
 import { navigate } from '../router.ts';
 import { CHOSEN_FILTERS, useFilterChoices } from './filter-choices.ts';
-import { isFiltered, METADATA_PREFIX, REWARD_FILTERS, TIME_FILTERS, withValue, withValues } from './run-filters.ts';
+import {
+  EVALUATION_FILTERS,
+  isFiltered,
+  METADATA_PREFIX,
+  REWARD_FILTERS,
+  TIME_FILTERS,
+  withValue,
+  withValues,
+} from './run-filters.ts';
 import { withoutFilters } from './selection.ts';
 
 const TITLES: Readonly<Record<string, string>> = {
@@ -107,6 +116,7 @@ function MetadataFilter({ query }: { readonly query: URLSearchParams }) {
       </div>
       {given.length === 0 && !isFiltered(query) ? null : (
         <p class="filter-chips">
+          <EvaluationChips query={query} />
           {given.map(([name, value]) => (
             <a
               key={name}
@@ -120,6 +130,28 @@ function MetadataFilter({ query }: { readonly query: URLSearchParams }) {
           <a href={withoutFilters(query)}>Clear all filters</a>
         </p>
       )}
+    </>
+  );
+}
+
+/** The evaluation and the task that the list is of: the way to them, and the way to drop them. */
+function EvaluationChips({ query }: { readonly query: URLSearchParams }) {
+  const given = EVALUATION_FILTERS.flatMap((name) => {
+    const value = query.get(name) ?? '';
+    return value === '' ? [] : [{ name, value }];
+  });
+  const id = query.get('evaluation_id') ?? '';
+  return (
+    <>
+      {given.map(({ name, value }) => {
+        const text = `${name === 'task_id' ? 'task' : 'evaluation'} ${preview(value, 16)}`;
+        return (
+          <a key={name} class="button" href={withValue(query, name, '')} aria-label={`Without ${text}`}>
+            {`${text} ×`}
+          </a>
+        );
+      })}
+      {/^\w+$/.test(id) ? <a href={`/evaluations/${id}`}>Its evaluation</a> : null}
     </>
   );
 }

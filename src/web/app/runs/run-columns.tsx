@@ -105,7 +105,7 @@ function toColumns(query: URLSearchParams): readonly Column<TraceSummary>[] {
     {
       name: 'scenario',
       title: 'Scenario',
-      cell: ({ env_name, scenario_name, scenario_args, error }) => (
+      cell: ({ env_name, scenario_name, scenario_args, error, ...trace }) => (
         <>
           <CellFilter query={query} values={{ env_name }}>
             {env_name}
@@ -115,6 +115,7 @@ function toColumns(query: URLSearchParams): readonly Column<TraceSummary>[] {
             {scenario_name}
           </CellFilter>{' '}
           <span class="quiet">{preview(scenario_args, 80)}</span>
+          <AttemptOf {...trace} />
           {error === null ? null : <div class="bad-text">{`${error.boundary}: ${preview(error.message, 160)}`}</div>}
         </>
       ),
@@ -158,6 +159,19 @@ function toColumns(query: URLSearchParams): readonly Column<TraceSummary>[] {
     },
     { name: 'took', title: 'Took', isNarrow: true, cell: (trace) => describeCosts(trace) },
   ];
+}
+
+/** The attempt of an evaluation that a run is. */
+function AttemptOf(trace: Pick<TraceSummary, 'evaluation_id' | 'task_id' | 'attempt_index' | 'superseded'>) {
+  if (trace.evaluation_id === null) return null;
+  return (
+    <div class="small">
+      <a href={`/evaluations/${trace.evaluation_id}`}>
+        {`attempt ${trace.attempt_index} of ${preview(trace.task_id ?? '', 60)}`}
+      </a>
+      {trace.superseded ? <span class="quiet">, run again since</span> : null}
+    </div>
+  );
 }
 
 /** A cell as a link to the runs with the same value. */

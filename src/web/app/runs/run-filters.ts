@@ -7,6 +7,8 @@ export const CHOICES = {
   status: ['queued', 'running', 'completed', 'failed', 'cancelled'],
   origin: ['run', 'chat', 'eval'],
 } as const;
+/** Those of evaluations: pages of theirs lead here. They are shown as something to drop. */
+export const EVALUATION_FILTERS = ['evaluation_id', 'task_id'] as const;
 export const REWARD_FILTERS = ['min_reward', 'max_reward'] as const;
 export const TIME_FILTERS = ['since', 'until'] as const;
 export const SORTS = ['created_at', 'reward', 'duration', 'tokens'] as const;
@@ -31,6 +33,7 @@ export function toFilters(query: URLSearchParams): TraceFilters {
   );
   return {
     ...pickText(query, NAME_FILTERS, (text) => text),
+    ...pickText(query, EVALUATION_FILTERS, (text) => text),
     ...pickText(query, REWARD_FILTERS, toNumber),
     ...pickText(query, TIME_FILTERS, toTime),
     ...(status === undefined ? {} : { status }),

@@ -12,10 +12,12 @@ export function TraceHeader({
   trace,
   phase,
   actions,
+  place,
 }: {
   readonly trace: TraceSummary;
   readonly phase: TraceState['phase'];
   readonly actions: ComponentChildren;
+  readonly place?: ComponentChildren;
 }) {
   const { usage } = trace;
   return (
@@ -41,6 +43,7 @@ export function TraceHeader({
             <code>{preview(trace.scenario_args, 240)}</code>
           </p>
         )}
+        {place}
       </div>
       <div class="trace-actions">{actions}</div>
       <dl class="trace-totals">

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { TraceSummary } from '../../../contract/trace.ts';
 import { service } from '../api.ts';
 import { CopyButton } from '../components/copy-button.tsx';
+import { Later } from '../components/later.tsx';
 import { Failure, Loading } from '../components/states.tsx';
 import { isRunService, pageSettings } from '../page-settings.ts';
 import { usePageTitle } from '../use-page-title.ts';
@@ -27,8 +28,23 @@ export function TracePage({ traceId }: { readonly traceId: string }) {
   return (
     <>
       {error === undefined ? null : <Failure error={error} retry={() => setRound(round + 1)} />}
-      <TraceView state={state} blobAddress={blobAddress} actions={<Actions trace={state.trace} />} />
+      <TraceView
+        state={state}
+        blobAddress={blobAddress}
+        actions={<Actions trace={state.trace} />}
+        place={<Belonging trace={state.trace} />}
+      />
     </>
+  );
+}
+
+/** The evaluation of a run that is an attempt of one. */
+function Belonging({ trace }: { readonly trace: TraceSummary }) {
+  if (trace.evaluation_id === null || !isRunService) return null;
+  return (
+    <Later load={() => import('./evaluation-links.tsx')} meanwhile={null}>
+      {({ EvaluationLinks }) => <EvaluationLinks key={trace.trace_id} trace={trace} />}
+    </Later>
   );
 }
 

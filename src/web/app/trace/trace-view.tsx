@@ -20,11 +20,13 @@ import { type Kind, TraceContext, type TraceViewContext } from './view-context.t
 export interface TraceViewProps {
   readonly state: TraceState;
   readonly actions: ComponentChildren;
+  /** Where the run belongs, such as its evaluation. */
+  readonly place?: ComponentChildren;
   blobAddress(sha256: string): string;
 }
 
 /** A trace, wherever it comes from: why it ended so, where the time went, and all that happened. */
-export function TraceView({ state, actions, blobAddress }: TraceViewProps) {
+export function TraceView({ state, actions, place, blobAddress }: TraceViewProps) {
   const { trace, attempts, pending, phase } = state;
   const entries = attempts.at(-1)?.entries ?? [];
   const isLive = trace.finished_at === null;
@@ -59,7 +61,7 @@ export function TraceView({ state, actions, blobAddress }: TraceViewProps) {
     <TraceContext.Provider value={context}>
       <SearchText.Provider value={marked}>
         <div class="trace page">
-          <TraceHeader trace={trace} phase={phase} actions={actions} />
+          <TraceHeader trace={trace} phase={phase} actions={actions} place={place} />
           <VerdictPanel trace={trace} attempts={attempts} />
           <TimeBar timing={trace.timing} attempts={attempts} />
           <DetailsPanel trace={trace} />

@@ -1,0 +1,41 @@
+import type { ComponentChildren } from 'preact';
+import type { Comparison } from '../../../contract/evaluation.ts';
+import { formatCountOf } from '../../format.ts';
+import { digitsFor, formatDifference, formatDifferenceInterval, formatMean, formatP } from './figures.ts';
+
+const TESTS = { mcnemar: 'exact McNemar test', paired_t: 'paired t test, clustered' } as const;
+
+/** The comparison of two models in numbers. */
+export function ComparisonFigures({
+  comparison,
+  isOneOfMany,
+}: {
+  readonly comparison: Comparison;
+  readonly isOneOfMany: boolean;
+}) {
+  const { a_model, b_model, a_mean, b_mean, difference, ci95, p_value, p_holm, test } = comparison;
+  const smallest = comparison.smallest_detectable_difference;
+  return (
+    <dl class="comparison-figures">
+      <Figure name="Difference, B − A">
+        {`${formatDifference(difference, digitsFor(ci95))} `}
+        <span class="quiet">{formatDifferenceInterval(ci95)}</span>
+      </Figure>
+      <Figure name={`A: ${a_model}`}>{formatMean(a_mean)}</Figure>
+      <Figure name={`B: ${b_model}`}>{formatMean(b_mean)}</Figure>
+      <Figure name={TESTS[test]}>{`p ${formatP(p_value)}`}</Figure>
+      {isOneOfMany ? <Figure name="corrected for all pairs (Holm)">{`p ${formatP(p_holm)}`}</Figure> : null}
+      <Figure name="on">{formatCountOf(comparison.n_tasks, 'common task')}</Figure>
+      <Figure name="smallest difference that it would find">{formatMean(smallest)}</Figure>
+    </dl>
+  );
+}
+
+function Figure({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

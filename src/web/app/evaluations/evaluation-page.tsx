@@ -1,0 +1,114 @@
+import { useEffect, useMemo } from 'preact/hooks';
+import type { EvaluationDetail } from '../../../contract/evaluation.ts';
+import { ApiError } from '../../../service-client/api-error.ts';
+import { service } from '../api.ts';
+import { Later } from '../components/later.tsx';
+import { Empty, Failure, Loading } from '../components/states.tsx';
+import { usePageTitle } from '../use-page-title.ts';
+import { EvaluationHeader } from './evaluation-header.tsx';
+import { isEnded } from './figures.ts';
+import { toMatrixQuery } from './matrix-filters.tsx';
+import { ModelComparison } from './model-comparison.tsx';
+import { ReportList } from './report-list.tsx';
+import { TaskSection } from './task-section.tsx';
+import { useMatrix } from './use-matrix.ts';
+import { usePacedReload } from './use-paced-reload.ts';
+
+/** One evaluation: its result, and every attempt of it. It follows one that goes on. */
+export function EvaluationPage({
+  evaluationId,
+  query,
+}: {
+  readonly evaluationId: string;
+  readonly query: URLSearchParams;
+}) {
+  const { resource, reload } = usePacedReload(
+    (signal) => service.evaluations.get(evaluationId, { signal }),
+    [evaluationId],
+    ({ status }) => !isEnded(status),
+  );
+  const chosen = useMemo(() => toMatrixQuery(query), [query.toString()]);
+  const matrix = useMatrix(evaluationId, chosen);
+  const evaluation = resource.state === 'ready' ? resource.value : undefined;
+  usePageTitle(evaluation?.name ?? evaluation?.taskset.name ?? 'Evaluation');
+  // The small replies of the matrix are there first.
+  const liveStatus = matrix.state?.status;
+  useEffect(() => {
+    if (evaluation !== undefined && liveStatus !== undefined && liveStatus !== evaluation.status) reload();
+  }, [liveStatus]);
+  const error = resource.state === 'failed' ? resource.error : matrix.error;
+  if (isGone(error)) return <NotThere />;
+  if (evaluation === undefined && resource.state === 'failed') return <Failure error={resource.error} retry={reload} />;
+  // The report of a large evaluation takes its time; its attempts are there before.
+  const known = matrix.state;
+  if (evaluation === undefined && known === undefined && matrix.error === undefined)
+    return <Loading what="Reading the evaluation" />;
+  const refresh = () => {
+    reload();
+    matrix.refresh();
+  };
+  return (
+    <div class="page evaluation">
+      {evaluation === undefined ? (
+        <div class="evaluation-waits">
+          <h1>Evaluation</h1>
+          <Loading what="Reading the reports" />
+        </div>
+      ) : (
+        <>
+          <EvaluationHeader evaluation={evaluation} live={known} onDone={refresh} />
+          <Results evaluation={evaluation} />
+        </>
+      )}
+      {known === undefined ? (
+        matrix.error === undefined ? (
+          <Loading what="Reading the attempts" />
+        ) : (
+          <Failure error={matrix.error} retry={matrix.refresh} />
+        )
+      ) : (
+        <>
+          <TaskSection
+            evaluationId={evaluationId}
+            reports={evaluation?.reports ?? []}
+            matrix={matrix}
+            state={known}
+            query={query}
+          />
+          {evaluation === undefined ? null : (
+            <Later load={() => import('./evaluation-figures.tsx')}>
+              {({ EvaluationFigures }) => <EvaluationFigures evaluation={evaluation} page={known.page} query={query} />}
+            </Later>
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+function Results({ evaluation }: { readonly evaluation: EvaluationDetail }) {
+  return (
+    <section class="results" aria-label="Mean reward">
+      <h2>
+        Mean reward <span class="quiet small">of the task means, with 95 % intervals</span>
+      </h2>
+      <ReportList evaluation={evaluation} />
+      <ModelComparison evaluation={evaluation} />
+    </section>
+  );
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404;
+}
+
+function NotThere() {
+  return (
+    <Empty title="There is no such evaluation">
+      <p>It was deleted, or it belongs to another account.</p>
+      <p>
+        <a href="/evaluations">All evaluations</a>
+      </p>
+    </Empty>
+  );
+}

@@ -1,0 +1,108 @@
+import type { Database } from '../../database/database.ts';
+import { type EvaluationHead, readCells, readTaskIds } from './read-cells.ts';
+import type { TaskCells } from './task-cells.ts';
+
+/** Cells that are read again at most so often, in milliseconds, however fast that is. */
+const LEAST_MS = 1_000;
+/** Reading again may take one part in so many of the time. */
+const SHARE = 100;
+/** Evaluations whose cells are kept, as long as they have no more attempts together: 9 bytes for each. */
+const MOST_KEPT = 8;
+const MOST_ATTEMPTS = 2_000_000;
+
+export interface VersionedCells {
+  readonly cells: TaskCells;
+  /** Grows when an attempt has changed. Those of two starts of a service have nothing in common. */
+  readonly version: number;
+}
+
+interface Kept {
+  /** Says when the cells of an ended evaluation are of no use any more. */
+  readonly key: string;
+  readonly cells: TaskCells;
+  readonly version: number;
+  readonly readAt: number;
+  readonly tookMs: number;
+}
+
+/**
+ * The cells of evaluations that somebody looks at. All pages share them. Those of a running one are read again when they
+ * are asked for, after a hundred times as long as reading them took: a page that is open costs a hundredth of a core.
+ */
+export class CellsCache {
+  readonly #database: Database;
+  readonly #now: () => number;
+  readonly #kept = new Map<string, Kept>();
+  readonly #reading = new Map<string, Promise<Kept>>();
+  #lastVersion = Date.now();
+
+  constructor(database: Database, now: () => number = () => performance.now()) {
+    this.#database = database;
+    this.#now = now;
+  }
+
+  async get(head: EvaluationHead): Promise<VersionedCells> {
+    const known = this.#kept.get(head.evaluationId);
+    const kept = known !== undefined && this.#isFresh(known, head) ? known : await this.#read(head, known);
+    this.#keep(head.evaluationId, kept);
+    return kept;
+  }
+
+  #isFresh(kept: Kept, head: EvaluationHead): boolean {
+    if (head.isEnded || kept.key !== keyOf(head)) return kept.key === keyOf(head);
+    return this.#now() < kept.readAt + paceOf(kept);
+  }
+
+  async #read(head: EvaluationHead, known: Kept | undefined): Promise<Kept> {
+    const id = `${head.evaluationId} ${keyOf(head)}`;
+    const going = this.#reading.get(id);
+    if (going !== undefined) return await going;
+    const reading = this.#readNow(head, known).finally(() => this.#reading.delete(id));
+    this.#reading.set(id, reading);
+    return await reading;
+  }
+
+  async #readNow(head: EvaluationHead, known: Kept | undefined): Promise<Kept> {
+    const taskIds = known?.cells.taskIds ?? (await readTaskIds(this.#database, head));
+    const startedAt = this.#now();
+    const cells = await readCells(this.#database, head, taskIds);
+    const readAt = this.#now();
+    const isSame = known !== undefined && isEqual(known.cells, cells);
+    this.#lastVersion += isSame ? 0 : 1;
+    return {
+      key: keyOf(head),
+      cells,
+      version: isSame ? known.version : this.#lastVersion,
+      readAt,
+      tookMs: readAt - startedAt,
+    };
+  }
+
+  /** The one that was asked for last is the last of the map. */
+  #keep(evaluationId: string, kept: Kept): void {
+    this.#kept.delete(evaluationId);
+    this.#kept.set(evaluationId, kept);
+    let attempts = 0;
+    for (const [index, [id, { cells }]] of [...this.#kept].toReversed().entries()) {
+      attempts += cells.states.length;
+      if (index > 0 && (index >= MOST_KEPT || attempts > MOST_ATTEMPTS)) this.#kept.delete(id);
+    }
+  }
+}
+
+function paceOf({ tookMs }: Kept): number {
+  return Math.max(LEAST_MS, tookMs * SHARE);
+}
+
+function keyOf({ status, finishedAt, attempts }: EvaluationHead): string {
+  return `${status} ${finishedAt} ${attempts}`;
+}
+
+function isEqual(one: TaskCells, other: TaskCells): boolean {
+  return (
+    one.attempts === other.attempts &&
+    one.states.length === other.states.length &&
+    one.states.every((state, at) => state === other.states[at]) &&
+    one.rewards.every((reward, at) => Object.is(reward, other.rewards[at]))
+  );
+}

@@ -1,0 +1,120 @@
+import { sql } from 'kysely';
+import { z } from 'zod';
+import { ApiError } from '../../contract/errors.ts';
+import type { Database } from '../../database/database.ts';
+import { accountOf } from '../../http/api-keys.ts';
+import { defineRoute, type Route } from '../../http/route.ts';
+import type { CellsCache } from './cells-cache.ts';
+import { COMPARED_KINDS, type ComparedKind, type ComparedTasks } from './evaluation-data.ts';
+import { findHead } from './evaluation-data-route.ts';
+import { readTraces } from './read-traces.ts';
+import { toGroup } from './select-tasks.ts';
+import type { TaskCells } from './task-cells.ts';
+
+const querySchema = z.object({
+  a: z.string(),
+  b: z.string(),
+  a_model: z.string(),
+  b_model: z.string(),
+  kind: z.enum(COMPARED_KINDS),
+  offset: z.int().min(0).default(0),
+  limit: z.int().min(1).max(200).default(60),
+});
+
+interface Side {
+  readonly cells: TaskCells;
+  readonly model: number;
+}
+
+interface Pair {
+  readonly a: number;
+  readonly b: number;
+  readonly difference: number;
+}
+
+/** `GET /data/evaluations/compared`, for the page that compares: tasks that one model has won, lost or tied. */
+export function createComparedTasksRoute(database: Database, cache: CellsCache): Route {
+  return defineRoute({
+    method: 'GET',
+    path: '/data/evaluations/compared',
+    summary: 'Tasks of two models with their attempts, for the page that compares evaluations',
+    access: 'browser',
+    query: querySchema,
+    async handle({ queryValues, caller }) {
+      const { a, b, offset, limit, kind } = queryValues;
+      const account = accountOf(caller);
+      const [headA, headB] = await Promise.all([
+        findHead(database, a, account, 'a'),
+        findHead(database, b, account, 'b'),
+      ]);
+      const sideA = toSide((await cache.get(headA)).cells, queryValues.a_model, 'a_model');
+      const sideB = toSide((await cache.get(headB)).cells, queryValues.b_model, 'b_model');
+      const common =
+        a === b ? sideA.cells.taskIds.map((_, index) => [index, index] as const) : await readCommon(database, a, b);
+      const found = toPairs(sideA, sideB, common).filter(({ difference }) => kindOf(difference) === kind);
+      // Those that differ most first; the order of ids decides among equal ones.
+      found.sort((one, other) => Math.abs(other.difference) - Math.abs(one.difference) || one.a - other.a);
+      const shown = found.slice(offset, offset + limit);
+      const tracesA = await readTraces(database, a, {
+        tasks: shown.map((pair) => pair.a),
+        attempts: sideA.cells.attempts,
+      });
+      const tracesB = await readTraces(database, b, {
+        tasks: shown.map((pair) => pair.b),
+        attempts: sideB.cells.attempts,
+      });
+      const body: ComparedTasks = {
+        pass_threshold: sideB.cells.passThreshold,
+        matched: found.length,
+        offset,
+        rows: shown.map((pair) => ({
+          id: sideA.cells.taskIds[pair.a] ?? '',
+          difference: pair.difference,
+          a: toGroup(sideA.cells, pair.a, sideA.model, (attempt) => tracesA(pair.a, sideA.model, attempt)),
+          b: toGroup(sideB.cells, pair.b, sideB.model, (attempt) => tracesB(pair.b, sideB.model, attempt)),
+        })),
+      };
+      return { body };
+    },
+  });
+}
+
+/** @throws ApiError invalid_parameter for a model that the evaluation does not have. */
+function toSide(cells: TaskCells, name: string, param: string): Side {
+  const model = cells.models.indexOf(name);
+  if (model !== -1) return { cells, model };
+  const had = cells.models.slice(0, 5).join(', ');
+  throw new ApiError('invalid_parameter', `${param} is ${JSON.stringify(name)}; the evaluation has ${had}.`, { param });
+}
+
+/** Indexes of the tasks that both have, with equal environment, scenario and arguments. */
+async function readCommon(database: Database, a: string, b: string): Promise<readonly (readonly [number, number])[]> {
+  const { rows } = await sql<{ text: string }>`
+    select string_agg(one.task_index || ' ' || other.task_index, ',') as text from evaluation_tasks as one
+    join evaluation_tasks as other on other.evaluation_id = ${b} and other.task_id = one.task_id
+    where one.evaluation_id = ${a} and other.content = one.content
+    group by one.task_index / 5000`.execute(database.scans);
+  return rows.flatMap((row) =>
+    row.text.split(',').map((entry) => {
+      const space = entry.indexOf(' ');
+      return [Number(entry.slice(0, space)), Number(entry.slice(space + 1))] as const;
+    }),
+  );
+}
+
+/** Tasks of which both have a mean. */
+function toPairs(a: Side, b: Side, common: readonly (readonly [number, number])[]): Pair[] {
+  return common.flatMap(([taskA, taskB]) => {
+    const difference = meanOf(b, taskB) - meanOf(a, taskA);
+    return Number.isNaN(difference) ? [] : [{ a: taskA, b: taskB, difference }];
+  });
+}
+
+function meanOf({ cells, model }: Side, task: number): number {
+  return cells.means[task * cells.models.length + model] ?? Number.NaN;
+}
+
+function kindOf(difference: number): ComparedKind {
+  if (difference === 0) return 'tied';
+  return difference > 0 ? 'won' : 'lost';
+}

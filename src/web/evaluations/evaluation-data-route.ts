@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import { ApiError } from '../../contract/errors.ts';
+import { EVALUATION_ID_PATTERN } from '../../contract/evaluation.ts';
+import type { Database } from '../../database/database.ts';
+import { accountOf } from '../../http/api-keys.ts';
+import { defineRoute, type Route } from '../../http/route.ts';
+import type { CellsCache } from './cells-cache.ts';
+import { CELL_FILTERS, type EvaluationData, type MatrixPage, TASK_SORTS } from './evaluation-data.ts';
+import { countOpen, type EvaluationHead, readHead } from './read-cells.ts';
+import { readTraces } from './read-traces.ts';
+import { selectTasks, toGroup } from './select-tasks.ts';
+import type { TaskCells } from './task-cells.ts';
+
+/** Attempts that a reply may have: rows beyond it are left for the next one. */
+const MOST_CELLS = 6_000;
+/** A page may take one part in so many of the time with its requests. */
+const SHARE = 100;
+const LEAST_AGAIN_MS = 1_500;
+const MOST_AGAIN_MS = 10_000;
+/** A paused evaluation is looked at more seldom: somebody else may go on with it. */
+const PAUSED_AGAIN_MS = 5_000;
+
+const querySchema = z.object({
+  /** The version that the page has of the same rows. */
+  since: z.int().optional(),
+  offset: z.int().min(0).default(0),
+  limit: z.int().min(1).max(200).default(60),
+  sort: z.enum(TASK_SORTS).default('id'),
+  /** Name of the only model to show. */
+  model: z.string().optional(),
+  outcome: z.enum(CELL_FILTERS).optional(),
+  differing: z.boolean().optional(),
+  text: z.string().max(200).optional(),
+});
+type DataQuery = z.output<typeof querySchema>;
+
+/**
+ * `GET /data/evaluations/{evaluation_id}`, for the page of an evaluation: counts of all attempts by model, and some of the
+ * tasks with a letter for each attempt. It says when to ask again, so that an open page takes a small share of a core.
+ */
+export function createEvaluationDataRoute(database: Database, cache: CellsCache): Route {
+  return defineRoute({
+    method: 'GET',
+    path: '/data/evaluations/:evaluation_id',
+    summary: 'The attempts of an evaluation, compact, for its page',
+    access: 'browser',
+    query: querySchema,
+    async handle({ params, queryValues, caller }) {
+      const head = await findHead(database, params.evaluation_id ?? '', accountOf(caller));
+      // Reading the cells has a pace of its own; between two of them a reply says how many have ended.
+      const { cells, version } = await cache.get(head);
+      const startedAt = performance.now();
+      const open = head.isEnded ? 0 : await countOpen(database, head.evaluationId);
+      const isKnown = queryValues.since === version;
+      const page = isKnown ? undefined : await toPage(database, head, cells, queryValues);
+      const tookMs = performance.now() - startedAt;
+      const body: EvaluationData = {
+        status: head.status,
+        done: head.isEnded ? cells.states.length : Math.max(0, head.begun - open),
+        version,
+        again_ms: head.isEnded ? null : againMs(head, tookMs * SHARE),
+        ...(page && { cells: page }),
+      };
+      return { body };
+    },
+  });
+}
+
+/** @throws ApiError evaluation_not_found */
+export async function findHead(
+  database: Database,
+  evaluationId: string,
+  account: string,
+  param: string | null = null,
+): Promise<EvaluationHead> {
+  const isId = EVALUATION_ID_PATTERN.test(evaluationId);
+  const head = isId ? await readHead(database, evaluationId, account) : undefined;
+  if (head !== undefined) return head;
+  const id = JSON.stringify(evaluationId.slice(0, 100));
+  throw new ApiError('evaluation_not_found', `There is no evaluation ${id}. It may have been deleted.`, { param });
+}
+
+function againMs({ status }: EvaluationHead, paceMs: number): number {
+  const leastMs = status === 'paused' ? PAUSED_AGAIN_MS : LEAST_AGAIN_MS;
+  return Math.ceil(Math.min(MOST_AGAIN_MS, Math.max(leastMs, paceMs)));
+}
+
+async function toPage(
+  database: Database,
+  { evaluationId }: EvaluationHead,
+  cells: TaskCells,
+  query: DataQuery,
+): Promise<MatrixPage> {
+  const models = toModels(cells, query.model);
+  const found = selectTasks(cells, { ...query, models });
+  const rows = Math.max(1, Math.min(query.limit, Math.floor(MOST_CELLS / (models.length * cells.attempts))));
+  const tasks = [...found.subarray(query.offset, query.offset + rows)];
+  const traceOf = await readTraces(database, evaluationId, { tasks, attempts: cells.attempts });
+  return {
+    attempts: cells.attempts,
+    tasks: cells.taskIds.length,
+    pass_threshold: cells.passThreshold,
+    models: cells.byModel,
+    shown: models.map((model) => cells.models[model] ?? ''),
+    matched: found.length,
+    offset: query.offset,
+    rows: tasks.map((task) => ({
+      id: cells.taskIds[task] ?? '',
+      groups: models.map((model) => toGroup(cells, task, model, (attempt) => traceOf(task, model, attempt))),
+    })),
+  };
+}
+
+/** @throws ApiError invalid_parameter for a model that the evaluation does not have. */
+function toModels({ models }: TaskCells, name: string | undefined): readonly number[] {
+  if (name === undefined) return models.map((_, index) => index);
+  const index = models.indexOf(name);
+  if (index !== -1) return [index];
+  const had = models.slice(0, 5).join(', ');
+  throw new ApiError('invalid_parameter', `model is ${JSON.stringify(name)}; the evaluation has ${had}.`, {
+    param: 'model',
+  });
+}
