@@ -9,7 +9,7 @@ const source = fileURLToPath(new URL('../src', import.meta.url));
 const LAYERS: readonly (readonly string[])[] = [
   ['cli', 'testing'],
   ['run-service', 'scenario-server'],
-  ['evaluations'],
+  ['evaluations', 'seats'],
   ['rollout', 'queue', 'web', 'trace-routes', 'config', 'dev'],
   ['client', 'service-client', 'model', 'trace', 'accounts', 'tasks'],
   ['mcp'],

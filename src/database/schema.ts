@@ -21,6 +21,7 @@ export interface DatabaseSchema {
   evaluation_reservations: EvaluationReservationsTable;
   gateway_limits: GatewayLimitsTable;
   gateway_users: GatewayUsersTable;
+  seats: SeatsTable;
 }
 
 export interface TracesTable {
@@ -310,5 +311,17 @@ export interface GatewayUsersTable {
   model: string;
   worker: string;
   wanted: number;
+  seen_at: number;
+}
+
+/** Seats of agents that are open. Everything else of one is in its trace, and in the memory of its owner. */
+export interface SeatsTable {
+  trace_id: string;
+  account: string;
+  /** SHA-256 of its secret, hex. */
+  secret_hash: string;
+  /** JSON: the process that holds it (database/owner.ts). */
+  owner: string;
+  /** When that last said that it is there. */
   seen_at: number;
 }

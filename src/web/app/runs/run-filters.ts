@@ -5,7 +5,7 @@ import { SELECTION } from './selection.ts';
 export const NAME_FILTERS = ['env_name', 'scenario_name', 'model'] as const;
 export const CHOICES = {
   status: ['queued', 'running', 'completed', 'failed', 'cancelled'],
-  origin: ['run', 'chat', 'eval'],
+  origin: ['run', 'chat', 'eval', 'agent'],
 } as const;
 export const REWARD_FILTERS = ['min_reward', 'max_reward'] as const;
 export const TIME_FILTERS = ['since', 'until'] as const;

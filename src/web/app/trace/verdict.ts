@@ -71,6 +71,9 @@ function liveVerdict(
   const step = steps.at(-1);
   const running = step?.calls.find(({ calledAt, result }) => calledAt !== undefined && result === undefined);
   if (attempt?.entries.some(({ kind }) => kind === 'answer')) return { ...live, title: 'The evaluation is running' };
+  if (trace.origin === 'agent' && attempt?.entries.some(({ kind }) => kind === 'setup') === true) {
+    return { ...live, title: 'The seat is open: an agent can call its tools' };
+  }
   if (step === undefined) {
     const isReady = attempt?.entries.some(({ kind }) => kind === 'environment') === true;
     return { ...live, title: isReady ? 'The scenario is being set up' : 'The environment is starting' };
@@ -87,6 +90,7 @@ const PLACES: Readonly<Record<NonNullable<TraceSummary['error']>['boundary'], st
   tool: 'in a tool',
   evaluate: 'in the evaluation',
   worker: 'in the worker',
+  agent: 'at the agent',
 };
 
 /** Ends that the model did not choose: what it was at says more than its answer. */
