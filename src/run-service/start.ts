@@ -24,6 +24,7 @@ import { createCancelRoute } from './cancel-route.ts';
 import { createCatalogueRoutes } from './catalogue-routes.ts';
 import { addRunMetrics } from './metrics.ts';
 import { createRunRoute } from './run-route.ts';
+import { createSeatDesk, type SeatDesk, type SeatSettings } from './seat-desk.ts';
 import { enqueueForgottenRuns } from './sweep.ts';
 import { createUsageRoute } from './usage-route.ts';
 import { startWorker, type Worker, type WorkerOptions, type WorkerSettings } from './worker.ts';
@@ -51,6 +52,7 @@ export interface RunServiceOptions {
   readonly shutdownGraceMs?: number;
   /** For tests: milliseconds between the comments of a stream. Default 10,000. */
   readonly keepAliveMs?: number;
+  readonly seats?: SeatSettings;
   /** Milliseconds since 1970, for what is kept by time. */
   readonly now?: () => number;
 }
@@ -80,17 +82,26 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
 
   const catalogue = createCatalogue(options.environments);
   const closing = new AbortController();
+  const seats = createSeatDesk({
+    ...options,
+    catalogue,
+    now: options.now ?? Date.now,
+    pool: () => parts.worker?.pool,
+  });
   const parts: Parts = {
     catalogue,
+    seats,
     closing: closing.signal,
     deltas: new LiveDeltas(),
     metrics: createHttpMetrics(),
     worker: undefined,
   };
   const listener = await listen(createApp(options, parts), { host, port }).catch(async (error: unknown) => {
-    await catalogue.close();
+    await Promise.all([catalogue.close(), seats.close(0)]);
     throw error;
   });
+  const orphans = await seats.seats.endOrphans();
+  if (orphans > 0) logger.warn({ seats: orphans }, 'Seats of a service that is gone were ended as failed');
   const forgotten = await enqueueForgottenRuns(options.database, options.queue);
   if (forgotten > 0) logger.warn({ runs: forgotten }, 'Accepted runs without an entry in the queue were enqueued');
   if (options.worker !== false) {
@@ -115,6 +126,8 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     const remainingMs = () => Math.max(0, endsAt - performance.now());
     closing.abort(new Error('The service is shutting down'));
     // At once: environments that have to be killed take half of the budget each time.
+    // Before the worker: its processes are those of the seats.
+    await seats.close(remainingMs() * PATIENT_SHARE);
     await Promise.all([parts.worker?.stop(remainingMs()), catalogue.close()]);
     await listener.close(remainingMs());
     stopMetrics();
@@ -132,9 +145,12 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
 
 /** Share of the budget; the rest is for the database and the end of the process. */
 const CLOSING_SHARE = 0.95;
+/** Share of that for the evaluations of seats to end by themselves. */
+const PATIENT_SHARE = 0.45;
 
 interface Parts {
   readonly catalogue: Catalogue;
+  readonly seats: SeatDesk;
   readonly closing: AbortSignal;
   readonly deltas: LiveDeltas;
   readonly metrics: HttpMetrics;
@@ -143,7 +159,7 @@ interface Parts {
 
 function createApp(options: RunServiceOptions, parts: Parts) {
   const { store, queue, models, accounts, database, logger, appUrl, keepAliveMs, now = Date.now } = options;
-  const { catalogue, closing, deltas, metrics } = parts;
+  const { catalogue, seats, closing, deltas, metrics } = parts;
   return createHttpApp({
     title: 'Proctor run service',
     version: PROCTOR_VERSION,
@@ -153,6 +169,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
     ...guardedBy(accounts),
     closing,
     observe: metrics.observe,
+    mounts: [seats.mount],
     routes: [
       createRunRoute({
         catalogue,
@@ -165,7 +182,8 @@ function createApp(options: RunServiceOptions, parts: Parts) {
         toTraceUrl: (id) => `${appUrl}/traces/${id}`,
       }),
       ...createTracesRoutes({ store, access: 'key-or-browser', closing }),
-      createCancelRoute({ store, queue, logger, cancelHere: (traceId) => parts.worker?.cancel(traceId) }),
+      ...seats.routes,
+      createCancelRoute({ store, queue, logger, cancelHere: (traceId) => cancelHere(parts, traceId) }),
       createEventsRoute({ store, accounts, access: 'key-or-browser', deltas, logger, closing, keepAliveMs }),
       createBlobRoute({ store, access: 'key-or-browser' }),
       createUsageRoute(store),
@@ -178,4 +196,9 @@ function createApp(options: RunServiceOptions, parts: Parts) {
       ...(options.pages ?? []),
     ],
   });
+}
+
+function cancelHere({ worker, seats }: Parts, traceId: string): void {
+  worker?.cancel(traceId);
+  seats.seats.cancel(traceId);
 }
