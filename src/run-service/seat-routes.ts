@@ -10,7 +10,7 @@ import { accountOf } from '../http/api-keys.ts';
 import { toApiError } from '../http/errors.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest, TRACE_ID_HEADER } from '../http/route.ts';
 import { answerProblem, readAnswer } from '../seats/answer-tool.ts';
-import { createSeatConfigs, seatAddress, seatVariables } from '../seats/seat-configs.ts';
+import { SECRET_PLACE, toSeat } from '../seats/seat-view.ts';
 import type { HeldSeat, NewSeat, Seats } from '../seats/seats.ts';
 import { isFinal } from '../trace/trace-heads.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
@@ -81,9 +81,6 @@ export function createSeatRoutes(options: SeatRoutesOptions): readonly Route[] {
   });
   return [open, look, answer];
 }
-
-/** Stands for the secret where that is not told. */
-const SECRET_PLACE = '<secret>';
 
 interface Kept {
   readonly body: unknown;
@@ -163,19 +160,7 @@ class SeatRoutes {
 
   toSeat(held: HeldSeat, secret: string, host: string | undefined): Seat {
     const { appUrl } = this.#options;
-    const base = toBase(appUrl, host);
-    return {
-      trace_id: held.traceId,
-      trace_url: `${appUrl}/traces/${held.traceId}`,
-      status: 'running',
-      expires_at: new Date(held.createdAt + held.request.timeout_seconds * 1_000).toISOString(),
-      prompt: [...held.setup.prompt],
-      system: held.setup.system,
-      mcp: seatAddress(base, secret),
-      model: null,
-      env: seatVariables(base),
-      configs: createSeatConfigs(base, secret),
-    };
+    return toSeat(held, secret, { base: toBase(appUrl, host), appUrl });
   }
 
   #toReply(seat: NewSeat, { headers }: Pick<RouteRequest, 'headers'>): RouteReply {

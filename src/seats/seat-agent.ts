@@ -3,10 +3,10 @@ import type { ToolResult } from '../client/environment-client.ts';
 import { toErrorResult } from '../client/mcp-tools.ts';
 import { BoundaryError } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
+import { OUTSIDE_STEPS } from '../contract/names.ts';
 import type { Agent, AgentTurn } from '../rollout/agent.ts';
 import { answerToolCalls } from '../rollout/tool-calls.ts';
 import { untilAborted } from '../runtime/deadline.ts';
-import { OUTSIDE_STEPS } from '../trace/tool-results.ts';
 
 type TurnStatus = 'answered' | 'max_steps';
 
@@ -45,8 +45,10 @@ export class SeatAgent implements Agent {
 
   async takeTurn(turn: AgentTurn): Promise<TurnStatus> {
     this.#turn = turn;
-    this.#begin();
     try {
+      // Whoever opened the seat finds in its trace what it was told.
+      await turn.recorder.settled();
+      this.#begin();
       return await untilAborted(this.#over, turn.signal);
     } finally {
       this.#isOver = true;

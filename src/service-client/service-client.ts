@@ -18,10 +18,12 @@ import {
   type ServiceRequest,
   waitToRetry,
 } from './connection.ts';
+import { createSeatsClient, type SeatsClient } from './seats.ts';
 import { type EventsOptions, readTraceEvents } from './trace-events.ts';
 
 export { ApiError } from './api-error.ts';
 export type { Fetch, ServiceClientOptions } from './connection.ts';
+export type { SeatsClient } from './seats.ts';
 export type { EventsOptions } from './trace-events.ts';
 
 export interface RequestOptions {
@@ -69,6 +71,7 @@ export interface ServiceClient {
     /** The trace once its run has ended, however long that takes, and when the service is restarted meanwhile. */
     wait(traceId: string, options?: RequestOptions): Promise<Trace>;
   };
+  readonly seats: SeatsClient;
   readonly traces: {
     get(traceId: string, options?: RequestOptions & { readonly waitSeconds?: number }): Promise<Trace>;
     list(query?: TraceListQuery, options?: RequestOptions): Promise<TraceList>;
@@ -150,6 +153,7 @@ export function createServiceClient(options: ServiceClientOptions = {}): Service
         }
       },
     },
+    seats: createSeatsClient(connection, createKey),
     traces: {
       get: getTrace,
       list: listTraces,

@@ -1,7 +1,8 @@
 import type { EventOf, TraceEvent } from '../contract/event.ts';
+import { OUTSIDE_STEPS } from '../contract/names.ts';
 import type { Step, Trace, TurnStatus } from '../contract/trace.ts';
 import { sumUsage } from '../contract/usage.ts';
-import { OUTSIDE_STEPS, ToolResults } from './tool-results.ts';
+import { ToolResults } from './tool-results.ts';
 
 /** Fields of a trace that come from one attempt. */
 export type AttemptFields = Pick<

@@ -1,9 +1,6 @@
 import type { EventOf } from '../contract/event.ts';
 import type { ToolResultRecord } from '../contract/trace.ts';
 
-/** `step` of calls that belong to no step: those of an agent whose model calls nobody here sees. */
-export const OUTSIDE_STEPS = 0;
-
 /** The tool calls of an attempt, each with its result, by step and in the order of the calls. */
 export class ToolResults {
   readonly #steps = new Map<number, Call[]>();

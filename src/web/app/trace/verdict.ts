@@ -1,6 +1,7 @@
+import { OUTSIDE_STEPS } from '../../../contract/names.ts';
 import type { StopReason, TraceSummary } from '../../../contract/trace.ts';
 import { formatCount, formatCountOf, formatReward, preview } from '../../format.ts';
-import type { AttemptView, CallView, StepEntry } from './timeline.ts';
+import { type AttemptView, type CallView, type StepEntry, stepName } from './timeline.ts';
 
 /** Something in the run that may explain how it ended, and where it is. */
 export interface Finding {
@@ -161,7 +162,7 @@ function lastStep(steps: readonly StepEntry[]): readonly Finding[] {
   const what =
     open !== undefined
       ? `${open.name} had no result yet`
-      : step.response === undefined
+      : step.response === undefined && step.step !== OUTSIDE_STEPS
         ? 'the model had not answered'
         : '';
   return [
@@ -227,5 +228,5 @@ function finding(steps: readonly StepEntry[], text: string, isBad: boolean): rea
 }
 
 function toPlace({ id, step }: StepEntry) {
-  return { entryId: id, label: `step ${step}` };
+  return { entryId: id, label: stepName(step) };
 }
