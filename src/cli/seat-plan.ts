@@ -13,7 +13,7 @@ export interface SeatSettings {
   readonly timeout?: number;
   /** `name=value` each. */
   readonly metadata?: readonly string[];
-  /** Of the address, where the seat is in this process. */
+  /** Port of the address, where the seat is in this process. */
   readonly port?: number;
 }
 

@@ -20,7 +20,7 @@ export type SeatRequest = z.infer<typeof seatRequestSchema>;
 /** As a client sends it: what has a default may be left out. */
 export type SeatInput = z.input<typeof seatRequestSchema>;
 
-/** What agents are configured with. All of it holds the secret, but for `env`. */
+/** Configurations of agents. Each holds the secret. */
 const seatConfigsSchema = z.object({
   /** For `claude --mcp-config <file>`. */
   claude: jsonObjectSchema,

@@ -11,3 +11,15 @@ export async function createSeats({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('seen_at', 'bigint', (column) => column.notNull())
     .execute();
 }
+
+/** Seats of agents that are open. Everything else of one is in its trace, and in the memory of its owner. */
+export interface SeatsTable {
+  trace_id: string;
+  account: string;
+  /** SHA-256 of its secret, hex. */
+  secret_hash: string;
+  /** JSON: the process that holds it (database/owner.ts). */
+  owner: string;
+  /** When that last said that it is there. */
+  seen_at: number;
+}

@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely';
+import type { SeatsTable } from './create-seats.ts';
 
 /** Rows as the database holds them. Times are integer milliseconds since 1970; JSON is text. */
 export interface DatabaseSchema {
@@ -311,17 +312,5 @@ export interface GatewayUsersTable {
   model: string;
   worker: string;
   wanted: number;
-  seen_at: number;
-}
-
-/** Seats of agents that are open. Everything else of one is in its trace, and in the memory of its owner. */
-export interface SeatsTable {
-  trace_id: string;
-  account: string;
-  /** SHA-256 of its secret, hex. */
-  secret_hash: string;
-  /** JSON: the process that holds it (database/owner.ts). */
-  owner: string;
-  /** When that last said that it is there. */
   seen_at: number;
 }

@@ -188,7 +188,7 @@ export class OpenSeat {
 }
 
 /** Why a seat is ended whose agent has gone away. */
-export class SeatIdleError extends Error {
+class SeatIdleError extends Error {
   override readonly name = 'SeatIdleError';
 
   /** @param limit in words, such as `10 minutes`. */

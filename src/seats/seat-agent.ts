@@ -35,7 +35,7 @@ export class SeatAgent implements Agent {
       this.#finish = resolve;
       this.#fail = reject;
     });
-    this.#over.catch(() => {}); // Whoever takes the turn hears of it.
+    this.#over.catch(() => {}); // The turn hears of it.
   }
 
   /** True from the answer on, or from whatever else has ended its turn: nothing is taken any more. */
@@ -46,7 +46,7 @@ export class SeatAgent implements Agent {
   async takeTurn(turn: AgentTurn): Promise<TurnStatus> {
     this.#turn = turn;
     try {
-      // Whoever opened the seat finds in its trace what it was told.
+      // The trace says that the seat is open before anybody is told so.
       await turn.recorder.settled();
       this.#begin();
       return await untilAborted(this.#over, turn.signal);

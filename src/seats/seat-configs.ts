@@ -13,8 +13,7 @@ export function seatAddress(base: string, secret: string) {
 }
 
 /**
- * What each known agent is configured with, so that it reaches the seat and nothing else of the machine's configuration is
- * needed. Codex gets the secret in the path: its versions differ in how they take headers.
+ * The configuration of each known agent, by which it reaches the seat without anything else of the machine's configuration. Codex gets the secret in the path: its versions differ in how they take headers.
  */
 export function createSeatConfigs(base: string, secret: string): SeatConfigs {
   const { url, headers } = seatAddress(base, secret);

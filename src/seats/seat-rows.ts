@@ -13,7 +13,7 @@ export interface SeatRowsOptions {
   readonly database: Database;
   readonly store: TraceStore;
   readonly logger: Pick<Logger, 'error'>;
-  /** Of the server that holds the seats. */
+  /** Name of the server that holds the seats. */
   readonly ownerId: string;
 }
 
