@@ -75,9 +75,10 @@ function createSecretPaths(mounts: readonly Mount[]): (request: IncomingMessage,
   return (request, url) => {
     const [, secret, path = '', query = ''] = /^\/+r(?:\/+([^/?]*)([^?]*)(\?.*)?)?$/s.exec(url) ?? [];
     if (secret === undefined) return url;
-    const isSeveral = url.startsWith('//') || !paths.has(path);
-    request.headers.authorization = isSeveral ? undefined : `Bearer ${secret}`;
-    return isSeveral ? SECRET_PATHS : `${path}${query}`;
+    // A doubled slash is another path; the secret in it is one all the same.
+    const isKnown = url.startsWith(`/r/${secret}`) && paths.has(path);
+    request.headers.authorization = isKnown ? `Bearer ${secret}` : undefined;
+    return isKnown ? `${path}${query}` : SECRET_PATHS;
   };
 }
 

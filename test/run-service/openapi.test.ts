@@ -68,11 +68,14 @@ describe('/openapi.json', () => {
       Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
     );
     expect(routes.sort()).toEqual([
+      'DELETE /mcp',
       'DELETE /v1/traces/{trace_id}',
       'GET /healthz',
+      'GET /mcp',
       'GET /metrics',
       'GET /openapi.json',
       'GET /readyz',
+      'GET /v1/agent/seats/{trace_id}',
       'GET /v1/blobs/{sha256}',
       'GET /v1/environments',
       'GET /v1/environments/{name}/scenarios',
@@ -83,7 +86,10 @@ describe('/openapi.json', () => {
       'GET /v1/traces/{trace_id}',
       'GET /v1/traces/{trace_id}/events',
       'GET /v1/usage',
+      'POST /mcp',
       'POST /v1/agent/run',
+      'POST /v1/agent/seats',
+      'POST /v1/agent/seats/{trace_id}/answer',
       'POST /v1/traces/{trace_id}/cancel',
     ]);
   });
