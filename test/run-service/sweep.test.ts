@@ -91,7 +91,10 @@ test('a sweep leaves a seat to its owner', async () => {
   const parts = await openParts();
   await accept(parts, 2, 'running');
   const seat = { account: 'local', secret_hash: 'hash', owner: '{}', seen_at: 0 };
-  await parts.database.kysely.insertInto('seats').values({ ...seat, trace_id: 'running-run-000001' }).execute();
+  await parts.database.kysely
+    .insertInto('seats')
+    .values({ ...seat, trace_id: 'running-run-000001' })
+    .execute();
   expect(await enqueueForgottenRuns(parts.database, parts.queue)).toBe(1);
   expect(await parts.database.kysely.selectFrom('queue').select('trace_id').execute()).toEqual([
     { trace_id: 'running-run-000002' },

@@ -143,17 +143,21 @@ describe('the limits of a seat', () => {
   });
 
   it('takes no more calls than that of clients that call at once', async () => {
-    const service = await startRoom();
-    const seat = await openSeat(service, { ...PLAIN, max_steps: 5 });
+    const gate = deferred<void>();
+    const log: RoomLog = { events: [], opened: 0 };
+    const service = await startRoom({ log, letGo: () => gate.promise });
+    const seat = await openSeat(service, { ...PLAIN, max_steps: 4 });
     const agents = await Promise.all([sitDown(seat), sitDown(seat, 'modern')]);
-    const called = agents.flatMap((agent) =>
-      Array.from({ length: 6 }, () => agent.callTool({ name: 'note', arguments: {} }).catch(String)),
-    );
-    await Promise.all(called);
+    const waiting = agents.flatMap((agent) => [1, 2].map(() => agent.callTool({ name: 'wait', arguments: {} })));
+    await until(() => log.events.length === 4);
+    const refused = await Promise.all(agents.map((agent) => agent.callTool({ name: 'note', arguments: {} })));
+    for (const result of refused) expect(JSON.stringify(result)).toContain('All 4 tool calls of this run are used up');
+    gate.resolve();
+    for (const result of await Promise.all(waiting)) expect(result.content).toMatchObject([{ text: 'waited' }]);
     expect(await service.ended(seat.trace_id)).toMatchObject({
       stop_reason: 'max_steps',
-      usage: { tool_calls: 5 },
-      evaluation: { info: { notes: 5 } },
+      usage: { tool_calls: 4 },
+      evaluation: { info: { notes: 0 } },
     });
   });
 
