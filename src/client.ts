@@ -19,6 +19,7 @@ export type {
 export type { ModelDeltaEvent, TraceEvent } from './contract/event.ts';
 export type { Outcome } from './contract/outcome.ts';
 export type { RunAccepted, RunInput } from './contract/run.ts';
+export type { Seat, SeatInput } from './contract/seat.ts';
 export type { TraceTotals, UsageList } from './contract/totals.ts';
 export type { Trace, TraceList, TraceSummary } from './contract/trace.ts';
 export { createServiceClient } from './service-client/local-service-client.ts';

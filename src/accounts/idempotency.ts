@@ -177,20 +177,27 @@ interface Kept<Answer> {
 
 /** @throws ApiError invalid_parameter */
 function toStoredKey({ account, key }: AccountKey): string {
-  if (key.trim() === '' || key.length > MAX_KEY_LENGTH) {
-    throw new ApiError('invalid_parameter', `Idempotency-Key has to be 1 to ${MAX_KEY_LENGTH} characters.`);
-  }
+  checkIdempotencyKey(key);
   return hashOfJson([account, key]);
 }
 
-function inProgress(): ApiError {
+/** @throws ApiError invalid_parameter */
+export function checkIdempotencyKey(key: string): void {
+  if (key.trim() === '' || key.length > MAX_KEY_LENGTH) {
+    throw new ApiError('invalid_parameter', `Idempotency-Key has to be 1 to ${MAX_KEY_LENGTH} characters.`);
+  }
+}
+
+/** The answer to a request whose first one is still being answered. */
+export function inProgress(): ApiError {
   return new ApiError(
     'request_in_progress',
     'The first request with this Idempotency-Key is still being answered: wait for its answer.',
   );
 }
 
-function conflict(): ApiError {
+/** The answer to a key that came with another request. */
+export function conflict(): ApiError {
   return new ApiError('idempotency_conflict', 'This Idempotency-Key came with another request: take a new key.');
 }
 

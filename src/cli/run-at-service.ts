@@ -17,7 +17,7 @@ export async function planAtService(
   scenario: string | undefined,
   settings: RunSettings,
 ): Promise<RunPlan> {
-  const service = createServiceClient({ baseUrl, apiKey: findKey(await loadProject(), baseUrl) });
+  const service = await connectService(baseUrl);
   const { scenarios } = await service.environments.scenarios(environment);
   if (scenario === undefined) throw scenarioMissing(environment, scenarios, `proctor run ${environment}`);
   return {
@@ -25,6 +25,11 @@ export async function planAtService(
     play: (request, show, stop) => playAtService(service, request, show, stop),
     [Symbol.asyncDispose]: async () => {},
   };
+}
+
+/** The client of a run service, with the key of the variable or of this directory. @throws UsageError without one. */
+export async function connectService(baseUrl: string): Promise<ServiceClient> {
+  return createServiceClient({ baseUrl, apiKey: findKey(await loadProject(), baseUrl) });
 }
 
 /** The run is the service's: that this command is stopped does not end it, so that it is told to. */
@@ -49,7 +54,8 @@ async function playAtService(
 /** A run that ended meanwhile cannot be cancelled; a service that is away is heard of by whoever reads its events. */
 function isOverAnyway(): void {}
 
-function findScenario(scenarios: readonly ScenarioEntry[], environment: string, name: string): ScenarioEntry {
+/** @throws UsageError that lists those that there are. */
+export function findScenario(scenarios: readonly ScenarioEntry[], environment: string, name: string): ScenarioEntry {
   const found = scenarios.find((entry) => entry.short_name === name || entry.name === name);
   if (found !== undefined) return found;
   const known = scenarios.map(({ short_name }) => short_name);

@@ -1,5 +1,6 @@
 import { readableText } from '../contract/content-text.ts';
 import type { EventOf, TraceEvent } from '../contract/event.ts';
+import { OUTSIDE_STEPS } from '../contract/names.ts';
 import type { Trace } from '../contract/trace.ts';
 import { colors, note, printable, printableLines } from './terminal.ts';
 
@@ -38,7 +39,7 @@ function describeEvent(event: TraceEvent, isFull: boolean): string | undefined {
     case 'model.responded':
       return event.message.content ? `${colors.bold(`step ${event.step}`)} ${shown(event.message.content)}` : undefined;
     case 'tool.called':
-      return `${colors.bold(`step ${event.step}`)} ${describeToolCall(event, isFull)}`;
+      return `${colors.bold(event.step === OUTSIDE_STEPS ? 'call' : `step ${event.step}`)} ${describeToolCall(event, isFull)}`;
     case 'tool.responded':
       return `       ${describeToolResult(event, isFull)}`;
     case 'evaluation.completed':

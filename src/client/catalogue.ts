@@ -7,7 +7,6 @@ import { didYouMean } from '../text/did-you-mean.ts';
 import { connectEnvironment } from './connect.ts';
 import { type Connect, DeclaredTaskLists, readDeclaringScenarios } from './declared-tasks.ts';
 import type { AgentToolEntry, EnvironmentTarget } from './environment-client.ts';
-import type { McpEnvironmentClient } from './mcp-environment-client.ts';
 import { hashEnvironmentCode } from './module-hash.ts';
 import { argumentIssues } from './scenario-args.ts';
 import { readScenarioWarnings } from './scenario-warnings.ts';

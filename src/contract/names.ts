@@ -47,6 +47,9 @@ export function tasksUri(scenario: string): string {
 
 export const DEFAULT_PORTS = { environment: 8765, runService: 8320, scenarioServer: 8321 } as const;
 
+/** `step` of tool calls that belong to no step: those of an agent whose model calls nobody here sees. */
+export const OUTSIDE_STEPS = 0;
+
 export const MAX_STEPS = { default: 100, maximum: 500 } as const;
 
 /** How long a SIGTERM may take, in milliseconds. */

@@ -15,7 +15,7 @@ import { evaluationSchema, promptMessageSchema } from './scenario.ts';
 /** ISO 8601, UTC, milliseconds. */
 export const timeSchema = z.string();
 
-export const originSchema = z.enum(['run', 'chat', 'eval']);
+export const originSchema = z.enum(['run', 'chat', 'eval', 'agent']);
 export type Origin = z.infer<typeof originSchema>;
 
 /** `answered` to `error` are those of runs; `expired` and `abandoned` those of chat sessions. */
@@ -137,6 +137,8 @@ export const traceSchema = z.object({
   tools: z.array(agentToolSchema),
   turns: z.array(turnSchema),
   steps: z.array(stepSchema),
+  /** Calls of an agent that brings its own model, in the order in which they came; there without steps alone. */
+  tool_calls: z.array(toolResultSchema).optional(),
   answer: z.json(),
   reward: z.number().nullable(),
   evaluation: evaluationSchema.nullable(),
@@ -156,7 +158,7 @@ export const traceSchema = z.object({
 export type Trace = z.infer<typeof traceSchema>;
 
 /** A trace as lists hold it. */
-export const traceSummarySchema = traceSchema.omit({ steps: true, logs: true });
+export const traceSummarySchema = traceSchema.omit({ steps: true, tool_calls: true, logs: true });
 export type TraceSummary = z.infer<typeof traceSummarySchema>;
 
 export const traceListSchema = z.object({

@@ -2,6 +2,7 @@ import { type Kysely, type Migration, Migrator } from 'kysely';
 import { messageOf } from '../contract/errors.ts';
 import { createEvaluations } from './create-evaluations.ts';
 import { createSchema } from './create-schema.ts';
+import { createSeats } from './create-seats.ts';
 
 /**
  * Brings the schema up to date, forward only. Several processes may do so at once: each step runs under the
@@ -29,4 +30,5 @@ export function isKnownStep(name: string): boolean {
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_schema': { up: createSchema },
   '0002_evaluations': { up: createEvaluations },
+  '0003_seats': { up: createSeats },
 };

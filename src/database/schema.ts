@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely';
+import type { SeatsTable } from './create-seats.ts';
 import type {
   EvaluationReservationsTable,
   GatewayLimitChangesTable,
@@ -28,6 +29,7 @@ export interface DatabaseSchema {
   gateway_limits: GatewayLimitsTable;
   gateway_users: GatewayUsersTable;
   gateway_limit_changes: GatewayLimitChangesTable;
+  seats: SeatsTable;
 }
 
 export interface TracesTable {

@@ -40,6 +40,15 @@ export function isToolError(thrown: unknown): thrown is ToolError {
   return thrown instanceof Error && TOOL_ERROR in thrown;
 }
 
+/** Results that are sent as they are, such as those of another server. */
+const FINISHED = new WeakSet<object>();
+
+/** Has a handler's result sent as it is, by this copy of the package: nothing of it is checked or read again. */
+export function asFinished(result: ToolResult): ToolResult {
+  FINISHED.add(result);
+  return result;
+}
+
 /**
  * Turns what a handler returned into a tool result: text for strings, numbers and booleans; `structuredContent` and its
  * JSON text for plain objects and arrays; content blocks for an array of them and for `image()` and its like; no content
@@ -49,6 +58,7 @@ export function isToolError(thrown: unknown): thrown is ToolError {
  *   belongs into the log, not before the agent.
  */
 export function toToolResult(returned: unknown, output?: CompiledSchema): Awaitable<ToolResult> {
+  if (typeof returned === 'object' && returned !== null && FINISHED.has(returned)) return returned as ToolResult; // By `asFinished`.
   return output === undefined ? toResult(returned) : toCheckedResult(returned, output);
 }
 

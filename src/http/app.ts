@@ -41,6 +41,7 @@ export interface HttpAppOptions extends AuthenticationOptions {
 export function createHttpApp(options: HttpAppOptions): RequestListener {
   const routes = [...options.routes, createOpenApiRoute(options)];
   const mounts = new Map((options.mounts ?? []).map((mount) => [mount.path, serveMount(mount, options)]));
+  const takeSecret = createSecretPaths(options.mounts ?? []);
   let router: RequestListener | undefined;
   let loading: Promise<RequestListener> | undefined;
   const loadRouter = () => {
@@ -57,13 +58,33 @@ export function createHttpApp(options: HttpAppOptions): RequestListener {
       .catch((thrown: unknown) => refuse(response, thrown, options.logger));
   };
   return (request, response) => {
-    const url = toOriginForm(request.url ?? '/');
+    const url = takeSecret(request, toOriginForm(request.url ?? '/'));
     request.url = url;
     const queryAt = url.indexOf('?');
     const answer = mounts.get(queryAt === -1 ? url : url.slice(0, queryAt)) ?? router ?? load;
     answer(request, response);
   };
 }
+
+/**
+ * Takes a secret out of a path, `/r/<secret>/mcp`, before anything is made of the request that is logged or told. With
+ * such a path no other secret or key counts. Where no mount has secrets, there are no such paths.
+ */
+function createSecretPaths(mounts: readonly Mount[]): (request: IncomingMessage, url: string) => string {
+  const paths = new Set(mounts.filter(({ hasOwnSecrets }) => hasOwnSecrets).map(({ path }) => path));
+  if (paths.size === 0) return (_request, url) => url;
+  return (request, url) => {
+    const [, secret, path = '', query = ''] = /^\/+r(?:\/+([^/?]*)([^?]*)(\?.*)?)?$/s.exec(url) ?? [];
+    if (secret === undefined) return url;
+    // A doubled slash is another path; the secret in it is one all the same.
+    const isKnown = url.startsWith(`/r/${secret}`) && paths.has(path);
+    request.headers.authorization = isKnown ? `Bearer ${secret}` : undefined;
+    return isKnown ? `${path}${query}` : SECRET_PATHS;
+  };
+}
+
+/** An unknown path, in place of one with a secret. */
+const SECRET_PATHS = '/r';
 
 /** Express is loaded here: a process of an environment that nobody asks for a route starts sooner without. */
 async function createRouter(routes: readonly Route[], options: HttpAppOptions): Promise<RequestListener> {
@@ -179,7 +200,7 @@ function serveMount(mount: Mount, options: HttpAppOptions): RequestListener {
     guard.check(request.headers);
     if (request.headers.origin !== undefined) allowReading(request, response);
     if (request.method === 'OPTIONS') return sendReply(response, toPreflight(methods, requestedHeaders(request)));
-    const found = findKey?.(request.headers);
+    const found = mount.hasOwnSecrets ? undefined : findKey?.(request.headers);
     const caller = found instanceof Promise ? await found : found;
     if (options.closing?.aborted && request.method !== 'DELETE') throw shuttingDown();
     return mount.handle(request, response, caller);

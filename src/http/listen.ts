@@ -38,7 +38,12 @@ export async function listen(
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.on('checkExpectation', serve);
   server.on('clientError', answerBrokenRequest);
-  server.on('connection', () => loopSlices.onAccepted());
+  const connections = new Set<Socket>();
+  server.on('connection', (socket) => {
+    loopSlices.onAccepted();
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  });
   await bind(server, options);
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : options.port;
@@ -47,7 +52,7 @@ export async function listen(
     url: `http://${toUrlHost(options.host)}:${port}`,
     port,
     close(graceMs = 0) {
-      closed ??= closeServer(server, graceMs);
+      closed ??= closeServer(server, connections, graceMs);
       return closed;
     },
   };
@@ -128,11 +133,15 @@ function reasonOf(cause: unknown, host: string, port: number): string {
   return `Cannot listen on ${host}:${port}: ${messageOf(cause)}`;
 }
 
-async function closeServer(server: Server, graceMs: number): Promise<void> {
+async function closeServer(server: Server, connections: ReadonlySet<Socket>, graceMs: number): Promise<void> {
   const ended = new Promise<void>((resolve) => server.close(() => resolve()));
   // A connection that is kept alive after its last reply would hold the server open.
   server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'));
-  const sweep = setInterval(() => server.closeIdleConnections(), 50);
+  const sweep = setInterval(() => {
+    server.closeIdleConnections();
+    // Node.js does not take for idle what a client has opened ahead and never used.
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
+  }, 50);
   const deadline = setTimeout(() => server.closeAllConnections(), graceMs);
   try {
     await ended;

@@ -25,8 +25,9 @@ export function createOpenApiDocument(routes: readonly Route[], options: OpenApi
     operations[route.method.toLowerCase()] = toOperation(route, schemas, options);
   }
   const security = options.hasKeys ? { security: [{ key: [] }] } : {};
-  for (const { path, operations = {} } of options.mounts ?? []) {
-    const described = Object.entries(operations).map(([method, operation]) => [method, { ...operation, ...security }]);
+  for (const { path, operations = {}, hasOwnSecrets } of options.mounts ?? []) {
+    const own = hasOwnSecrets ? { security: [] } : security;
+    const described = Object.entries(operations).map(([method, operation]) => [method, { ...operation, ...own }]);
     if (described.length > 0) paths[path] = Object.fromEntries(described);
   }
   schemas.Error = toComponent('Error', errorBodySchema, 'output', schemas);

@@ -95,6 +95,11 @@ export interface Mount {
   readonly path: string;
   /** For preflights of browsers. */
   readonly methods: readonly string[];
+  /**
+   * True where its requests show secrets of its own in place of API keys: as a bearer token, or as `/r/<secret>` before
+   * the path, which it gets as a bearer token too. It checks them itself. Default false.
+   */
+  readonly hasOwnSecrets?: boolean;
   /** Its operations by method in lower case, for `/openapi.json`. */
   readonly operations?: Readonly<Record<string, object>>;
   /** Answers by itself, whatever the method is. */

@@ -34,6 +34,7 @@ const NOT_QUOTED = '(?:(?!-----)[^"]){0,16000}';
  */
 export const SECRET_SHAPES: readonly SecretShape[] = [
   { name: 'proctor_key', ...prefixed('[ph]k_', '_', '[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])') },
+  { name: 'seat_secret', ...prefixed('seat_', '_', '[0-9a-f]{32}(?![A-Za-z0-9])') },
   { name: 'api_key', ...prefixed('sk-', '-', '(?=[A-Za-z_-]{0,40}[0-9])[A-Za-z0-9_-]{20,}') },
   { name: 'api_key', ...prefixed('[rs]k_(?:live|test)_', '_', '[A-Za-z0-9]{16,}') },
   { name: 'api_key', ...prefixed('(?:hf|gsk)_', '_', '[A-Za-z0-9]{30,}') },

@@ -1,4 +1,6 @@
-import type { Database } from '../database/database.ts';
+import { sql } from 'kysely';
+import { ApiError } from '../contract/errors.ts';
+import type { Database, DatabaseTransaction } from '../database/database.ts';
 import { UNFINISHED } from '../trace/trace-rows.ts';
 
 /**
@@ -20,26 +22,7 @@ export function createKeyClaims(database: Database): KeyClaims {
     async claim({ traceId, keyId }) {
       if (keyId === null || (await limitOf(database.kysely, keyId)) === null) return true;
       const isClaimed = await database.transaction(
-        async (transaction) => {
-          const limit = await limitOf(transaction, keyId);
-          if (limit === null) return true;
-          const { taken } = await transaction
-            .selectFrom('run_claims')
-            .innerJoin('traces', 'traces.trace_id', 'run_claims.trace_id')
-            .select((row) => row.fn.countAll<number>().as('taken'))
-            .where('run_claims.key_id', '=', keyId)
-            .where('run_claims.trace_id', '!=', traceId)
-            // A worker may have died between the end of a run and that of its place.
-            .where('traces.status', 'in', UNFINISHED)
-            .executeTakeFirstOrThrow();
-          if (Number(taken) >= limit) return false;
-          await transaction
-            .insertInto('run_claims')
-            .values({ trace_id: traceId, key_id: keyId })
-            .onConflict((conflict) => conflict.column('trace_id').doNothing())
-            .execute();
-          return true;
-        },
+        async (transaction) => (await takePlace(transaction, { traceId, keyId })) === undefined,
         { locking: ['run_claims'] },
       );
       if (isClaimed) held.add(traceId);
@@ -51,6 +34,59 @@ export function createKeyClaims(database: Database): KeyClaims {
       await database.kysely.deleteFrom('run_claims').where('trace_id', '=', traceId).execute();
     },
   };
+}
+
+/**
+ * Takes a place of the key for a seat, which has an agent that waits and so no place in a line, in the transaction that
+ * writes its trace.
+ *
+ * @throws ApiError quota_exceeded
+ */
+export async function claimForSeat(
+  { kind }: Pick<Database, 'kind'>,
+  transaction: DatabaseTransaction,
+  { traceId, keyId }: { readonly traceId: string; readonly keyId: string | null },
+): Promise<void> {
+  if (keyId === null || (await limitOf(transaction, keyId)) === null) return;
+  // As `locking` of a transaction does it, which this one was not begun with.
+  if (kind === 'postgres') await sql`lock table run_claims in share row exclusive mode`.execute(transaction);
+  const limit = await takePlace(transaction, { traceId, keyId });
+  if (limit === undefined) return;
+  throw new ApiError(
+    'quota_exceeded',
+    `This API key may have ${limit} ${limit === 1 ? 'run' : 'runs'} at once, and has them: end a seat or wait for a run.`,
+    { headers: { 'retry-after': '10' } },
+  );
+}
+
+/** Gives up the place of a seat; one that has none is no error. */
+export async function releaseSeatClaim({ kysely }: Pick<Database, 'kysely'>, traceId: string): Promise<void> {
+  await kysely.deleteFrom('run_claims').where('trace_id', '=', traceId).execute();
+}
+
+/** @returns the limit of the key where all of its places are taken; undefined where the run has one now. */
+async function takePlace(
+  transaction: DatabaseTransaction,
+  { traceId, keyId }: { readonly traceId: string; readonly keyId: string },
+): Promise<number | undefined> {
+  const limit = await limitOf(transaction, keyId);
+  if (limit === null) return undefined;
+  const { taken } = await transaction
+    .selectFrom('run_claims')
+    .innerJoin('traces', 'traces.trace_id', 'run_claims.trace_id')
+    .select((row) => row.fn.countAll<number>().as('taken'))
+    .where('run_claims.key_id', '=', keyId)
+    .where('run_claims.trace_id', '!=', traceId)
+    // A worker may have died between the end of a run and that of its place.
+    .where('traces.status', 'in', UNFINISHED)
+    .executeTakeFirstOrThrow();
+  if (Number(taken) >= limit) return limit;
+  await transaction
+    .insertInto('run_claims')
+    .values({ trace_id: traceId, key_id: keyId })
+    .onConflict((conflict) => conflict.column('trace_id').doNothing())
+    .execute();
+  return undefined;
 }
 
 async function limitOf(queries: Database['kysely'], keyId: string): Promise<number | null> {

@@ -30,6 +30,7 @@ import { createCreateEvaluationRoute } from './create-evaluation-route.ts';
 import { createEvaluationRoutes } from './evaluation-routes.ts';
 import { addRunMetrics } from './metrics.ts';
 import { createRunRoute } from './run-route.ts';
+import { createSeatDesk, type SeatDesk, type SeatSettings } from './seat-desk.ts';
 import { enqueueForgottenRuns } from './sweep.ts';
 import { createTasksetsRoute } from './tasksets-route.ts';
 import { createUsageRoute } from './usage-route.ts';
@@ -60,6 +61,7 @@ export interface RunServiceOptions {
   readonly shutdownGraceMs?: number;
   /** For tests: milliseconds between the comments of a stream. Default 10,000. */
   readonly keepAliveMs?: number;
+  readonly seats?: SeatSettings;
   /** Milliseconds since 1970, for what is kept by time. */
   readonly now?: () => number;
 }
@@ -92,17 +94,26 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
   const pool = shared ?? createWorkerPool({ ...workerSettings, logger });
   const catalogue = createCatalogue(options.environments, { connect: (target, how) => pool.read(target, how) });
   const closing = new AbortController();
+  const seats = createSeatDesk({
+    ...options,
+    catalogue,
+    now: options.now ?? Date.now,
+    pool,
+  });
   const parts: Parts = {
     catalogue,
+    seats,
     closing: closing.signal,
     deltas: new LiveDeltas(),
     metrics: createHttpMetrics(),
     worker: undefined,
   };
   const listener = await listen(createApp(options, parts), { host, port }).catch(async (error: unknown) => {
-    await Promise.all([catalogue.close(), shared === undefined && pool.close()]);
+    await Promise.all([catalogue.close(), seats.close(0), shared === undefined && pool.close()]);
     throw error;
   });
+  const orphans = await seats.seats.endOrphans();
+  if (orphans > 0) logger.warn({ seats: orphans }, 'Seats of a service that is gone were ended as failed');
   const forgotten = await enqueueForgottenRuns(options.database, options.queue);
   if (forgotten > 0) logger.warn({ runs: forgotten }, 'Accepted runs without an entry in the queue were enqueued');
   if (options.worker !== false) {
@@ -126,6 +137,8 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     const endsAt = performance.now() + graceMs * CLOSING_SHARE;
     const remainingMs = () => Math.max(0, endsAt - performance.now());
     closing.abort(new Error('The service is shutting down'));
+    // Before the worker: its processes are those of the seats.
+    await seats.close(remainingMs() * PATIENT_SHARE);
     // At once: environments that have to be killed take half of the budget each time.
     await Promise.all([
       parts.worker?.stop(remainingMs()),
@@ -148,9 +161,12 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
 
 /** Share of the budget; the rest is for the database and the end of the process. */
 const CLOSING_SHARE = 0.95;
+/** Share of that for the evaluations of seats to end by themselves. */
+const PATIENT_SHARE = 0.45;
 
 interface Parts {
   readonly catalogue: Catalogue;
+  readonly seats: SeatDesk;
   readonly closing: AbortSignal;
   readonly deltas: LiveDeltas;
   readonly metrics: HttpMetrics;
@@ -159,9 +175,9 @@ interface Parts {
 
 function createApp(options: RunServiceOptions, parts: Parts) {
   const { store, queue, models, accounts, database, logger, appUrl, keepAliveMs, now = Date.now } = options;
-  const { catalogue, closing, deltas, metrics } = parts;
+  const { catalogue, seats, closing, deltas, metrics } = parts;
   const tasksets = createTasksets({ directory: options.directory ?? process.cwd(), declared: catalogue });
-  const cancelHere = (traceId: string) => parts.worker?.cancel(traceId);
+  const cancelHere = (traceId: string) => cancelIn(parts, traceId);
   const onChange = () => parts.worker?.driver?.wake();
   const canPrice = (model: string) => models.canPrice(model);
   const evaluations = createEvaluationStore({ database, store, queue, appUrl, canPrice, now, cancelHere, onChange });
@@ -174,6 +190,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
     ...guardedBy(accounts),
     closing,
     observe: metrics.observe,
+    mounts: [seats.mount],
     routes: [
       createRunRoute({
         catalogue,
@@ -186,6 +203,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
         toTraceUrl: (id) => `${appUrl}/traces/${id}`,
       }),
       ...createTracesRoutes({ store, access: 'key-or-browser', closing }),
+      ...seats.routes,
       createCancelRoute({ store, queue, logger, cancelHere }),
       createEventsRoute({ store, accounts, access: 'key-or-browser', deltas, logger, closing, keepAliveMs }),
       createBlobRoute({ store, access: 'key-or-browser' }),
@@ -202,4 +220,9 @@ function createApp(options: RunServiceOptions, parts: Parts) {
       ...(options.pages ?? []),
     ],
   });
+}
+
+function cancelIn({ worker, seats }: Parts, traceId: string): void {
+  worker?.cancel(traceId);
+  seats.seats.cancel(traceId);
 }

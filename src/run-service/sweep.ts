@@ -13,8 +13,12 @@ const MAX_PAGES = 10;
 /** Rows that one statement names. */
 const MAX_NAMED = 500;
 
-/** Written out, as the index of unfinished runs has it: by it this costs what is unfinished, not what there is. */
-const UNFINISHED_RUN = sql<boolean>`(status = 'queued' or status = 'running') and origin <> 'chat'`;
+/**
+ * Written out, as the index of unfinished runs has it: by it this costs what is unfinished, not what there is. A seat is
+ * held by its owner and never queued.
+ */
+const UNFINISHED_RUN = sql<boolean>`(status = 'queued' or status = 'running') and origin <> 'chat'
+  and not exists (select 1 from seats where seats.trace_id = traces.trace_id)`;
 
 /**
  * Enqueues the accepted runs that have no entry in the queue: the rows are the truth, and the queue can be rebuilt from

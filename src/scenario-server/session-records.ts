@@ -1,8 +1,8 @@
-import { hostname } from 'node:os';
 import type { Json, JsonObject } from '../contract/json.ts';
 import type { Evaluation } from '../contract/scenario.ts';
 import type { SessionStatus } from '../contract/session.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
+import { isGone, type Owner, ownerHere } from '../database/owner.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { SessionEnd } from '../rollout/session-end.ts';
 import type { ChatSession } from './chat-session.ts';
@@ -33,29 +33,17 @@ export interface SessionRecord {
   readonly message: string | null;
 }
 
-/** Says which process holds a session. */
-interface ServerName {
-  readonly host: string;
-  readonly pid: number;
-  readonly id: string;
-  /** When its process started, in milliseconds since 1970: in a container the next process often has its number. */
-  readonly startedAt: number;
-}
-
-/** Milliseconds after which a server that has not been heard of counts as gone, wherever it runs. */
-const GONE_AFTER_MS = 60_000;
-
 /** The sessions of scenario servers in the database. */
 export class SessionRecords {
   readonly #database: Database;
   readonly #redactor: Redactor;
-  readonly #server: ServerName;
+  readonly #server: Owner;
 
   /** `serverId` is the server's that uses it. */
   constructor(database: Database, serverId: string, redactor: Redactor) {
     this.#database = database;
     this.#redactor = redactor;
-    this.#server = { host: hostname(), pid: process.pid, id: serverId, startedAt: performance.timeOrigin };
+    this.#server = ownerHere(serverId);
   }
 
   /** Writes a session that begins, in the transaction that writes its trace. */
@@ -140,17 +128,7 @@ export class SessionRecords {
       .selectAll()
       .where('status', '=', 'active')
       .execute();
-    const silentSince = Date.now() - GONE_AFTER_MS;
-    return rows
-      .filter(({ server, seen_at }) => this.#isGone(JSON.parse(server), Number(seen_at) < silentSince))
-      .map(readRow);
-  }
-
-  #isGone({ host, pid, startedAt }: ServerName, isSilent: boolean): boolean {
-    if (host !== this.#server.host) return isSilent;
-    if (pid === process.pid && startedAt !== this.#server.startedAt) return true;
-    // Another program may have got its number since.
-    return isSilent || !isRunning(pid);
+    return rows.filter(({ server, seen_at }) => isGone(JSON.parse(server), Number(seen_at))).map(readRow);
   }
 }
 
@@ -212,13 +190,4 @@ function readRow(row: Row): SessionRecord {
 function toResult(end: SessionEnd | undefined): FinishResult | null {
   if (end?.status !== 'completed' || end.evaluation === null) return null;
   return { answer: end.answer, evaluation: end.evaluation };
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
 }

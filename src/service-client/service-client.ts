@@ -27,6 +27,7 @@ import {
   type TasksetsClient,
 } from './evaluations-client.ts';
 import { everyItem, type RequestOptions, toQuery } from './requests.ts';
+import { createSeatsClient, type SeatsClient } from './seats.ts';
 import { type EventsOptions, readTraceEvents } from './trace-events.ts';
 
 export { ApiError } from './api-error.ts';
@@ -41,6 +42,7 @@ export type {
   TasksetsClient,
 } from './evaluations-client.ts';
 export type { RequestOptions } from './requests.ts';
+export type { SeatsClient } from './seats.ts';
 export type { EventsOptions } from './trace-events.ts';
 
 export interface TraceFilters {
@@ -87,6 +89,7 @@ export interface ServiceClient {
     /** The trace once its run has ended, however long that takes, and when the service is restarted meanwhile. */
     wait(traceId: string, options?: RequestOptions): Promise<Trace>;
   };
+  readonly seats: SeatsClient;
   readonly traces: {
     get(traceId: string, options?: RequestOptions & { readonly waitSeconds?: number }): Promise<Trace>;
     list(query?: TraceListQuery, options?: RequestOptions): Promise<TraceList>;
@@ -170,6 +173,7 @@ export function createServiceClient(options: ServiceClientOptions = {}): Service
         }
       },
     },
+    seats: createSeatsClient(connection, createKey),
     traces: {
       get: getTrace,
       list: listTraces,

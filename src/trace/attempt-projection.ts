@@ -1,4 +1,5 @@
 import type { EventOf, TraceEvent } from '../contract/event.ts';
+import { OUTSIDE_STEPS } from '../contract/names.ts';
 import type { Step, Trace, TurnStatus } from '../contract/trace.ts';
 import { sumUsage } from '../contract/usage.ts';
 import { ToolResults } from './tool-results.ts';
@@ -7,7 +8,17 @@ import type { LastResponse } from './trace-outcome.ts';
 /** Fields of a trace that come from one attempt. */
 export type AttemptFields = Pick<
   Trace,
-  'versions' | 'started_at' | 'system' | 'prompt' | 'tools' | 'turns' | 'steps' | 'answer' | 'evaluation' | 'usage'
+  | 'versions'
+  | 'started_at'
+  | 'system'
+  | 'prompt'
+  | 'tools'
+  | 'turns'
+  | 'steps'
+  | 'tool_calls'
+  | 'answer'
+  | 'evaluation'
+  | 'usage'
 > & { readonly timing: Omit<Trace['timing'], 'total_ms'> };
 
 /** Before the run has started nobody has said what runs it. */
@@ -88,6 +99,7 @@ export class AttemptProjection {
   }
 
   toTraceFields(): AttemptFields {
+    const toolCalls = this.#toolResults.of(OUTSIDE_STEPS);
     return {
       versions: this.#versions,
       started_at: this.#startedAt,
@@ -96,6 +108,7 @@ export class AttemptProjection {
       tools: this.#setup?.tools ?? [],
       turns: this.#turns.map((turn) => this.#toTraceTurn(turn)),
       steps: this.#steps.map((step) => ({ ...step, tool_results: this.#toolResults.of(step.step) })),
+      ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
       answer: this.#answer,
       evaluation: this.#evaluated?.evaluation ?? null,
       usage: {
@@ -149,7 +162,7 @@ export class AttemptProjection {
 
   /** A turn without an end has no wall time: the sum counts parallel calls twice. */
   #sumToolMs({ turn }: Turn): number {
-    const results = this.#stepsOf(turn).flatMap((step) => this.#toolResults.of(step));
+    const results = [OUTSIDE_STEPS, ...this.#stepsOf(turn)].flatMap((step) => this.#toolResults.of(step));
     return sum(results.map(({ duration_ms }) => duration_ms));
   }
 }

@@ -25,6 +25,7 @@ const OUTCOME_OF: Readonly<Record<Boundary, Outcome>> = {
   worker: 'infra_error',
   setup: 'grader_error',
   evaluate: 'grader_error',
+  agent: 'agent_error',
 };
 
 /** How a trace ended (contract section 7, "Outcome of a trace"); null while it has not. */

@@ -109,3 +109,15 @@ test('a response is closed once where its turn had come when the connection ende
   await both.promise;
   expect(closed).toEqual(['/first', '/second']);
 });
+
+test('closing does not wait for a connection that was opened and never used', async () => {
+  const listener = await listen((_request, response) => response.end('ok'), { host: '127.0.0.1', port: 0 });
+  const client = connect(listener.port, '127.0.0.1');
+  onTestFinished(() => void client.destroy());
+  await once(client, 'connect');
+  const ended = once(client, 'close');
+  client.on('error', () => {}); // It is cut off.
+  // It would else be the budget that ends it.
+  await listener.close(600_000);
+  await ended;
+});

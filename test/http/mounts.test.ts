@@ -106,3 +106,54 @@ test('requests of a mount are logged and observed like those of routes', async (
     .toMatchObject([{ requestId: headers['x-request-id'], path: '/echo', method: 'GET', status: 200 }]);
   expect(observed).toEqual([['GET', '/echo', 200]]);
 });
+
+/** Says whose it is by its own secret. */
+const seats: Mount = {
+  path: '/seat',
+  methods: ['GET'],
+  hasOwnSecrets: true,
+  async handle(request, response, caller) {
+    response.end(`${request.headers.authorization} ${caller?.keyId} ${request.url}`);
+  },
+};
+
+test('a mount with secrets of its own gets them as they are shown, also from before its path, and asks for no API key', async () => {
+  const { url } = await serve(seats);
+  const asked = async (path: string, headers: Record<string, string> = {}) => (await send(url, path, { headers })).text;
+  expect(await asked('/seat')).toBe('undefined undefined /seat');
+  expect(await asked('/seat', { authorization: 'Bearer mine' })).toBe('Bearer mine undefined /seat');
+  expect(await asked('/r/mine/seat?a=1')).toBe('Bearer mine undefined /seat?a=1');
+  expect(await asked('/r/mine/seat', { authorization: 'Bearer other' })).toBe('Bearer mine undefined /seat');
+  expect(await asked(`${url}/r/mine/seat`)).toBe('Bearer mine undefined /seat');
+});
+
+test('a secret in a path leads to such a mount alone, and is told nowhere', async () => {
+  const { url, log } = await serveRoutes([], {
+    mounts: [seats, echo],
+    verifyKey: (key) => (key === 'good' ? CALLER : undefined),
+  });
+  const paths = [
+    '/r/s3cret/echo',
+    '/r/s3cret/openapi.json',
+    '/r/s3cret',
+    '/r/s3cret/',
+    '//r/s3cret/seat',
+    '/r//s3cret/seat',
+  ];
+  for (const path of paths) {
+    const reply = await send(url, path, { headers: KEY });
+    expect([path, reply.status]).toEqual([path, 401]);
+    expect(reply.text).not.toContain('s3cret');
+  }
+  // An API key before a path is none.
+  expect((await send(url, '/r/good/echo')).status).toBe(401);
+  await send(url, '/r/s3cret/seat');
+  await expect.poll(() => JSON.stringify(log())).toContain('"path":"/seat"');
+  expect(JSON.stringify(log())).not.toContain('s3cret');
+});
+
+test('without such a mount /r is a path as any other', async () => {
+  const { url } = await serve();
+  const reply = await send(url, '/r/word/echo', { headers: KEY });
+  expect(reply).toMatchObject({ status: 404, json: { error: { message: expect.stringContaining('/r/word/echo') } } });
+});

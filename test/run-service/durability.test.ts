@@ -1,13 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished, test, vi } from 'vitest';
-import { z } from 'zod';
+import { expect, test, vi } from 'vitest';
 import { traceSchema } from '../../src/contract/trace.ts';
-import { type Reply, send } from '../http/http-server.ts';
 import { newTrace } from '../trace/events.ts';
 import {
   GATE,
@@ -19,31 +14,10 @@ import {
   traceIdOf,
   untilToolCalled,
 } from './service.ts';
+import { spawnService } from './service-process.ts';
 
 // Processes start slowly on a machine that is busy.
 vi.setConfig({ testTimeout: 120_000 });
-
-interface ServiceProcess {
-  readonly child: ChildProcess;
-  request(path: string, body?: object): Promise<Reply>;
-}
-
-/** The service with the environment `gate` as a process of its own, until the test ends. */
-async function spawnService(databaseUrl: string): Promise<ServiceProcess> {
-  const program = fileURLToPath(new URL('./fixtures/service-process.mjs', import.meta.url));
-  const child = spawn(process.execPath, [program, databaseUrl, 'gate', GATE.path], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const [line] = await once(createInterface({ input: child.stdout }), 'line');
-  const { url, key } = z.object({ url: z.string(), key: z.string() }).parse(JSON.parse(String(line)));
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-  return {
-    child,
-    request: (path, body) =>
-      send(url, path, { headers, ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }) }),
-  };
-}
 
 /** A run that does not end before the file exists. */
 const gateRun = (file: string) => ({

@@ -68,7 +68,10 @@ test('a sweep reads the runs that have no end and none of the others, on SQLite'
   expect(asked.length).toBeGreaterThan(2);
   for (const query of asked) expect([query.sql, await scansOf(parts.database, query)]).toEqual([query.sql, []]);
   const [first] = asked;
-  expect(first && (await planOf(parts.database, first))).toEqual([expect.stringContaining('traces_unfinished')]);
+  const plan = first === undefined ? [] : await planOf(parts.database, first);
+  expect(plan[0]).toContain('traces_unfinished');
+  // Each is looked for among the open seats, which no worker takes.
+  expect(plan.at(-1)).toMatch(/SEARCH seats USING COVERING INDEX/);
 });
 
 test('a sweep reads the runs that have no end and none of the others, on Postgres', async () => {
@@ -82,4 +85,18 @@ test('a sweep reads the runs that have no end and none of the others, on Postgre
   expect(reads.length).toBeGreaterThan(2);
   const rows = await Promise.all(reads.map((query) => rowsReadBy(parts.database, query)));
   expect(rows.reduce((sum, count) => sum + count, 0)).toBeLessThan(100);
+});
+
+test('a sweep leaves a seat to its owner', async () => {
+  const parts = await openParts();
+  await accept(parts, 2, 'running');
+  const seat = { account: 'local', secret_hash: 'hash', owner: '{}', seen_at: 0 };
+  await parts.database.kysely
+    .insertInto('seats')
+    .values({ ...seat, trace_id: 'running-run-000001' })
+    .execute();
+  expect(await enqueueForgottenRuns(parts.database, parts.queue)).toBe(1);
+  expect(await parts.database.kysely.selectFrom('queue').select('trace_id').execute()).toEqual([
+    { trace_id: 'running-run-000002' },
+  ]);
 });

@@ -46,6 +46,18 @@ describe('the timeline of a trace', () => {
     expect([attempt?.end, attempt?.worker]).toEqual(['completed', 'worker_1']);
   });
 
+  it('has the calls of an agent that brings its own model together, as no step and with their time', () => {
+    const called = { turn: 1, step: 0, tool_call_id: 'call_1', name: 'look' };
+    const call: EventBody = { type: 'tool.called', ...called, arguments: {}, raw_arguments: null };
+    const result = { content: [], structured_content: null, is_error: false, duration_ms: 40 };
+    const answered: EventBody = { type: 'tool.responded', ...called, ...result };
+    const [attempt] = read([...begun, setUp, turnStarted, call, answered, { ...call, tool_call_id: 'call_2' }]);
+    expect(attempt?.entries.map(({ id }) => id)).toEqual(['environment-3', 'prompt', 'calls']);
+    expect(attempt?.entries.at(-1)).toMatchObject({ kind: 'step', response: undefined, calls: [{ name: 'look' }, {}] });
+    const labels = toSegments(attempt === undefined ? [] : [attempt]).map(({ label }) => label);
+    expect(labels).toContain('calls: look');
+  });
+
   it('has what somebody said in the first turn, and the prompt once', () => {
     const said: EventBody = { type: 'turn.started', turn: 1, messages: [{ role: 'user', content: 'Be quick.' }] };
     const idsOf = (bodies: readonly EventBody[]) =>

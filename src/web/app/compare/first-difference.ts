@@ -1,3 +1,4 @@
+import { OUTSIDE_STEPS } from '../../../contract/names.ts';
 import type { CallView } from '../trace/timeline.ts';
 import { isSameJson } from './canonical.ts';
 import { type ComparedEntry, LETTERS } from './compared-rows.ts';
@@ -33,7 +34,7 @@ export function titleOf(entry: ComparedEntry): string {
     case 'turn':
       return `Turn ${entry.event.turn}`;
     case 'step':
-      return `Step ${entry.step}`;
+      return entry.step === OUTSIDE_STEPS ? 'Calls' : `Step ${entry.step}`;
     case 'answer':
       return 'Answer';
     case 'evaluation':

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { OUTSIDE_STEPS } from '../../../contract/names.ts';
 import { preview } from '../../format.ts';
 import { goTo, idInView } from './go-to.ts';
 import { type Entry, hasProblem } from './timeline.ts';
@@ -56,7 +57,7 @@ function Row({ entry, isLive }: { readonly entry: Entry; readonly isLive: boolea
   const text = names === '' ? preview(response?.message.content ?? '…', 40) : names;
   return (
     <>
-      <span class="outline-number">{step}</span>
+      <span class="outline-number">{step === OUTSIDE_STEPS ? '' : step}</span>
       <span class={`outline-text ${names === '' ? 'quiet' : ''}`}>{text}</span>
       {hasProblem(entry, isLive) ? <span class="outline-bad" role="img" aria-label="with an error" /> : null}
     </>

@@ -1,4 +1,4 @@
-import type { CallView, Entry } from './timeline.ts';
+import { type CallView, type Entry, stepName } from './timeline.ts';
 
 const SHOWN_TYPES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 const BLOB_REFERENCE = /^svc-blob:\/\/sha256\/([0-9a-f]{64})$/;
@@ -61,8 +61,8 @@ export function collectPictures(
     if (entry.kind !== 'step') continue;
     for (const call of entry.calls) {
       const mark = markOf(call);
-      if (mark !== undefined) pictures.at(-1)?.marks.push({ ...mark, label: `step ${entry.step}: ${mark.label}` });
-      for (const block of call.result?.content ?? []) add(block, entry.id, `step ${entry.step} · ${call.name}`);
+      if (mark !== undefined) pictures.at(-1)?.marks.push({ ...mark, label: `${stepName(entry.step)}: ${mark.label}` });
+      for (const block of call.result?.content ?? []) add(block, entry.id, `${stepName(entry.step)} · ${call.name}`);
     }
   }
   return pictures;

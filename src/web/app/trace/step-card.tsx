@@ -1,4 +1,5 @@
 import { useContext } from 'preact/hooks';
+import { OUTSIDE_STEPS } from '../../../contract/names.ts';
 import { formatCount, formatCountOf, formatDuration } from '../../format.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { LongText } from '../components/long-text.tsx';
@@ -19,11 +20,13 @@ export function StepCard({
   readonly pending?: TraceState['pending'];
 }) {
   const { response } = step;
+  const isOutside = step.step === OUTSIDE_STEPS;
+  const name = isOutside ? 'Calls of the agent' : `Step ${step.step}`;
   return (
-    <article class="card-block step" aria-label={`Step ${step.step}`}>
+    <article class="card-block step" aria-label={name}>
       <header class="entry-head">
         <h3>
-          <a href={`#${step.id}`}>{`Step ${step.step}`}</a>
+          <a href={`#${step.id}`}>{name}</a>
         </h3>
         <span class="quiet entry-facts">{response === undefined ? null : factsOf(response)}</span>
         <span class="entry-tools">
@@ -32,7 +35,7 @@ export function StepCard({
           )}
         </span>
       </header>
-      {response === undefined ? (
+      {isOutside ? null : response === undefined ? (
         <PendingResponse isLive={isLive} pending={pending} />
       ) : (
         <Message message={response.message} />

@@ -1,4 +1,5 @@
-import type { AttemptView, Entry } from './timeline.ts';
+import { OUTSIDE_STEPS } from '../../../contract/names.ts';
+import { type AttemptView, type Entry, stepName } from './timeline.ts';
 
 export type Phase = 'environment' | 'setup' | 'model' | 'tools' | 'evaluation';
 
@@ -66,12 +67,14 @@ function unfinishedSpans({ entries, endedAt }: AttemptView): readonly Span[] {
       const begun = Date.parse(from);
       return to > begun ? [{ phase, from: begun, to, entryId: id, label }] : [];
     };
-    if (response === undefined)
-      return requestedAt === undefined ? [] : span('model', requestedAt, `step ${step}: model, which never answered`);
+    if (response === undefined && step !== OUTSIDE_STEPS)
+      return requestedAt === undefined
+        ? []
+        : span('model', requestedAt, `${stepName(step)}: model, which never answered`);
     return calls.flatMap(({ name, calledAt, result }) =>
       calledAt === undefined || result !== undefined
         ? []
-        : span('tools', calledAt, `step ${step}: ${name}, without a result`),
+        : span('tools', calledAt, `${stepName(step)}: ${name}, without a result`),
     );
   });
 }
@@ -129,11 +132,11 @@ function spansOf(entry: Entry): readonly Span[] {
       const model: readonly Span[] =
         response === undefined
           ? []
-          : [{ phase: 'model', ...before(response), entryId: id, label: `step ${step}: model` }];
+          : [{ phase: 'model', ...before(response), entryId: id, label: `${stepName(step)}: model` }];
       const tools = calls.flatMap(({ name, result }): readonly Span[] =>
         result === undefined
           ? []
-          : [{ phase: 'tools', ...before(result), entryId: id, label: `step ${step}: ${name}` }],
+          : [{ phase: 'tools', ...before(result), entryId: id, label: `${stepName(step)}: ${name}` }],
       );
       return [...model, ...tools];
     }

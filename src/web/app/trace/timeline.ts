@@ -1,5 +1,6 @@
 import type { RunErrorBody } from '../../../contract/errors.ts';
 import type { EventOf, TraceEvent } from '../../../contract/event.ts';
+import { OUTSIDE_STEPS } from '../../../contract/names.ts';
 import type { AttemptEnd, LogRecord } from '../../../contract/trace.ts';
 
 type Stamp = Pick<TraceEvent, 'seq' | 'at' | 'attempt'>;
@@ -53,6 +54,11 @@ export interface AttemptView {
   /** Why it was lost, where that is known. */
   readonly lossError: RunErrorBody | null;
   readonly entries: readonly Entry[];
+}
+
+/** Name of a step for people; the calls of an agent that brings its own model are together in one without a response. */
+export function stepName(step: number): string {
+  return step === OUTSIDE_STEPS ? 'calls' : `step ${step}`;
 }
 
 /** True where a call of the step failed, could not be read, or, in a run that is over, has no result. */
@@ -198,7 +204,7 @@ class Attempt {
 
 function toStep({ step, turn }: { readonly step: number; readonly turn: number }): StepEntry {
   const nothing = { requestedAt: undefined, response: undefined, calls: [], logs: [] };
-  return { kind: 'step', id: `step-${step}`, step, turn, ...nothing };
+  return { kind: 'step', id: stepName(step).replace(' ', '-'), step, turn, ...nothing };
 }
 
 function toCall(call: Stamped<'model.responded'>['message']['tool_calls'][number]): CallView {

@@ -6,6 +6,7 @@ import { Later } from '../components/later.tsx';
 import { Failure, Loading } from '../components/states.tsx';
 import { isRunService, pageSettings } from '../page-settings.ts';
 import { usePageTitle } from '../use-page-title.ts';
+import { SeatPanel } from './seat-panel.tsx';
 import { feedTrace, type TraceState } from './trace-feed.ts';
 import { TraceView } from './trace-view.tsx';
 
@@ -28,6 +29,9 @@ export function TracePage({ traceId }: { readonly traceId: string }) {
   return (
     <>
       {error === undefined ? null : <Failure error={error} retry={() => setRound(round + 1)} />}
+      {isRunService && state.trace.origin === 'agent' && state.trace.status === 'running' ? (
+        <SeatPanel traceId={traceId} />
+      ) : null}
       <TraceView
         state={state}
         blobAddress={blobAddress}
@@ -50,11 +54,14 @@ function Belonging({ trace }: { readonly trace: TraceSummary }) {
 
 const blobAddress = (sha256: string) => `/v1/blobs/${sha256}`;
 
+/** Origins of runs that their page can cancel. */
+const CANCELLED_HERE: ReadonlySet<TraceSummary['origin']> = new Set(['run', 'agent']);
+
 function Actions({ trace }: { readonly trace: TraceSummary }) {
   const json = `/v1/traces/${trace.trace_id}`;
   return (
     <>
-      {trace.finished_at === null && trace.origin === 'run' && isRunService ? (
+      {trace.finished_at === null && CANCELLED_HERE.has(trace.origin) && isRunService ? (
         <CancelButton traceId={trace.trace_id} />
       ) : null}
       <a class="button" href={toOthers(trace)} title="Select another run of this scenario to compare it with">

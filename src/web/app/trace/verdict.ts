@@ -1,6 +1,7 @@
+import { OUTSIDE_STEPS } from '../../../contract/names.ts';
 import type { StopReason, TraceSummary } from '../../../contract/trace.ts';
 import { formatCount, formatCountOf, formatReward, preview } from '../../format.ts';
-import type { AttemptView, CallView, StepEntry } from './timeline.ts';
+import { type AttemptView, type CallView, type StepEntry, stepName } from './timeline.ts';
 
 /** Something in the run that may explain how it ended, and where it is. */
 export interface Finding {
@@ -71,6 +72,9 @@ function liveVerdict(
   const step = steps.at(-1);
   const running = step?.calls.find(({ calledAt, result }) => calledAt !== undefined && result === undefined);
   if (attempt?.entries.some(({ kind }) => kind === 'answer')) return { ...live, title: 'The evaluation is running' };
+  if (trace.origin === 'agent' && attempt?.entries.some(({ kind }) => kind === 'setup') === true) {
+    return { ...live, title: 'The seat is open: an agent can call its tools' };
+  }
   if (step === undefined) {
     const isReady = attempt?.entries.some(({ kind }) => kind === 'environment') === true;
     return { ...live, title: isReady ? 'The scenario is being set up' : 'The environment is starting' };
@@ -87,6 +91,7 @@ const PLACES: Readonly<Record<NonNullable<TraceSummary['error']>['boundary'], st
   tool: 'in a tool',
   evaluate: 'in the evaluation',
   worker: 'in the worker',
+  agent: 'at the agent',
 };
 
 /** Ends that the model did not choose: what it was at says more than its answer. */
@@ -157,7 +162,7 @@ function lastStep(steps: readonly StepEntry[]): readonly Finding[] {
   const what =
     open !== undefined
       ? `${open.name} had no result yet`
-      : step.response === undefined
+      : step.response === undefined && step.step !== OUTSIDE_STEPS
         ? 'the model had not answered'
         : '';
   return [
@@ -223,5 +228,5 @@ function finding(steps: readonly StepEntry[], text: string, isBad: boolean): rea
 }
 
 function toPlace({ id, step }: StepEntry) {
-  return { entryId: id, label: `step ${step}` };
+  return { entryId: id, label: stepName(step) };
 }

@@ -1,0 +1,47 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { Seat } from '../../../contract/seat.ts';
+import { formatTime } from '../../format.ts';
+import { service } from '../api.ts';
+import { CopyButton } from '../components/copy-button.tsx';
+
+/**
+ * The address and the configurations of a seat that waits for its agent, without its secret: that was told once, to
+ * whoever opened it. Nothing of it is shown where another service holds the seat, or it is closed by now.
+ */
+export function SeatPanel({ traceId }: { readonly traceId: string }) {
+  const [seat, setSeat] = useState<Seat | undefined>(undefined);
+  useEffect(() => {
+    const gone = new AbortController();
+    service.seats.get(traceId, { signal: gone.signal }).then(setSeat, () => {}); // The trace says what became of it.
+    return () => gone.abort();
+  }, [traceId]);
+  if (seat === undefined) return null;
+  return (
+    <details class="more details-panel page">
+      <summary>{`The seat for an agent, open until ${formatTime(seat.expires_at)}`}</summary>
+      <p>
+        MCP at <code>{seat.mcp.url}</code>. The secret was told once, to whoever opened the seat: put it in place of{' '}
+        <code>{'<secret>'}</code>.
+      </p>
+      {configurationsOf(seat).map(([name, text]) => (
+        <section key={name}>
+          <h4>
+            {name} <CopyButton text={() => text} label={`Copy the configuration of ${name}`} />
+          </h4>
+          <pre class="text">{text}</pre>
+        </section>
+      ))}
+    </details>
+  );
+}
+
+function configurationsOf({ configs }: Seat): readonly (readonly [string, string])[] {
+  const shown = (value: object) => JSON.stringify(value, null, 2);
+  return [
+    ['Claude Code', shown(configs.claude)],
+    ['Codex', configs.codex],
+    ['Gemini CLI', shown(configs.gemini)],
+    ['opencode', shown(configs.opencode)],
+    ['VS Code', shown(configs.vscode)],
+  ];
+}

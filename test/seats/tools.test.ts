@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import { startService } from '../run-service/service.ts';
+import { createRoom } from './environment.ts';
+import { openSeat, sitDown } from './seat.ts';
+
+const PLAIN = { env_name: 'room', scenario_name: 'plain', scenario_args: {} };
+
+async function startRoom() {
+  return await startService({ environments: new Map([['room', createRoom()]]) });
+}
+
+describe.each(['legacy', 'modern'] as const)('what an agent reaches at a seat, with a %s client', (mode) => {
+  it('are the tools of its scenario alone: another one of the environment is unknown', async () => {
+    const service = await startRoom();
+    const seat = await openSeat(service, PLAIN);
+    const agent = await sitDown(seat, mode);
+    const names = (await agent.listTools()).tools.map(({ name }) => name);
+    expect(names).toEqual(['note', 'wait', 'list', 'die', 'submit_answer']);
+    await expect(agent.callTool({ name: 'hidden', arguments: {} })).rejects.toThrow('Unknown tool: hidden');
+    await expect(agent.callTool({ name: 'evaluate', arguments: {} })).rejects.toThrow('Unknown tool: evaluate');
+    expect((await service.store.trace(seat.trace_id))?.usage.tool_calls).toBe(0);
+  });
+
+  it('says in a result what failed, as in any run, and records it', async () => {
+    const service = await startRoom();
+    const seat = await openSeat(service, PLAIN);
+    const agent = await sitDown(seat, mode);
+    const failed = await agent.callTool({ name: 'die', arguments: {} });
+    expect(failed).toMatchObject({ isError: true, content: [{ text: 'The tool die failed' }] });
+    const wrong = await agent.callTool({ name: 'note', arguments: { size: 3 } });
+    expect(wrong).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('size') }] });
+    const trace = await service.store.trace(seat.trace_id);
+    expect(trace?.tool_calls).toMatchObject([
+      { name: 'die', is_error: true, content: failed.content },
+      { name: 'note', arguments: { size: 3 }, is_error: true, content: wrong.content },
+    ]);
+    expect(trace?.logs.map(({ message }) => message).join()).toContain('cause for the log');
+    expect(JSON.stringify([failed, wrong])).not.toContain('cause for the log');
+  });
+
+  it('are the resources that any agent may read', async () => {
+    const service = await startRoom();
+    const seat = await openSeat(service, PLAIN);
+    const agent = await sitDown(seat, mode);
+    const { resources } = await agent.listResources();
+    expect(resources.map(({ uri }) => uri)).toEqual(['room://rules', 'svc://scenarios']);
+    expect((await agent.readResource({ uri: 'room://rules' })).contents).toEqual([
+      { uri: 'room://rules', mimeType: 'text/markdown', text: '# Rules' },
+    ]);
+    expect((await agent.listResourceTemplates()).resourceTemplates).toMatchObject([
+      { uriTemplate: 'room://pages/{id}' },
+    ]);
+    expect((await agent.readResource({ uri: 'room://pages/a%20b' })).contents).toMatchObject([{ text: 'Page a b' }]);
+    await expect(agent.readResource({ uri: 'room://nothing' })).rejects.toThrow('room://nothing');
+  });
+});
+
+describe('structuredContent', () => {
+  it('is there for a client that fails without it, where a text is JSON and no object', async () => {
+    const service = await startRoom();
+    const seat = await openSeat(service, PLAIN);
+    const gemini = await sitDown(seat, 'legacy', 'gemini-cli-mcp-client');
+    expect((await gemini.callTool({ name: 'note', arguments: {} })).structuredContent).toEqual({ result: 1 });
+    expect((await gemini.callTool({ name: 'list', arguments: {} })).structuredContent).toEqual({ result: [1, 2] });
+    expect((await gemini.callTool({ name: 'wait', arguments: {} })).structuredContent).toBeUndefined();
+    expect((await gemini.callTool({ name: 'die', arguments: {} })).structuredContent).toBeUndefined();
+    const other = await sitDown(seat);
+    expect((await other.callTool({ name: 'list', arguments: {} })).structuredContent).toBeUndefined();
+    // The trace has what the environment gave.
+    const trace = await service.store.trace(seat.trace_id);
+    expect(trace?.tool_calls?.every(({ structured_content }) => structured_content === null)).toBe(true);
+  });
+});
+
+describe('two clients of a seat', () => {
+  it('of both eras share one session of the environment', async () => {
+    const service = await startRoom();
+    const seat = await openSeat(service, PLAIN);
+    const agents = await Promise.all([sitDown(seat), sitDown(seat, 'modern'), sitDown(seat)]);
+    const results = await Promise.all(agents.map((agent) => agent.callTool({ name: 'note', arguments: {} })));
+    expect(results.map(({ content }) => JSON.stringify(content)).sort()).toEqual(
+      ['1', '2', '3'].map((text) => JSON.stringify([{ type: 'text', text }])),
+    );
+    const trace = await service.store.trace(seat.trace_id);
+    expect(new Set(trace?.tool_calls?.map(({ tool_call_id }) => tool_call_id)).size).toBe(3);
+  });
+});
