@@ -37,7 +37,9 @@ export const evaluationRequestSchema = z.object({
   budget: budgetSchema.nullable().default(null),
   pass_threshold: z.number().default(1),
   metadata: runRequestSchema.shape.metadata,
-  /** True: goes on with an evaluation of the same identity, where there is one. */
+  /** The evaluation whose failed tasks this one tries again. */
+  parent: z.string().min(1).nullable().default(null),
+  /** True: goes on with the latest evaluation of the same identity that was not cancelled, where there is one. */
   resume: z.boolean().default(false),
 });
 export type EvaluationRequest = z.output<typeof evaluationRequestSchema>;

@@ -8,6 +8,7 @@ import {
 } from './chat.ts';
 import { runErrorSchema } from './errors.ts';
 import { jsonObjectSchema } from './json.ts';
+import { outcomeSchema } from './outcome.ts';
 import { runStatusSchema } from './run.ts';
 import { evaluationSchema, promptMessageSchema } from './scenario.ts';
 
@@ -97,6 +98,17 @@ export const traceSchema = z.object({
   origin: originSchema,
   status: runStatusSchema,
   stop_reason: stopReasonSchema.nullable(),
+  /** How it ended, in the words of evaluations; null until then. */
+  outcome: outcomeSchema.nullable(),
+  /** The attempt of an evaluation that it is; null elsewhere. */
+  evaluation_id: z.string().nullable(),
+  task_id: z.string().nullable(),
+  /** From 1. */
+  attempt_index: z.int().nullable(),
+  /** How many times this attempt of the evaluation was run before; 0 elsewhere. */
+  rerun: z.int(),
+  /** True: the attempt was run again, and another trace is its latest. */
+  superseded: z.boolean(),
   attempt: z.int(),
   attempts: z.array(
     z.object({

@@ -21,7 +21,7 @@ export interface ServiceClientOptions {
 }
 
 export interface ServiceRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** With its query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -163,4 +163,9 @@ function connectionFailed(problem: string, cause: unknown): ApiError {
     { status: 0, code: 'connection_failed', type: 'server_error' },
     { cause },
   );
+}
+
+/** 128 random bits, in browsers without a secure context too. */
+export function createKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }

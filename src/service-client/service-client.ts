@@ -1,4 +1,5 @@
 import type { ModelDeltaEvent, TraceEvent } from '../contract/event.ts';
+import type { Outcome } from '../contract/outcome.ts';
 import type {
   EnvironmentList,
   EnvironmentToolList,
@@ -12,21 +13,35 @@ import type { TotalsGroupBy, TraceTotals, UsageGroupBy, UsageList } from '../con
 import type { Origin, Trace, TraceList, TraceSummary } from '../contract/trace.ts';
 import {
   Connection,
+  createKey,
   isAway,
   MAX_FAILURES,
   type ServiceClientOptions,
   type ServiceRequest,
   waitToRetry,
 } from './connection.ts';
+import {
+  createEvaluationsClient,
+  createTasksetsClient,
+  type EvaluationsClient,
+  type TasksetsClient,
+} from './evaluations-client.ts';
+import { everyItem, type RequestOptions, toQuery } from './requests.ts';
 import { type EventsOptions, readTraceEvents } from './trace-events.ts';
 
 export { ApiError } from './api-error.ts';
 export type { Fetch, ServiceClientOptions } from './connection.ts';
+export type {
+  AttemptListQuery,
+  CompareQuery,
+  CreateEvaluationOptions,
+  EvaluationListQuery,
+  EvaluationsClient,
+  TaskListQuery,
+  TasksetsClient,
+} from './evaluations-client.ts';
+export type { RequestOptions } from './requests.ts';
 export type { EventsOptions } from './trace-events.ts';
-
-export interface RequestOptions {
-  readonly signal?: AbortSignal;
-}
 
 export interface TraceFilters {
   readonly env_name?: string;
@@ -34,6 +49,9 @@ export interface TraceFilters {
   readonly model?: string;
   readonly status?: RunStatus;
   readonly origin?: Origin;
+  readonly evaluation_id?: string;
+  readonly task_id?: string;
+  readonly outcome?: Outcome;
   readonly min_reward?: number;
   readonly max_reward?: number;
   /** ISO 8601, both inclusive. */
@@ -84,6 +102,8 @@ export interface ServiceClient {
     cancel(traceId: string, options?: RequestOptions): Promise<Trace>;
     delete(traceId: string, options?: RequestOptions): Promise<void>;
   };
+  readonly evaluations: EvaluationsClient;
+  readonly tasksets: TasksetsClient;
   readonly blobs: {
     /** By its hash, or by the `svc-blob://sha256/<hex>` of a trace. */
     get(blob: string, options?: RequestOptions): Promise<{ readonly bytes: Uint8Array; readonly mimeType: string }>;
@@ -153,19 +173,14 @@ export function createServiceClient(options: ServiceClientOptions = {}): Service
     traces: {
       get: getTrace,
       list: listTraces,
-      async *all(query = {}, requestOptions) {
-        for (let cursor = query.cursor; ; ) {
-          const page = await listTraces({ ...query, ...(cursor === undefined ? {} : { cursor }) }, requestOptions);
-          yield* page.data;
-          if (page.next_cursor === null) return;
-          cursor = page.next_cursor;
-        }
-      },
+      all: (query = {}, requestOptions) => everyItem(query, (page) => listTraces(page, requestOptions)),
       summary: (filters, requestOptions) => read(`/v1/traces/summary${toTraceQuery(filters)}`, requestOptions),
       events: (traceId, eventsOptions) => readTraceEvents(connection, traceId, eventsOptions),
       cancel: (traceId, requestOptions) => change('POST', `${tracePath(traceId)}/cancel`, requestOptions),
       delete: (traceId, requestOptions) => change('DELETE', tracePath(traceId), requestOptions),
     },
+    evaluations: createEvaluationsClient(connection),
+    tasksets: createTasksetsClient(connection),
     blobs: {
       get: (blob, { signal } = {}) =>
         connection.bytes({
@@ -193,16 +208,4 @@ function tracePath(traceId: string): string {
 function toTraceQuery({ metadata = {}, ...query }: TraceListQuery = {}): string {
   const tags = Object.entries(metadata).map(([key, value]) => [`metadata.${key}`, value]);
   return toQuery({ ...query, ...Object.fromEntries(tags) });
-}
-
-function toQuery(values: Readonly<Record<string, string | number | undefined>>): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(values)) if (value !== undefined) query.set(name, String(value));
-  const text = query.toString();
-  return text === '' ? '' : `?${text}`;
-}
-
-/** 128 random bits, in browsers without a secure context too. */
-function createKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
