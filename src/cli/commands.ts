@@ -8,6 +8,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) 
   init: async () => (await import('./init.ts')).addInitCommand,
   list: async () => (await import('./list.ts')).addListCommand,
   run: async () => (await import('./run.ts')).addRunCommand,
+  eval: async () => (await import('./eval.ts')).addEvalCommand,
   chat: async () => (await import('./chat.ts')).addChatCommand,
   serve: async () => (await import('./serve.ts')).addServeCommand,
   worker: async () => (await import('./worker.ts')).addWorkerCommand,

@@ -1,14 +1,15 @@
+import { stripVTControlCharacters } from 'node:util';
+
 /** Ranges of East Asian wide characters and of emoji, which take two cells of a terminal. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
-const NARROW_ALONE = /^[\p{Mn}\p{Me}\u200c\u200d\ufe0f]$/u;
-/** Colours and what else a terminal obeys and does not show. */
-const ESCAPES = /\u001b\[[\d;?]*[A-Za-z]/g;
+/** Marks on the character before, and joiners. */
+const WITHOUT_CELL = /^(?:\p{Mn}|\p{Me}|\u200c|\u200d)$/u;
 
 /** Cells that a text takes in a terminal: two for wide characters, none for marks on others and for colours. */
 export function displayWidth(text: string): number {
   let width = 0;
-  for (const character of text.replace(ESCAPES, '')) width += cellsOf(character);
+  for (const character of stripVTControlCharacters(text)) width += cellsOf(character);
   return width;
 }
 
@@ -31,6 +32,6 @@ export function padToWidth(text: string, cells: number): string {
 }
 
 function cellsOf(character: string): number {
-  if (NARROW_ALONE.test(character)) return 0;
+  if (WITHOUT_CELL.test(character)) return 0;
   return WIDE.test(character) ? 2 : 1;
 }

@@ -67,7 +67,7 @@ export function grouped(value: number, decimals = 0): string {
 /** `12`, `1.2k`, `3.4M`: amounts of tokens. */
 export function tokensText(tokens: number): string {
   if (tokens < 1_000) return String(tokens);
-  const [unit, size] = tokens < 999_500 ? ['k', 1_000] as const : ['M', 1_000_000] as const;
+  const [unit, size] = tokens < 999_500 ? (['k', 1_000] as const) : (['M', 1_000_000] as const);
   const value = tokens / size;
   return `${value < 10 ? value.toFixed(1) : grouped(value)}${unit}`;
 }

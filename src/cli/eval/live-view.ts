@@ -28,7 +28,11 @@ export interface ViewOptions {
 }
 
 /** A table that is drawn again in place on a terminal; one line a change elsewhere. Disposing of it leaves the last state. */
-export function createProgressView({ output, isQuiet = false, now = () => performance.now() }: ViewOptions): ProgressView {
+export function createProgressView({
+  output,
+  isQuiet = false,
+  now = () => performance.now(),
+}: ViewOptions): ProgressView {
   if (isQuiet) return new QuietView(output);
   return output.isTTY === true ? new LiveTable(output, now) : new LineView(output, now);
 }

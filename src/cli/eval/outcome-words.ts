@@ -1,4 +1,10 @@
-import { GRADED_OUTCOMES, isGradedOutcome, type Outcome, type OutcomeCounts, outcomeSchema } from '../../contract/outcome.ts';
+import {
+  GRADED_OUTCOMES,
+  isGradedOutcome,
+  type Outcome,
+  type OutcomeCounts,
+  outcomeSchema,
+} from '../../contract/outcome.ts';
 import { grouped } from './figures.ts';
 
 const WORDS: Readonly<Record<Outcome, string>> = {

@@ -1,5 +1,6 @@
 import type { EvaluationDetail, Report } from '../../contract/evaluation.ts';
 import { cutToWidth, displayWidth, padToWidth } from '../../text/display-width.ts';
+import { countText } from '../amounts.ts';
 import { colors, printable } from '../terminal.ts';
 import { grouped, moneyText, shareText, spanText, tokensText, withHalf } from './figures.ts';
 import { countDone, countMissing } from './outcome-words.ts';
@@ -26,7 +27,7 @@ export function progressTable(evaluation: EvaluationDetail, page: ProgressPage):
   const left = evaluation.reports.length - shown.length;
   return [
     headOf(evaluation, page),
-    ...tableOf(evaluation, shown, page.columns),
+    ...tableOf(shown, page.columns),
     ...(left > 0 ? [colors.dim(`  and ${left} more models`)] : []),
     cutToWidth(`  ${totalsOf(evaluation, page)}`, page.columns),
   ];
@@ -68,7 +69,7 @@ interface Column {
   cell(report: Report): Cell;
 }
 
-function columnsOf(attempts: number): readonly Column[] {
+function columnsOf(): readonly Column[] {
   return [
     {
       head: 'done',
@@ -80,9 +81,6 @@ function columnsOf(attempts: number): readonly Column[] {
     { head: 'pass rate', rank: 2, cell: ({ pass_rate }) => ({ text: passText(pass_rate) }) },
     { head: 'errors', rank: 3, cell: (report) => errorsCell(report) },
     { head: 'cost', rank: 4, cell: ({ cost }) => ({ text: moneyText(cost.total) }) },
-    ...(attempts > 1
-      ? [{ head: 'reruns', rank: 5, cell: ({ reruns }: Report) => ({ text: grouped(reruns) }) }]
-      : []),
   ];
 }
 
@@ -106,10 +104,10 @@ function doneOf(report: Report): number {
   return countDone(report.outcomes);
 }
 
-function tableOf({ attempts }: EvaluationDetail, reports: readonly Report[], width: number): readonly string[] {
+function tableOf(reports: readonly Report[], width: number): readonly string[] {
   const names = reports.map(({ model }) => printable(model, 60));
   const longest = Math.max('model'.length, ...names.map(displayWidth));
-  let columns = [...columnsOf(attempts)];
+  let columns = [...columnsOf()];
   const cellsOf = ({ head, cell }: Column) =>
     Math.max(displayWidth(head), ...reports.map((report) => displayWidth(cell(report).text)));
   const roomFor = (chosen: readonly Column[]) => width - 2 - chosen.reduce((sum, each) => sum + cellsOf(each) + 2, 0);
@@ -134,17 +132,17 @@ function aligned({ text, paint = (plain) => plain }: Cell, cells: number, isLeft
   return isLeft ? `${paint(text)}${blanks}` : `${blanks}${paint(text)}`;
 }
 
-/** `532 of 1,600 attempts, 32 running, 2 reruns, $4.40 of $10.00, about 4 min left` */
+/** `532 of 1,600 attempts, about 4 min left, 32 running, 2 reruns, $4.40 of $10.00` */
 function totalsOf({ progress, budget, status }: EvaluationDetail, { leftMs }: Pick<ProgressPage, 'leftMs'>): string {
   const { done, total, running, reruns, spent } = progress;
   const usdLimit = budget?.usd === undefined ? '' : ` of ${moneyText(budget.usd)}`;
   const tokenLimit = budget?.tokens === undefined ? '' : ` of ${tokensText(budget.tokens)}`;
   return [
     `${grouped(done)} of ${grouped(total)} attempts`,
-    ...(running > 0 ? [`${grouped(running)} running`] : []),
-    ...(reruns > 0 ? [`${grouped(reruns)} ${reruns === 1 ? 'rerun' : 'reruns'}`] : []),
-    ...(spent.usd === null && usdLimit === '' ? [] : [`${moneyText(spent.usd)}${usdLimit}`]),
-    ...(spent.tokens === 0 && tokenLimit === '' ? [] : [`${tokensText(spent.tokens)}${tokenLimit} tokens`]),
     ...(status === 'running' && leftMs !== undefined && done < total ? [`about ${spanText(leftMs)} left`] : []),
+    ...(running > 0 ? [`${grouped(running)} running`] : []),
+    ...(reruns > 0 ? [countText(reruns, 'rerun')] : []),
+    ...((spent.usd === null || spent.usd === 0) && usdLimit === '' ? [] : [`${moneyText(spent.usd)}${usdLimit}`]),
+    ...(spent.tokens === 0 && tokenLimit === '' ? [] : [`${tokensText(spent.tokens)}${tokenLimit} tokens`]),
   ].join(', ');
 }
