@@ -40,9 +40,15 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     sampling: jsonObjectSchema,
     metadata: z.record(z.string(), z.string()),
     priority: z.int(),
-    /** The attempt of an evaluation that this is; `rerun` counts from 0. */
+    /** The attempt of an evaluation that this is. `rerun` counts from 0; at `rerun_limit` it is not run again by itself. */
     evaluation: z
-      .object({ evaluation_id: z.string(), task_id: z.string(), attempt_index: z.int(), rerun: z.int() })
+      .object({
+        evaluation_id: z.string(),
+        task_id: z.string(),
+        attempt_index: z.int(),
+        rerun: z.int(),
+        rerun_limit: z.int(),
+      })
       .nullable()
       .optional(),
     /** How the attempt before this one ended; null for the first. */
@@ -96,7 +102,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     duration_ms: z.int(),
   }),
   z.object({ type: type('turn.finished'), turn: z.int(), status: turnStatusSchema, tool_ms: z.int() }),
-  z.object({ type: type('answer.submitted'), answer: z.json() }),
+  /** `fits` is false where the scenario has an answer schema and the answer is not of it, after the model was asked twice. */
+  z.object({ type: type('answer.submitted'), answer: z.json(), fits: z.boolean().optional() }),
   z.object({ type: type('evaluation.completed'), evaluation: evaluationSchema, duration_ms: z.int() }),
   logSchema.omit({ at: true }).extend({ type: type('log') }),
   z.object({

@@ -33,8 +33,6 @@ async function createEvaluationRows({ schema }: Kysely<unknown>): Promise<void> 
     .addColumn('next_attempt', 'integer', (column) => column.notNull().defaultTo(0))
     .addColumn('created_at', 'bigint', (column) => column.notNull())
     .addColumn('finished_at', 'bigint')
-    .addColumn('driver', 'text')
-    .addColumn('driver_until', 'bigint')
     .addColumn('report', 'text')
     .execute();
   await schema
@@ -44,10 +42,10 @@ async function createEvaluationRows({ schema }: Kysely<unknown>): Promise<void> 
     .execute();
   await schema.createIndex('evaluations_identity').on('evaluations').columns(['account', 'identity']).execute();
   await schema
-    .createIndex('evaluations_running')
+    .createIndex('evaluations_driven')
     .on('evaluations')
     .column('evaluation_id')
-    .where(sql<boolean>`status = 'running' or status = 'paused'`)
+    .where(sql<boolean>`status = 'running' or status = 'deleted'`)
     .execute();
 }
 
@@ -84,6 +82,7 @@ async function createAttemptRows({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('state', 'text', (column) => column.notNull())
     .addColumn('trace_id', 'text')
     .addColumn('rerun', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('rerun_limit', 'integer', (column) => column.notNull().defaultTo(3))
     .addColumn('due_at', 'bigint')
     .addColumn('outcome', 'text')
     .addColumn('reward', 'double precision')
@@ -100,7 +99,8 @@ async function createAttemptRows({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('environment_hash', 'text')
     .addColumn('earlier_usd', 'double precision')
     .addColumn('earlier_tokens', 'bigint', (column) => column.notNull().defaultTo(0))
-    .addPrimaryKeyConstraint('evaluation_attempts_key', ['evaluation_id', 'attempt_index', 'task_index', 'model_index'])
+    // As lists have them; reports read them in this order too.
+    .addPrimaryKeyConstraint('evaluation_attempts_key', ['evaluation_id', 'task_index', 'model_index', 'attempt_index'])
     .execute();
   await schema
     .createIndex('evaluation_attempts_trace')
@@ -114,6 +114,12 @@ async function createAttemptRows({ schema }: Kysely<unknown>): Promise<void> {
     .on('evaluation_attempts')
     .columns(['evaluation_id', 'state', 'due_at'])
     .where(sql<boolean>`state <> 'done'`)
+    .execute();
+  await schema
+    .createIndex('evaluation_attempts_over_budget')
+    .on('evaluation_attempts')
+    .column('evaluation_id')
+    .where(sql<boolean>`outcome = 'over_budget'`)
     .execute();
 }
 
@@ -168,8 +174,20 @@ async function linkTraces({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createIndex('traces_evaluation')
     .on('traces')
-    .columns(['evaluation_id', 'task_id', 'created_at', 'trace_id'])
+    .columns(['evaluation_id', 'created_at', 'trace_id'])
     .where(sql<boolean>`evaluation_id is not null`)
+    .execute();
+  await schema
+    .createIndex('traces_task')
+    .on('traces')
+    .columns(['evaluation_id', 'task_id'])
+    .where(sql<boolean>`evaluation_id is not null`)
+    .execute();
+  await schema
+    .createIndex('traces_ungraded')
+    .on('traces')
+    .columns(['account', 'outcome', 'created_at', 'trace_id'])
+    .where(sql<boolean>`outcome <> 'graded'`)
     .execute();
   await schema
     .alterTable('outcomes')

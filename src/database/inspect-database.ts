@@ -97,7 +97,7 @@ async function inspectTables(
   const runs = await askWhereThere(
     'traces',
     `select status, count(*) as runs, min(created_at) as oldest from traces
-      where account in (select distinct account from traces) and status in ('queued', 'running') and origin || '' = 'run'
+      where account in (select distinct account from traces) and status in ('queued', 'running') and origin || '' <> 'chat'
       group by status`,
   );
   const [held] = await askWhereThere(

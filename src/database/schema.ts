@@ -210,7 +210,7 @@ export interface EvaluationsTable {
   /** SHA-256 of what makes two evaluations the same one, hex: the same command finds it again by this. */
   identity: string;
   parent: string | null;
-  /** `running`, `paused`, `completed` or `cancelled`. */
+  /** `running`, `paused`, `completed` or `cancelled`; `deleted` until nothing of it is left. */
   status: string;
   /** JSON of the settings that do not change. */
   settings: string;
@@ -233,9 +233,6 @@ export interface EvaluationsTable {
   next_attempt: Generated<number>;
   created_at: number;
   finished_at: number | null;
-  /** The process that starts its attempts, and until when it has the word. */
-  driver: string | null;
-  driver_until: number | null;
   /** JSON of the reports of an evaluation that has ended, until something changes them. */
   report: string | null;
 }
@@ -264,6 +261,8 @@ export interface EvaluationAttemptsTable {
   trace_id: string | null;
   /** How many times it was run again. */
   rerun: Generated<number>;
+  /** It is not run again by itself once `rerun` is this. */
+  rerun_limit: Generated<number>;
   due_at: number | null;
   outcome: string | null;
   reward: number | null;

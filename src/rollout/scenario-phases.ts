@@ -45,9 +45,13 @@ export async function setUpScenario(
  *
  * @throws BoundaryError boundary `evaluate` or `environment`; the reason of the signal.
  */
-export async function evaluateAnswer(phase: ScenarioPhase, answer: Json, recorder: TurnRecorder): Promise<Evaluation> {
+export async function evaluateAnswer(
+  phase: ScenarioPhase,
+  { answer, fits }: { readonly answer: Json; readonly fits: boolean },
+  recorder: TurnRecorder,
+): Promise<Evaluation> {
   const { client, scenario, span } = phase;
-  recorder.record({ type: 'answer.submitted', answer });
+  recorder.record({ type: 'answer.submitted', answer, ...(fits ? {} : { fits }) });
   const startedAt = performance.now();
   const evaluated = await during(startMcpSpan(span, 'tools/call', client, 'evaluate'), async (own) => {
     const { meta } = own;

@@ -287,12 +287,12 @@ export class ScenarioSession {
   async #evaluate(options: FinishOptions): Promise<Evaluation> {
     const { recorder, scenario } = this.#options;
     if (this.#stage === undefined) throw new Error('The session ended before its first turn');
-    const { client } = this.#stage;
-    const { limitMs = Number.POSITIVE_INFINITY, span = NO_SPAN } = options;
-    this.#submitted = options.answer ?? this.#fitLastText().answer;
+    const { answer = null, span = NO_SPAN } = options;
+    const limitMs = Math.min(this.#limits.evaluateMs, options.limitMs ?? Number.POSITIVE_INFINITY);
+    const submitted = answer === null ? this.#fitLastText() : { answer, fits: true };
+    this.#submitted = submitted.answer;
     const signal = AbortSignal.any([this.#stopping.signal, recorder.failed]);
-    const phase = { client, scenario, signal, limitMs: Math.min(this.#limits.evaluateMs, limitMs), span };
-    return await evaluateAnswer(phase, this.#submitted, recorder);
+    return await evaluateAnswer({ client: this.#stage.client, scenario, signal, limitMs, span }, submitted, recorder);
   }
 
   /** Writes the end, and closes the environment. An end is told only when it is durable. */

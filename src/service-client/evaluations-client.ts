@@ -102,7 +102,13 @@ export function createEvaluationsClient(connection: Connection): EvaluationsClie
     connection.json<T>({ method: 'GET', path, isRepeatable: true, waitSeconds, signal });
   // Each of these says how things should be: once more changes nothing.
   const control = (id: string, verb: string, { signal }: RequestOptions = {}, body?: unknown) =>
-    connection.json<EvaluationDetail>({ method: 'POST', path: `${pathOf(id)}/${verb}`, body, isRepeatable: false, signal });
+    connection.json<EvaluationDetail>({
+      method: 'POST',
+      path: `${pathOf(id)}/${verb}`,
+      body,
+      isRepeatable: false,
+      signal,
+    });
   const list: EvaluationsClient['list'] = (query, options) => read(`/v1/evaluations${toQuery({ ...query })}`, options);
   const attempts: EvaluationsClient['attempts'] = (id, query, options) =>
     read(`${pathOf(id)}/attempts${toQuery({ ...query })}`, options);

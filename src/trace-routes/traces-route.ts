@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ApiError } from '../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
+import { outcomeSchema } from '../contract/outcome.ts';
 import { runStatusSchema } from '../contract/run.ts';
 import { totalsGroupBySchema, traceTotalsSchema } from '../contract/totals.ts';
 import { originSchema, type Trace, type TraceList, traceListSchema, traceSchema } from '../contract/trace.ts';
@@ -36,6 +37,9 @@ const filterQuerySchema = z.object({
   model: textQuerySchema,
   status: runStatusSchema.optional(),
   origin: originSchema.optional(),
+  evaluation_id: textQuerySchema,
+  task_id: textQuerySchema,
+  outcome: outcomeSchema.optional(),
   min_reward: z.number().optional(),
   max_reward: z.number().optional(),
   since: timeQuerySchema,
@@ -157,6 +161,9 @@ function toTraceQuery(values: Partial<z.output<typeof listQuerySchema>>, metadat
     model: values.model,
     status: values.status,
     origin: values.origin,
+    evaluationId: values.evaluation_id,
+    taskId: values.task_id,
+    outcome: values.outcome,
     minReward: values.min_reward,
     maxReward: values.max_reward,
     since: values.since === undefined ? undefined : Date.parse(values.since),

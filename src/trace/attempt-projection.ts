@@ -2,6 +2,7 @@ import type { EventOf, TraceEvent } from '../contract/event.ts';
 import type { Step, Trace, TurnStatus } from '../contract/trace.ts';
 import { sumUsage } from '../contract/usage.ts';
 import { ToolResults } from './tool-results.ts';
+import type { LastResponse } from './trace-outcome.ts';
 
 /** Fields of a trace that come from one attempt. */
 export type AttemptFields = Pick<
@@ -30,6 +31,7 @@ export class AttemptProjection {
   readonly #steps: Omit<Step, 'tool_results'>[] = [];
   readonly #toolResults = new ToolResults();
   #answer: Trace['answer'] = null;
+  #isAnswerUnfit = false;
   #evaluated: EventOf<'evaluation.completed'> | undefined;
 
   /** @param queuedAt when the attempt was queued, ISO 8601. */
@@ -70,6 +72,7 @@ export class AttemptProjection {
         break;
       case 'answer.submitted':
         this.#answer = event.answer;
+        this.#isAnswerUnfit = event.fits === false;
         break;
       case 'evaluation.completed':
         this.#evaluated = event;
@@ -106,6 +109,17 @@ export class AttemptProjection {
         evaluate_ms: this.#evaluated?.duration_ms ?? 0,
       },
     };
+  }
+
+  /** The answer that was submitted is not of the scenario's answer schema. */
+  get isAnswerUnfit(): boolean {
+    return this.#isAnswerUnfit;
+  }
+
+  get lastResponse(): LastResponse | undefined {
+    const last = this.#steps.at(-1);
+    if (last === undefined) return undefined;
+    return { finishReason: last.finish_reason, isRefusal: (last.message.refusal ?? '') !== '' };
   }
 
   /** Ends the turn with this number, or every one that is still open. */

@@ -1,14 +1,27 @@
-import type { Database } from '../database/database.ts';
+import type { EventBody, EventOf, TraceEvent } from '../contract/event.ts';
+import type { Database, DatabaseTransaction } from '../database/database.ts';
 import { GroupCommit } from '../database/group-commit.ts';
 import { untilWritten } from '../database/until-written.ts';
-import { type AppendRequest, type EventWriter, isWritten } from './event-rows.ts';
+import { type AppendRequest, type EncodedEvent, type EventWriter, isWritten, toEvents } from './event-rows.ts';
 import { insertTraceRows, type NewTraceRow } from './trace-rows.ts';
-import type { Alongside } from './trace-store.ts';
+import type { Alongside, Chosen, NewTrace } from './trace-store.ts';
 
-interface CreateRequest {
+interface PreparedTrace {
   readonly row: NewTraceRow;
   readonly first: AppendRequest;
+}
+
+interface CreateRequest extends PreparedTrace {
   readonly alongside: Alongside | undefined;
+}
+
+export interface TraceCreatorOptions {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Takes secrets out. */
+  readonly encode: <Body extends EventBody>(body: Body) => EncodedEvent<Body>;
+  /** Told of each trace once it is durable. It never throws. */
+  readonly onCreated: (traceId: string, events: readonly TraceEvent[]) => void;
 }
 
 /** Traces of one transaction at most: those that come meanwhile wait for all of it. */
@@ -21,37 +34,74 @@ const MAX_GROUP = 100;
 export class TraceCreator {
   readonly #database: Database;
   readonly #writer: EventWriter;
+  readonly #options: TraceCreatorOptions;
   readonly #creates: GroupCommit<CreateRequest, true>;
 
-  constructor(database: Database, writer: EventWriter) {
+  constructor(database: Database, writer: EventWriter, options: TraceCreatorOptions) {
     this.#database = database;
     this.#writer = writer;
+    this.#options = options;
     this.#creates = new GroupCommit((requests) => this.#commit(requests), { maxGroup: MAX_GROUP });
   }
 
   /** Resolves once the row, its first event and what is written alongside are committed. */
-  async create(row: NewTraceRow, first: AppendRequest, alongside: Alongside | undefined): Promise<void> {
-    await this.#creates.submit({ row, first, alongside });
+  async create(trace: NewTrace, alongside: Alongside | undefined): Promise<void> {
+    const prepared = this.#prepare(trace);
+    await this.#creates.submit({ ...prepared, alongside });
+    this.#tell([prepared]);
+  }
+
+  /** As `TraceStore.createChosen`. */
+  async createChosen(choose: (transaction: DatabaseTransaction) => Promise<Chosen>): Promise<number> {
+    const created = await this.#database.transaction(async (transaction) => {
+      const { traces, alongside } = await choose(transaction);
+      const prepared = traces.map((trace) => this.#prepare(trace));
+      await this.#insert(prepared, transaction);
+      await alongside?.(transaction);
+      return prepared;
+    });
+    this.#tell(created);
+    return created.length;
+  }
+
+  #prepare({ traceId, account, keyId = null, queued }: NewTrace): PreparedTrace {
+    const at = this.#options.now();
+    const body: EventOf<'run.queued'> = { type: 'run.queued', ...queued, previous_end: null };
+    const event = this.#options.encode(body);
+    return {
+      first: { traceId, attempt: 1, at, events: [event] },
+      row: { traceId, account, keyId, createdAt: at, request: body, shown: event.body },
+    };
+  }
+
+  #tell(created: readonly PreparedTrace[]): void {
+    for (const { first } of created) this.#options.onCreated(first.traceId, toEvents(first, 0));
+  }
+
+  async #insert(traces: readonly PreparedTrace[], transaction: DatabaseTransaction): Promise<void> {
+    if (traces.length === 0) return;
+    await insertTraceRows(
+      this.#database,
+      transaction,
+      traces.map(({ row }) => row),
+    );
+    await this.#writer.insert(toNumbered(traces), { transaction });
   }
 
   async #commit(requests: readonly CreateRequest[]): Promise<readonly (true | Error)[]> {
-    const numbered = requests.map(({ first }) => ({ request: first, lastSeq: 0 }));
     const written = requests.map(() => true as const);
     try {
       return await untilWritten(
         async () => {
           await this.#database.transaction(async (transaction) => {
-            await insertTraceRows(
-              this.#database,
-              transaction,
-              requests.map(({ row }) => row),
-            );
-            await this.#writer.insert(numbered, { transaction });
+            await this.#insert(requests, transaction);
             await allOf(requests.map(({ alongside }) => alongside?.(transaction)));
           });
           return written;
         },
-        { found: async () => ((await isWritten(this.#database.kysely, numbered[0])) ? written : undefined) },
+        {
+          found: async () => ((await isWritten(this.#database.kysely, toNumbered(requests)[0])) ? written : undefined),
+        },
       );
     } catch (error) {
       // One that is alone has had its try: what is refused alongside it is refused again.
@@ -59,6 +109,10 @@ export class TraceCreator {
       return [error];
     }
   }
+}
+
+function toNumbered(traces: readonly PreparedTrace[]) {
+  return traces.map(({ first }) => ({ request: first, lastSeq: 0 }));
 }
 
 /** Asked for in one moment, so that what writes the same for each can write it once for all; nothing goes on when it throws. */

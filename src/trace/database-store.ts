@@ -1,9 +1,9 @@
 import type { RunErrorBody } from '../contract/errors.ts';
-import type { EventBody, EventOf, TraceEvent } from '../contract/event.ts';
+import type { EventBody, TraceEvent } from '../contract/event.ts';
 import { fitting, PageBudget, sizeOf } from '../contract/page-budget.ts';
 import type { TraceTotals, UsageGroup } from '../contract/totals.ts';
 import type { Trace, TraceSummary } from '../contract/trace.ts';
-import type { Database } from '../database/database.ts';
+import type { Database, DatabaseTransaction } from '../database/database.ts';
 import { untilWritten } from '../database/until-written.ts';
 import { createRedactor, NO_REDACTION, type Redactor } from '../redaction/redactor.ts';
 import { secretsOfVariables } from '../redaction/secrets.ts';
@@ -12,7 +12,6 @@ import { putBlob, readBlob } from './blob-rows.ts';
 import { TraceCreator } from './create-traces.ts';
 import { EventAppender } from './event-appender.ts';
 import {
-  type AppendRequest,
   type EncodedEvent,
   EventWriter,
   encodeEvent,
@@ -20,6 +19,7 @@ import {
   type NumberedRequest,
   readEvents,
   readTrace,
+  refuseOutOfPlace,
   toEvents,
 } from './event-rows.ts';
 import { parseSummary, toSummary } from './projection.ts';
@@ -34,6 +34,7 @@ import {
   type Alongside,
   type AppendListener,
   AttemptSupersededError,
+  type Chosen,
   type NewTrace,
   type TraceQuery,
   type TraceRow,
@@ -62,6 +63,11 @@ export function createTraceStore(database: Database, options: TraceStoreOptions)
 /** Unfinished traces of a list that are read at once: each is held in memory meanwhile. */
 const MAX_PROJECTED = 8;
 
+interface SummaryRow {
+  readonly summary: string | null;
+  readonly is_superseded: number;
+}
+
 type Listener = (events: readonly TraceEvent[]) => void;
 
 class DatabaseTraceStore implements TraceStore {
@@ -81,22 +87,26 @@ class DatabaseTraceStore implements TraceStore {
     this.#appUrl = typeof appUrl === 'function' ? appUrl : () => appUrl;
     this.#now = now;
     this.#writer = new EventWriter(database);
-    this.#creator = new TraceCreator(database, this.#writer);
+    this.#creator = new TraceCreator(database, this.#writer, {
+      now,
+      encode: (body) => this.#encode(body),
+      onCreated: (traceId, events) => {
+        this.#appender.stands(traceId, { attempt: 1, status: 'queued', lastSeq: 1 });
+        this.#tell(traceId, events);
+      },
+    });
     this.#appender = new EventAppender(database, this.#writer, {
       urlOf: (traceId) => this.#urlOf(traceId),
       onWritten: (traceId, events) => this.#tell(traceId, events),
     });
   }
 
-  async create({ traceId, account, keyId = null, queued }: NewTrace, alongside?: Alongside): Promise<void> {
-    const at = this.#now();
-    const body: EventOf<'run.queued'> = { type: 'run.queued', ...queued, previous_end: null };
-    const event = this.#encode(body);
-    const request: AppendRequest = { traceId, attempt: 1, at, events: [event] };
-    const row = { traceId, account, keyId, createdAt: at, request: body, shown: event.body };
-    await this.#creator.create(row, request, alongside);
-    this.#appender.stands(traceId, { attempt: 1, status: 'queued', lastSeq: 1 });
-    this.#tell(traceId, toEvents(request, 0));
+  async create(trace: NewTrace, alongside?: Alongside): Promise<void> {
+    await this.#creator.create(trace, alongside);
+  }
+
+  async createChosen(choose: (transaction: DatabaseTransaction) => Promise<Chosen>): Promise<number> {
+    return await this.#creator.createChosen(choose);
   }
 
   async append(traceId: string, attempt: number, bodies: readonly EventBody[]): Promise<readonly TraceEvent[]> {
@@ -195,14 +205,14 @@ class DatabaseTraceStore implements TraceStore {
 
   async trace(traceId: string, account?: string): Promise<Trace | undefined> {
     const row = await this.#find(traceId, account);
-    return row === undefined
-      ? undefined
-      : await readTrace(this.#database.kysely, { traceId, traceUrl: this.#urlOf(traceId) });
+    const identity = { traceId, traceUrl: this.#urlOf(traceId) };
+    const trace = row && (await readTrace(this.#database.kysely, identity));
+    return trace && { ...trace, superseded: row?.is_superseded === 1 };
   }
 
   async traceSummary(traceId: string, account?: string): Promise<TraceSummary | undefined> {
     const row = await this.#find(traceId, account);
-    return row === undefined ? undefined : await this.#toSummary(traceId, row.summary);
+    return row === undefined ? undefined : await this.#toSummary(traceId, row);
   }
 
   async list(query: TraceQuery): Promise<{ data: TraceSummary[]; nextCursor: string | null }> {
@@ -214,7 +224,7 @@ class DatabaseTraceStore implements TraceStore {
     for (let at = 0; at < loaded.length; at += MAX_PROJECTED) {
       const batch = loaded.slice(at, at + MAX_PROJECTED);
       const summaries = await Promise.all(
-        batch.map(({ trace_id }) => this.#toSummary(trace_id, stored.get(trace_id) ?? null)),
+        batch.map((row) => this.#toSummary(row.trace_id, { ...row, summary: stored.get(row.trace_id) ?? null })),
       );
       for (const [index, summary] of summaries.entries()) {
         if (summary === undefined) continue;
@@ -289,30 +299,21 @@ class DatabaseTraceStore implements TraceStore {
   async #find(traceId: string, account: string | undefined) {
     const row = await this.#database.kysely
       .selectFrom('traces')
-      .select(['account', 'summary'])
+      .select(['account', 'summary', 'is_superseded'])
       .where('trace_id', '=', traceId)
       .executeTakeFirst();
     return row === undefined || (account !== undefined && row.account !== account) ? undefined : row;
   }
 
-  /** @param summary what is stored of a trace that has ended. */
-  async #toSummary(traceId: string, summary: string | null): Promise<TraceSummary | undefined> {
-    const traceUrl = this.#urlOf(traceId);
-    if (summary !== null) return { ...parseSummary(summary), trace_url: traceUrl };
-    const trace = await readTrace(this.#database.kysely, { traceId, traceUrl });
-    return trace === undefined ? undefined : toSummary(trace);
+  /** The summary of a trace that has ended is stored; that it was superseded its row alone knows. */
+  async #toSummary(traceId: string, row: SummaryRow): Promise<TraceSummary | undefined> {
+    const shown = { trace_url: this.#urlOf(traceId), superseded: row.is_superseded === 1 };
+    if (row.summary !== null) return { ...parseSummary(row.summary), ...shown };
+    const trace = await readTrace(this.#database.kysely, { traceId, traceUrl: shown.trace_url });
+    return trace && toSummary(trace);
   }
 
   #urlOf(traceId: string): string {
     return `${this.#appUrl().replace(/\/+$/, '')}/traces/${traceId}`;
-  }
-}
-
-function refuseOutOfPlace(bodies: readonly EventBody[]): void {
-  for (const [index, { type }] of bodies.entries()) {
-    if (type === 'run.queued') throw new TypeError('run.queued is written by create and startNextAttempt alone');
-    if (type === 'run.finished' && index < bodies.length - 1) {
-      throw new TypeError('run.finished is the last event of a trace: nothing can be appended after it');
-    }
   }
 }

@@ -1,6 +1,7 @@
 import type { CompiledQuery } from 'kysely';
 import type { Database, RowsWrite } from '../database/database.ts';
 import type { OutcomesTable } from '../database/schema.ts';
+import { type EndedAttempt, MAX_RERUNS, toEndedAttempt } from './attempt-rows.ts';
 import { type OutcomeOwner, toOutcomeRow } from './outcome-rows.ts';
 import type { TraceProjection } from './projection.ts';
 import { isRedacted } from './redact-event.ts';
@@ -17,19 +18,20 @@ export interface EndedTrace {
   readonly finishedAt: number;
 }
 
-/** Writes the rows that go with the first and last events of an attempt, by statements that are compiled once. */
+/** Writes the rows that go with the first and last events of an attempt of a run, by statements that are compiled once. */
 export class EndRows {
   readonly #database: Database;
   readonly #start: CompiledQuery;
   readonly #end: CompiledQuery;
   readonly #endAndForget: CompiledQuery;
   #outcome: CompiledQuery | undefined;
+  #attempt: CompiledQuery | undefined;
 
   constructor(database: Database) {
     this.#database = database;
     const update = (columns: object) =>
       database.kysely.updateTable('traces').set(columns).where('trace_id', '=', '').compile();
-    const ended = { status: '', reward: 0, finished_at: 0, duration_ms: 0, total_tokens: 0, summary: '' };
+    const ended = { status: '', reward: 0, finished_at: 0, duration_ms: 0, total_tokens: 0, outcome: '', summary: '' };
     this.#start = update({ status: '' });
     this.#end = update(ended);
     this.#endAndForget = update({ ...ended, request: '' });
@@ -48,6 +50,7 @@ export class EndRows {
     const kept: unknown[][] = [];
     const forgotten: unknown[][] = [];
     const outcomes: OutcomesTable[] = [];
+    const attempts: { readonly traceId: string; readonly columns: EndedAttempt }[] = [];
     for (const { traceId, projection, owner, first, finishedAt } of ended) {
       const trace = projection.toTrace();
       const columns = Object.values(toFinishedColumns(trace, finishedAt));
@@ -56,8 +59,30 @@ export class EndRows {
       if (isForgotten) forgotten.push([...columns, first, traceId]);
       else kept.push([...columns, traceId]);
       outcomes.push(toOutcomeRow(owner, trace, projection.toUsed()));
+      if (trace.evaluation_id === null) continue;
+      const attempt = toEndedAttempt(trace, projection.rerunLimit ?? MAX_RERUNS, finishedAt);
+      attempts.push({ traceId, columns: attempt });
     }
-    return [...some(this.#end, kept), ...some(this.#endAndForget, forgotten), ...this.#outcomes(outcomes)];
+    return [
+      ...some(this.#end, kept),
+      ...some(this.#endAndForget, forgotten),
+      ...this.#outcomes(outcomes),
+      ...this.#attempts(attempts),
+    ];
+  }
+
+  #attempts(ended: readonly { readonly traceId: string; readonly columns: EndedAttempt }[]): readonly RowsWrite[] {
+    const [first] = ended;
+    if (first === undefined) return [];
+    this.#attempt ??= this.#database.kysely
+      .updateTable('evaluation_attempts')
+      .set(first.columns)
+      .where('trace_id', '=', '')
+      .compile();
+    return some(
+      this.#attempt,
+      ended.map(({ traceId, columns }) => [...Object.values(columns), traceId]),
+    );
   }
 
   #outcomes(rows: readonly OutcomesTable[]): readonly RowsWrite[] {

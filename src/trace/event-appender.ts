@@ -63,7 +63,7 @@ export class EventAppender {
   opened(opened: OpenedTrace): void {
     const { traceId, origin, lastSeq } = opened.row;
     if (this.#heads.get(traceId) === undefined) this.#heads.remember(traceId, opened.row);
-    if (origin === 'run' && lastSeq === 1) this.#running.begin(this.#identityOf(traceId), opened);
+    if (origin !== 'chat' && lastSeq === 1) this.#running.begin(this.#identityOf(traceId), opened);
   }
 
   async #commit(requests: readonly AppendRequest[]): Promise<AppendedGroup['results']> {

@@ -33,6 +33,16 @@ export function encodeEvent<Body extends EventBody>(body: Body): EncodedEvent<Bo
   return { body, json: JSON.stringify(body) };
 }
 
+/** @throws TypeError for events that `append` does not write. */
+export function refuseOutOfPlace(bodies: readonly EventBody[]): void {
+  for (const [index, { type }] of bodies.entries()) {
+    if (type === 'run.queued') throw new TypeError('run.queued is written by create and startNextAttempt alone');
+    if (type === 'run.finished' && index < bodies.length - 1) {
+      throw new TypeError('run.finished is the last event of a trace: nothing can be appended after it');
+    }
+  }
+}
+
 /** The events of a request, numbered from `lastSeq` + 1. */
 export function toEvents({ attempt, at, events }: AppendRequest, lastSeq: number): TraceEvent[] {
   const time = new Date(at).toISOString();

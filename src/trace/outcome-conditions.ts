@@ -1,4 +1,5 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { Outcome } from '../contract/outcome.ts';
 import type { TraceFilters } from './trace-filters.ts';
 
 /** A condition on a row called `row`, of `traces` or of `outcomes`. */
@@ -43,6 +44,32 @@ export function metadataConditions({ account, metadata = {} }: TraceFilters, isR
           select 1 from trace_metadata as tag
           where tag.trace_id = ${column('trace_id')} and tag.key = ${key} and tag.value || '' = ${value})`,
   );
+}
+
+/** As the index of what was not graded has it, where that finds them. */
+export function hasOutcome(table: string, outcome: Outcome): Condition {
+  const own = sql.ref(`${table}.outcome`);
+  return outcome === 'graded'
+    ? sql<SqlBool>`${own} = ${outcome}`
+    : sql<SqlBool>`${own} = ${outcome} and ${own} <> 'graded'`;
+}
+
+/** Conditions on columns of `traces` alone. */
+export function traceConditions({ evaluationId, taskId, outcome }: TraceFilters): Condition[] {
+  return [
+    ...(evaluationId === undefined ? [] : [sql<SqlBool>`${column('evaluation_id')} = ${evaluationId}`]),
+    ...(taskId === undefined ? [] : [sql<SqlBool>`${column('task_id')} = ${taskId}`]),
+    ...(outcome === undefined ? [] : [hasOutcome('row', outcome)]),
+  ];
+}
+
+/** The same for rows of `outcomes`, by the trace that each is of. */
+export function ofTracesWith(filters: TraceFilters): Condition[] {
+  const conditions = traceConditions(filters);
+  if (conditions.length === 0) return [];
+  const owner = filters.account === undefined ? [] : [sql<SqlBool>`${column('account')} = ${filters.account}`];
+  const found = sql`select row.trace_id from traces as row where ${and(...owner, ...conditions)}`;
+  return [sql<SqlBool>`${column('trace_id')} in (${found})`];
 }
 
 export function rewardConditions({ minReward, maxReward }: TraceFilters): Condition[] {

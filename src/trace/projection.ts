@@ -1,6 +1,8 @@
 import type { EventOf, TraceEvent } from '../contract/event.ts';
+import type { RunStatus } from '../contract/run.ts';
 import type { Trace, TraceSummary } from '../contract/trace.ts';
 import { AttemptProjection, millisecondsBetween } from './attempt-projection.ts';
+import { toOutcome } from './trace-outcome.ts';
 import { addUsage, NO_USAGE, type UsageTotals } from './usage-totals.ts';
 
 /** Id and address of a trace, which are not in its events. */
@@ -26,10 +28,14 @@ export function toSummary({ steps: _steps, logs: _logs, ...summary }: Trace): Tr
   return summary;
 }
 
-/** A summary as it was stored. Those of earlier versions do not say why an attempt ended. */
+const NO_EVALUATION = { evaluation_id: null, task_id: null, attempt_index: null, rerun: 0, superseded: false } as const;
+
+/** A summary as it was stored. Those of earlier versions say neither why an attempt ended nor what its outcome is. */
 export function parseSummary(stored: string): TraceSummary {
   const summary = JSON.parse(stored) as TraceSummary;
-  return { ...summary, attempts: summary.attempts.map((entry) => ({ ...entry, error: entry.error ?? null })) };
+  const attempts = summary.attempts.map((entry) => ({ ...entry, error: entry.error ?? null }));
+  const outcome = summary.outcome ?? toOutcome({ trace: summary, lastResponse: undefined, isAnswerUnfit: false });
+  return { ...NO_EVALUATION, ...summary, outcome, attempts };
 }
 
 /** `projectTrace` event by event, for events that are read in pages. */
@@ -79,6 +85,11 @@ export class TraceProjection {
     return { ...this.#used, ms: spans.reduce((total, ms) => total + ms, 0) };
   }
 
+  /** Of an attempt of an evaluation: it is not run again by itself once it was run again so often. */
+  get rerunLimit(): number | undefined {
+    return this.#request?.evaluation?.rerun_limit;
+  }
+
   /** The trace of the events so far. @throws Error when the first event was not `run.queued`. */
   toTrace(): Trace {
     const request = this.#request;
@@ -88,14 +99,21 @@ export class TraceProjection {
     }
     const finished = this.#finished;
     const did = attempt.toTraceFields();
+    const status: RunStatus = finished?.status ?? (did.started_at === null ? 'queued' : 'running');
+    const ending = { status, stop_reason: finished?.stop_reason ?? null, error: finished?.error ?? null };
     return {
       object: 'trace',
       version: 1,
       trace_id: this.#identity.traceId,
       trace_url: this.#identity.traceUrl,
       origin: request.origin,
-      status: finished?.status ?? (did.started_at === null ? 'queued' : 'running'),
-      stop_reason: finished?.stop_reason ?? null,
+      ...ending,
+      outcome: toOutcome({
+        trace: ending,
+        lastResponse: attempt.lastResponse,
+        isAnswerUnfit: attempt.isAnswerUnfit,
+      }),
+      ...toEvaluationFields(request.evaluation),
       attempt: this.#attempts.at(-1)?.attempt ?? 1,
       attempts: this.#attempts.map((entry) => ({ ...entry })),
       env_name: request.env_name,
@@ -112,7 +130,6 @@ export class TraceProjection {
       // The reward of a failed or cancelled run stays apart, in `evaluation` (contract section 3).
       reward: finished?.status === 'completed' ? finished.reward : null,
       timing: { ...did.timing, total_ms: finished === undefined ? 0 : millisecondsBetween(request.at, finished.at) },
-      error: finished?.error ?? null,
       logs: [...this.#logs],
     };
   }
@@ -129,3 +146,9 @@ export class TraceProjection {
 
 type Stamped<Type extends TraceEvent['type']> = EventOf<Type> & TraceEvent;
 type AttemptEntry = Trace['attempts'][number];
+
+function toEvaluationFields(evaluation: EventOf<'run.queued'>['evaluation']) {
+  if (evaluation === null || evaluation === undefined) return NO_EVALUATION;
+  const { rerun_limit: _limit, ...fields } = evaluation;
+  return { ...fields, superseded: false };
+}

@@ -1,3 +1,4 @@
+import type { Outcome } from '../contract/outcome.ts';
 import type { RunStatus } from '../contract/run.ts';
 import type { TotalsGroupBy } from '../contract/totals.ts';
 import type { Origin } from '../contract/trace.ts';
@@ -11,6 +12,9 @@ export interface TraceFilters {
   readonly model?: string;
   readonly status?: RunStatus;
   readonly origin?: Origin;
+  readonly evaluationId?: string;
+  readonly taskId?: string;
+  readonly outcome?: Outcome;
   readonly minReward?: number;
   readonly maxReward?: number;
   /** Milliseconds since 1970, both inclusive. */

@@ -3,12 +3,15 @@ import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { ApiError } from '../contract/errors.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
+import { hasOutcome } from './outcome-conditions.ts';
 import type { TraceQuery } from './trace-store.ts';
 
 export interface ListedRow {
   readonly trace_id: string;
   /** Size of the JSON of the finished trace without steps and logs; null until it is finished. */
   readonly bytes: number | null;
+  /** 1: its attempt of an evaluation was run again. */
+  readonly is_superseded: number;
   /** Where a page goes on that ends with this row. */
   readonly cursor: string;
 }
@@ -81,6 +84,7 @@ function selectPart(queries: Queries, query: TraceQuery, { part, isRare, after }
   let page = filter(queries, isWithin ? others : query, isRare).select([
     'traces.trace_id',
     'traces.created_at',
+    'traces.is_superseded',
     // Sorted and counted without the text, which is large: it is read for those that fit into the page.
     sql<number | null>`octet_length(${sql.ref('traces.summary')})`.as('bytes'),
     `traces.${column} as value`,
@@ -142,6 +146,9 @@ function filter(
   if (query.model !== undefined) rows = rows.where('traces.model', '=', query.model);
   if (query.status !== undefined) rows = rows.where('traces.status', '=', query.status);
   if (query.origin !== undefined) rows = rows.where('traces.origin', '=', query.origin);
+  if (query.evaluationId !== undefined) rows = rows.where('traces.evaluation_id', '=', query.evaluationId);
+  if (query.taskId !== undefined) rows = rows.where('traces.task_id', '=', query.taskId);
+  if (query.outcome !== undefined) rows = rows.where(hasOutcome('traces', query.outcome));
   if (query.since !== undefined) rows = rows.where('traces.created_at', '>=', query.since);
   if (query.until !== undefined) rows = rows.where('traces.created_at', '<=', query.until);
   // By its index a range of rewards has to be sorted again, unless the list is sorted by it: only where there are few.

@@ -14,7 +14,7 @@ export interface OutcomeFacts {
   readonly trace: EndedTrace;
   /** Undefined where no model has answered. */
   readonly lastResponse: LastResponse | undefined;
-  /** A structured answer was asked for, and what was submitted is none, after the model was asked once more. */
+  /** A structured answer was asked for, and what was submitted is not of its schema. */
   readonly isAnswerUnfit: boolean;
 }
 
@@ -36,7 +36,8 @@ export function toOutcome({ trace, lastResponse, isAnswerUnfit }: OutcomeFacts):
     case 'cancelled':
       return 'cancelled';
     case 'failed':
-      return ofError(trace.error);
+      // An evaluation expects what the schema says: that it failed of anything else is the agent's doing.
+      return isAnswerUnfit && trace.error?.boundary === 'evaluate' ? 'agent_error' : ofError(trace.error);
     case 'completed':
       if (lastResponse !== undefined && isRefused(lastResponse)) return 'refused';
       if (trace.stop_reason !== 'answered') return 'limit';

@@ -52,6 +52,9 @@ export function toTracesRow({ traceId, account, keyId, createdAt, request, shown
     metadata: JSON.stringify(shown.metadata),
     request: JSON.stringify(request),
     key_id: keyId,
+    evaluation_id: request.evaluation?.evaluation_id ?? null,
+    task_id: request.evaluation?.task_id ?? null,
+    attempt_index: request.evaluation?.attempt_index ?? null,
   };
 }
 
@@ -86,6 +89,7 @@ export function toFinishedColumns(trace: Trace, finishedAt: number) {
     finished_at: finishedAt,
     duration_ms: runningMs(trace),
     total_tokens: trace.usage.total_tokens,
+    outcome: trace.outcome,
     summary: JSON.stringify(toSummary(trace)),
   };
 }

@@ -20,6 +20,14 @@ export interface TraceStore {
   /** Writes the trace's row and its `run.queued`, with whatever `alongside` writes, in one transaction. */
   create(trace: NewTrace, alongside?: Alongside): Promise<void>;
   /**
+   * Writes the traces that `choose` gives, with whatever it writes itself, in one transaction: for whoever decides by what
+   * the database says. One whose connection was lost may have been committed: `choose` finds that out when it is called
+   * again by its caller.
+   *
+   * @returns how many traces. @throws what `choose` throws: nothing is written then.
+   */
+  createChosen(choose: (transaction: DatabaseTransaction) => Promise<Chosen>): Promise<number>;
+  /**
    * Appends events of one attempt, in order; concurrent appends are committed in groups. Resolves once durable.
    * `run.finished` is the last event of a trace; `run.queued` is written by `create` and `startNextAttempt` alone.
    *
@@ -95,6 +103,13 @@ export type AppendListener = (traceId: string, events: readonly TraceEvent[], du
 
 /** Writes of another layer that belong to the same commit. Called again when the connection was lost before the commit. */
 export type Alongside = (transaction: DatabaseTransaction) => Promise<void>;
+
+/** Traces that were chosen inside of a transaction. */
+export interface Chosen {
+  readonly traces: readonly NewTrace[];
+  /** Writes that refer to them. */
+  readonly alongside?: Alongside | undefined;
+}
 
 export interface NewTrace {
   readonly traceId: string;

@@ -2,7 +2,15 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type RunStatus, runStatusSchema } from '../contract/run.ts';
 import type { TotalsGroupBy, TraceTotals } from '../contract/totals.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
-import { and, columnConditions, createdIn, metadataConditions, rewardConditions } from './outcome-conditions.ts';
+import {
+  and,
+  columnConditions,
+  createdIn,
+  metadataConditions,
+  ofTracesWith,
+  rewardConditions,
+  traceConditions,
+} from './outcome-conditions.ts';
 import { HISTOGRAM_BINS, isPassed, NO_REWARD, toHistogramBin } from './reward-bins.ts';
 import type { SummaryOptions, TraceFilters } from './trace-filters.ts';
 import { UNFINISHED } from './trace-rows.ts';
@@ -31,7 +39,7 @@ interface Cell {
   readonly total: number;
 }
 
-/** Sums over the traces that match the filters. Tokens are those of the last attempts, as in the traces. */
+/** Sums over the traces that match the filters, but for those of attempts that were run again. Tokens are those of the last attempts, as in the traces. */
 export async function summarizeTraces(
   queries: Queries,
   filters: TraceFilters,
@@ -119,13 +127,14 @@ function finishedPart(
     ...rewardConditions(filters),
     ...createdIn(filters),
     ...metadataConditions(filters, isRareMetadata),
+    ...ofTracesWith(filters),
   );
   const { group, groupedBy } = groupIn(column);
   return [
     sql`select ${group} as "group", row.status as status, row.reward_bin as "rewardBin", count(*) as count,
           coalesce(sum(row.reward), 0) as reward, sum(row.prompt_tokens) as prompt,
           sum(row.completion_tokens) as completion, sum(row.total_tokens) as total
-        from outcomes as row where row.is_deleted = 0 and ${condition} group by ${groupedBy}row.status, row.reward_bin`,
+        from outcomes as row where row.is_deleted = 0 and row.is_superseded = 0 and ${condition} group by ${groupedBy}row.status, row.reward_bin`,
   ];
 }
 
@@ -138,6 +147,7 @@ function unfinishedPart(filters: TraceFilters, column: GroupColumn | undefined):
     ...columnConditions(filters, ['env_name', 'scenario_name', 'model', 'origin']),
     ...createdIn(filters),
     ...metadataConditions(filters, false),
+    ...traceConditions(filters),
   );
   const { group, groupedBy } = groupIn(column);
   return [
