@@ -1,5 +1,12 @@
-import type { DeclaredTask, TasksetList } from '../contract/task.ts';
-import type { Taskset } from './taskset.ts';
+import { ApiError, messageOf } from '../contract/errors.ts';
+import type { Task, TasksetList } from '../contract/task.ts';
+import { preview } from '../schema/json-schema.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
+import { parseDeclaredTask } from './parse-task.ts';
+import { readTasksetFile } from './read-taskset-file.ts';
+import { type TaskProblem, TasksRefused } from './tasks-refused.ts';
+import { createTaskset, type Taskset } from './taskset.ts';
+import { findTasksetFiles, TASKSETS_FOLDER, type TasksetFile } from './taskset-files.ts';
 
 /** The tasks that scenarios declare: `client/catalogue` has them. */
 export interface DeclaredTasks {
@@ -7,28 +14,171 @@ export interface DeclaredTasks {
   environments(): readonly string[];
   /** Short names of the scenarios of an environment that declare tasks. @throws what keeps it from being read. */
   declaringScenarios(environment: string): Promise<readonly string[]>;
-  /** @throws BoundaryError `environment` with what the author's function threw. */
-  declaredTasks(environment: string, scenario: string): Promise<readonly DeclaredTask[]>;
+  /** As the environment gives them, unchecked. @throws BoundaryError `environment` with what the author's function threw. */
+  declaredTasks(environment: string, scenario: string): Promise<readonly unknown[]>;
 }
 
 export interface TasksetsOptions {
-  /** The folder `tasksets` is looked for in it. */
+  /** Its folder `tasksets` is looked into. */
   readonly directory: string;
   readonly declared: DeclaredTasks;
 }
 
 /** The tasksets of a working directory and its environments. Each is read whenever it is asked for. */
 export interface Tasksets {
-  /** In order of name. One that cannot be read is listed with the reason. */
+  /** In order of name. One that cannot be read is listed with the reason, and so is an environment. */
   list(signal?: AbortSignal): Promise<TasksetList['data']>;
   /**
    * @param name the path of a file in `tasksets`, without its ending, `<environment>/<scenario>`, or `<environment>` for
    *   the tasks of all its scenarios. Never another path.
    * @throws ApiError `taskset_not_found` that lists those that there are. @throws TasksRefused for one that is not valid.
+   * @throws BoundaryError `environment` where its environment fails.
    */
   load(name: string, signal?: AbortSignal): Promise<Taskset>;
 }
 
-export function createTasksets(_options: TasksetsOptions): Tasksets {
-  throw new Error('not yet');
+/** Names that a message lists before it says how many more there are. */
+const MAX_LISTED = 20;
+
+export function createTasksets({ directory, declared }: TasksetsOptions): Tasksets {
+  const sources = async () => [
+    ...(await findTasksetFiles(directory)).map((file) => fileSource(file)),
+    ...(await declaredSources(declared)),
+  ];
+
+  const load = async (name: string, signal?: AbortSignal) => {
+    signal?.throwIfAborted();
+    const known = await sources();
+    const found = known.filter((source) => source.name === name);
+    const [only] = found;
+    if (only === undefined) return await loadEnvironment(declared, known, name);
+    if (found.length > 1) throw ambiguous(name, found);
+    return await only.load(signal);
+  };
+
+  const list = async (signal?: AbortSignal) => {
+    const known = await sources();
+    const data: TasksetList['data'] = [];
+    // One after the other: each may be a process, or a hundred thousand tasks.
+    for (const name of [...new Set(known.map((source) => source.name))].sort()) {
+      signal?.throwIfAborted();
+      const found = known.filter((source) => source.name === name);
+      data.push(await describe(name, found, signal));
+    }
+    return data;
+  };
+
+  return { list, load };
+}
+
+interface Source {
+  readonly name: string;
+  /** As messages name it. */
+  readonly label: string;
+  load(signal: AbortSignal | undefined): Promise<Taskset>;
+}
+
+function fileSource({ name, path, label }: TasksetFile): Source {
+  return { name, label, load: (signal) => readTasksetFile(path, { name, label, signal }) };
+}
+
+/** An environment that cannot be read hides no taskset of the others. */
+async function declaredSources(declared: DeclaredTasks): Promise<readonly Source[]> {
+  const found = declared.environments().map(async (environment): Promise<readonly Source[]> => {
+    try {
+      const scenarios = await declared.declaringScenarios(environment);
+      return scenarios.map((scenario) => declaredSource(declared, environment, scenario));
+    } catch (error) {
+      return [{ name: environment, label: `the environment ${environment}`, load: () => Promise.reject(error) }];
+    }
+  });
+  return (await Promise.all(found)).flat();
+}
+
+function declaredSource(declared: DeclaredTasks, environment: string, scenario: string): Source {
+  const name = `${environment}/${scenario}`;
+  return {
+    name,
+    label: `the scenario ${name}`,
+    load: async () =>
+      createTaskset(name, await readDeclared(declared, environment, scenario), { file: name, by: 'index' }),
+  };
+}
+
+/** @throws TasksRefused that names the scenario, and tasks by their index. */
+async function readDeclared(declared: DeclaredTasks, environment: string, scenario: string): Promise<readonly Task[]> {
+  const label = `${environment}/${scenario}`;
+  const problems: TaskProblem[] = [];
+  const tasks: Task[] = [];
+  for (const [position, value] of (await declared.declaredTasks(environment, scenario)).entries()) {
+    const parsed = parseDeclaredTask(value);
+    if (parsed.problems !== undefined) problems.push(...parsed.problems.map((problem) => ({ position, ...problem })));
+    else {
+      const { id, args, split, tags, cluster = id } = parsed.value;
+      tasks.push({ id, env: environment, scenario, args, split, tags, cluster, held_out: false });
+    }
+  }
+  if (problems.length === 0 && tasks.length === 0) {
+    problems.push({ position: null, field: '', sentence: 'It declares no tasks.' });
+  }
+  if (problems.length > 0) throw new TasksRefused({ file: label, by: 'index' }, problems);
+  return tasks;
+}
+
+/** The tasks of all scenarios of an environment, whose ids have to differ. */
+async function loadEnvironment(declared: DeclaredTasks, known: readonly Source[], name: string): Promise<Taskset> {
+  const scenarios = declared.environments().includes(name) ? await declared.declaringScenarios(name) : [];
+  if (scenarios.length === 0) throw notFound(name, declared, known);
+  const tasks: Task[] = [];
+  for (const scenario of scenarios) tasks.push(...(await readDeclared(declared, name, scenario)));
+  refuseSharedIds(name, tasks);
+  return createTaskset(name, tasks, { file: name, by: 'index' });
+}
+
+function refuseSharedIds(environment: string, tasks: readonly Task[]): void {
+  const scenarios = new Map<string, string>();
+  for (const { id, scenario } of tasks) {
+    const other = scenarios.get(id);
+    scenarios.set(id, scenario);
+    if (other === undefined || other === scenario) continue;
+    const sentence = `The scenarios ${other} and ${scenario} both declare the task ${preview(id)}; name one of them, as "${environment}/${other}".`;
+    throw new TasksRefused({ file: environment, by: 'index' }, [{ position: null, field: '', sentence }]);
+  }
+}
+
+async function describe(
+  name: string,
+  found: readonly Source[],
+  signal: AbortSignal | undefined,
+): Promise<TasksetList['data'][number]> {
+  try {
+    const [only] = found;
+    if (only === undefined || found.length > 1) throw ambiguous(name, found);
+    const { version, tasks } = await only.load(signal);
+    return { name, version, tasks: tasks.length, error: null };
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    return { name, version: null, tasks: null, error: messageOf(error) };
+  }
+}
+
+function ambiguous(name: string, found: readonly Source[]): ApiError {
+  const labels = found.map(({ label }) => label).join(' and ');
+  return new ApiError('invalid_parameter', `${labels} have one name, ${preview(name)}; rename one of them.`, {
+    param: 'tasks',
+  });
+}
+
+function notFound(name: string, declared: DeclaredTasks, known: readonly Source[]): ApiError {
+  const names = [...new Set(known.map((source) => source.name))].sort();
+  const environments = declared.environments().filter((each) => names.some((other) => other.startsWith(`${each}/`)));
+  const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : '';
+  const listed =
+    names.length === 0
+      ? `There are none: put files into the folder ${TASKSETS_FOLDER}, or declare "tasks" of a scenario.`
+      : `Tasksets: ${names.slice(0, MAX_LISTED).join(', ')}${more}.`;
+  const meant = didYouMean(name, [...names, ...environments]);
+  return new ApiError('taskset_not_found', `No taskset is named ${preview(name)}.${meant} ${listed}`, {
+    param: 'tasks',
+  });
 }

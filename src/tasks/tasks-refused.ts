@@ -14,6 +14,8 @@ export interface GivenOrigin {
 /** Problems that a message lists before it says how many more there are. */
 const MAX_LISTED = 20;
 
+type Origin = Pick<GivenOrigin, 'file' | 'by'>;
+
 /** One thing that is wrong with one task. */
 export interface TaskProblem {
   /** The line, from 1, or the index, from 0; null where it is about the file. */
@@ -30,12 +32,12 @@ export class TasksRefused extends ApiError {
   readonly problems: readonly TaskProblem[];
 
   /** @param total how many problems there are in all, where `problems` holds the first of them. */
-  constructor(origin: Pick<GivenOrigin, 'file' | 'by'>, problems: readonly TaskProblem[], total = problems.length) {
+  constructor(origin: Origin, problems: readonly TaskProblem[], total = problems.length, cause?: unknown) {
     const shown = problems.slice(0, MAX_LISTED);
     const more = total > shown.length ? [`and ${total - shown.length} more`] : [];
     const lines = [...shown.map((problem) => toLine(origin, problem)), ...more];
     const [first] = shown;
-    super(first?.code ?? 'invalid_parameter', lines.join('\n'), { param: paramOf(origin, first) });
+    super(first?.code ?? 'invalid_parameter', lines.join('\n'), { param: paramOf(origin, first), cause });
     this.problems = shown;
   }
 }
@@ -58,7 +60,7 @@ export function refuseDuplicates(tasks: readonly Task[], origin: GivenOrigin): v
   if (problems.length > 0) throw new TasksRefused(origin, problems);
 }
 
-function toLine({ file, by }: Pick<GivenOrigin, 'file' | 'by'>, { position, field, sentence }: TaskProblem): string {
+function toLine({ file, by }: Origin, { position, field, sentence }: TaskProblem): string {
   const place = position === null ? [] : by === 'line' ? [] : [toPath(position, field)];
   const start = by === 'line' && position !== null ? `${file ?? ''}:${position}` : file;
   const name = by === 'line' && field !== '' ? [field] : [];
@@ -71,7 +73,7 @@ function toPath(index: number, field: string): string {
 }
 
 /** The field of a request: a taskset that it names is at fault as a whole. */
-function paramOf({ file, by }: Pick<GivenOrigin, 'file' | 'by'>, problem: TaskProblem | undefined): string {
+function paramOf({ file, by }: Origin, problem: TaskProblem | undefined): string {
   if (file !== null || by === 'line' || problem === undefined || problem.position === null) return 'tasks';
   return toPath(problem.position, problem.field);
 }
