@@ -25,6 +25,18 @@ export function studentTQuantile(probability: number, degrees: number): number {
   }
 }
 
+/**
+ * The share of Student's t distribution that is as far from 0 as `t` or farther, on both sides: the p value of `t`.
+ * `degrees` need not be whole; `t` may be infinite.
+ *
+ * @throws RangeError for a `t` that is no number and for degrees that are not above 0.
+ */
+export function studentTTails(t: number, degrees: number): number {
+  if (Number.isNaN(t)) throw new RangeError('NaN is no value of the t distribution');
+  if (!(degrees > 0 && Number.isFinite(degrees))) throw new RangeError(`${degrees} is no number of degrees above 0`);
+  return Number.isFinite(t * t) ? 2 * upperTail(Math.abs(t), degrees) : 0;
+}
+
 /** The share of the distribution above `t`, for `t` of 0 and more. */
 function upperTail(t: number, degrees: number): number {
   return regularizedBeta(t * t, degrees, degrees / 2, 0.5) / 2;

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { z } from 'zod';
-import { ApiError } from '../contract/errors.ts';
+import { parsePageCursor, parsePageLimit, toPageCursor } from '../database/page-cursor.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
 import { hasOutcome } from './outcome-conditions.ts';
 import type { TraceQuery } from './trace-store.ts';
@@ -39,7 +38,7 @@ export async function listTraceRows(
   queries: Kysely<DatabaseSchema>,
   query: TraceQuery,
 ): Promise<{ readonly rows: readonly ListedRow[]; readonly nextCursor: string | null }> {
-  const limit = parseLimit(query.limit);
+  const limit = parsePageLimit(query.limit, LIMIT);
   const after = query.cursor === undefined ? undefined : parseCursor(query.cursor, query);
   const isRare = await isRareReward(queries, query);
   const rows: SortedRow[] = [];
@@ -207,53 +206,21 @@ function filterByMetadata(
   );
 }
 
-function parseLimit(limit: number = LIMIT.default): number {
-  if (Number.isInteger(limit) && limit >= LIMIT.minimum && limit <= LIMIT.maximum) return limit;
-  throw new ApiError(
-    'invalid_parameter',
-    `limit is ${limit}: use a whole number from ${LIMIT.minimum} to ${LIMIT.maximum}`,
-    { param: 'limit' },
-  );
-}
-
-const cursorSchema = z.tuple([z.string(), z.number().nullable(), z.int(), z.string()]);
-
 function toCursor({ value, created_at, trace_id }: Position, query: TraceQuery): string {
-  const cursor: z.infer<typeof cursorSchema> = [fingerprint(query), value, created_at, trace_id];
-  return Buffer.from(JSON.stringify(cursor)).toString('base64url');
+  return toPageCursor(listOf(query), [value, created_at, trace_id]);
 }
 
 function parseCursor(cursor: string, query: TraceQuery): Position {
-  const [made, value, created_at, trace_id] = decodeCursor(cursor) ?? [];
-  const isOfThisList = made === fingerprint(query) && value !== undefined && isOfColumn(value, query);
-  if (!isOfThisList || created_at === undefined || trace_id === undefined) {
-    throw new ApiError(
-      'invalid_parameter',
-      'cursor is not one of this list: use the next_cursor of a page with the same filters and sort, or leave it out',
-      { param: 'cursor' },
-    );
-  }
+  // Rewards alone have a fraction; Postgres refuses one for the others.
+  const valueSchema = query.sort === 'reward' ? z.number() : z.int();
+  const positionSchema = z.tuple([valueSchema.nullable(), z.int(), z.string()]);
+  const [value, created_at, trace_id] = parsePageCursor(cursor, listOf(query), positionSchema);
   return { value, created_at, trace_id };
 }
 
-/** Rewards alone have a fraction; Postgres refuses one for the others. */
-function isOfColumn(value: number | null, { sort }: TraceQuery): boolean {
-  return value === null || sort === 'reward' || Number.isSafeInteger(value);
-}
-
-function decodeCursor(cursor: string): z.infer<typeof cursorSchema> | undefined {
-  try {
-    return cursorSchema.safeParse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))).data;
-  } catch {
-    return undefined; // not JSON: not one of ours
-  }
-}
-
-/** Says which list a cursor belongs to. It is no secret: a forged one reaches nothing that its caller may not list. */
-function fingerprint({ limit: _limit, cursor: _cursor, sort = 'created_at', ...filters }: TraceQuery): string {
+function listOf({ limit: _limit, cursor: _cursor, sort = 'created_at', ...filters }: TraceQuery): unknown {
   const { metadata = {}, ...single } = filters;
-  const parts = [sort, ...[single, metadata].map((each) => Object.entries(each).filter(isGiven).sort())];
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 12);
+  return [sort, ...[single, metadata].map((each) => Object.entries(each).filter(isGiven).sort())];
 }
 
 function isGiven([, value]: [string, unknown]): boolean {

@@ -1,62 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { meanInterval } from '../../src/statistics/mean-interval.ts';
-import { studentTQuantile } from '../../src/statistics/student-t.ts';
-
-describe('the quantile of the t distribution', () => {
-  it.each([
-    [0.975, 1, 12.706204736432095],
-    [0.975, 2, 4.302652729911275],
-    [0.975, 3, 3.182446305284263],
-    [0.975, 5, 2.5705818366147395],
-    [0.975, 7, 2.3646242510102993],
-    [0.975, 10, 2.2281388519649385],
-    [0.975, 30, 2.0422724563012373],
-    [0.975, 100, 1.9839715184496334],
-    [0.975, 1_000, 1.9623390808264074],
-    [0.95, 20, 1.7247182429207857],
-  ])('of %d with %d degrees of freedom is that of the tables, to 1e-9', (probability, degrees, expected) => {
-    expect(Math.abs(studentTQuantile(probability, degrees) - expected)).toBeLessThan(1e-9);
-  });
-
-  it('is that of the closed forms with 1, 2 and 4 degrees of freedom, far out too', () => {
-    for (const p of [0.5, 0.50001, 0.6, 0.9, 0.975, 0.9995, 0.999999]) {
-      const cosine = Math.cos(Math.acos(Math.sqrt(4 * p * (1 - p))) / 3) / Math.sqrt(4 * p * (1 - p));
-      const expected = [
-        [1, Math.tan(Math.PI * (p - 0.5))],
-        [2, (2 * p - 1) / Math.sqrt(2 * p * (1 - p))],
-        [4, 2 * Math.sqrt(Math.max(0, cosine - 1))],
-      ] as const;
-      for (const [degrees, t] of expected) {
-        expect(Math.abs(studentTQuantile(p, degrees) - t), `${p} ${degrees}`).toBeLessThan(1e-6 * Math.max(1, t));
-      }
-    }
-  });
-
-  it('comes to the normal distribution with many degrees of freedom', () => {
-    const normal = 1.959963984540054;
-    const expansion = (degrees: number) => normal + (normal ** 3 + normal) / (4 * degrees);
-    for (const degrees of [99_999, 999_999]) {
-      expect(Math.abs(studentTQuantile(0.975, degrees) - expansion(degrees))).toBeLessThan(1e-8);
-    }
-  });
-
-  it('is symmetric, and takes degrees that are not whole', () => {
-    expect(studentTQuantile(0.025, 7)).toBe(-studentTQuantile(0.975, 7));
-    const between = studentTQuantile(0.975, 7.5);
-    expect(between).toBeLessThan(studentTQuantile(0.975, 7));
-    expect(between).toBeGreaterThan(studentTQuantile(0.975, 8));
-  });
-
-  it.each([
-    [0, 1],
-    [1, 1],
-    [Number.NaN, 1],
-    [0.5, 0],
-    [0.5, Number.NaN],
-  ])('of %d with %d degrees of freedom is refused', (probability, degrees) => {
-    expect(() => studentTQuantile(probability, degrees)).toThrow(RangeError);
-  });
-});
+import { A, B, CLUSTERS, expectClose, X, X_CLUSTERS } from './vectors.ts';
 
 describe('a mean with its interval', () => {
   it('has the interval of n − 1 degrees of freedom, which is not cut to the range of the values', () => {
@@ -67,12 +11,52 @@ describe('a mean with its interval', () => {
     expect(ci95?.[1]).toBeCloseTo(1.41869309, 7);
   });
 
-  it('has no interval for fewer than two values, and no mean for none', () => {
-    expect(meanInterval([])).toEqual({ n: 0, mean: null, stderr: null, ci95: null });
-    expect(meanInterval([0.3])).toEqual({ n: 1, mean: 0.3, stderr: null, ci95: null });
+  it.each([
+    ['A', A, undefined, 0.7, 0.152753, [0.354449785586, 1.045550214414]],
+    ['A in clusters', A, CLUSTERS, 0.7, 0.084853, [0.429960476413, 0.970039523587]],
+    ['B', B, undefined, 0.4, 0.163299, [0.030591282211, 0.769408717789]],
+    ['B in clusters', B, CLUSTERS, 0.4, 0.169705627485, [-0.140079047175, 0.940079047175]],
+    ['rewards of any size', X, undefined, 0.715625, 0.564162968397, [-0.618408436923, 2.049658436923]],
+    ['rewards of any size in clusters', X, X_CLUSTERS, 0.715625, 0.589798045967, [-1.16137561225, 2.59262561225]],
+  ])('has the figures of the reference for %s', (_name, values, clusters, mean, stderr, ci95) => {
+    const seen = meanInterval(values, clusters);
+    expectClose([seen.mean, seen.stderr, ...(seen.ci95 ?? [])] as number[], [mean, stderr, ...ci95]);
+    expect([seen.n, seen.clusters]).toEqual([values.length, clusters === undefined ? values.length : 4]);
   });
 
-  it('has an interval of width 0 where all values are equal, whatever rounding does', () => {
-    expect(meanInterval([0.1, 0.1, 0.1])).toEqual({ n: 3, mean: 0.1, stderr: 0, ci95: [0.1, 0.1] });
+  it('takes clusters by their names or numbers, wherever their members are', () => {
+    const [plain, shuffled] = [
+      [A, CLUSTERS] as const,
+      [
+        [1, 1, 0, 1, 0, 0, 1, 1, 1, 1],
+        [3, 0, 3, 1, 0, 1, 2, 0, 1, 2],
+      ] as const,
+    ].map(([values, clusters]) => meanInterval(Float64Array.from(values), clusters));
+    expect(shuffled).toEqual(plain);
+  });
+
+  it('has no interval for fewer than two clusters, and no mean for no values', () => {
+    expect(meanInterval([])).toEqual({ n: 0, clusters: 0, mean: null, stderr: null, ci95: null });
+    expect(meanInterval([0.3])).toEqual({ n: 1, clusters: 1, mean: 0.3, stderr: null, ci95: null });
+    expect(meanInterval([0, 1], ['a', 'a'])).toEqual({ n: 2, clusters: 1, mean: 0.5, stderr: null, ci95: null });
+  });
+
+  it('has an interval of width 0 where clusters do not differ, whatever rounding does', () => {
+    expect(meanInterval([0.1, 0.1, 0.1])).toEqual({ n: 3, clusters: 3, mean: 0.1, stderr: 0, ci95: [0.1, 0.1] });
+    expect(meanInterval([0.1, 0.2, 0.2, 0.1], ['a', 'a', 'b', 'b'])).toMatchObject({ stderr: 0, clusters: 2 });
+    // As the mean of three attempts and of one.
+    expect(meanInterval([(0.1 + 0.1 + 0.1) / 3, 0.1, 0.1])).toMatchObject({ stderr: 0 });
+    expect(meanInterval([0.1, 0.2, -0.3])).toMatchObject({ mean: 0 });
+    expect(meanInterval(new Float64Array(1_000_000).fill(0.1))).toMatchObject({ mean: 0.1, stderr: 0 });
+  });
+
+  it('is right for values of any size, and has no interval where it would leave the numbers', () => {
+    const small = meanInterval([0, 1e-200, 0, 1e-200]);
+    expect((small.stderr ?? 0) / 1e-200).toBeCloseTo(0.28867513459481287, 12);
+    const large = meanInterval([0, 1e200, 0, 1e200]);
+    expect((large.stderr ?? 0) / 1e200).toBeCloseTo(0.28867513459481287, 12);
+    const largest = meanInterval([1.7e308, 1.7e308, 1.6e308]);
+    expect((largest.mean ?? 0) / 1e308).toBeCloseTo(5 / 3, 12);
+    expect(largest).toMatchObject({ stderr: null, ci95: null });
   });
 });
