@@ -1,3 +1,4 @@
+import { messageOf } from '../../contract/errors.ts';
 import type { Budget } from '../../contract/evaluation.ts';
 import type { JsonObject } from '../../contract/json.ts';
 import { checkMetadata } from '../../run-service/check-metadata.ts';
@@ -93,7 +94,7 @@ function readOnly({ only = [], new: isNew }: EvalOptions): Pick<EvalSettings, 'f
     try {
       return parseOnly(text);
     } catch (cause) {
-      throw new UsageError(`--only ${text}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+      throw new UsageError(`--only: ${messageOf(cause)}`, { cause });
     }
   });
   const kinds = new Set(filters.map(({ kind }) => kind));

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
+import { messageOf } from '../../contract/errors.ts';
 import { readTasksetFile } from '../../tasks/read-taskset-file.ts';
 import { selectTasks, type TaskFilter } from '../../tasks/select-tasks.ts';
 import { createTaskset, type Taskset } from '../../tasks/taskset.ts';
@@ -36,16 +37,14 @@ function nameOf(typed: string): string {
 /** Those that `--only` leaves. @throws UsageError where it leaves none. */
 export function chooseTasks(taskset: Taskset, filters: readonly TaskFilter[]): Taskset {
   if (filters.length === 0) return taskset;
-  const chosen = choose(taskset, filters);
-  if (chosen.length === 0) throw new UsageError(`--only leaves none of the ${taskset.tasks.length} tasks.`);
-  return subset(taskset, new Set(chosen.map(({ id }) => id)));
+  return subset(taskset, new Set(choose(taskset, filters).map(({ id }) => id)));
 }
 
 function choose(taskset: Taskset, filters: readonly TaskFilter[]) {
   try {
     return selectTasks(taskset.tasks, filters);
   } catch (cause) {
-    throw new UsageError(`--only: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw new UsageError(`--only: ${messageOf(cause)}`, { cause });
   }
 }
 

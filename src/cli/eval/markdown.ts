@@ -135,7 +135,7 @@ function plain(text: string): string {
 }
 
 function toEntities(text: string): string {
-  return text.replace(/[^\p{L}\p{N} .,%±;/…−–-]/gu, (character) => `&#${character.codePointAt(0)};`);
+  return text.replace(/[^\p{L}\p{N} .,%±;:()+/…−–-]/gu, (character) => `&#${character.codePointAt(0)};`);
 }
 
 /** Addresses of ours; what is not one is left out. */

@@ -15,8 +15,8 @@ export interface ProgressPage {
   readonly leftMs: number | undefined;
 }
 
-/** Lines beside those of the models. */
-const OTHER_LINES = 4;
+/** Lines beside those of the models, that of the cursor among them. */
+const OTHER_LINES = 5;
 const BAR_CELLS = 16;
 const SHORTEST_MODEL = 12;
 

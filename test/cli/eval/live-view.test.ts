@@ -17,7 +17,8 @@ function running(done: number, more: Partial<EvaluationDetail> = {}): Evaluation
   return evaluationOf(MODELS, { status: 'running', progress: { done, total: 2_400, ...progress }, ...more });
 }
 
-const PARTS = new RegExp('\u001b\\[\\d*[AKJ]|\r|\n|[^\u001b\r\n]+', 'g');
+const ESCAPE = String.fromCharCode(27);
+const PARTS = new RegExp(`${ESCAPE}\\[\\d*[AKJ]|\\r|\\n|[^${ESCAPE}\\r\\n]+`, 'g');
 
 /** A terminal with a screen, as far as the table uses one. */
 class Terminal extends EventEmitter implements Output {
@@ -69,7 +70,7 @@ describe('the live table', () => {
     const evaluation = evaluationOf(Array.from({ length: 30 }, (_, index) => reportOf(`m${index}`)));
     const lines = progressTable(evaluation, { columns: 79, rows: 12, elapsedMs: 0, leftMs: undefined });
     expect(lines.length).toBeLessThan(12);
-    expect(lines.at(-2)).toContain('and 22 more models');
+    expect(lines.at(-2)).toContain('and 23 more models');
   });
 
   it('is drawn over itself, in one piece, and stays on the screen in its last state, below the notes', () => {

@@ -13,6 +13,7 @@ import {
   withInterval,
 } from '../../../src/cli/eval/figures.ts';
 import { adviceLines, reportLines } from '../../../src/cli/eval/report-text.ts';
+import type { Comparison } from '../../../src/contract/evaluation.ts';
 import { comparisonOf, evaluationOf, ID, reportOf } from './evaluations.ts';
 
 describe('a figure', () => {
@@ -118,24 +119,17 @@ m
 
 describe('the sentence of a comparison', () => {
   const [a, b] = [evaluationOf([reportOf('a')]), evaluationOf([reportOf('b')])];
-  const cases = [
+  const cases: readonly (readonly [Partial<Comparison>, string | RegExp])[] = [
     [{}, 'B (b) is better than A (a) by 0.06 [0.02, 0.10]: 14 tasks won, 5 lost, 181 tied'],
     [{ difference: -0.06, ci95: [-0.1, -0.02] }, /^B \(b\) is worse than A \(a\) by 0\.06 \[0\.02, 0\.10\]: /],
-    [
-      { difference: 0.01, ci95: [-0.03, 0.05] },
-      /^No difference can be told between B \(b\) and A \(a\): \+0\.01 \[-0\.03, \+0\.05\]; /,
-    ],
+    [{ difference: 0.01, ci95: [-0.03, 0.05] }, /^No difference can be told between B \(b\) and A \(a\): \+0\.01 \[-0/],
     [{ difference: 0, ci95: [0, 0] }, /^B \(b\) and A \(a\) are equal on every task/],
     [{ difference: 0.5, ci95: null }, /^B \(b\) differs from A \(a\) by \+0\.50, from too few tasks for an interval/],
     [{ difference: null, ci95: null }, /^B \(b\) and A \(a\) have no task in common/],
-  ] as const;
+  ];
   it.each(cases)('of %j', (more, expected) => {
-    const { ci95 } = { ci95: null, ...more };
-    const comparison = comparisonOf({
-      ...more,
-      ...('ci95' in more && { ci95: ci95 === null ? null : [ci95[0], ci95[1]] }),
-    });
-    if (typeof expected === 'string') expect(verdictOf(comparison, a, b)).toBe(expected);
-    else expect(verdictOf(comparison, a, b)).toMatch(expected);
+    expect(verdictOf(comparisonOf(more), a, b)).toEqual(
+      typeof expected === 'string' ? expected : expect.stringMatching(expected),
+    );
   });
 });
