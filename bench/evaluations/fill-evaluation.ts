@@ -29,7 +29,8 @@ export async function fillEvaluation(database: Database, size: EvaluationSize): 
   await write(database, 'evaluation_tasks', toTaskRows(evaluationId, size));
   await write(database, 'evaluation_attempts', toAttemptRows(evaluationId, size));
   // As Postgres does by itself a minute later.
-  if (database.kind === 'postgres') await sql`vacuum analyze evaluation_attempts, evaluation_tasks`.execute(database.kysely);
+  if (database.kind === 'postgres')
+    await sql`vacuum analyze evaluation_attempts, evaluation_tasks`.execute(database.kysely);
   return evaluationId;
 }
 
@@ -112,7 +113,9 @@ function* toAttemptRows(evaluationId: string, { tasks, models, attempts }: Evalu
           started_at: STARTED_AT + task,
           finished_at: STARTED_AT + task + durationMs,
           duration_ms: durationMs,
-          error: isGraded ? null : JSON.stringify({ boundary: 'environment', code: 'environment_failed', message: 'x' }),
+          error: isGraded
+            ? null
+            : JSON.stringify({ boundary: 'environment', code: 'environment_failed', message: 'x' }),
           environment_hash: environmentHash,
           earlier_usd: isGraded ? null : 0.01,
           earlier_tokens: isGraded ? 0 : 1_000,

@@ -32,14 +32,22 @@ const environmentEntrySchema = z.union([
   }),
 ]);
 
+/** US dollars for a million tokens. */
+const priceSchema = z.number().min(0);
+
+const gatewaySchema = z.strictObject({
+  url: z.url(),
+  apiKey: z.string().min(1).optional(),
+  prices: z.strictObject({ input: priceSchema, cached: priceSchema.optional(), output: priceSchema }).optional(),
+  maxOutputTokens: z.int().min(1).optional(),
+});
+
 const portSchema = z.int().min(0).max(65_535);
 
 export const configSchema = z.strictObject({
   environments: z.record(z.string().min(1), environmentEntrySchema).default({}),
   /** By a pattern of model names (`*` stands for any characters); the first that matches is used. */
-  gateways: z
-    .record(z.string().min(1), z.strictObject({ url: z.url(), apiKey: z.string().min(1).optional() }))
-    .default({}),
+  gateways: z.record(z.string().min(1), gatewaySchema).default({}),
   store: z.string().min(1).optional(),
   queue: z.string().min(1).optional(),
   ports: z.strictObject({ runService: portSchema.optional(), scenarioServer: portSchema.optional() }).default({}),

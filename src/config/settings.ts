@@ -69,10 +69,10 @@ function readQueueUrl(variables: Variables, config: ParsedConfig): string | unde
 }
 
 function readModels(variables: Variables, config: ParsedConfig): ModelConfig {
-  const gateways = Object.entries(config.gateways).map(([pattern, { url, apiKey }]) => ({
+  const gateways = Object.entries(config.gateways).map(([pattern, { url, ...gateway }]) => ({
     pattern,
     baseUrl: url,
-    ...(apiKey === undefined ? {} : { apiKey }),
+    ...gateway,
   }));
   return { ...modelConfigFromEnvironment(variables), gateways };
 }

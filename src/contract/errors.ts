@@ -97,23 +97,42 @@ const boundarySchema = z.enum(['environment', 'setup', 'model', 'tool', 'evaluat
 export type Boundary = z.infer<typeof boundarySchema>;
 
 /** `error` of a failed trace. `code` is one of the error codes above, or the one that the failing side gave. */
-export const runErrorSchema = z.object({ boundary: boundarySchema, code: z.string(), message: z.string() });
+export const runErrorSchema = z.object({
+  boundary: boundarySchema,
+  code: z.string(),
+  message: z.string(),
+  /** HTTP status that the gateway answered with; absent where it did not answer. */
+  status: z.int().optional(),
+});
 export type RunErrorBody = z.infer<typeof runErrorSchema>;
+
+/** Code of a run that was ended because its evaluation's budget does not pay for its next model call. No HTTP surface answers with it. */
+export const OVER_BUDGET = 'over_budget';
+export type RunErrorCode = ErrorCode | typeof OVER_BUDGET;
 
 /** A failure of a run, named by the boundary at which it happened. It becomes data on the trace. */
 export class BoundaryError extends Error {
   override readonly name = 'BoundaryError';
   readonly boundary: Boundary;
-  readonly code: ErrorCode;
+  readonly code: RunErrorCode;
+  /** HTTP status of a gateway's answer. */
+  readonly status: number | undefined;
 
-  constructor(boundary: Boundary, code: ErrorCode, message: string, options: { cause?: unknown } = {}) {
+  constructor(
+    boundary: Boundary,
+    code: RunErrorCode,
+    message: string,
+    options: { readonly cause?: unknown; readonly status?: number | undefined } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.boundary = boundary;
     this.code = code;
+    this.status = options.status;
   }
 
   toBody(): RunErrorBody {
-    return { boundary: this.boundary, code: this.code, message: this.message };
+    const { boundary, code, message, status } = this;
+    return { boundary, code, message, ...(status === undefined ? {} : { status }) };
   }
 }
 

@@ -157,6 +157,7 @@ export type EvaluationSummary = z.infer<typeof evaluationSummarySchema>;
 const limitChangeSchema = z.object({
   at: timeSchema,
   model: z.string(),
+  /** Calls at once; 0 while its gateway is away. */
   limit: z.number(),
   reason: z.enum(['start', 'grown', 'refused', 'server_error', 'held', 'released']),
 });

@@ -126,18 +126,21 @@ async function createAttemptRows({ schema }: Kysely<unknown>): Promise<void> {
 async function createReservations({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('evaluation_reservations')
-    .addColumn('trace_id', 'text', (column) => column.primaryKey().notNull())
+    .addColumn('reservation_id', 'text', (column) => column.primaryKey().notNull())
+    .addColumn('trace_id', 'text', (column) => column.notNull())
     .addColumn('evaluation_id', 'text', (column) =>
       column.notNull().references('evaluations.evaluation_id').onDelete('cascade'),
     )
     .addColumn('usd', 'double precision', (column) => column.notNull())
     .addColumn('tokens', 'bigint', (column) => column.notNull())
+    .addColumn('beat', 'bigint', (column) => column.notNull().defaultTo(0))
     .execute();
   await schema
     .createIndex('evaluation_reservations_of')
     .on('evaluation_reservations')
     .column('evaluation_id')
     .execute();
+  await schema.createIndex('evaluation_reservations_trace').on('evaluation_reservations').column('trace_id').execute();
 }
 
 async function createGatewayLimits({ schema }: Kysely<unknown>): Promise<void> {
@@ -159,6 +162,17 @@ async function createGatewayLimits({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('seen_at', 'bigint', (column) => column.notNull())
     .addPrimaryKeyConstraint('gateway_users_key', ['gateway', 'model', 'worker'])
     .execute();
+  await schema
+    .createTable('gateway_limit_changes')
+    .addColumn('gateway', 'text', (column) => column.notNull())
+    .addColumn('model', 'text', (column) => column.notNull())
+    .addColumn('version', 'bigint', (column) => column.notNull())
+    .addColumn('at', 'bigint', (column) => column.notNull())
+    .addColumn('call_limit', 'double precision', (column) => column.notNull())
+    .addColumn('reason', 'text', (column) => column.notNull())
+    .addPrimaryKeyConstraint('gateway_limit_changes_key', ['gateway', 'model', 'version'])
+    .execute();
+  await schema.createIndex('gateway_limit_changes_at').on('gateway_limit_changes').columns(['model', 'at']).execute();
 }
 
 /** Lists of traces are filtered by evaluation; sums leave out what was run again. */

@@ -1,4 +1,10 @@
 import type { Generated } from 'kysely';
+import type {
+  EvaluationReservationsTable,
+  GatewayLimitChangesTable,
+  GatewayLimitsTable,
+  GatewayUsersTable,
+} from './gateway-tables.ts';
 
 /** Rows as the database holds them. Times are integer milliseconds since 1970; JSON is text. */
 export interface DatabaseSchema {
@@ -21,6 +27,7 @@ export interface DatabaseSchema {
   evaluation_reservations: EvaluationReservationsTable;
   gateway_limits: GatewayLimitsTable;
   gateway_users: GatewayUsersTable;
+  gateway_limit_changes: GatewayLimitChangesTable;
 }
 
 export interface TracesTable {
@@ -223,7 +230,7 @@ export interface EvaluationsTable {
   concurrency: number;
   budget_usd: number | null;
   budget_tokens: number | null;
-  /** Settled calls, where there is a budget. */
+  /** Model calls that have ended (evaluations/budget.ts). */
   spent_usd: Generated<number>;
   spent_tokens: Generated<number>;
   /**
@@ -282,32 +289,4 @@ export interface EvaluationAttemptsTable {
   /** Of the traces that were superseded, together; null: not known. */
   earlier_usd: number | null;
   earlier_tokens: Generated<number>;
-}
-
-/** What a model call that goes on may cost at most: one for each trace. */
-export interface EvaluationReservationsTable {
-  trace_id: string;
-  evaluation_id: string;
-  usd: number;
-  tokens: number;
-}
-
-/** How many calls of a model its gateway may have at once: all workers share it. */
-export interface GatewayLimitsTable {
-  gateway: string;
-  model: string;
-  call_limit: number;
-  /** JSON. */
-  state: string;
-  /** Grows with each change, so that of two writers one comes first. */
-  version: number;
-}
-
-/** Workers that call a model through a gateway, and how many calls each would make at once. */
-export interface GatewayUsersTable {
-  gateway: string;
-  model: string;
-  worker: string;
-  wanted: number;
-  seen_at: number;
 }

@@ -1,5 +1,6 @@
 import type { AgentTool, AssistantMessage, FinishReason, TranscriptMessage, Usage } from '../contract/chat.ts';
 import type { Json, JsonObject, JsonSchema } from '../contract/json.ts';
+import type { OnWait } from './call-guard.ts';
 
 /** A model that answers a transcript with one message. */
 export interface ChatModel {
@@ -29,6 +30,8 @@ export interface ModelRequest {
   readonly signal: AbortSignal;
   /** Text as it comes. */
   readonly onDelta?: (delta: ModelDelta) => void;
+  /** Told of each wait before a try. */
+  readonly onWait?: OnWait | undefined;
 }
 
 export interface ModelDelta {

@@ -77,7 +77,7 @@ export class GatewayFailure extends Error {
     const way = wayOut(this.details.status);
     const said = (way === '' ? text : withoutPeriod(text)) || 'no text';
     const message = `Model ${model}: the gateway answered ${status}${after}: ${said}${way}`;
-    return new BoundaryError('model', code, message, cause);
+    return new BoundaryError('model', code, message, { ...cause, status: this.details.status });
   }
 }
 

@@ -1,8 +1,11 @@
+import type { CallGuard } from './call-guard.ts';
 import type { ChatModel, ModelRequest, ModelResponse } from './chat-model.ts';
 import { readChunks } from './chunk-stream.ts';
 import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
 import { GatewayFailure, toGatewayFailure } from './gateway-failure.ts';
 import type { Fetch } from './gateway-fetch.ts';
+import { withWatch } from './guarded-tries.ts';
+import { type Prices, withCost } from './prices.ts';
 import { type RetryTiming, systemTiming, withRetries } from './retries.ts';
 import { StreamAssembly } from './stream-assembly.ts';
 import { toGatewayMessages, toGatewayTool } from './transcript-to-gateway.ts';
@@ -21,6 +24,10 @@ export type GatewayOptions = (
   /** How long the gateway may send nothing at all, in milliseconds. A run's own time is the request's signal. */
   readonly idleTimeoutMs?: number | undefined;
   readonly timing?: RetryTiming | undefined;
+  /** For the cost of a response whose gateway does not tell it. */
+  readonly prices?: Prices | undefined;
+  /** Decides over each try, in place of the retries that a call has else. */
+  readonly guard?: CallGuard | undefined;
 };
 
 /**
@@ -38,8 +45,12 @@ class GatewayModel implements ChatModel {
   readonly #keys: readonly string[];
   readonly #idleTimeoutMs: number;
   readonly #timing: RetryTiming;
+  readonly #prices: Prices | undefined;
+  readonly #guard: CallGuard | undefined;
   /** Until the gateway refuses it. */
   #asksForUsage = true;
+  /** Newer models of OpenAI refuse the first one, and older servers the second. */
+  #limitField: 'max_tokens' | 'max_completion_tokens' = 'max_tokens';
 
   constructor(name: string, options: GatewayOptions) {
     this.name = name;
@@ -47,24 +58,35 @@ class GatewayModel implements ChatModel {
     this.#keys = keysOf(options);
     this.#idleTimeoutMs = options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS;
     this.#timing = options.timing ?? systemTiming;
+    this.#prices = options.prices;
+    this.#guard = options.guard;
   }
 
   async respond(request: ModelRequest): Promise<ModelResponse> {
+    const { signal, onDelta, onWait } = request;
     const body = this.#toBody(request);
     let assembly = new StreamAssembly();
-    const { value, retries } = await withRetries(
-      async () => {
-        assembly = new StreamAssembly(request.onDelta);
-        return this.#respondOnce(body, assembly, request.signal);
-      },
-      {
-        signal: request.signal,
-        timing: this.#timing,
-        toFailure: toGatewayFailure,
-        mayRetry: () => !assembly.hasTokens,
-        toError: (failure, tries) => failure.toBoundaryError(this.name, tries, this.#keys),
-      },
-    );
+    const attempt = async (maxTokens: number | null) => {
+      assembly = new StreamAssembly(onDelta);
+      return await this.#respondOnce(body, maxTokens, assembly, signal);
+    };
+    const toError = (failure: GatewayFailure, tries: number) => failure.toBoundaryError(this.name, tries, this.#keys);
+    const watch = this.#guard?.begin({ body, signal, onWait });
+    const { value, retries } = await (watch === undefined
+      ? withRetries(() => attempt(null), {
+          signal,
+          onWait,
+          timing: this.#timing,
+          toFailure: toGatewayFailure,
+          mayRetry: () => !assembly.hasTokens,
+          toError,
+        })
+      : withWatch(watch, attempt, {
+          signal,
+          toFailure: toGatewayFailure,
+          characters: () => assembly.characters,
+          toError,
+        }));
     return { ...value, retries };
   }
 
@@ -81,23 +103,38 @@ class GatewayModel implements ChatModel {
     };
   }
 
-  /** One try. A gateway that does not know `stream_options` is asked again without, which is no retry. */
+  /**
+   * One try. A gateway that does not know `stream_options`, or the name of the limit of tokens, is asked again without,
+   * which is no retry.
+   */
   async #respondOnce(
     body: object,
+    maxTokens: number | null,
     assembly: StreamAssembly,
     signal: AbortSignal,
   ): Promise<Omit<ModelResponse, 'retries'>> {
-    if (!this.#asksForUsage) return this.#stream(body, assembly, signal);
+    const limit = maxTokens === null ? {} : { [this.#limitField]: maxTokens };
+    const usage = this.#asksForUsage ? { stream_options: { include_usage: true } } : {};
     try {
-      return await this.#stream({ ...body, stream_options: { include_usage: true } }, assembly, signal);
+      const response = await this.#stream({ ...body, ...limit, ...usage }, assembly, signal);
+      return { ...response, usage: withCost(response.usage, this.#prices) };
     } catch (thrown) {
       signal.throwIfAborted();
-      const { message, details } = toGatewayFailure(thrown);
-      const isRefused = details.status === 400 || details.status === 422;
-      if (!isRefused || !/stream_options|include_usage/.test(message)) throw thrown;
-      this.#asksForUsage = false;
-      return this.#stream(body, assembly, signal);
+      if (!this.#adaptTo(toGatewayFailure(thrown), maxTokens)) throw thrown;
+      return await this.#respondOnce(body, maxTokens, assembly, signal);
     }
+  }
+
+  /** Whether a refusal names a field that need not be sent so. */
+  #adaptTo({ message, details }: GatewayFailure, maxTokens: number | null): boolean {
+    if (details.status !== 400 && details.status !== 422) return false;
+    if (this.#asksForUsage && /stream_options|include_usage/.test(message)) {
+      this.#asksForUsage = false;
+      return true;
+    }
+    if (maxTokens === null || this.#limitField !== 'max_tokens' || !/max_completion_tokens/.test(message)) return false;
+    this.#limitField = 'max_completion_tokens';
+    return true;
   }
 
   async #stream(body: object, assembly: StreamAssembly, signal: AbortSignal): Promise<Omit<ModelResponse, 'retries'>> {

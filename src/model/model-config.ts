@@ -1,8 +1,19 @@
 import type { GatewayClient } from './gateway-client.ts';
 import type { Fetch } from './gateway-fetch.ts';
+import type { Prices } from './prices.ts';
 import type { RetryTiming } from './retries.ts';
 
 export const OPENAI_URL = 'https://api.openai.com/v1';
+
+export interface ConfiguredGateway {
+  readonly pattern: string;
+  readonly baseUrl: string;
+  readonly apiKey?: string | undefined;
+  /** Of the models that the pattern fits. */
+  readonly prices?: Prices | undefined;
+  /** Tokens that one response has at most, where a request sets no limit of its own. Used by budgets alone. */
+  readonly maxOutputTokens?: number | undefined;
+}
 
 export interface ModelConfig {
   /** OpenAI's base URL form, with its `/v1`. */
@@ -11,11 +22,7 @@ export interface ModelConfig {
   /** In place of an address: any client with `chat.completions.create`. */
   readonly client?: GatewayClient | undefined;
   /** Tried before the gateway above, in order; `*` in a pattern stands for any run of characters. */
-  readonly gateways?: readonly {
-    readonly pattern: string;
-    readonly baseUrl: string;
-    readonly apiKey?: string | undefined;
-  }[];
+  readonly gateways?: readonly ConfiguredGateway[];
   readonly fetch?: Fetch | undefined;
   /** How long a gateway may send nothing, in milliseconds. Default 290,000. */
   readonly idleTimeoutMs?: number | undefined;

@@ -1,8 +1,9 @@
 import { type Backoff, backoffMs, sleep } from '../runtime/backoff.ts';
+import type { OnWait } from './call-guard.ts';
 import type { GatewayFailure } from './gateway-failure.ts';
 
 /** Two retries after the first try (contract section 3, "Gateway retries"). */
-const MAX_TRIES = 3;
+export const MAX_TRIES = 3;
 const BACKOFF: Backoff = { firstMs: 500, longestMs: 8_000 };
 const MAX_RETRY_AFTER_MS = 60_000;
 
@@ -25,6 +26,7 @@ export const systemTiming: RetryTiming = {
 export interface RetryOptions {
   readonly signal: AbortSignal;
   readonly timing: RetryTiming;
+  readonly onWait?: OnWait | undefined;
   /** Turns the error of a try into a failure. */
   toFailure(thrown: unknown): GatewayFailure;
   /** False once a token was delivered: from then on a failure is final. */
@@ -51,12 +53,19 @@ export async function withRetries<T>(
       options.signal.throwIfAborted();
       const failure = options.toFailure(thrown);
       if (tries >= MAX_TRIES || !failure.isPassing || !options.mayRetry()) throw options.toError(failure, tries);
-      await options.timing.sleep(waitMs(failure, tries, options.timing), options.signal);
+      const resume = options.onWait?.(options.toError(failure, tries));
+      await options.timing.sleep(retryWaitMs(failure, tries, options.timing), options.signal);
+      resume?.();
     }
   }
 }
 
-function waitMs(failure: GatewayFailure, tries: number, timing: RetryTiming): number {
+/** Milliseconds before the next try, after so many. */
+export function retryWaitMs(
+  failure: GatewayFailure,
+  tries: number,
+  timing: Pick<RetryTiming, 'now' | 'random'>,
+): number {
   const asked = failure.retryAfterMs(timing.now());
   if (asked !== undefined) return Math.min(asked, MAX_RETRY_AFTER_MS);
   return backoffMs(tries - 1, BACKOFF, timing.random);

@@ -35,6 +35,11 @@ export class StreamAssembly {
     return this.#content + this.#reasoning + this.#refusal !== '' || !this.#calls.isEmpty;
   }
 
+  /** How much of what the model said has come, calls among it. */
+  get characters(): number {
+    return this.#content.length + this.#reasoning.length + this.#refusal.length + this.#calls.characters;
+  }
+
   /** Whether the model has said that it is done; what may still come is the usage. */
   get isFinished(): boolean {
     return this.#finishReason !== undefined;

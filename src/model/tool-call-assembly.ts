@@ -15,6 +15,10 @@ export class ToolCallAssembly {
     return this.#calls.length === 0;
   }
 
+  get characters(): number {
+    return this.#calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
+  }
+
   /** One entry of `tool_calls`, a piece or a whole. @throws GatewayFailure for far too many. */
   add(piece: Json): void {
     if (!isJsonObject(piece)) return;

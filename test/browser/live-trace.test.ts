@@ -50,7 +50,13 @@ describe.skipIf(executablePath === undefined)('a run that goes on, in Chromium',
       return await scriptedModel(['It is three.']).respond(request);
     };
     const { list } = createModels({});
-    const models: Models = { list, check: () => {}, create: (name) => ({ name, respond }) };
+    const models: Models = {
+      list,
+      check: () => {},
+      create: (name) => ({ name, respond }),
+      canPrice: () => false,
+      gatewayOf: () => undefined,
+    };
     const site = await openSite({ service: { models, worker: {} } });
     const { json } = await site.run({ model: 'any' });
     const { trace_id } = json as { readonly trace_id: string };

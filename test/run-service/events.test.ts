@@ -296,7 +296,13 @@ describe('model.delta', () => {
       return await scriptedModel(['Done']).respond(request);
     };
     const { list } = createModels({});
-    const models: Models = { list, check: () => {}, create: (name) => ({ name, respond }) };
+    const models: Models = {
+      list,
+      check: () => {},
+      create: (name) => ({ name, respond }),
+      canPrice: () => false,
+      gatewayOf: () => undefined,
+    };
     const service = await startService({ models });
     const traceId = traceIdOf(await service.run({ model: 'any' }));
     const stream = openEvents(service, traceId);

@@ -1,0 +1,78 @@
+import { sql } from 'kysely';
+import type { DatabaseTransaction } from '../database/database.ts';
+
+/**
+ * Counts as spent what a trace has reserved for calls whose end nobody told: its worker was killed. For whoever begins the
+ * trace again, or writes down that it has ended. Does nothing where nothing is reserved.
+ */
+export async function settleAbandoned(transaction: DatabaseTransaction, traceId: string): Promise<void> {
+  const held = await transaction
+    .selectFrom('evaluation_reservations')
+    .select('evaluation_id')
+    .where('trace_id', '=', traceId)
+    .executeTakeFirst();
+  if (held === undefined) return;
+  await countAsSpent(transaction, held.evaluation_id, (reservation) => reservation.trace_id === traceId);
+}
+
+/** Moves reservations of an evaluation to what it has spent. @returns how many there were. */
+export async function countAsSpent(
+  transaction: DatabaseTransaction,
+  evaluationId: string,
+  isMoved: (reservation: OpenReservation) => boolean,
+): Promise<number> {
+  await lockEvaluation(transaction, evaluationId);
+  const open = await openReservations(transaction, evaluationId);
+  const moved = open.filter(isMoved);
+  if (moved.length === 0) return 0;
+  await addSpent(transaction, evaluationId, {
+    usd: moved.reduce((sum, { usd }) => sum + usd, 0),
+    tokens: moved.reduce((sum, { tokens }) => sum + tokens, 0),
+  });
+  await transaction
+    .deleteFrom('evaluation_reservations')
+    .where(
+      'reservation_id',
+      'in',
+      moved.map(({ reservation_id }) => reservation_id),
+    )
+    .execute();
+  return moved.length;
+}
+
+export type OpenReservation = Awaited<ReturnType<typeof openReservations>>[number];
+
+/**
+ * Holds back all other writers of an evaluation's budget until the transaction has ended. They all begin so: what is read
+ * afterwards does not change any more, and no two lock each other out.
+ *
+ * @returns undefined for one that was deleted.
+ */
+export async function lockEvaluation(transaction: DatabaseTransaction, evaluationId: string) {
+  return await transaction
+    .updateTable('evaluations')
+    .set({ spent_usd: sql.ref('spent_usd') })
+    .where('evaluation_id', '=', evaluationId)
+    .returning(['budget_usd', 'budget_tokens', 'spent_usd', 'spent_tokens'])
+    .executeTakeFirst();
+}
+
+export async function openReservations(database: Pick<DatabaseTransaction, 'selectFrom'>, evaluationId: string) {
+  return await database
+    .selectFrom('evaluation_reservations')
+    .select(['reservation_id', 'trace_id', 'usd', 'tokens', 'beat'])
+    .where('evaluation_id', '=', evaluationId)
+    .execute();
+}
+
+export async function addSpent(
+  transaction: DatabaseTransaction,
+  evaluationId: string,
+  { usd, tokens }: { readonly usd: number; readonly tokens: number },
+): Promise<void> {
+  await transaction
+    .updateTable('evaluations')
+    .set({ spent_usd: sql`spent_usd + ${usd}`, spent_tokens: sql`spent_tokens + ${tokens}` })
+    .where('evaluation_id', '=', evaluationId)
+    .execute();
+}

@@ -1,0 +1,76 @@
+import { sql } from 'kysely';
+import type { Database, DatabaseTransaction } from '../database/database.ts';
+import type { AttemptPlace } from './attempt-order.ts';
+import type { EvaluationRow } from './evaluation-rows.ts';
+
+/** An attempt that begins, or begins again. */
+export interface BegunAttempt extends AttemptPlace {
+  readonly traceId: string;
+  readonly rerun: number;
+  readonly rerunLimit: number;
+  /** The trace that it takes the place of. */
+  readonly earlierTraceId: string | null;
+}
+
+/** With the cursor behind them, so that nobody begins them again. */
+export async function insertAttempts(
+  database: Database,
+  transaction: DatabaseTransaction,
+  { evaluation_id, next_attempt }: EvaluationRow,
+  attempts: readonly BegunAttempt[],
+): Promise<void> {
+  const rows = attempts.map(({ attemptIndex, taskIndex, modelIndex, traceId }) => ({
+    evaluation_id,
+    attempt_index: attemptIndex,
+    task_index: taskIndex,
+    model_index: modelIndex,
+    state: 'running',
+    trace_id: traceId,
+  }));
+  const [first] = rows;
+  if (first === undefined) return;
+  const statement = database.kysely.insertInto('evaluation_attempts').values(first).compile();
+  await database.runEach([{ statement, rows: rows.map((each) => Object.values(each)) }], { transaction });
+  await transaction
+    .updateTable('evaluations')
+    .set({ next_attempt: next_attempt + rows.length })
+    .where('evaluation_id', '=', evaluation_id)
+    .execute();
+}
+
+/** Puts another trace in the place of the one that said nothing about the model; its cost stays counted. */
+export async function supersede(
+  transaction: DatabaseTransaction,
+  evaluationId: string,
+  { traceId, earlierTraceId, rerun, ...place }: BegunAttempt,
+): Promise<void> {
+  await transaction
+    .updateTable('evaluation_attempts')
+    .set({
+      earlier_usd: sql<number | null>`case when rerun = 0 then cost_usd else earlier_usd + cost_usd end`,
+      earlier_tokens: sql<number>`earlier_tokens + total_tokens`,
+      state: 'running',
+      due_at: null,
+      trace_id: traceId,
+      rerun,
+      outcome: null,
+      reward: null,
+      steps: 0,
+      usage: null,
+      prompt_tokens: 0,
+      completion_tokens: 0,
+      total_tokens: 0,
+      cost_usd: null,
+      duration_ms: null,
+      finished_at: null,
+      error: null,
+    })
+    .where('evaluation_id', '=', evaluationId)
+    .where('task_index', '=', place.taskIndex)
+    .where('model_index', '=', place.modelIndex)
+    .where('attempt_index', '=', place.attemptIndex)
+    .execute();
+  if (earlierTraceId === null) return;
+  await transaction.updateTable('traces').set({ is_superseded: 1 }).where('trace_id', '=', earlierTraceId).execute();
+  await transaction.updateTable('outcomes').set({ is_superseded: 1 }).where('trace_id', '=', earlierTraceId).execute();
+}

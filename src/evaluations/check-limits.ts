@@ -1,0 +1,40 @@
+import { ApiError } from '../contract/errors.ts';
+import { EVALUATION_LIMITS } from '../contract/task.ts';
+import { type AttemptGrid, attemptsInAll } from './attempt-order.ts';
+import type { NewEvaluation } from './evaluation-store.ts';
+
+/** @throws ApiError invalid_parameter for what is more, or less, than one evaluation has. */
+export function checkLimits({ taskset, models, attempts }: NewEvaluation): void {
+  const tasks = taskset.tasks.length;
+  if (tasks === 0) throw invalid('tasks', 'The taskset has no tasks: there is nothing to run.');
+  if (tasks > EVALUATION_LIMITS.tasks) {
+    throw invalid(
+      'tasks',
+      `${tasks} tasks are more than the ${EVALUATION_LIMITS.tasks} of one evaluation: split them.`,
+    );
+  }
+  const repeated = models.find((model, index) => models.indexOf(model) !== index);
+  if (repeated !== undefined) {
+    throw invalid(
+      'models',
+      `models names ${JSON.stringify(repeated)} twice: name each model once, and raise attempts.`,
+    );
+  }
+  checkAttempts({ tasks, models: models.length, attempts });
+}
+
+/** @throws ApiError invalid_parameter where they are too many in all. */
+export function checkAttempts(grid: AttemptGrid): void {
+  const inAll = attemptsInAll(grid);
+  if (inAll <= EVALUATION_LIMITS.attemptsInAll) return;
+  const { tasks, models, attempts } = grid;
+  throw invalid(
+    'attempts',
+    `${tasks} tasks × ${models} models × ${attempts} attempts are ${inAll} attempts, and an evaluation has at most ` +
+      `${EVALUATION_LIMITS.attemptsInAll}: use fewer attempts, or split the tasks.`,
+  );
+}
+
+function invalid(param: string, message: string): ApiError {
+  return new ApiError('invalid_parameter', message, { param });
+}

@@ -1,0 +1,37 @@
+import type { Usage } from '../contract/chat.ts';
+
+/** US dollars for a million tokens. */
+export interface Prices {
+  readonly input: number;
+  /** Of prompt tokens that the gateway had in its cache. Default: as `input`. */
+  readonly cached?: number | undefined;
+  readonly output: number;
+}
+
+const MILLION = 1_000_000;
+
+/** US dollars of tokens; cached ones are part of the prompt. */
+export function priceOf(
+  {
+    prompt,
+    cached = 0,
+    completion,
+  }: { readonly prompt: number; readonly cached?: number; readonly completion: number },
+  prices: Prices,
+): number {
+  const fromCache = Math.min(cached, prompt);
+  const input = (prompt - fromCache) * prices.input + fromCache * (prices.cached ?? prices.input);
+  return (input + completion * prices.output) / MILLION;
+}
+
+/** Usage with its cost: what the gateway has told, else by the prices. Null stays where neither is known, or no usage was told. */
+export function withCost(usage: Usage, prices: Prices | undefined): Usage {
+  if (usage.cost_usd !== null || prices === undefined || !hasTokens(usage)) return usage;
+  const { prompt_tokens: prompt, cached_tokens: cached, completion_tokens: completion } = usage;
+  return { ...usage, cost_usd: priceOf({ prompt, cached, completion }, prices) };
+}
+
+/** False for the usage of a gateway that tells none: no prompt is empty. */
+export function hasTokens(usage: Usage): boolean {
+  return usage.prompt_tokens > 0 || usage.completion_tokens > 0;
+}
