@@ -1,4 +1,4 @@
-import { checkScenarioArgs } from '../client/catalogue.ts';
+import { checkScenarioArgs } from '../client/scenario-args.ts';
 import { ApiError } from '../contract/errors.ts';
 import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';

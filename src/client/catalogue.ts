@@ -1,21 +1,19 @@
 import { ApiError, BoundaryError, messageOf } from '../contract/errors.ts';
-import { faultIn, type JsonObject } from '../contract/json.ts';
+import type { JsonObject } from '../contract/json.ts';
 import type { EnvironmentEntry } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
-import { checkSize } from '../contract/size-limits.ts';
-import { preview, UNKNOWN_ARGUMENT, validateJsonSchema } from '../schema/json-schema.ts';
+import { preview, type SchemaIssue } from '../schema/json-schema.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import { connectEnvironment } from './connect.ts';
+import { DeclaredTaskLists, readDeclaringScenarios } from './declared-tasks.ts';
 import type { AgentToolEntry, EnvironmentTarget } from './environment-client.ts';
 import { hashEnvironmentCode } from './module-hash.ts';
-import { withSafeIntegers } from './safe-integers.ts';
+import { argumentIssues } from './scenario-args.ts';
 import { readScenarioWarnings } from './scenario-warnings.ts';
 import { StartCheck } from './start-check.ts';
 
 /** Names that a message lists before it says how many more there are. */
 const MAX_LISTED_NAMES = 20;
-/** Arguments at fault that a message names. */
-const MAX_LISTED_ISSUES = 20;
 /** Before its initialize hook an environment may lack tools. */
 const NO_WARNINGS: Promise<readonly string[]> = Promise.resolve([]);
 /** For each of the lists that are read of an environment. */
@@ -42,6 +40,23 @@ export interface Catalogue {
    * @throws ApiError `env_not_found` or `scenario_not_found`. @throws BoundaryError as `scenarios`.
    */
   find(environmentName: string, scenarioName: string): Promise<ScenarioEntry>;
+  /** Everything that is wrong with the arguments of a scenario. @throws BoundaryError where its schema is none. */
+  argumentIssues(entry: ScenarioEntry, args: JsonObject): readonly SchemaIssue[];
+  /** The configured names. */
+  environments(): readonly string[];
+  /**
+   * Short names of the scenarios of an environment that declare tasks.
+   *
+   * @throws ApiError `env_not_found`. @throws BoundaryError as `scenarios`.
+   */
+  declaringScenarios(environmentName: string): Promise<readonly string[]>;
+  /**
+   * The tasks that a scenario declares, unchecked.
+   *
+   * @throws ApiError `env_not_found`. @throws BoundaryError as `scenarios`, with what the author's function threw, and where
+   *   the scenario declares none.
+   */
+  declaredTasks(environmentName: string, scenarioName: string): Promise<readonly unknown[]>;
   /** Ends what is being started. Later calls fail. Never rejects. */
   close(): Promise<void>;
 }
@@ -54,14 +69,18 @@ interface Reading {
   readonly start: StartCheck<readonly string[]>;
 }
 
+/** Apart from the rest: an environment that cannot list something, or not yet, has scenarios all the same. Never rejects. */
+type Listed<Entry> = Promise<PromiseSettledResult<readonly Entry[]>>;
+
 interface Content {
   readonly description: string;
   readonly version: string;
   readonly scenarios: readonly ScenarioEntry[];
   /** Never rejects. */
   readonly warnings: Promise<readonly string[]>;
-  /** Apart from the rest: an environment whose tools cannot be listed, or not yet, has scenarios all the same. Never rejects. */
-  readonly tools: Promise<PromiseSettledResult<readonly AgentToolEntry[]>>;
+  readonly tools: Listed<AgentToolEntry>;
+  /** Short names of the scenarios that declare tasks. */
+  readonly declaring: Listed<string>;
   /** Settles once its connection is closed. */
   readonly closed: Promise<void>;
 }
@@ -76,11 +95,12 @@ export function createCatalogue(
 ): Catalogue {
   const readings = new Map<string, Reading>();
   const closing = new AbortController();
+  const lists = new DeclaredTaskLists(closing.signal);
 
   const readingOf = async (name: string): Promise<Reading> => {
     const target = environments.get(name);
     if (target === undefined) throw unknownEnvironment(name, [...environments.keys()]);
-    const codeHash = target.kind === 'module' ? await hashOf(target.path) : '';
+    const codeHash = await codeHashOf(target);
     const known = readings.get(name);
     if (known?.codeHash === codeHash) return known;
     const content = readContent(target, closing.signal);
@@ -100,6 +120,16 @@ export function createCatalogue(
 
   const read = async (name: string): Promise<Content> => (await readingOf(name)).content;
 
+  /** @throws what kept the environment from listing it, which is not remembered. */
+  const listOf = async <Entry>(name: string, pick: (content: Content) => Listed<Entry>): Promise<readonly Entry[]> => {
+    const content = await read(name);
+    const listed = await pick(content);
+    if (listed.status === 'fulfilled') return listed.value;
+    const known = await readings.get(name)?.content.catch(() => undefined);
+    if (known === content) readings.delete(name);
+    throw listed.reason;
+  };
+
   const describe = async (name: string): Promise<EnvironmentEntry> => {
     let said = { description: '', version: '' };
     try {
@@ -116,14 +146,7 @@ export function createCatalogue(
   return {
     list: () => Promise.all([...environments.keys()].map(describe)),
     scenarios: async (name) => (await read(name)).scenarios,
-    tools: async (name) => {
-      const content = await read(name);
-      const tools = await content.tools;
-      if (tools.status === 'fulfilled') return tools.value;
-      const known = await readings.get(name)?.content.catch(() => undefined);
-      if (known === content) readings.delete(name);
-      throw tools.reason;
-    },
+    tools: (name) => listOf(name, ({ tools }) => tools),
     find: async (name, scenarioName) => {
       const { scenarios } = await read(name);
       const found = scenarios.find((entry) => entry.short_name === scenarioName || entry.name === scenarioName);
@@ -132,55 +155,22 @@ export function createCatalogue(
       if (entry === undefined) throw unknownScenario(name, scenarioName, scenarios);
       return entry;
     },
+    argumentIssues,
+    environments: () => [...environments.keys()],
+    declaringScenarios: (name) => listOf(name, ({ declaring }) => declaring),
+    declaredTasks: async (name, scenario) => {
+      const target = environments.get(name);
+      if (target === undefined) throw unknownEnvironment(name, [...environments.keys()]);
+      return await lists.read(name, target, await codeHashOf(target), scenario);
+    },
     close: async () => {
       closing.abort(new ApiError('shutting_down', 'The server is shutting down', { headers: { 'retry-after': '5' } }));
+      await lists.settled();
       await Promise.allSettled(
         [...readings.values()].flatMap(({ content, start }) => [content.then(({ closed }) => closed), start.settled()]),
       );
     },
   };
-}
-
-/**
- * Checks the arguments of a scenario by its schema, as its environment will.
- *
- * @throws ApiError `request_too_large`; `invalid_scenario_args`: its message lists all that is wrong, its `param` is the first of them.
- * @throws BoundaryError `environment` when the schema itself is not one.
- */
-export function checkScenarioArgs(entry: ScenarioEntry, args: JsonObject): void {
-  checkSize('scenario_args', args);
-  const refused = validateBy(entry, args);
-  // A schema that allows more arguments allows what would be lost on the way to the environment.
-  const issues = refused.length > 0 ? refused : faultsOf(args);
-  const [first] = issues;
-  if (first === undefined) return;
-  const toParam = (path: string) => (path === '' ? 'scenario_args' : `scenario_args.${path}`);
-  const shown = issues.slice(0, MAX_LISTED_ISSUES).map(({ path, message }) => `${toParam(path)} ${message}`);
-  const more = issues.length > shown.length ? [`and ${issues.length - shown.length} more`] : [];
-  const listed = [...shown, ...more].join('; ');
-  const names = entry.arguments.map((argument) => argument.name);
-  const unknown = issues.find(({ path, message }) => message === UNKNOWN_ARGUMENT && !path.includes('.'));
-  const meant = unknown === undefined ? '' : didYouMean(unknown.path, names);
-  const takes = names.length === 0 ? 'It takes no arguments' : `Its arguments are ${names.join(', ')}`;
-  throw new ApiError('invalid_scenario_args', `Scenario "${entry.short_name}": ${listed}.${meant} ${takes}.`, {
-    param: toParam(first.path),
-  });
-}
-
-function faultsOf(args: JsonObject): ReturnType<typeof validateJsonSchema> {
-  const fault = faultIn(args);
-  if (fault === undefined) return [];
-  const got = fault.got === undefined ? '' : `, got ${fault.got}`;
-  return [{ path: fault.path.join('.'), message: `has to be ${fault.message}${got}` }];
-}
-
-function validateBy(entry: ScenarioEntry, args: JsonObject): ReturnType<typeof validateJsonSchema> {
-  try {
-    return validateJsonSchema(withSafeIntegers(entry.args_schema), args);
-  } catch (error) {
-    const message = `The arguments of the scenario "${entry.name}" have a schema that is not valid: ${messageOf(error)}`;
-    throw new BoundaryError('environment', 'environment_failed', message, { cause: error });
-  }
 }
 
 async function readContent(target: EnvironmentTarget, signal: AbortSignal): Promise<Content> {
@@ -189,12 +179,13 @@ async function readContent(target: EnvironmentTarget, signal: AbortSignal): Prom
   const client = await connectEnvironment(target, { signal, isForReading });
   const limits = { signal, timeoutMs: LIST_TIMEOUT_MS };
   const tools = Promise.allSettled([client.tools(limits)]).then(([listed]) => listed);
+  const declaring = Promise.allSettled([readDeclaringScenarios(client, limits)]).then(([listed]) => listed);
   try {
     const scenarios = await client.scenarios(limits);
     const [description = ''] = client.instructions.trim().split('\n');
     const warnings = isForReading ? NO_WARNINGS : readScenarioWarnings(client, limits).catch(() => []);
-    const closed = Promise.all([tools, warnings]).then(() => client.close());
-    return { description: description.trim(), version: client.version, scenarios, tools, warnings, closed };
+    const closed = Promise.all([tools, declaring, warnings]).then(() => client.close());
+    return { description: description.trim(), version: client.version, scenarios, tools, declaring, warnings, closed };
   } catch (error) {
     await client.close();
     throw error;
@@ -237,9 +228,9 @@ export function catalogueCheck(
 }
 
 /** A directory that cannot be read is reported by the connection, in better words. */
-async function hashOf(path: string): Promise<string> {
+async function codeHashOf(target: EnvironmentTarget): Promise<string> {
   try {
-    return await hashEnvironmentCode(path);
+    return target.kind === 'module' ? await hashEnvironmentCode(target.path) : '';
   } catch {
     return '';
   }

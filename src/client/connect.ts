@@ -1,12 +1,10 @@
 import { BoundaryError } from '../contract/errors.ts';
-import type { JsonObject } from '../contract/json.ts';
-import { META } from '../contract/names.ts';
 import { connectMcp, LOG_LEVELS } from '../mcp-client/connection.ts';
 import { DeadlineError } from '../runtime/deadline.ts';
 import { PROCTOR_VERSION } from '../runtime/version.ts';
 import { toBoundaryError } from './client-failure.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
-import { type EnvironmentLink, openCommand, openMemory, openModule, openUrl } from './environment-link.ts';
+import { type EnvironmentLink, harnessMeta, openCommand, openMemory, openModule, openUrl } from './environment-link.ts';
 import { McpEnvironmentClient } from './mcp-environment-client.ts';
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 60_000;
@@ -65,11 +63,6 @@ function openLink(target: EnvironmentTarget, options: ConnectOptions): Environme
     case 'memory':
       return openMemory(target, options);
   }
-}
-
-/** Says that this connection is a harness, and shows the key. */
-function harnessMeta({ harnessKey }: EnvironmentLink): JsonObject {
-  return { [META.audience]: 'harness', ...(harnessKey === undefined ? {} : { [META.harnessKey]: harnessKey }) };
 }
 
 function describeLimit({ label, kind, isShared }: EnvironmentLink, timeoutMs: number): string {

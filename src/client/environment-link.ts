@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, resolve } from 'node:path';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
-import { PROCESS_VARIABLES } from '../contract/names.ts';
+import type { JsonObject } from '../contract/json.ts';
+import { META, PROCESS_VARIABLES } from '../contract/names.ts';
 import type { InMemoryEnvironment } from '../mcp/in-memory.ts';
 import { type Link, toLink } from '../mcp-client/link.ts';
 import { openProcess, openStreamableHttp } from '../mcp-client/open-link.ts';
@@ -137,4 +138,9 @@ function parseAddress(address: string): URL {
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
   const what = `${JSON.stringify(address)} is not an address of an environment`;
   throw new BoundaryError('environment', 'environment_failed', `${what}: it has to start with http:// or https://`);
+}
+
+/** Says that the sender of a message is a harness, and shows the key. */
+export function harnessMeta({ harnessKey }: EnvironmentLink): JsonObject {
+  return { [META.audience]: 'harness', ...(harnessKey === undefined ? {} : { [META.harnessKey]: harnessKey }) };
 }

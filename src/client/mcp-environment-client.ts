@@ -14,7 +14,12 @@ import {
   setupResultSchema,
   solutionSchema,
 } from '../contract/scenario.ts';
-import type { McpConnection, RequestOptions, RequestParams } from '../mcp-client/connection.ts';
+import {
+  type McpConnection,
+  REVISION_WITHOUT_HANDSHAKE,
+  type RequestOptions,
+  type RequestParams,
+} from '../mcp-client/connection.ts';
 import { jsonOf, readList } from '../mcp-client/reading.ts';
 import { LONGEST_TIMER_MS } from '../runtime/deadline.ts';
 import { matchesToolPatterns } from '../text/tool-patterns.ts';
@@ -26,7 +31,7 @@ import type {
   EnvironmentClient,
   ToolResult,
 } from './environment-client.ts';
-import type { EnvironmentLink } from './environment-link.ts';
+import { type EnvironmentLink, harnessMeta } from './environment-link.ts';
 import { toAgentTool, toErrorResult, toToolResult } from './mcp-tools.ts';
 import { mayList, noSolution, SOLUTIONS_URI, solutionFailed } from './solution-faults.ts';
 
@@ -168,7 +173,11 @@ export class McpEnvironmentClient implements EnvironmentClient {
     params: RequestParams,
     options: CallOptions = {},
   ): Promise<ResultTypeMap[Method]> {
-    return await this.#request(toAttempt('environment', `answering ${method}`, options), method, params, options);
+    // Without a handshake each request says for itself who sends it.
+    const isSaid = this.#connection.protocol !== REVISION_WITHOUT_HANDSHAKE;
+    const _meta = isSaid ? params._meta : { ...harnessMeta(this.#link), ...params._meta };
+    const attempt = toAttempt('environment', `answering ${method}`, options);
+    return await this.#request(attempt, method, { ...params, ...(_meta && { _meta }) }, options);
   }
 
   async close(): Promise<void> {

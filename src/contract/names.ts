@@ -40,6 +40,11 @@ export const PROCESS_VARIABLES = {
 
 export const SCENARIOS_URI = 'svc://scenarios';
 
+/** The tasks that a scenario declares: the harness's alone. */
+export function tasksUri(scenario: string): string {
+  return `svc://tasks/${scenario}`;
+}
+
 export const DEFAULT_PORTS = { environment: 8765, runService: 8320, scenarioServer: 8321 } as const;
 
 export const MAX_STEPS = { default: 100, maximum: 500 } as const;

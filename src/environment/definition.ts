@@ -104,7 +104,12 @@ export interface ScenarioDefinition {
   /** Starts the scenario: the normalised generator, whatever the author's style was. */
   start(args: unknown, context: ToolContext): ScenarioRun;
   readonly solution: ((args: unknown) => SolutionSource) | undefined;
+  /** Tasks that its author declares: as they are, unchecked. */
+  readonly tasks?: DeclaredTaskSource | undefined;
 }
+
+/** A list, or a function that gives one. */
+export type DeclaredTaskSource<Declared = unknown> = readonly Declared[] | (() => Awaitable<readonly Declared[]>);
 
 /** A started scenario. Whoever started it closes it, also when one of its halves failed. */
 export interface ScenarioRun {

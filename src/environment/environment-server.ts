@@ -1,4 +1,4 @@
-import { SCENARIOS_URI } from '../contract/names.ts';
+import { SCENARIOS_URI, tasksUri } from '../contract/names.ts';
 import { Changes } from './changes.ts';
 import {
   type ConnectionDefinition,
@@ -178,7 +178,10 @@ export class EnvironmentServer {
   /** Adds a resource under `<scheme>://<name>`, or a template such as `notes://{id}`. @throws Error for a taken URI. */
   resource<const Uri extends string>(uri: Uri, config: ResourceConfig<Uri>, handler: ResourceHandler<Uri>): this {
     const resource = defineResource(uri, config, handler);
-    const isOurs = uri === SCENARIOS_URI || [...this.#hubs.keys()].some((hub) => uri === functionsUri(hub));
+    const isOurs =
+      uri === SCENARIOS_URI ||
+      uri.startsWith(tasksUri('')) ||
+      [...this.#hubs.keys()].some((hub) => uri === functionsUri(hub));
     if (isOurs || this.#resources.has(uri)) throw duplicate('resource', uri, this.#label);
     this.#resources.set(uri, resource);
     this.#changes.emit(DECLARED);

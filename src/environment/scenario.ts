@@ -3,6 +3,7 @@ import type { Evaluation } from '../contract/scenario.ts';
 import { asFields, type SchemaIssue } from '../schema/json-schema.ts';
 import type {
   CompiledSchema,
+  DeclaredTaskSource,
   ParseResult,
   ScenarioDefinition,
   ScenarioRun,
@@ -31,9 +32,24 @@ export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends 
   readonly solution?: (
     args: ArgsOf<Args>,
   ) => SolutionSource<Answer extends AnySchema ? WrittenInput<Answer> : AnyValue>;
+  /**
+   * Tasks of this scenario, for evaluations: the taskset `<environment>/<scenario>`. A list, or a function that gives it,
+   * which runs when they are asked for. Agents cannot see them.
+   */
+  readonly tasks?: DeclaredTaskSource<ScenarioTask<NoInfer<Args>>>;
   /** Hints for chat interfaces. */
   readonly chat?: Readonly<Record<string, unknown>>;
 }
+
+/** A task that a scenario declares. */
+export type ScenarioTask<Args extends AnySchema = NoArgs> = {
+  /** 1 to 200 characters, unique among the tasks of its scenario. */
+  readonly id: string;
+  readonly split?: 'train' | 'validation' | 'test' | null;
+  readonly tags?: readonly string[];
+  /** Tasks of one cluster are not independent, so that errors are computed over clusters. Default: the id. */
+  readonly cluster?: string;
+} & (NoArgs extends ArgsInput<Args> ? { readonly args?: ArgsInput<Args> } : { readonly args: ArgsInput<Args> });
 
 /** The agent's final answer: text, or what the `answer` schema makes of it. */
 export type AnswerOf<Answer extends AnySchema | undefined> = Answer extends AnySchema ? OutputOf<Answer> : string;
@@ -83,12 +99,15 @@ export function defineScenario<Args extends AnySchema, Answer extends AnySchema 
   checkName('Scenario', name);
   const label = `Scenario "${name}"`;
   checkPresentation(label, config);
-  const { tools, solution } = config;
+  const { tools, solution, tasks } = config;
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((pattern) => typeof pattern === 'string'))) {
     throw new TypeError(`${label}: tools has to be a list of patterns of tool names, got ${JSON.stringify(tools)}`);
   }
   if (solution !== undefined && typeof solution !== 'function') {
     throw new TypeError(`${label}: solution has to be a function of the arguments, got ${typeof solution}`);
+  }
+  if (tasks !== undefined && !Array.isArray(tasks) && typeof tasks !== 'function') {
+    throw new TypeError(`${label}: tasks has to be a list of tasks, or a function that gives one, got ${typeof tasks}`);
   }
   const answer = config.answer && compileSchema(config.answer, `${label}, answer`, { root: 'any' });
   return {
@@ -102,6 +121,7 @@ export function defineScenario<Args extends AnySchema, Answer extends AnySchema 
     // The schema has read the arguments: that they are `ArgsOf<Args>` is what it was compiled for.
     start: (args, context) => withAnswer(answer, start(args as ArgsOf<Args>, context)),
     solution: solution && ((args) => solution(args as ArgsOf<Args>)),
+    tasks,
   };
 }
 

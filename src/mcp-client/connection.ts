@@ -32,7 +32,7 @@ export const LOG_LEVELS: Readonly<Record<LoggingLevel, LogRecord['level']>> = {
 };
 
 /** The revision without a handshake and without sessions. */
-const REVISION_WITHOUT_HANDSHAKE = '2026-07-28';
+export const REVISION_WITHOUT_HANDSHAKE = '2026-07-28';
 
 export interface McpConnectOptions {
   /** Name and version that the server is told. */

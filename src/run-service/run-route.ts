@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Idempotency } from '../accounts/idempotency.ts';
-import { type Catalogue, checkScenarioArgs } from '../client/catalogue.ts';
+import type { Catalogue } from '../client/catalogue.ts';
+import { checkScenarioArgs } from '../client/scenario-args.ts';
 import { type RunAccepted, type RunRequest, runAcceptedSchema, runRequestSchema } from '../contract/run.ts';
 import { checkSize } from '../contract/size-limits.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';

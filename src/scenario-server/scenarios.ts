@@ -1,4 +1,5 @@
-import { type Catalogue, checkScenarioArgs } from '../client/catalogue.ts';
+import type { Catalogue } from '../client/catalogue.ts';
+import { checkScenarioArgs } from '../client/scenario-args.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';

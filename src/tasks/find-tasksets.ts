@@ -41,23 +41,29 @@ export interface Tasksets {
 const MAX_LISTED = 20;
 
 export function createTasksets({ directory, declared }: TasksetsOptions): Tasksets {
-  const sources = async () => [
+  const sources = async (environments: readonly string[]) => [
     ...(await findTasksetFiles(directory)).map((file) => fileSource(file)),
-    ...(await declaredSources(declared)),
+    ...(await declaredSources(declared, environments)),
   ];
 
   const load = async (name: string, signal?: AbortSignal) => {
     signal?.throwIfAborted();
-    const known = await sources();
+    // No other environment is started for it.
+    const own = declared.environments().filter((each) => name === each || name.startsWith(`${each}/`));
+    const known = await sources(own);
     const found = known.filter((source) => source.name === name);
     const [only] = found;
-    if (only === undefined) return await loadEnvironment(declared, known, name);
     if (found.length > 1) throw ambiguous(name, found);
-    return await only.load(signal);
+    if (only !== undefined) return await only.load(signal);
+    if (own.includes(name)) {
+      const whole = await loadEnvironment(declared, name, signal);
+      if (whole !== undefined) return whole;
+    }
+    throw notFound(name, declared, await sources(declared.environments()));
   };
 
   const list = async (signal?: AbortSignal) => {
-    const known = await sources();
+    const known = await sources(declared.environments());
     const data: TasksetList['data'] = [];
     // One after the other: each may be a process, or a hundred thousand tasks.
     for (const name of [...new Set(known.map((source) => source.name))].sort()) {
@@ -83,8 +89,8 @@ function fileSource({ name, path, label }: TasksetFile): Source {
 }
 
 /** An environment that cannot be read hides no taskset of the others. */
-async function declaredSources(declared: DeclaredTasks): Promise<readonly Source[]> {
-  const found = declared.environments().map(async (environment): Promise<readonly Source[]> => {
+async function declaredSources(declared: DeclaredTasks, environments: readonly string[]): Promise<readonly Source[]> {
+  const found = environments.map(async (environment): Promise<readonly Source[]> => {
     try {
       const scenarios = await declared.declaringScenarios(environment);
       return scenarios.map((scenario) => declaredSource(declared, environment, scenario));
@@ -125,12 +131,17 @@ async function readDeclared(declared: DeclaredTasks, environment: string, scenar
   return tasks;
 }
 
-/** The tasks of all scenarios of an environment, whose ids have to differ. */
-async function loadEnvironment(declared: DeclaredTasks, known: readonly Source[], name: string): Promise<Taskset> {
-  const scenarios = declared.environments().includes(name) ? await declared.declaringScenarios(name) : [];
-  if (scenarios.length === 0) throw notFound(name, declared, known);
+/** The tasks of all scenarios of an environment, whose ids have to differ. Undefined where none declares any. */
+async function loadEnvironment(
+  declared: DeclaredTasks,
+  name: string,
+  signal: AbortSignal | undefined,
+): Promise<Taskset | undefined> {
   const tasks: Task[] = [];
-  for (const scenario of scenarios) tasks.push(...(await readDeclared(declared, name, scenario)));
+  for (const scenario of await declared.declaringScenarios(name)) {
+    tasks.push(...(await declaredSource(declared, name, scenario).load(signal)).tasks);
+  }
+  if (tasks.length === 0) return undefined;
   refuseSharedIds(name, tasks);
   return createTaskset(name, tasks, { file: name, by: 'index' });
 }

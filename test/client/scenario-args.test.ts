@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkScenarioArgs } from '../../src/client/catalogue.ts';
+import { checkScenarioArgs } from '../../src/client/scenario-args.ts';
 import { ApiError, BoundaryError } from '../../src/contract/errors.ts';
 import type { JsonObject, JsonSchema } from '../../src/contract/json.ts';
 import type { ScenarioEntry } from '../../src/contract/scenario.ts';

@@ -6,6 +6,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { SCENARIOS_URI } from '../../contract/names.ts';
 import type { Audience, EnvironmentDefinition, ResourceDefinition } from '../../environment/definition.ts';
+import { tasksResources } from './declared-tasks.ts';
 import { functionsUri, type SessionHub, toFunctionList } from './dispatcher.ts';
 import { orProtocolError } from './failures.ts';
 import { matchTemplate } from './match-template.ts';
@@ -17,7 +18,7 @@ export interface SessionResource {
   readonly definition: ResourceDefinition;
   readonly audience: Audience;
   readonly template: UriTemplate | undefined;
-  /** True for those that describe the environment: they can be read before the initialize hook has run. */
+  /** True for those that run no code of the author: they can be read before the initialize hook has run. */
   readonly isBuiltIn: boolean;
   /** Content of a built-in resource. */
   readonly content?: unknown;
@@ -45,6 +46,10 @@ export function sessionResources(
     if (resources.has(resource.uri)) continue; // A definition that was not made by registering may bring its own.
     const content = resource.read();
     resources.set(resource.uri, { ...toSessionResource(resource), isBuiltIn: true, content });
+  }
+  for (const { resource, isList } of tasksResources(definition)) {
+    // A function of the author may need what the initialize hook has made ready.
+    resources.set(resource.uri, { ...toSessionResource(resource), isBuiltIn: isList });
   }
   return resources;
 }
