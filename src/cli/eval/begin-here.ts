@@ -54,9 +54,9 @@ async function loadTasks(settings: EvalSettings, installation: Installation, sto
   try {
     const taskset =
       (await readTasksetAt(settings.taskset, directory, stop)) ??
-      (await createTasksets({ directory, declared: catalogue as never }).load(settings.taskset, stop));
+      (await createTasksets({ directory, declared: catalogue }).load(settings.taskset, stop));
     const chosen = chooseTasks(taskset, settings.filters);
-    await checkTasks(chosen, catalogue as never, stop);
+    await checkTasks(chosen, catalogue, stop);
     return chosen;
   } finally {
     await catalogue.close();

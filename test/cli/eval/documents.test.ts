@@ -114,7 +114,9 @@ describe('the Markdown of a gate', () => {
       '- ❌ gpt-5-mini: lower by 0.06.',
       '- ⚠️ The code has changed.',
     ]);
-    expect(lines).toContain('| model | mean [95 %] | pass rate | coverage | against the baseline | won / lost | cost |');
+    expect(lines).toContain(
+      '| model | mean [95 %] | pass rate | coverage | against the baseline | won / lost | cost |',
+    );
     expect(lines.find((line) => line.includes('14 / 5'))).toContain('+0.06 &#91;+0.02, +0.10&#93; (p 0.003)');
     expect(lines).toContain(
       '- won: <code>w1</code> ([before](<https://proctor.example/traces/1>), [now](<https://proctor.example/traces/2>))',
@@ -144,7 +146,7 @@ describe('the Markdown of a gate', () => {
     expect(inside.length).toBeGreaterThan(4);
     for (const held of inside) expect(held).toMatch(/^(?:[\p{L}\p{N} .,%±;:()+/…−–-]|&#\d+;)*$/u);
     const outside = markdown.replace(/<code>.*?<\/code>/gs, '');
-    for (const word of ['evil', 'octocat', '<script', '<img', '](j', '<testcase', '# H', 'tada', 'deadbeef', '| a']) {
+    for (const word of ['evil', 'octocat', '<script', '<img', '](j', '<testcase', '# H', 'tada', 'deadbeef', '| a |']) {
       expect(outside).not.toContain(word);
     }
     expect(markdown.match(/<!--/g)).toHaveLength(1);
