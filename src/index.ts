@@ -59,9 +59,16 @@ export type { HubCall, HubHalves } from './environment/hub-scenario.ts';
 export type { PromptConfig, PromptHandler, RichPrompt } from './environment/prompt.ts';
 export type { Prompt } from './environment/prompt-messages.ts';
 export type { ResourceConfig, ResourceHandler } from './environment/resource.ts';
-export type { Scenario, ScenarioConfig, ScenarioFunction, ScenarioGenerator } from './environment/scenario.ts';
+export type {
+  Scenario,
+  ScenarioConfig,
+  ScenarioFunction,
+  ScenarioGenerator,
+  ScenarioTask,
+} from './environment/scenario.ts';
 export type { AnySchema, ArgsOf, NoArgs } from './environment/schema-types.ts';
 export type { ToolConfig, ToolHandler, ToolObject } from './environment/tool.ts';
 export { ToolError } from './environment/tool-result.ts';
 export { type InMemoryTarget, inMemory } from './mcp/in-memory.ts';
 export { type ServeOptions, type ServerHandle, serve, serveMain } from './mcp/serve.ts';
+export { defineTasks, type TasksInput } from './tasks/define-tasks.ts';

@@ -1,4 +1,4 @@
-import { ApiError, BoundaryError, messageOf } from '../contract/errors.ts';
+import { ApiError, messageOf } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { EnvironmentEntry } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';

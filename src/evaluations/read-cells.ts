@@ -38,6 +38,12 @@ export function* rangesOf({ tasks, models, attempts }: EvaluationPlan): Generato
   for (let from = 0; from < tasks; from += size) yield { from, to: Math.min(tasks, from + size) };
 }
 
+export interface CellOptions {
+  readonly withSpreads?: boolean;
+  /** Those of these models alone, by their index; not empty. */
+  readonly models?: readonly number[];
+}
+
 /**
  * The cells of some tasks, in order of task and model; those without a done attempt are left out. In one statement, so that
  * an attempt that ends meanwhile is in all figures of its cell or in none.
@@ -46,7 +52,7 @@ export async function readCells(
   queries: Kysely<DatabaseSchema>,
   { evaluationId, passThreshold }: EvaluationPlan,
   { from, to }: TaskRange,
-  { withSpreads = false } = {},
+  { withSpreads = false, models }: CellOptions = {},
 ): Promise<Cell[]> {
   // As text: a row for each would be three times the work.
   const spreads = withSpreads
@@ -59,6 +65,7 @@ export async function readCells(
       string_agg(case when outcome <> 'graded' then outcome end, ' ') as others, ${spreads} as spreads
     from evaluation_attempts
     where evaluation_id = ${evaluationId} and task_index >= ${from} and task_index < ${to} and state = 'done'
+      and ${models === undefined ? sql`true` : sql`model_index in (${sql.join(models)})`}
     group by task_index, model_index order by task_index, model_index`.execute(queries);
   return rows.map(toCell);
 }

@@ -1,5 +1,15 @@
+import { sql } from 'kysely';
 import type { Progress } from '../contract/evaluation.ts';
+import { type OutcomeCounts, outcomeSchema } from '../contract/outcome.ts';
 import type { Database } from '../database/database.ts';
+import { type EvaluationPlan, outcomeOfRest, readPlan } from './evaluation-plan.ts';
+import { addTo } from './read-cells.ts';
+import { UNKNOWN_EARLIER_USD, UNKNOWN_USD } from './read-reports.ts';
+
+/** An answer that took so long is given again for so many times as long: asking takes 2 % of a core, however often one asks. */
+const REUSE = 50;
+/** Evaluations whose answers are kept. */
+const MAX_KEPT = 1_000;
 
 /**
  * How far an evaluation is. The attempts of one that has ended are all done: those that never began are `over_budget`
@@ -7,6 +17,94 @@ import type { Database } from '../database/database.ts';
  *
  * @throws ApiError evaluation_not_found
  */
-export async function readProgress(_database: Database, _evaluationId: string): Promise<Progress> {
-  throw new Error('not built yet');
+export async function readProgress(database: Database, evaluationId: string): Promise<Progress> {
+  return await countAttempts(database, await readPlan(database.kysely, evaluationId));
+}
+
+export interface ProgressReaderOptions {
+  /** Milliseconds that only grow. */
+  readonly now?: () => number;
+}
+
+/**
+ * The same for those who ask again and again: an answer that took long to count is given for a while, until the evaluation
+ * ends or goes on. One reader for each database and process.
+ */
+export function createProgressReader(
+  database: Database,
+  { now = () => performance.now() }: ProgressReaderOptions = {},
+): (evaluationId: string) => Promise<Progress> {
+  const kept = new Map<string, { readonly of: string; readonly progress: Promise<Progress>; until: number }>();
+  return async (evaluationId) => {
+    const plan = await readPlan(database.kysely, evaluationId);
+    const of = JSON.stringify([plan.status, plan.attempts, plan.finishedAt]);
+    const known = kept.get(evaluationId);
+    if (known !== undefined && known.of === of && now() < known.until) return await known.progress;
+    const start = now();
+    const counted = { of, progress: countAttempts(database, plan), until: Number.POSITIVE_INFINITY };
+    kept.delete(evaluationId);
+    kept.set(evaluationId, counted);
+    const [oldest] = kept.keys();
+    if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest);
+    try {
+      const progress = await counted.progress;
+      counted.until = now() + (now() - start) * REUSE;
+      return progress;
+    } catch (error) {
+      if (kept.get(evaluationId) === counted) kept.delete(evaluationId);
+      throw error;
+    }
+  };
+}
+
+interface CountRow {
+  readonly running: number;
+  readonly reruns: number;
+  readonly tokens: number;
+  readonly usd: number;
+  readonly unknown_usd: number;
+  readonly [outcome: `of_${string}`]: number;
+}
+
+/** In one pass without a sort: grouping by outcome takes twice as long. */
+async function countAttempts({ scans }: Database, plan: EvaluationPlan): Promise<Progress> {
+  const { rows } = await sql<CountRow>`
+    select ${countOf(sql`state = 'running'`)} as running, coalesce(sum(rerun), 0) as reruns,
+      coalesce(sum(total_tokens + earlier_tokens), 0) as tokens,
+      coalesce(sum(coalesce(cost_usd, 0) + coalesce(earlier_usd, 0)), 0) as usd,
+      coalesce(sum(${UNKNOWN_USD} + ${UNKNOWN_EARLIER_USD}), 0) as unknown_usd,
+      ${sql.join(
+        outcomeSchema.options.map(
+          (outcome) =>
+            sql`${countOf(sql`state = 'done' and outcome = ${sql.lit(outcome)}`)} as ${sql.ref(`of_${outcome}`)}`,
+        ),
+      )}
+    from evaluation_attempts where evaluation_id = ${plan.evaluationId}`.execute(scans);
+  return toProgress(plan, rows[0]);
+}
+
+function countOf(condition: ReturnType<typeof sql>) {
+  return sql`count(case when ${condition} then 1 end)`;
+}
+
+function toProgress(plan: EvaluationPlan, row: CountRow | undefined): Progress {
+  const total = plan.tasks * plan.models.length * plan.attempts;
+  const outcomes: OutcomeCounts = {};
+  for (const outcome of outcomeSchema.options) addTo(outcomes, outcome, row?.[`of_${outcome}`] ?? 0);
+  const counted = Object.values(outcomes).reduce((sum, count) => sum + count, 0);
+  const rest = outcomeOfRest(plan);
+  if (rest !== undefined) addTo(outcomes, rest, total - counted);
+  const isUnknown = (row?.unknown_usd ?? 0) > 0;
+  return {
+    done: rest === undefined ? counted : Math.max(counted, total),
+    total,
+    running: row?.running ?? 0,
+    reruns: row?.reruns ?? 0,
+    outcomes,
+    // The calls of attempts that go on are among those that a budget has settled.
+    spent: {
+      usd: isUnknown ? null : Math.max(row?.usd ?? 0, plan.spent.usd),
+      tokens: Math.max(row?.tokens ?? 0, plan.spent.tokens),
+    },
+  };
 }

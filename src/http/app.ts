@@ -129,7 +129,11 @@ function createExchange(options: HttpAppOptions) {
     if (method !== 'GET' && options.closing?.aborted) throw shuttingDown();
     const query = new URLSearchParams(request.url.replace(/^[^?]*/, ''));
     const queryValues = route.query === undefined ? undefined : parseQuery(route.query, query);
-    const readOptions = { limitBytes, acceptForms: route.access === 'page' };
+    const readOptions = {
+      limitBytes: route.largeBodyBytes ?? limitBytes,
+      acceptForms: route.access === 'page',
+      acceptGzip: route.largeBodyBytes !== undefined,
+    };
     const json = route.request === undefined ? undefined : await readBody(request, readOptions);
     const body = route.request === undefined ? undefined : parseBody(route.request, json);
     const params = Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)]));

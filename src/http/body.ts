@@ -1,6 +1,10 @@
 import type { IncomingMessage } from 'node:http';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import { ApiError } from '../contract/errors.ts';
 import { MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
+
+const gunzipBytes = promisify(gunzip);
 
 /** Contract section 0: the limit of a request body unless a server says otherwise. */
 export const DEFAULT_BODY_LIMIT_BYTES = 4 * 1024 * 1024;
@@ -11,23 +15,42 @@ export const DEFAULT_BODY_LIMIT_BYTES = 4 * 1024 * 1024;
  * @returns undefined for an empty body. @throws ApiError request_too_large, unsupported_media_type, invalid_json, and
  *   invalid_parameter for JSON that is nested too deep.
  */
-export async function readBody(
-  request: IncomingMessage,
-  options: { readonly limitBytes: number; readonly acceptForms: boolean },
-): Promise<unknown> {
+export async function readBody(request: IncomingMessage, options: BodyOptions): Promise<unknown> {
   const { headers } = request;
   if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return undefined;
-  const mediaType = checkedMediaType(request, options.acceptForms);
-  const text = decode(await readBytes(request, options.limitBytes));
+  const mediaType = checkedMediaType(request, options);
+  const sent = await readBytes(request, options.limitBytes);
+  const text = decode(isGzip(request) ? await unzip(sent, options.limitBytes) : sent);
   if (text.trim() === '') return undefined;
   return mediaType === FORM ? Object.fromEntries(new URLSearchParams(text)) : parseJson(text);
 }
 
+export interface BodyOptions {
+  readonly limitBytes: number;
+  readonly acceptForms: boolean;
+  readonly acceptGzip?: boolean;
+}
+
 const FORM = 'application/x-www-form-urlencoded';
 
-function checkedMediaType(request: IncomingMessage, acceptForms: boolean): string {
+function isGzip({ headers }: IncomingMessage): boolean {
+  return headers['content-encoding']?.toLowerCase() === 'gzip';
+}
+
+/** @throws ApiError request_too_large, before more than the limit is in memory; invalid_json for what is no gzip. */
+async function unzip(bytes: Uint8Array, limitBytes: number): Promise<Uint8Array> {
+  try {
+    return await gunzipBytes(bytes, { maxOutputLength: limitBytes });
+  } catch (cause) {
+    if ((cause as { readonly code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(limitBytes);
+    throw new ApiError('invalid_json', 'The body is declared as gzip, and is none.', { cause });
+  }
+}
+
+function checkedMediaType(request: IncomingMessage, { acceptForms, acceptGzip = false }: BodyOptions): string {
   const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+  const isPlain = encoding === undefined || encoding.toLowerCase() === 'identity';
+  if (!isPlain && !(acceptGzip && isGzip(request))) {
     throw unsupported(`The body is encoded as ${JSON.stringify(encoding)}`, acceptForms);
   }
   const declared = request.headers['content-type'] ?? 'application/json';
@@ -55,10 +78,7 @@ function unsupported(problem: string, acceptForms: boolean): ApiError {
  */
 export function readBytes(request: IncomingMessage, limitBytes: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const refuse = () =>
-      reject(
-        new ApiError('request_too_large', `The body is larger than the limit of ${limitBytes} bytes of this server.`),
-      );
+    const refuse = () => reject(tooLarge(limitBytes));
     if (Number(request.headers['content-length'] ?? 0) > limitBytes) return refuse();
     const chunks: Buffer[] = [];
     let size = 0;
@@ -77,6 +97,10 @@ export function readBytes(request: IncomingMessage, limitBytes: number): Promise
       if (!request.complete) reject(new ApiError('invalid_json', 'The connection ended inside the body.'));
     });
   });
+}
+
+function tooLarge(limitBytes: number): ApiError {
+  return new ApiError('request_too_large', `The body is larger than the limit of ${limitBytes} bytes of this server.`);
 }
 
 /** One for all: to make one takes longer than to read a small body by it. */

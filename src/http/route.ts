@@ -8,7 +8,7 @@ import type { TextStream } from './text-stream.ts';
  * Handlers get parsed input and give a body; errors are thrown as `ApiError`.
  */
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Express path, `/v1/traces/:trace_id`. */
   readonly path: string;
   readonly summary: string;
@@ -20,6 +20,8 @@ export interface Route {
   readonly access: 'public' | 'loopback' | 'key' | 'key-or-browser' | 'browser' | 'page';
   /** A schema that accepts undefined makes the body optional. Forms are accepted where the access is `page`. */
   readonly request?: z.ZodType;
+  /** Where bodies may be larger than those of other routes: its limit, before and after gzip, which it accepts too. */
+  readonly largeBodyBytes?: number;
   /** Query values by name; those of a number's or boolean's type are read from their text first. */
   readonly query?: z.ZodObject;
   readonly response?: z.ZodType;

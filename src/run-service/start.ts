@@ -6,6 +6,7 @@ import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { addPoolMetrics } from '../client/pool-metrics.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { type Database, storeCheck } from '../database/database.ts';
+import { createEvaluationStore } from '../evaluations/database-evaluation-store.ts';
 import { createHttpApp } from '../http/app.ts';
 import { createHealthRoutes } from '../http/health-routes.ts';
 import { listen } from '../http/listen.ts';
@@ -15,6 +16,7 @@ import type { Route } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
 import { queueCheck, type RunQueue } from '../queue/run-queue.ts';
 import { PROCTOR_VERSION } from '../runtime/version.ts';
+import { createTasksets } from '../tasks/find-tasksets.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { createBlobRoute } from '../trace-routes/blob-route.ts';
 import { createEventsRoute } from '../trace-routes/events-route.ts';
@@ -22,14 +24,19 @@ import { LiveDeltas } from '../trace-routes/live-deltas.ts';
 import { createTracesRoutes } from '../trace-routes/traces-route.ts';
 import { createCancelRoute } from './cancel-route.ts';
 import { createCatalogueRoutes } from './catalogue-routes.ts';
+import { createCreateEvaluationRoute } from './create-evaluation-route.ts';
+import { createEvaluationRoutes } from './evaluation-routes.ts';
 import { addRunMetrics } from './metrics.ts';
 import { createRunRoute } from './run-route.ts';
 import { enqueueForgottenRuns } from './sweep.ts';
+import { createTasksetsRoute } from './tasksets-route.ts';
 import { createUsageRoute } from './usage-route.ts';
 import { startWorker, type Worker, type WorkerOptions, type WorkerSettings } from './worker.ts';
 
 export interface RunServiceOptions {
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;
+  /** Its folder `tasksets` holds tasksets. Default: that of the process. */
+  readonly directory?: string;
   readonly database: Database;
   readonly store: TraceStore;
   readonly queue: RunQueue;
@@ -144,6 +151,10 @@ interface Parts {
 function createApp(options: RunServiceOptions, parts: Parts) {
   const { store, queue, models, accounts, database, logger, appUrl, keepAliveMs, now = Date.now } = options;
   const { catalogue, closing, deltas, metrics } = parts;
+  const tasksets = createTasksets({ directory: options.directory ?? process.cwd(), declared: catalogue });
+  const cancelHere = (traceId: string) => parts.worker?.cancel(traceId);
+  const onChange = () => parts.worker?.driver?.wake();
+  const evaluations = createEvaluationStore({ database, store, queue, appUrl, now, cancelHere, onChange });
   return createHttpApp({
     title: 'Proctor run service',
     version: PROCTOR_VERSION,
@@ -165,11 +176,14 @@ function createApp(options: RunServiceOptions, parts: Parts) {
         toTraceUrl: (id) => `${appUrl}/traces/${id}`,
       }),
       ...createTracesRoutes({ store, access: 'key-or-browser', closing }),
-      createCancelRoute({ store, queue, logger, cancelHere: (traceId) => parts.worker?.cancel(traceId) }),
+      createCancelRoute({ store, queue, logger, cancelHere }),
       createEventsRoute({ store, accounts, access: 'key-or-browser', deltas, logger, closing, keepAliveMs }),
       createBlobRoute({ store, access: 'key-or-browser' }),
       createUsageRoute(store),
       ...createCatalogueRoutes(catalogue, models),
+      createTasksetsRoute(tasksets, closing),
+      createCreateEvaluationRoute({ catalogue, tasksets, models, database, evaluations, now }),
+      ...createEvaluationRoutes({ evaluations, closing }),
       ...createHealthRoutes({
         checks: [storeCheck(database), queueCheck(queue), catalogueCheck(catalogue, logger)],
         closing,

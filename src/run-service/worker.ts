@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EnvironmentPool } from '../client/environment-pool.ts';
 import type { Database } from '../database/database.ts';
+import { type Driver, startDriver } from '../evaluations/driver.ts';
 import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import type { Lease } from '../queue/run-queue.ts';
 import { createLeaseKeeper } from '../queue/threaded-lease-keeper.ts';
@@ -39,8 +40,8 @@ export interface WorkerOptions
   extends Omit<LeasedRunOptions, 'worker' | 'pool' | 'leases' | 'cancels'>,
     WorkerSettings {
   /**
-   * That of the store: for what keys may have at once, and for runs that got lost on their way to the queue. Without it
-   * keys have no such limit, and nobody looks.
+   * That of the store: for what keys may have at once, for runs that got lost on their way to the queue, and for evaluations.
+   * Without it keys have no such limit, and nobody looks.
    */
   readonly database?: Database | undefined;
 }
@@ -55,6 +56,8 @@ export interface Worker {
   readonly active: number;
   /** The processes of its environments. */
   readonly pool: EnvironmentPool;
+  /** Begins the attempts of evaluations; undefined without a database. */
+  readonly driver: Driver | undefined;
   /** Ends a run that is executed here; another one is none of its business. */
   cancel(traceId: string): void;
   /** Takes no more runs, gives back those that it has, and waits for that, at most `graceMs` milliseconds. Never rejects. */
@@ -83,6 +86,7 @@ export function startWorker(options: WorkerOptions): Worker {
 class QueueWorker implements Worker {
   readonly name = `worker_${process.pid}_${randomBytes(4).toString('hex')}`;
   readonly pool: EnvironmentPool;
+  readonly driver: Driver | undefined;
   readonly #options: WorkerOptions;
   readonly #admission: Admission;
   readonly #leases: LeaseKeeper;
@@ -114,6 +118,8 @@ class QueueWorker implements Worker {
     this.#unsubscribe = queue.onEntry(() => this.#wake());
     this.#poll = setInterval(() => this.#wake(), POLL_EVERY_MS);
     this.#sweeps = database && startSweeps(database, queue, logger);
+    const cancelHere = (traceId: string) => this.cancel(traceId);
+    this.driver = database && startDriver({ ...options, database, cancelHere });
     this.#wake();
   }
 
@@ -136,7 +142,7 @@ class QueueWorker implements Worker {
     clearInterval(this.#poll);
     for (const run of this.#active) run.interrupt.abort(new RunInterrupted('released'));
     const runs = [...this.#active];
-    const ended = [this.#filling, this.#sweeps?.stop(), ...runs.map((run) => run.ended)];
+    const ended = [this.#filling, this.#sweeps?.stop(), this.driver?.stop(), ...runs.map((run) => run.ended)];
     const isDone = await endsWithin(
       Promise.all([...ended, this.#options.pool === undefined && this.pool.close()]).then(() => this.#leases.close()),
       graceMs,

@@ -25,7 +25,7 @@ const waitQuerySchema = z.object({ wait: z.int().min(0).max(MAX_WAIT_SECONDS).de
 
 export const timeQuerySchema = z.iso.datetime({ offset: true }).optional();
 /** A zero character cannot be stored, so that nothing has it. */
-const textQuerySchema = z
+export const textQuerySchema = z
   .string()
   .regex(/^[^\0]+$/)
   .min(1)

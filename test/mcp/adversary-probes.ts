@@ -46,6 +46,24 @@ export const KINDS: readonly Kind[] = [
     unknown: 'svc://nothing',
     toProbes: (uri) => [['resources/read', { uri }]],
   },
+  // A list, a function, one that throws; a scenario that nobody has.
+  {
+    hidden: [
+      'count',
+      'open',
+      'seeded',
+      'COUNT',
+      'count/',
+      'count?id=S3CRET',
+      '*',
+      '',
+      '{scenario}',
+      '../key',
+      'co%75nt',
+    ].map((scenario) => `svc://tasks/${scenario}`),
+    unknown: 'svc://tasks/nothing',
+    toProbes: probesOfResource,
+  },
   // To an agent it is one of the pages that a template of its own has.
   { hidden: ['exam://pages/key'], unknown: 'exam://pages/nothing', toProbes: probesOfResource },
 ];

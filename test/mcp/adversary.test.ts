@@ -38,6 +38,7 @@ describe.each([...DIRECT_WAYS, ...OTHER_WAYS])('an agent %s', PATIENCE, (_way, e
     for (const hidden of [...['setup', 'evaluate', 'evaluation', 'solution', 'vault', 'grading'], 'deep', 'key']) {
       expect(JSON.stringify(seen)).not.toMatch(new RegExp(`["/]${hidden}\\b`));
     }
+    expect(JSON.stringify(seen)).not.toContain('svc://tasks');
     expect((await tellApart(agent, CORE, forge)).differences).toEqual([]);
   });
 });

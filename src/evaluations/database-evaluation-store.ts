@@ -1,0 +1,275 @@
+import { ApiError } from '../contract/errors.ts';
+import type {
+  ComparisonList,
+  EvaluationDetail,
+  EvaluationList,
+  EvaluationPatch,
+  EvaluationStatus,
+  EvaluationSummary,
+} from '../contract/evaluation.ts';
+import { isGradedOutcome, type Outcome } from '../contract/outcome.ts';
+import type { Database } from '../database/database.ts';
+import { sleep } from '../runtime/backoff.ts';
+import { attemptsInAll } from './attempt-order.ts';
+import { type CancelOptions, endQueued, requestCancels } from './cancel-attempts.ts';
+import { changeEvaluation, runAgain } from './change-evaluation.ts';
+import { compareEvaluations } from './compare-evaluations.ts';
+import { createEvaluation, findSame } from './create-evaluation.ts';
+import { FiguresReader } from './evaluation-figures.ts';
+import {
+  DELETED,
+  type EvaluationRow,
+  evaluationFinished,
+  findEvaluation,
+  isEnded,
+  lockEvaluation,
+  statusOf,
+} from './evaluation-rows.ts';
+import { parseSettings } from './evaluation-settings.ts';
+import type {
+  AttemptQuery,
+  ComparisonQuery,
+  CreatedEvaluation,
+  CreateOptions,
+  EvaluationQuery,
+  EvaluationStore,
+  NewEvaluation,
+  TaskQuery,
+} from './evaluation-store.ts';
+import { listAttempts } from './list-attempts.ts';
+import { listEvaluations } from './list-evaluations.ts';
+import { readTaskRows } from './read-task-rows.ts';
+import { removeEvaluation } from './remove-evaluation.ts';
+
+export interface EvaluationStoreOptions extends CancelOptions {
+  /** Where the pages are, without a slash at the end. */
+  readonly appUrl: string | (() => string);
+  /** Milliseconds since 1970; default the clock's. */
+  readonly now?: (() => number) | undefined;
+  /** Told when there may be something to begin: wakes the driver of this process. */
+  readonly onChange?: (() => void) | undefined;
+}
+
+/** Between two looks at an evaluation whose end is waited for. */
+const LOOK_EVERY_MS = 200;
+
+/** The evaluations of a database. There is nothing to close; the database is its owner's. */
+export function createEvaluationStore(options: EvaluationStoreOptions): EvaluationStore {
+  return new DatabaseEvaluationStore(options);
+}
+
+class DatabaseEvaluationStore implements EvaluationStore {
+  readonly #options: EvaluationStoreOptions;
+  readonly #database: Database;
+  readonly #now: () => number;
+  readonly #figures: FiguresReader;
+
+  constructor(options: EvaluationStoreOptions) {
+    this.#options = options;
+    this.#database = options.database;
+    this.#now = options.now ?? Date.now;
+    this.#figures = new FiguresReader(options.database);
+  }
+
+  async create(evaluation: NewEvaluation, options: CreateOptions = {}): Promise<CreatedEvaluation> {
+    const toCreated = (created: { evaluationId: string; status: string; isNew: boolean }): CreatedEvaluation => ({
+      ...created,
+      status: statusOf(created),
+      evaluationUrl: this.#urlOf(created.evaluationId),
+    });
+    const created = await createEvaluation(this.#database, evaluation, {
+      ...(options.resume === undefined ? {} : { resume: options.resume }),
+      now: this.#now,
+      alongside: async (transaction, row) => await options.alongside?.(transaction, toCreated(row)),
+    });
+    this.#changed(created.evaluationId);
+    return toCreated(created);
+  }
+
+  async find(evaluation: NewEvaluation): Promise<string | undefined> {
+    return (await findSame(this.#database.kysely, evaluation))?.evaluation_id;
+  }
+
+  async get(account: string, evaluationId: string): Promise<EvaluationDetail> {
+    const row = await findEvaluation(this.#database.kysely, account, evaluationId);
+    const { environment_hashes, suspects, ...figures } = await this.#figures.of(row);
+    return { ...this.#toSummary(row, figures), environment_hashes, concurrency_history: [], suspects };
+  }
+
+  async status(account: string, evaluationId: string): Promise<EvaluationStatus> {
+    return statusOf(await findEvaluation(this.#database.kysely, account, evaluationId));
+  }
+
+  async waitForEnd(
+    account: string,
+    evaluationId: string,
+    { seconds, signal }: { readonly seconds: number; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const endsAt = performance.now() + seconds * 1_000;
+    while (!signal.aborted && performance.now() < endsAt) {
+      if (isEnded(await this.status(account, evaluationId))) return;
+      await sleep(Math.min(LOOK_EVERY_MS, endsAt - performance.now()), signal).catch(() => {}); // The loop sees it.
+    }
+  }
+
+  async list(account: string, query: EvaluationQuery = {}): Promise<EvaluationList> {
+    const { rows, nextCursor } = await listEvaluations(this.#database, account, query);
+    const data: EvaluationSummary[] = [];
+    for (const row of rows) data.push(this.#toSummary(row, await this.#figures.of(row)));
+    return { object: 'list', data, next_cursor: nextCursor };
+  }
+
+  async attempts(account: string, evaluationId: string, query: AttemptQuery = {}) {
+    const row = await findEvaluation(this.#database.kysely, account, evaluationId);
+    return await listAttempts(this.#database, row, query, (traceId) => `${this.#appUrl()}/traces/${traceId}`);
+  }
+
+  async tasks(account: string, evaluationId: string, { task_id: taskId, ...query }: TaskQuery = {}) {
+    await findEvaluation(this.#database.kysely, account, evaluationId);
+    return await readTaskRows(this.#database, { evaluationId, taskId, ...query });
+  }
+
+  async pause(account: string, evaluationId: string): Promise<void> {
+    await this.#setStatus(account, evaluationId, 'paused');
+  }
+
+  async resume(account: string, evaluationId: string): Promise<void> {
+    await this.#setStatus(account, evaluationId, 'running');
+  }
+
+  async cancel(account: string, evaluationId: string): Promise<void> {
+    await this.#setStatus(account, evaluationId, 'cancelled');
+    await endQueued(this.#options, evaluationId);
+    this.#changed(evaluationId);
+  }
+
+  async rerun(account: string, evaluationId: string, outcomes: readonly Outcome[]): Promise<void> {
+    const rewarded = outcomes.find(isGradedOutcome);
+    if (rewarded !== undefined) throw hasReward(rewarded);
+    await this.#change(account, evaluationId, async (transaction, row) => {
+      if (row.status === 'cancelled') throw evaluationFinished(row);
+      const again = await runAgain(transaction, evaluationId, outcomes, this.#now());
+      const total = attemptsInAll({ ...row, models: parseSettings(row.settings).models.length });
+      const isUnbegun = outcomes.includes('over_budget') && row.next_attempt < total;
+      if (row.status !== 'completed' || (again === 0 && !isUnbegun)) return;
+      await transaction
+        .updateTable('evaluations')
+        .set({ status: 'running', finished_at: null, report: null })
+        .where('evaluation_id', '=', evaluationId)
+        .execute();
+    });
+  }
+
+  async patch(account: string, evaluationId: string, patch: EvaluationPatch): Promise<void> {
+    await this.#change(account, evaluationId, async (transaction, row) => {
+      await changeEvaluation(transaction, row, patch, this.#now());
+    });
+  }
+
+  async remove(
+    account: string,
+    evaluationId: string,
+    { signal = new AbortController().signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<void> {
+    await this.#change(account, evaluationId, async (transaction) => {
+      await transaction
+        .updateTable('evaluations')
+        .set({ status: DELETED })
+        .where('evaluation_id', '=', evaluationId)
+        .execute();
+      await requestCancels(transaction, evaluationId);
+    });
+    await removeEvaluation(this.#options, evaluationId, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error; // A driver goes on.
+    });
+  }
+
+  async compare(account: string, { a, b, a_model, b_model }: ComparisonQuery): Promise<ComparisonList> {
+    await findEvaluation(this.#database.kysely, account, a, 'a');
+    await findEvaluation(this.#database.kysely, account, b, 'b');
+    return await compareEvaluations(this.#database, { a, b, aModel: a_model, bModel: b_model });
+  }
+
+  async #setStatus(account: string, evaluationId: string, status: EvaluationStatus): Promise<void> {
+    await this.#change(account, evaluationId, async (transaction, row) => {
+      if (isEnded(row.status)) throw evaluationFinished(row);
+      await transaction
+        .updateTable('evaluations')
+        .set({ status, finished_at: isEnded(status) ? this.#now() : null, report: null })
+        .where('evaluation_id', '=', evaluationId)
+        .execute();
+      if (status === 'cancelled') await requestCancels(transaction, evaluationId);
+    });
+  }
+
+  /** Nobody begins attempts or changes the evaluation meanwhile. */
+  async #change(
+    account: string,
+    evaluationId: string,
+    change: (transaction: Parameters<typeof lockEvaluation>[1], row: EvaluationRow) => Promise<void>,
+  ): Promise<void> {
+    await this.#database.transaction(async (transaction) => {
+      await change(transaction, await lockEvaluation(this.#database, transaction, account, evaluationId));
+    });
+    this.#changed(evaluationId);
+  }
+
+  #changed(evaluationId: string): void {
+    this.#figures.forget(evaluationId);
+    this.#options.onChange?.();
+  }
+
+  #toSummary(
+    row: EvaluationRow,
+    {
+      progress,
+      reports,
+    }: Pick<EvaluationSummary, 'progress'> & { readonly reports: readonly EvaluationSummary['reports'][number][] },
+  ): EvaluationSummary {
+    const { models, metadata, ...settings } = parseSettings(row.settings);
+    return {
+      object: 'evaluation',
+      evaluation_id: row.evaluation_id,
+      evaluation_url: this.#urlOf(row.evaluation_id),
+      name: row.name,
+      status: statusOf(row),
+      created_at: new Date(Number(row.created_at)).toISOString(),
+      finished_at: row.finished_at === null ? null : new Date(Number(row.finished_at)).toISOString(),
+      parent: row.parent,
+      taskset: { name: row.taskset_name, version: row.taskset_version, tasks: row.tasks },
+      models: [...models],
+      ...settings,
+      metadata: { ...metadata },
+      attempts: row.attempts,
+      concurrency: row.concurrency,
+      budget: toBudget(row),
+      progress,
+      reports: [...reports],
+    };
+  }
+
+  #appUrl(): string {
+    const { appUrl } = this.#options;
+    return (typeof appUrl === 'function' ? appUrl() : appUrl).replace(/\/+$/, '');
+  }
+
+  #urlOf(evaluationId: string): string {
+    return `${this.#appUrl()}/evaluations/${evaluationId}`;
+  }
+}
+
+function toBudget({ budget_usd, budget_tokens }: EvaluationRow): EvaluationSummary['budget'] {
+  if (budget_usd === null && budget_tokens === null) return null;
+  return {
+    ...(budget_usd === null ? {} : { usd: budget_usd }),
+    ...(budget_tokens === null ? {} : { tokens: Number(budget_tokens) }),
+  };
+}
+
+function hasReward(outcome: Outcome): ApiError {
+  return new ApiError(
+    'invalid_parameter',
+    `outcomes has ${JSON.stringify(outcome)}, which has a reward: what has one is not run again. Add attempts instead.`,
+    { param: 'outcomes' },
+  );
+}

@@ -1,0 +1,186 @@
+import { sql } from 'kysely';
+import type { EvaluationDetail, Progress, Report } from '../contract/evaluation.ts';
+import type { Database } from '../database/database.ts';
+import { MAX_RERUNS } from '../trace/attempt-rows.ts';
+import { type EvaluationRow, isEnded } from './evaluation-rows.ts';
+import { parseSettings } from './evaluation-settings.ts';
+import { readProgress } from './read-progress.ts';
+import { readReports } from './read-reports.ts';
+
+/** What is computed of the attempts of an evaluation. */
+export interface EvaluationFigures extends Pick<EvaluationDetail, 'environment_hashes' | 'suspects'> {
+  readonly progress: Progress;
+  readonly reports: readonly Report[];
+}
+
+interface Remembered {
+  readonly figures: Promise<EvaluationFigures>;
+  /** When they are too old. */
+  until: number;
+}
+
+/** Figures of an evaluation that runs are computed in one part of so many of the time: 2 % of a core. */
+const SHARE = 50;
+/** Evaluations whose figures are remembered. */
+const MAX_REMEMBERED = 1_000;
+const MAX_SUSPECTS = 1_000;
+
+/**
+ * Figures of evaluations. Those of one that has ended are written down with it. Those of one that runs are remembered, and
+ * computed again when they are 50 times as old as that takes: however many look, and however large it is, it costs little.
+ */
+export class FiguresReader {
+  readonly #database: Database;
+  readonly #remembered = new Map<string, Remembered>();
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async of(row: EvaluationRow): Promise<EvaluationFigures> {
+    if (row.report !== null) return JSON.parse(row.report) as EvaluationFigures; // What this class wrote.
+    if (!isEnded(row.status)) return await this.#remember(row);
+    this.forget(row.evaluation_id);
+    const figures = await readFigures(this.#database, row);
+    await this.#keep(row, figures);
+    return figures;
+  }
+
+  /** Something has changed that a look should show. */
+  forget(evaluationId: string): void {
+    this.#remembered.delete(evaluationId);
+  }
+
+  #remember(row: EvaluationRow): Promise<EvaluationFigures> {
+    const id = row.evaluation_id;
+    const known = this.#remembered.get(id);
+    if (known !== undefined && performance.now() < known.until) return known.figures;
+    const startedAt = performance.now();
+    const figures = readFigures(this.#database, row);
+    const entry: Remembered = { figures, until: Number.POSITIVE_INFINITY };
+    this.#remembered.delete(id); // to the end: most recently used
+    this.#remembered.set(id, entry);
+    if (this.#remembered.size > MAX_REMEMBERED) this.forget(this.#remembered.keys().next().value ?? '');
+    figures.then(
+      () => {
+        const now = performance.now();
+        entry.until = now + (now - startedAt) * SHARE;
+      },
+      () => {
+        if (this.#remembered.get(id) === entry) this.forget(id);
+      },
+    );
+    return figures;
+  }
+
+  /** Unless attempts of a cancelled one still come to their ends, or somebody has set it running. */
+  async #keep(row: EvaluationRow, figures: EvaluationFigures): Promise<void> {
+    if (figures.progress.running > 0) return;
+    await this.#database.kysely
+      .updateTable('evaluations')
+      .set({ report: JSON.stringify(figures) })
+      .where('evaluation_id', '=', row.evaluation_id)
+      .where('status', '=', row.status)
+      .where('finished_at', '=', row.finished_at)
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('evaluation_attempts')
+              .select('state')
+              .where('evaluation_attempts.evaluation_id', '=', row.evaluation_id)
+              .where('state', '=', 'running')
+              .where(sql<boolean>`state <> 'done'`),
+          ),
+        ),
+      )
+      .execute();
+  }
+}
+
+async function readFigures(database: Database, row: EvaluationRow): Promise<EvaluationFigures> {
+  const id = row.evaluation_id;
+  return {
+    progress: await readProgress(database, id),
+    reports: await readReports(database, id),
+    environment_hashes: await readHashes(database, id),
+    suspects: await readSuspects(database, row),
+  };
+}
+
+async function readHashes({ scans }: Database, evaluationId: string): Promise<Record<string, number>> {
+  const rows = await scans
+    .selectFrom('evaluation_attempts')
+    .select(({ fn }) => ['environment_hash', fn.countAll<number>().as('count')])
+    .where('evaluation_id', '=', evaluationId)
+    .where('environment_hash', 'is not', null)
+    .groupBy('environment_hash')
+    .execute();
+  return Object.fromEntries(rows.map((each) => [each.environment_hash ?? '', Number(each.count)]));
+}
+
+/** Attempts whose environment was gone after every rerun, and of which each trace called a tool last. */
+async function readSuspects({ scans }: Database, row: EvaluationRow): Promise<EvaluationDetail['suspects']> {
+  const { models } = parseSettings(row.settings);
+  const rows = await scans
+    .selectFrom('evaluation_attempts as attempt')
+    .innerJoin('evaluation_tasks as task', (join) =>
+      join
+        .onRef('task.evaluation_id', '=', 'attempt.evaluation_id')
+        .onRef('task.task_index', '=', 'attempt.task_index'),
+    )
+    .select(['attempt.trace_id', 'attempt.attempt_index', 'attempt.model_index', 'task.task_id'])
+    .where('attempt.evaluation_id', '=', row.evaluation_id)
+    .where('attempt.state', '=', 'done')
+    .where('attempt.outcome', '=', 'infra_error')
+    .where('attempt.rerun', '>=', MAX_RERUNS)
+    .orderBy('attempt.task_index')
+    .orderBy('attempt.model_index')
+    .orderBy('attempt.attempt_index')
+    .limit(MAX_SUSPECTS)
+    .execute();
+  const suspects: EvaluationDetail['suspects'] = [];
+  for (const { task_id, model_index, attempt_index } of rows) {
+    const model = models[model_index] ?? '';
+    const all = scans
+      .selectFrom('traces')
+      .select('trace_id')
+      .where('evaluation_id', '=', row.evaluation_id)
+      .where('task_id', '=', task_id)
+      .where('attempt_index', '=', attempt_index)
+      .where('model', '=', model);
+    const traces = await all.execute();
+    const died = await diedDuringCalls(
+      scans,
+      traces.map(({ trace_id }) => trace_id),
+    );
+    if (traces.length > MAX_RERUNS && died === traces.length) {
+      suspects.push({ task_id, model, attempt_index, suspect: 'agent' });
+    }
+  }
+  return suspects;
+}
+
+/** How many of the traces have a tool call that nothing answered but the end of the environment. */
+async function diedDuringCalls(queries: Database['scans'], traceIds: readonly string[]): Promise<number> {
+  if (traceIds.length === 0) return 0;
+  const { count } = await queries
+    .selectFrom('traces')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('trace_id', 'in', traceIds)
+    .where('outcome', '=', 'infra_error')
+    .where(({ selectFrom, eb }) =>
+      eb(
+        selectFrom('events')
+          .select(({ fn }) => fn.max('events.seq').as('called'))
+          .whereRef('events.trace_id', '=', 'traces.trace_id')
+          .where('events.type', '=', 'tool.called'),
+        '>',
+        selectFrom('events')
+          .select(({ fn }) => fn.coalesce(fn.max('events.seq'), sql<number>`0`).as('responded'))
+          .whereRef('events.trace_id', '=', 'traces.trace_id')
+          .where('events.type', '=', 'tool.responded'),
+      ),
+    )
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
