@@ -1,6 +1,8 @@
+import { createEvaluationStore } from '../../evaluations/database-evaluation-store.ts';
 import type { EvaluationStore } from '../../evaluations/evaluation-store.ts';
 import type { Installation } from '../installation.ts';
 
-export function createStore(_installation: Installation): EvaluationStore {
-  throw new Error('not built yet');
+/** The evaluations of the database of an installation, which stays its owner's. */
+export function createStore({ database, store, queue, settings }: Installation): EvaluationStore {
+  return createEvaluationStore({ database, store, queue, appUrl: settings.appUrl });
 }

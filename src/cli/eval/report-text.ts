@@ -93,7 +93,8 @@ function modelLines(report: Report, { pass_threshold }: EvaluationDetail): reado
       'outcomes',
       describeOutcomes(report.outcomes) + (report.reruns > 0 ? `; ${countText(report.reruns, 'rerun')}` : ''),
     ],
-    report.smallest_detectable_difference === null
+    // Where all tasks have one mean it is 0, which says nothing of other tasks.
+    !report.smallest_detectable_difference
       ? undefined
       : ['can tell apart', `models that differ by ${rewardText(report.smallest_detectable_difference)} or more`],
     costRow(report),
@@ -134,7 +135,9 @@ function timeRow({ wall_ms, steps, duration_ms }: Report): readonly [string, str
       ? ''
       : `; an attempt ${spanText(duration_ms.median)} (median), ${spanText(duration_ms.p95)} (p95)`;
   const stepped =
-    steps.median === null || steps.p95 === null ? '' : `; ${steps.median} steps (median), ${steps.p95} (p95)`;
+    steps.median === null || steps.p95 === null
+      ? ''
+      : `; ${countText(steps.median, 'step')} (median), ${steps.p95} (p95)`;
   return ['time', `${spanText(wall_ms)} in all${each}${stepped}`];
 }
 
