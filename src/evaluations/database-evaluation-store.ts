@@ -36,6 +36,7 @@ import type {
   NewEvaluation,
   TaskQuery,
 } from './evaluation-store.ts';
+import { readLimitHistory } from './limit-history.ts';
 import { listAttempts } from './list-attempts.ts';
 import { listEvaluations } from './list-evaluations.ts';
 import { readTaskRows } from './read-task-rows.ts';
@@ -93,7 +94,12 @@ class DatabaseEvaluationStore implements EvaluationStore {
   async get(account: string, evaluationId: string): Promise<EvaluationDetail> {
     const row = await findEvaluation(this.#database.kysely, account, evaluationId);
     const { environment_hashes, suspects, ...figures } = await this.#figures.of(row);
-    return { ...this.#toSummary(row, figures), environment_hashes, concurrency_history: [], suspects };
+    const history = await readLimitHistory(this.#database, {
+      models: parseSettings(row.settings).models,
+      since: Number(row.created_at),
+      until: row.finished_at === null ? this.#now() : Number(row.finished_at),
+    });
+    return { ...this.#toSummary(row, figures), environment_hashes, concurrency_history: [...history], suspects };
   }
 
   async status(account: string, evaluationId: string): Promise<EvaluationStatus> {

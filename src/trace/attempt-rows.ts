@@ -42,8 +42,8 @@ export function toEndedAttempt(trace: Trace, rerunLimit: number, finishedAt: num
     prompt_tokens: usage.prompt_tokens,
     completion_tokens: usage.completion_tokens,
     total_tokens: usage.total_tokens,
-    // A run that called no model has cost nothing, whatever its price is.
-    cost_usd: usage.model_calls === 0 ? 0 : usage.cost_usd,
+    // What called no model of a gateway has cost nothing, whatever its price is.
+    cost_usd: usage.model_calls === 0 || isReference(trace.model) ? 0 : usage.cost_usd,
     started_at: trace.started_at === null ? null : Date.parse(trace.started_at),
     finished_at: finishedAt,
     duration_ms: runningMs(trace),
@@ -66,6 +66,11 @@ function rewardOf({ outcome, reward }: Trace): number | null {
     refused: reward,
   };
   return (outcome === null ? null : outcomes[outcome]) ?? null;
+}
+
+/** A model that Proctor plays itself. */
+function isReference(model: string): boolean {
+  return model.startsWith('proctor/');
 }
 
 function waitMs(rerun: number): number {
