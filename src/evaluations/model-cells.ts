@@ -43,6 +43,11 @@ export class ModelCells {
     return this.#valid[taskIndex] ?? 0;
   }
 
+  /** Of all tasks. */
+  countValid(): number {
+    return this.#valid.reduce((count, each) => count + each, 0);
+  }
+
   /** Null without a valid attempt. */
   meanOf(taskIndex: number): number | null {
     return this.validOf(taskIndex) === 0 ? null : (this.#means[taskIndex] ?? 0);
