@@ -43,8 +43,11 @@ export class DeclaredTaskLists {
    *   scenario declares no tasks.
    */
   async read(name: string, target: EnvironmentTarget, codeHash: string, scenario: string): Promise<readonly unknown[]> {
-    const list = (await this.#listsOf(name, target, codeHash)).get(scenario);
+    const lists = this.#listsOf(name, target, codeHash);
+    const list = (await lists).get(scenario);
     if (list?.status === 'fulfilled') return list.value;
+    // A failure is not remembered.
+    if (this.#kept.get(name)?.lists === lists) this.#kept.delete(name);
     if (list !== undefined) throw list.reason;
     const message = `The scenario "${scenario}" of the environment "${name}" declares no tasks`;
     throw new BoundaryError('environment', 'environment_failed', message);

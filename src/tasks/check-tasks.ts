@@ -107,5 +107,5 @@ function keepFirst(problems: TaskProblem[]): void {
 }
 
 function keyOf({ env, scenario }: Task): string {
-  return JSON.stringify([env, scenario]);
+  return `${env.length} ${env} ${scenario}`;
 }

@@ -271,3 +271,103 @@ describe('the catalogue of a module', () => {
     expect((await catalogue.list())[0]?.version).toBe('2.0.0');
   });
 });
+
+describe('the tasks that scenarios declare', () => {
+  function declaring(tasks: readonly { readonly id: string }[] | (() => Promise<{ id: string }[]>)): EnvironmentTarget {
+    return inMemory(() => {
+      const env = new EnvironmentServer({ name: 'inside' });
+      env.scenario('one', { tasks }, async function* () {
+        yield 'go';
+        return 1;
+      });
+      env.scenario('two', {}, async function* () {
+        yield 'go';
+        return 1;
+      });
+      return env;
+    });
+  }
+
+  it('are those of the environment, for scenarios that declare any', async () => {
+    const catalogue = create({ demo: declaring([{ id: 'a' }]) });
+    expect(catalogue.environments()).toEqual(['demo']);
+    expect(await catalogue.declaringScenarios('demo')).toEqual(['one']);
+    expect(await catalogue.declaredTasks('demo', 'one')).toEqual([{ id: 'a' }]);
+    expect((await failureOf(catalogue.declaredTasks('demo', 'two'))).message).toBe(
+      'The scenario "two" of the environment "demo" declares no tasks',
+    );
+    await expect(catalogue.declaredTasks('never', 'one')).rejects.toThrow('No environment is named "never"');
+  });
+
+  it('are an error of the environment where their function fails, and are asked for again', async () => {
+    let asked = 0;
+    const catalogue = create({
+      demo: declaring(async () => {
+        asked += 1;
+        throw new Error('no data directory');
+      }),
+    });
+    const failure = await failureOf(catalogue.declaredTasks('demo', 'one'));
+    expect(failure).toMatchObject({ boundary: 'environment', code: 'environment_failed' });
+    expect(failure.message).toContain('The tasks of the scenario "one" failed: no data directory');
+    await failureOf(catalogue.declaredTasks('demo', 'one'));
+    expect(asked).toBe(2);
+  });
+
+  it('are read by one session for all who ask at once', async () => {
+    let asked = 0;
+    const catalogue = create({
+      demo: declaring(async () => {
+        asked += 1;
+        return [{ id: 'a' }];
+      }),
+    });
+    await Promise.all([1, 2, 3].map(() => catalogue.declaredTasks('demo', 'one')));
+    expect(asked).toBe(1);
+  });
+
+  it('of a module are read again when its code has changed', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'proctor-declared-'));
+    try {
+      const path = join(directory, 'environment.mjs');
+      const write = async (id: string, mtime: number) => {
+        const source = fileURLToPath(new URL('../../dist/index.js', import.meta.url));
+        const text = `import { EnvironmentServer } from ${JSON.stringify(source)};
+const env = new EnvironmentServer({ name: 'module' });
+env.scenario('one', { tasks: () => [{ id: ${JSON.stringify(id)} }] }, async function* () { yield 'go'; return 1; });
+export default () => env;`;
+        await writeFile(path, text);
+        await utimes(path, mtime, mtime);
+      };
+      await write('before', 1_000);
+      const catalogue = create({ module: { kind: 'module', path } });
+      expect(await catalogue.declaredTasks('module', 'one')).toEqual([{ id: 'before' }]);
+      await write('after', 2_000);
+      expect(await catalogue.declaredTasks('module', 'one')).toEqual([{ id: 'after' }]);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+
+  it('may be 100,000 in a process of their own', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'proctor-declared-'));
+    try {
+      const path = join(directory, 'environment.mjs');
+      const source = fileURLToPath(new URL('../../dist/index.js', import.meta.url));
+      const text = `import { EnvironmentServer } from ${JSON.stringify(source)};
+const tasks = () => Array.from({ length: 100_000 }, (_, index) => ({ id: 'task-' + index, tags: ['many'] }));
+export default () => {
+  const env = new EnvironmentServer({ name: 'module' });
+  env.scenario('one', { tasks }, async function* () { yield 'go'; return 1; });
+  return env;
+};`;
+      await writeFile(path, text);
+      const catalogue = create({ module: { kind: 'module', path } });
+      const tasks = await catalogue.declaredTasks('module', 'one');
+      expect(tasks).toHaveLength(100_000);
+      expect(tasks.at(-1)).toEqual({ id: 'task-99999', tags: ['many'] });
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+});
