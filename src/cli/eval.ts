@@ -11,14 +11,17 @@ import { addFollowOptions, followEvaluation } from './eval/follow-command.ts';
 import { addGateCommand } from './eval/gate.ts';
 import { addListCommand } from './eval/list.ts';
 import { addShowCommand } from './eval/show.ts';
+import { UsageError } from './failure.ts';
 import { collect, parseNumber, parseSampling, parseServiceUrl, wholeNumber } from './options.ts';
 
 export function addEvalCommand(program: Command): void {
+  // What follows a sub-command is its own, here and in the program, which reads the words first.
   const command = program
+    .enablePositionalOptions()
     .command('eval [taskset]')
     .description('Evaluate models on a taskset: means with intervals, comparisons, a gate for CI.')
-    // Options after a sub-command are its own.
     .enablePositionalOptions()
+    .hook('preSubcommand', refuseEarlyOptions)
     .option('--model <model>', 'a model of the gateway, or a reference model; may be repeated', collect)
     .option(
       '-n, --attempts <count>',
@@ -87,6 +90,15 @@ Examples:
   $ proctor eval retail --model proctor/oracle --only first=20
   $ proctor eval tasks/nightly.jsonl --model gpt-5-mini --service https://proctor.example --json
   $ proctor eval gate last --min-score 0.8`;
+
+/** An option before a sub-command would be left out in silence. */
+function refuseEarlyOptions(command: Command, sub: Command): void {
+  const early = command.options.find((option) => command.getOptionValueSource(option.attributeName()) === 'cli');
+  if (early === undefined) return;
+  throw new UsageError(
+    `${early.long} stands before ${sub.name()}: put it behind, as in "proctor eval ${sub.name()} ... ${early.long}".`,
+  );
+}
 
 async function evaluate(taskset: string | undefined, options: EvalOptions): Promise<void> {
   await followEvaluation(options, (place, view, stop) => begin(taskset, options, { place, view, stop }));

@@ -1,5 +1,6 @@
 import type { Comparison, ComparisonList, EvaluationDetail, Report } from '../../contract/evaluation.ts';
 import type { GateVerdict } from '../../evaluations/judge-gate.ts';
+import { isLoopbackHost } from '../../http/origin-guard.ts';
 import { printable } from '../terminal.ts';
 import { differenceText, moneyText, probabilityText, shareText, withInterval } from './figures.ts';
 
@@ -53,11 +54,15 @@ export function toMarkdown(comment: GateComment): string {
     ...tableOf(comment),
     '',
     ...comment.changed.flatMap(changedLines),
-    `${link('Evaluation', evaluation.evaluation_url)}${baseline === undefined ? '' : `, against ${link('its baseline', baseline.evaluation_url)}`}. ` +
+    `${placeOf('Evaluation', evaluation)}${baseline === undefined ? '' : `, against ${placeOf('its baseline', baseline)}`}. ` +
       `${evaluation.taskset.tasks} tasks, ${evaluation.attempts} attempts each, taskset ${code(evaluation.taskset.version.slice(0, 12))}.`,
     '',
   ];
   return lines.join('\n');
+}
+
+function placeOf(text: string, { evaluation_id, evaluation_url }: EvaluationDetail): string {
+  return `${link(text, evaluation_url)} ${code(evaluation_id)}`;
 }
 
 const MARKS: Readonly<Record<GateVerdict['code'], string>> = { 0: '✅', 1: '❌', 2: '⚠️', 3: '❔', 4: '⚠️' };
@@ -112,7 +117,8 @@ function taskLines(what: string, tasks: readonly TaskLink[], total: number): rea
   if (tasks.length === 0) return [];
   const more = total > tasks.length ? [`- and ${total - tasks.length} more`] : [];
   const lines = tasks.map(({ taskId, aUrl, bUrl }) => {
-    const links = [...(aUrl === null ? [] : [link('before', aUrl)]), ...(bUrl === null ? [] : [link('now', bUrl)])];
+    const urls = [aUrl === null ? '' : link('before', aUrl), bUrl === null ? '' : link('now', bUrl)];
+    const links = urls.filter((text) => text.startsWith('['));
     return `- ${what}: ${code(taskId, 100)}${links.length === 0 ? '' : ` (${links.join(', ')})`}`;
   });
   return [...lines, ...more, ''];
@@ -138,8 +144,9 @@ function toEntities(text: string): string {
   return text.replace(/[^\p{L}\p{N} .,%±;:()+/…−–-]/gu, (character) => `&#${character.codePointAt(0)};`);
 }
 
-/** Addresses of ours; what is not one is left out. */
+/** Addresses of ours. One of this machine leads nowhere for those who read the comment. */
 function link(text: string, url: string): string {
-  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return text;
-  return `[${text}](<${new URL(url).href.replaceAll('<', '%3C').replaceAll('>', '%3E')}>)`;
+  const parsed = /^https?:\/\//i.test(url) && URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed === undefined || isLoopbackHost(parsed.hostname)) return text;
+  return `[${text}](<${parsed.href.replaceAll('<', '%3C').replaceAll('>', '%3E')}>)`;
 }

@@ -139,7 +139,9 @@ function totalsOf({ progress, budget, status }: EvaluationDetail, { leftMs }: Pi
   const tokenLimit = budget?.tokens === undefined ? '' : ` of ${tokensText(budget.tokens)}`;
   return [
     `${grouped(done)} of ${grouped(total)} attempts`,
-    ...(status === 'running' && leftMs !== undefined && done < total ? [`about ${spanText(leftMs)} left`] : []),
+    ...(status === 'running' && leftMs !== undefined && done < total
+      ? [`about ${leftMs < 10_000 ? 'some seconds' : spanText(leftMs)} left`]
+      : []),
     ...(running > 0 ? [`${grouped(running)} running`] : []),
     ...(reruns > 0 ? [countText(reruns, 'rerun')] : []),
     ...((spent.usd === null || spent.usd === 0) && usdLimit === '' ? [] : [`${moneyText(spent.usd)}${usdLimit}`]),

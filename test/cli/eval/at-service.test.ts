@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { freePort } from '../../free-port.ts';
 import { until } from '../../until.ts';
-import { PATIENCE, start } from '../command.ts';
-import { counting, detailOf, evaluate, projectWith, tracesOf, writeTasks } from './project.ts';
+import { start } from '../command.ts';
+import { counting, detailOf, evaluate, MANY_COMMANDS, projectWith, tracesOf, writeTasks } from './project.ts';
 
 /** A run service, and the options of a command in another directory that uses it. */
 async function served() {
@@ -19,7 +19,7 @@ async function served() {
   return { service: { cwd, url, process: service }, client: { cwd: client.cwd, env: { PROCTOR_API_KEY: key } } };
 }
 
-describe('proctor eval --service', PATIENCE, () => {
+describe('proctor eval --service', MANY_COMMANDS, () => {
   it('sends the tasks of a file, follows to the end, and goes on with the same evaluation', async () => {
     const { service, client } = await served();
     const command = ['tasks.jsonl', '--model', 'proctor/noop', '--name', 'there', '--service', service.url];

@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { until } from '../../until.ts';
-import { type CommandOptions, PATIENCE, start } from '../command.ts';
-import { counting, evaluate, gateSchema, projectWith, tracesOf } from './project.ts';
+import { type CommandOptions, start } from '../command.ts';
+import { counting, evaluate, gateSchema, MANY_COMMANDS, projectWith, tracesOf } from './project.ts';
 import { parseXml } from './xml.ts';
 
 const [NONE, HALF] = [counting(1, 1, 1, 1), counting(0, 0, 1, 1)];
@@ -23,7 +23,7 @@ async function gate(args: readonly string[], project: CommandOptions) {
   return [code, stdout === '' ? undefined : gateSchema.parse(JSON.parse(stdout)).code];
 }
 
-describe('proctor eval gate', PATIENCE, () => {
+describe('proctor eval gate', MANY_COMMANDS, () => {
   it('ends with 0, 1, 3 or 2 by thresholds and intervals', async () => {
     const project = await evaluated();
     const rows: readonly (readonly [readonly string[], number])[] = [

@@ -7,6 +7,9 @@ import type { TaskInput } from '../../../src/contract/task.ts';
 import { openParts } from '../../run-service/service.ts';
 import { type CommandOptions, createProject, type Ended, proctor } from '../command.ts';
 
+/** A test of many commands, each a process. */
+export const MANY_COMMANDS = { timeout: 180_000 } as const;
+
 /** A working directory with these environments and a file of tasks, until the test ends. */
 export function projectWith(
   tasks: readonly TaskInput[],
