@@ -12,6 +12,7 @@ export const SLOW_TESTS: readonly string[] = [
   'test/cli/built-package.test.ts',
   'test/cli/demo.test.ts',
   'test/cli/eval/at-service.test.ts',
+  'test/cli/eval/evaluate.test.ts',
   'test/cli/eval/interrupted.test.ts',
   'test/cli/old-node.test.ts',
   'test/cli/worker.test.ts',

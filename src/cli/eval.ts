@@ -72,7 +72,7 @@ export function addEvalCommand(program: Command): void {
 const HELP = `
 The taskset is the path of a file (.jsonl, .json, .yaml, .yml, .ts, .mts, .js, .mjs), the name of one in tasksets/, or the
 tasks that scenarios declare: <environment>/<scenario>, or <environment> for all of its scenarios. A file wins over names. A
-taskset that is named like a sub-command is reached by its path: ./list, or tasksets/list.jsonl.
+taskset that is named like a sub-command is reached as ./list, or by its path, tasksets/list.jsonl.
 
 The same command goes on with the evaluation that it began: after Ctrl-C, a crash, or with a larger -n, which adds attempts.
 What makes it another one: tasks, models, name, seed, sampling, steps, time and threshold. --new begins another one anyway.

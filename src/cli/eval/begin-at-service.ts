@@ -6,7 +6,7 @@ import { findKey } from '../service-key.ts';
 import type { Begun } from './begin-here.ts';
 import type { EvalSettings } from './eval-options.ts';
 import type { Workplace } from './follow-command.ts';
-import { chooseTasks, readTasksetAt } from './load-tasks.ts';
+import { chooseTasks, readTasksetAt, tasksetName } from './load-tasks.ts';
 
 /** Evaluations in which the one that goes on is looked for, to say so. */
 const LOOKED_AT = 100;
@@ -24,7 +24,7 @@ export async function beginAtService(settings: EvalSettings, place: Workplace, s
   if (file === undefined && filters.length > 0) {
     throw new UsageError('--only chooses among the tasks of a file: those of a name are known to the service alone.');
   }
-  const tasks = file === undefined ? taskset : [...chooseTasks(file, filters).tasks];
+  const tasks = file === undefined ? tasksetName(taskset) : [...chooseTasks(file, filters).tasks];
   const { data } = await client.list({ limit: LOOKED_AT, ...(settings.name === null ? {} : { name: settings.name }) });
   const { evaluations } = createServiceClient({ baseUrl: service, apiKey: findKey(project, service) });
   const { evaluation_id } = await evaluations.create(toInput(settings, tasks, !isNew), { signal: stop });

@@ -7,7 +7,7 @@ import { UsageError } from '../failure.ts';
 import type { Installation } from '../installation.ts';
 import { createStore } from './create-store.ts';
 import type { EvalSettings } from './eval-options.ts';
-import { chooseTasks, readTasksetAt, subset } from './load-tasks.ts';
+import { chooseTasks, readTasksetAt, subset, tasksetName } from './load-tasks.ts';
 import { LOCAL } from './local-evaluations.ts';
 import type { Evaluations } from './open-evaluations.ts';
 import { missingOutcomes } from './outcome-words.ts';
@@ -54,7 +54,7 @@ async function loadTasks(settings: EvalSettings, installation: Installation, sto
   try {
     const taskset =
       (await readTasksetAt(settings.taskset, directory, stop)) ??
-      (await createTasksets({ directory, declared: catalogue }).load(settings.taskset, stop));
+      (await createTasksets({ directory, declared: catalogue }).load(tasksetName(settings.taskset), stop));
     const chosen = chooseTasks(taskset, settings.filters);
     await checkTasks(chosen, catalogue, stop);
     return chosen;

@@ -22,11 +22,16 @@ export async function readTasksetAt(
   const path = resolve(directory, typed);
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isFile()) return await readTasksetFile(path, { name: nameOf(typed), label: typed, signal });
-  if (ENDINGS.has(extname(typed).toLowerCase()) || /^\.{0,2}[/\\]/.test(typed)) {
+  if (ENDINGS.has(extname(typed).toLowerCase()) || /^(\.\.)?[/\\]/.test(typed)) {
     const what = found === undefined ? 'There is no file' : 'This is no file:';
     throw new UsageError(`${what} ${JSON.stringify(printable(typed, 200))}.`);
   }
   return undefined;
+}
+
+/** `list` of `./list`, which is how a taskset is named that is called like a sub-command. */
+export function tasksetName(typed: string): string {
+  return typed.replace(/^\.\//, '');
 }
 
 /** `nightly` of `tasks/nightly.jsonl`. */
