@@ -4,7 +4,7 @@ import type { ProgressView } from './live-view.ts';
 import type { Evaluations } from './open-evaluations.ts';
 
 /** Reading the state of a large evaluation is work: it may take this share of the time. */
-const SHARE_OF_READING = 0.25;
+const SHARE_OF_READING = 0.5;
 const SHORTEST_WAIT_SECONDS = 1;
 const LONGEST_WAIT_SECONDS = 10;
 

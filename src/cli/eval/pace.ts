@@ -4,6 +4,7 @@ import type { Progress } from '../../contract/evaluation.ts';
 const WINDOW_MS = 120_000;
 /** The first moments say little: environments start, the first attempts are all under way. */
 const SHORTEST_MS = 3_000;
+const FEWEST_ENDS = 5;
 
 /** How fast attempts end, and how long the rest will take at that pace. */
 export class Pace {
@@ -30,7 +31,7 @@ export class Pace {
     const last = this.#samples.at(-1);
     if (first === undefined || last === undefined || this.#latest === undefined) return undefined;
     const [tookMs, ended] = [last.at - first.at, last.done - first.done];
-    if (tookMs < SHORTEST_MS || ended === 0) return undefined;
+    if (tookMs < SHORTEST_MS || ended < FEWEST_ENDS) return undefined;
     const open = this.#latest.total - this.#latest.done;
     return Math.max(0, (open * tookMs) / ended - (this.#now() - last.at));
   }

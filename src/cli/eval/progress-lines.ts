@@ -66,21 +66,31 @@ interface Column {
   /** Columns with a higher number are left out first where there is no room. */
   readonly rank: number;
   readonly isLeft?: boolean;
+  /** Cells that it has from the start, so that columns stay where they are. */
+  readonly least?: number;
   cell(report: Report): Cell;
 }
 
-function columnsOf(): readonly Column[] {
+function columnsOf(reports: readonly Report[]): readonly Column[] {
+  const most = Math.max(...reports.map(({ n_attempts }) => grouped(n_attempts).length));
   return [
     {
       head: 'done',
       rank: 1,
+      least: 2 * most + 1,
       cell: (report) => ({ text: `${grouped(doneOf(report))}/${grouped(report.n_attempts)}` }),
     },
     { head: '', rank: 6, isLeft: true, cell: (report) => ({ text: barOf(report), paint: colors.cyan }) },
-    { head: 'mean', rank: 0, isLeft: true, cell: (report) => ({ text: withHalf(report.mean, report.ci95) }) },
+    {
+      head: 'mean',
+      rank: 0,
+      isLeft: true,
+      least: '0.00 ±0.00'.length,
+      cell: (report) => ({ text: withHalf(report.mean, report.ci95) }),
+    },
     { head: 'pass rate', rank: 2, cell: ({ pass_rate }) => ({ text: passText(pass_rate) }) },
     { head: 'errors', rank: 3, cell: (report) => errorsCell(report) },
-    { head: 'cost', rank: 4, cell: ({ cost }) => ({ text: moneyText(cost.total) }) },
+    { head: 'cost', rank: 4, least: '$0.0000'.length, cell: ({ cost }) => ({ text: moneyText(cost.total) }) },
   ];
 }
 
@@ -107,9 +117,9 @@ function doneOf(report: Report): number {
 function tableOf(reports: readonly Report[], width: number): readonly string[] {
   const names = reports.map(({ model }) => printable(model, 60));
   const longest = Math.max('model'.length, ...names.map(displayWidth));
-  let columns = [...columnsOf()];
-  const cellsOf = ({ head, cell }: Column) =>
-    Math.max(displayWidth(head), ...reports.map((report) => displayWidth(cell(report).text)));
+  let columns = [...columnsOf(reports)];
+  const cellsOf = ({ head, cell, least = 0 }: Column) =>
+    Math.max(least, displayWidth(head), ...reports.map((report) => displayWidth(cell(report).text)));
   const roomFor = (chosen: readonly Column[]) => width - 2 - chosen.reduce((sum, each) => sum + cellsOf(each) + 2, 0);
   while (columns.length > 1 && roomFor(columns) < Math.min(longest, SHORTEST_MODEL * 2)) {
     const last = Math.max(...columns.map(({ rank }) => rank));
@@ -140,7 +150,7 @@ function totalsOf({ progress, budget, status }: EvaluationDetail, { leftMs }: Pi
   return [
     `${grouped(done)} of ${grouped(total)} attempts`,
     ...(status === 'running' && leftMs !== undefined && done < total
-      ? [`about ${leftMs < 10_000 ? 'some seconds' : spanText(leftMs)} left`]
+      ? [leftMs < 10_000 ? 'some seconds left' : `about ${spanText(leftMs)} left`]
       : []),
     ...(running > 0 ? [`${grouped(running)} running`] : []),
     ...(reruns > 0 ? [countText(reruns, 'rerun')] : []),

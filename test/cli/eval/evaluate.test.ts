@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { counting, detailOf, evaluate, MANY_COMMANDS, projectWith, tracesOf, writeTasks } from './project.ts';
