@@ -16,6 +16,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   pages: () => import('./pages/long-trace.ts'),
   list: () => import('./pages/many-runs.ts'),
   sessions: () => import('./sessions/sessions.ts'),
+  'evaluation-overhead': () => import('./evaluations/overhead.ts'),
 };
 
 const named = process.argv.slice(2);

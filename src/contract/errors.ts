@@ -93,7 +93,7 @@ export class ApiError extends Error {
 }
 
 /** The boundary at which a run failed (contract section 3, "A run"). */
-const boundarySchema = z.enum(['environment', 'setup', 'model', 'tool', 'evaluate', 'worker']);
+export const boundarySchema = z.enum(['environment', 'setup', 'model', 'tool', 'evaluate', 'worker']);
 export type Boundary = z.infer<typeof boundarySchema>;
 
 /** `error` of a failed trace. `code` is one of the error codes above, or the one that the failing side gave. */

@@ -58,7 +58,14 @@ export const eventBodySchema = z.discriminatedUnion('type', [
   }),
   z.object({ type: type('run.started'), worker: z.string(), versions: versionsSchema }),
   /** The environment's process is up and its handshake is done. */
-  z.object({ type: type('environment.ready'), name: z.string(), versions: versionsSchema, duration_ms: z.int() }),
+  z.object({
+    type: type('environment.ready'),
+    name: z.string(),
+    versions: versionsSchema,
+    /** Before its start, for a place. */
+    waited_ms: z.int().optional(),
+    duration_ms: z.int(),
+  }),
   z.object({
     type: type('setup.completed'),
     system: z.string().nullable(),

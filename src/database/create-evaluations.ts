@@ -159,6 +159,7 @@ async function createGatewayLimits({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('model', 'text', (column) => column.notNull())
     .addColumn('worker', 'text', (column) => column.notNull())
     .addColumn('wanted', 'integer', (column) => column.notNull())
+    .addColumn('ceiling', 'integer', (column) => column.notNull())
     .addColumn('seen_at', 'bigint', (column) => column.notNull())
     .addPrimaryKeyConstraint('gateway_users_key', ['gateway', 'model', 'worker'])
     .execute();

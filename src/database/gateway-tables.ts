@@ -29,6 +29,8 @@ export interface GatewayUsersTable {
   model: string;
   worker: string;
   wanted: number;
+  /** The most that its evaluations allow. */
+  ceiling: number;
   seen_at: number;
 }
 

@@ -25,8 +25,10 @@ export interface Driver {
 const LOOK_EVERY_MS = 250;
 /** Looks while none runs. */
 const IDLE_LOOK_EVERY_MS = 1_000;
-/** Ends of this process that come together are answered together. */
-const GATHER_MS = 15;
+/** Ends of this process are answered together: a transaction for each would cost as much as some attempts. */
+const GATHER_MS = 40;
+/** They do not wait for others once so large a part of an evaluation is missing. */
+const MISSING_PART = 1 / 8;
 
 /**
  * Begins the attempts of all evaluations that run, and finishes deletions that were cut off. There is one in each process
@@ -47,13 +49,19 @@ class EvaluationDriver implements Driver {
   #looking: Promise<void> | undefined;
   #isWoken = false;
   #hasWork = true;
+  /** Since the last look. */
+  #ends = 0;
+  /** Lowest concurrency of the evaluations that run. */
+  #concurrency = 1;
 
   constructor(options: DriverOptions) {
     this.#options = options;
     this.#now = options.now ?? Date.now;
     this.#unsubscribe = options.store.observe((_traceId, events) => {
       // Where no evaluation runs, none of these is of one.
-      if (this.#hasWork && events.at(-1)?.type === 'run.finished') this.#lookWithin(GATHER_MS);
+      if (!this.#hasWork || events.at(-1)?.type !== 'run.finished') return;
+      this.#ends += 1;
+      this.#lookWithin(this.#ends >= this.#concurrency * MISSING_PART ? 0 : GATHER_MS);
     });
     this.#lookWithin(0);
   }
@@ -74,7 +82,7 @@ class EvaluationDriver implements Driver {
   #lookWithin(ms: number): void {
     if (this.#stopping.signal.aborted) return;
     if (this.#looking !== undefined) {
-      this.#isWoken ||= ms <= GATHER_MS;
+      this.#isWoken ||= ms === 0;
       return;
     }
     const at = performance.now() + ms;
@@ -89,6 +97,7 @@ class EvaluationDriver implements Driver {
 
   async #look(): Promise<void> {
     this.#isWoken = false;
+    this.#ends = 0;
     try {
       await this.#drive();
     } catch (error) {
@@ -96,13 +105,14 @@ class EvaluationDriver implements Driver {
     } finally {
       this.#looking = undefined;
       const restMs = this.#hasWork ? LOOK_EVERY_MS : IDLE_LOOK_EVERY_MS;
-      this.#lookWithin(this.#isWoken ? GATHER_MS : restMs);
+      this.#lookWithin(this.#isWoken ? 0 : this.#ends > 0 ? GATHER_MS : restMs);
     }
   }
 
   async #drive(): Promise<void> {
     const driven = await readDriven(this.#options);
     this.#hasWork = driven.length > 0;
+    this.#concurrency = Math.min(...driven.map(({ concurrency }) => concurrency));
     for (const evaluation of driven) {
       if (this.#stopping.signal.aborted) return;
       if (evaluation.status === DELETED) this.#remove(evaluation.evaluation_id);

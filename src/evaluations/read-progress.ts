@@ -8,6 +8,7 @@ import { UNKNOWN_EARLIER_USD, UNKNOWN_USD } from './read-reports.ts';
 
 /** An answer that took so long is given again for so many times as long: asking takes 2 % of a core, however often one asks. */
 const REUSE = 50;
+const MAX_REUSE_MS = 30_000;
 /** Evaluations whose answers are kept. */
 const MAX_KEPT = 1_000;
 
@@ -48,7 +49,7 @@ export function createProgressReader(
     if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest);
     try {
       const progress = await counted.progress;
-      counted.until = now() + (now() - start) * REUSE;
+      counted.until = now() + Math.min((now() - start) * REUSE, MAX_REUSE_MS);
       return progress;
     } catch (error) {
       if (kept.get(evaluationId) === counted) kept.delete(evaluationId);

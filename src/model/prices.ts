@@ -1,4 +1,5 @@
 import type { Usage } from '../contract/chat.ts';
+import type { ChatModel } from './chat-model.ts';
 
 /** US dollars for a million tokens. */
 export interface Prices {
@@ -34,4 +35,16 @@ export function withCost(usage: Usage, prices: Prices | undefined): Usage {
 /** False for the usage of a gateway that tells none: no prompt is empty. */
 export function hasTokens(usage: Usage): boolean {
   return usage.prompt_tokens > 0 || usage.completion_tokens > 0;
+}
+
+/** A model whose calls nobody bills. */
+export function freeOfCost(model: ChatModel): ChatModel {
+  return {
+    name: model.name,
+    respond: async (request) => {
+      const response = await model.respond(request);
+      return { ...response, usage: { ...response.usage, cost_usd: 0 } };
+    },
+    ...(model.checkResults && { checkResults: (results) => model.checkResults?.(results) }),
+  };
 }

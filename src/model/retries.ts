@@ -54,8 +54,11 @@ export async function withRetries<T>(
       const failure = options.toFailure(thrown);
       if (tries >= MAX_TRIES || !failure.isPassing || !options.mayRetry()) throw options.toError(failure, tries);
       const resume = options.onWait?.(options.toError(failure, tries));
-      await options.timing.sleep(retryWaitMs(failure, tries, options.timing), options.signal);
-      resume?.();
+      try {
+        await options.timing.sleep(retryWaitMs(failure, tries, options.timing), options.signal);
+      } finally {
+        resume?.();
+      }
     }
   }
 }

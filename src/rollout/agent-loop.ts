@@ -68,7 +68,7 @@ async function takeResponse(model: ChatModel, step: number, agentTurn: AgentTurn
 }
 
 async function askModel(model: ChatModel, turn: AgentTurn, span: TraceSpan): Promise<ModelResponse> {
-  const { tools, sampling, onDelta } = turn;
+  const { tools, sampling, onDelta, onWait } = turn;
   const { messages } = turn.transcript;
   const startedAt = performance.now();
   let firstChunkMs: number | undefined;
@@ -84,7 +84,7 @@ async function askModel(model: ChatModel, turn: AgentTurn, span: TraceSpan): Pro
           if (!signal.aborted) onDelta?.(delta);
         };
         const isHeard = onDelta !== undefined || span.isRecording;
-        return model.respond({ messages, tools, sampling, signal, ...(isHeard && { onDelta: whileOpen }) });
+        return model.respond({ messages, tools, sampling, signal, onWait, ...(isHeard && { onDelta: whileOpen }) });
       },
       { signal: turn.signal },
     );

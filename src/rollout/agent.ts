@@ -1,6 +1,7 @@
 import type { EnvironmentClient } from '../client/environment-client.ts';
 import type { AgentTool } from '../contract/chat.ts';
 import type { JsonObject } from '../contract/json.ts';
+import type { OnWait } from '../model/call-guard.ts';
 import type { ModelDelta, ModelResponse } from '../model/chat-model.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import type { TurnRecorder } from '../trace/event-recorder.ts';
@@ -37,6 +38,7 @@ export interface AgentTurn {
   readonly resultBudget: ResultBudget;
   /** The agent's text as it comes, at once where it comes so. */
   readonly onDelta?: ((delta: ModelDelta) => void) | undefined;
+  readonly onWait?: OnWait | undefined;
   /** Span of the run or the turn. */
   readonly span: TraceSpan;
 }

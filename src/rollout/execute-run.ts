@@ -1,12 +1,12 @@
 import type { Usage } from '../contract/chat.ts';
 import type { BoundaryError } from '../contract/errors.ts';
 import type { StopReason } from '../contract/trace.ts';
-import { type Deadline, startDeadline } from '../runtime/start-deadline.ts';
 import { setUsage } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import { AgentLoop } from './agent-loop.ts';
-import { ROLLOUT_LIMITS, RunTimeoutError } from './limits.ts';
+import { ROLLOUT_LIMITS } from './limits.ts';
 import { RunInterrupted, type RunOptions, type RunOutcome } from './run.ts';
+import { type RunClock, startRunClock } from './run-clock.ts';
 import { withRunSpan } from './run-span.ts';
 import { ScenarioSession } from './scenario-session.ts';
 import { type SessionEnd, type SessionStop, stopOf, toBoundaryError } from './session-end.ts';
@@ -29,21 +29,21 @@ export async function executeRun(options: RunOptions): Promise<RunOutcome> {
 
 async function execute(options: RunOptions, span: TraceSpan): Promise<SessionEnd> {
   const run = startRun(options, span);
-  const { session, deadline } = run;
+  const { session, clock } = run;
   const interrupt = () => void session.stop(toStop(options.signal.reason)).catch(() => {}); // The recorder keeps it.
   options.signal.addEventListener('abort', interrupt, { once: true });
   try {
     const playing = play(run);
     if (options.signal.aborted) interrupt();
     const played = await playing;
-    const limitMs = deadline.remainingMs() + (options.limits?.graceMs ?? ROLLOUT_LIMITS.graceMs);
+    const limitMs = clock.remainingMs() + (options.limits?.graceMs ?? ROLLOUT_LIMITS.graceMs);
     return await session.finish({ ...played, limitMs, span });
   } catch (thrown) {
     // A fault of our own must not leave a run that never ends.
     return await session.stop(stopOf(thrown));
   } finally {
     options.signal.removeEventListener('abort', interrupt);
-    deadline.clear();
+    clock.clear();
     await session.closed;
   }
 }
@@ -51,7 +51,7 @@ async function execute(options: RunOptions, span: TraceSpan): Promise<SessionEnd
 interface Run {
   readonly options: RunOptions;
   readonly session: ScenarioSession;
-  readonly deadline: Deadline;
+  readonly clock: RunClock;
   readonly span: TraceSpan;
   /** Usage of each model response. */
   readonly usages: Usage[];
@@ -63,6 +63,7 @@ interface Played {
 }
 
 function startRun(options: RunOptions, span: TraceSpan): Run {
+  const clock = startRunClock(options);
   const { request, recorder, worker, limits, environmentHash = null } = options;
   const { scenario_name: scenario, scenario_args: args, seed, sampling, model } = request;
   const session = new ScenarioSession({
@@ -70,7 +71,13 @@ function startRun(options: RunOptions, span: TraceSpan): Run {
     scenario,
     args,
     seed,
-    connect: (connectOptions) => options.connect(connectOptions),
+    connect: async (connectOptions) => {
+      const onAdmitted = () => {
+        clock.begin();
+        connectOptions.onAdmitted?.();
+      };
+      return await options.connect({ ...connectOptions, onAdmitted });
+    },
     createAgent: (context) => new AgentLoop(options.createModel(model, context)),
     sampling: seed === null ? sampling : { ...sampling, seed },
     recorder,
@@ -79,15 +86,14 @@ function startRun(options: RunOptions, span: TraceSpan): Run {
     limits,
     isAttempt: true,
   });
-  const deadline = startDeadline(request.timeout_seconds * 1_000, (limit) => new RunTimeoutError(limit));
-  return { options, session, deadline, span, usages: [] };
+  return { options, session, clock, span, usages: [] };
 }
 
 /** The one turn, and the repair of its answer. Failures are its result. */
 async function play(run: Run): Promise<Played> {
-  const { options, session, deadline, span } = run;
+  const { options, session, clock, span } = run;
   const maxSteps = options.request.max_steps;
-  const turnOptions = { signal: deadline.signal, onDelta: options.onDelta, span };
+  const turnOptions = { signal: clock.signal, onDelta: options.onDelta, onWait: clock.onWait, span };
   try {
     const turn = addUsage(run, await session.turn([], { ...turnOptions, maxSteps }));
     if (turn.status !== 'answered' || session.steps >= maxSteps) return toPlayed(turn);

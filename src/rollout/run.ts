@@ -13,6 +13,8 @@ export interface RunOptions {
   readonly request: EventOf<'run.queued'>;
   /** Name of the worker, for the trace. */
   readonly worker: string;
+  /** True: `connect` waits for a place and says when it has it, and until then the run's time does not begin. */
+  readonly waitsForPlace?: boolean;
   /** A fresh environment for this run alone; the run closes it. */
   connect(options: ConnectOptions): Promise<EnvironmentClient>;
   /** @throws BoundaryError boundary `model` for a name that cannot be used. */

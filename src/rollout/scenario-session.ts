@@ -119,7 +119,7 @@ export class ScenarioSession {
   async turn(messages: readonly PromptMessage[], options: TurnOptions): Promise<TurnResult> {
     assertFree(this.#options.id, this.#state, options);
     const { recorder } = this.#options;
-    const { span = NO_SPAN, sampling = {}, maxSteps, onDelta, onEvent } = options;
+    const { span = NO_SPAN, sampling = {}, maxSteps, onDelta, onWait, onEvent } = options;
     const isRepair = this.#state.phase === 'finishing';
     const leave = isRepair ? () => {} : this.#enterTurn();
     const turn = ++this.#turns;
@@ -129,7 +129,7 @@ export class ScenarioSession {
     try {
       this.#stage ??= await openStage(this.#options, this.#opening(stopped, span));
       if (this.#state.phase === 'opening') this.#state = { phase: 'turn', over: this.#state.over };
-      const { transcript, agent, client, tools, readOnlyTools, setup } = this.#stage;
+      const { transcript, agent, setup, ...stage } = this.#stage;
       const record = (event: EventBody) => {
         recorder.record(event);
         onEvent?.(event);
@@ -147,15 +147,14 @@ export class ScenarioSession {
           maxSteps,
           transcript,
           progress,
-          client,
-          tools,
-          readOnlyTools,
+          ...stage,
           sampling: { ...this.#options.sampling, ...sampling },
           recorder: { record, settled: () => recorder.settled(), toStored: (value) => recorder.toStored(value) },
           signal,
           toolCallMs: this.#limits.toolCallMs,
           resultBudget: this.#resultBudget,
           onDelta,
+          onWait,
           span,
         });
         ending = { status };
@@ -183,7 +182,7 @@ export class ScenarioSession {
    *
    * @returns undefined where the last assistant text fits already. @throws as `turn` does.
    */
-  async repairAnswer(options: Pick<TurnOptions, 'signal' | 'onDelta' | 'span'>): Promise<TurnResult | undefined> {
+  async repairAnswer(options: Omit<TurnOptions, 'maxSteps'>): Promise<TurnResult | undefined> {
     const answer_schema = this.setup?.answer_schema ?? null;
     const fitted = this.#fitLastText();
     if (answer_schema === null || fitted.fits) return undefined;

@@ -25,12 +25,16 @@ export interface StartEnvironmentOptions {
  */
 export async function startEnvironment(options: StartEnvironmentOptions): Promise<EnvironmentClient> {
   const { recorder } = options;
-  const startedAt = performance.now();
+  const arrivedAt = performance.now();
+  let startedAt = arrivedAt;
+  const onAdmitted = () => {
+    startedAt = performance.now();
+  };
   const onLog = limitLog((log) => recorder.record({ type: 'log', ...log }));
   const client = await during(startMcpSpan(options.span, 'initialize'), async (span) => {
     const connected = await withDeadline(
       async (signal) => {
-        const late = await options.connect({ signal, onLog });
+        const late = await options.connect({ signal, onLog, onAdmitted });
         // The caller has gone, so it is closed here.
         if (signal.aborted) await late.close();
         return late;
@@ -44,6 +48,7 @@ export async function startEnvironment(options: StartEnvironmentOptions): Promis
     type: 'environment.ready',
     name: client.name,
     versions: toVersions(client, options.environmentHash),
+    waited_ms: Math.round(startedAt - arrivedAt),
     duration_ms: Math.round(performance.now() - startedAt),
   });
   return client;

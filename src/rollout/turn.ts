@@ -1,6 +1,7 @@
 import { BoundaryError } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import type { JsonObject } from '../contract/json.ts';
+import type { OnWait } from '../model/call-guard.ts';
 import type { ModelDelta, ModelResponse } from '../model/chat-model.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 
@@ -12,6 +13,8 @@ export interface TurnOptions {
   readonly sampling?: JsonObject | undefined;
   /** The model's text as it comes, at once where it comes so. */
   readonly onDelta?: ((delta: ModelDelta) => void) | undefined;
+  /** Told of each wait before a try of the model. */
+  readonly onWait?: OnWait | undefined;
   /** Each event of the turn as it is recorded. */
   readonly onEvent?: ((event: EventBody) => void) | undefined;
   readonly span?: TraceSpan | undefined;

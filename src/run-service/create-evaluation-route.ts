@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Idempotency } from '../accounts/idempotency.ts';
 import type { Catalogue } from '../client/catalogue.ts';
+import { ApiError } from '../contract/errors.ts';
 import { type EvaluationAccepted, evaluationAcceptedSchema, evaluationRequestSchema } from '../contract/evaluation.ts';
 import { checkSize } from '../contract/size-limits.ts';
 import { EVALUATION_LIMITS, taskSchema } from '../contract/task.ts';
@@ -119,13 +120,23 @@ class Creation {
   }
 
   #checkSettings({ models, sampling, metadata }: Incoming['body']): void {
-    for (const model of models) this.#options.models.check(model);
+    for (const [index, model] of models.entries()) inField(`models.${index}`, () => this.#options.models.check(model));
     checkSize('sampling', sampling);
     checkMetadata(metadata);
   }
 
   async #readTasks(tasks: string | readonly unknown[], signal: AbortSignal): Promise<Taskset> {
     return typeof tasks === 'string' ? await this.#options.tasksets.load(tasks, signal) : readTaskList(null, tasks);
+  }
+}
+
+/** A refusal by a part that does not know the fields of the request. */
+function inField(param: string, check: () => void): void {
+  try {
+    check();
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw new ApiError(error.code, error.message, { param, headers: error.headers, cause: error });
   }
 }
 

@@ -5,8 +5,11 @@ import type { PoolConnectOptions } from '../client/environment-pool.ts';
 import { hashTargetCode } from '../client/module-hash.ts';
 import { BoundaryError, type RunErrorBody } from '../contract/errors.ts';
 import type { DatabaseTransaction } from '../database/database.ts';
+import type { AttemptGuard, AttemptGuards } from '../evaluations/attempt-guards.ts';
 import type { ModelDelta } from '../model/chat-model.ts';
 import type { Models } from '../model/create-model.ts';
+import { freeOfCost } from '../model/prices.ts';
+import { isReferenceModel } from '../model/reference-models.ts';
 import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import type { Lease, RunQueue } from '../queue/run-queue.ts';
 import { executeRun } from '../rollout/execute-run.ts';
@@ -31,6 +34,8 @@ export interface LeasedRunOptions {
   readonly worker: string;
   /** Has processes ready; undefined: each run waits until one has started. */
   readonly pool?: EnvironmentSource | undefined;
+  /** Watches over the model calls of evaluations. Without them such runs are as any other. */
+  readonly guards?: AttemptGuards | undefined;
   /** Text of a model as it streams, for those who watch the run. */
   readonly onDelta?: ((traceId: string, attempt: number, delta: ModelDelta) => void) | undefined;
 }
@@ -140,16 +145,22 @@ async function executeAttempt(
   const { env_name: environment, scenario_name: scenario, model } = row.request;
   logger.info({ environment, scenario, model, worker }, 'run started');
   let loss: RunErrorBody | null = null;
+  let guard: AttemptGuard | undefined;
   try {
+    guard = await beginGuard(row, options);
     const outcome = await executeRun({
       request: row.request,
       worker,
+      waitsForPlace: pool !== undefined,
       connect: async (connectOptions) => {
         const known = knownTarget(target, row.request.env_name);
         if (pool === undefined) return await connectEnvironment(known, connectOptions);
         return await pool.connect(known, { ...connectOptions, codeHash, kind: 'run', isAlone });
       },
-      createModel: (name, context) => models.create(name, context),
+      createModel: (name, context) => {
+        const created = models.create(name, context, guard);
+        return isAttempt(row) && isReferenceModel(name) ? freeOfCost(created) : created;
+      },
       recorder: createRecorder(store, row.traceId, number),
       signal: interrupt.signal,
       onDelta: (delta) => options.onDelta?.(row.traceId, number, delta),
@@ -168,7 +179,26 @@ async function executeAttempt(
     if (error instanceof AttemptSupersededError) throw error;
     logger.error({ err: error }, 'A run could not be recorded by the worker');
     await startAgain(attempt, heartbeat, options, loss);
+  } finally {
+    guard?.end();
   }
+}
+
+/** Whether a run is one of an evaluation. */
+function isAttempt({ request }: TraceRow): boolean {
+  return request.evaluation !== undefined && request.evaluation !== null;
+}
+
+/** Undefined for a run that is no attempt of an evaluation, and for a model that no gateway has. */
+async function beginGuard(
+  { request, traceId }: TraceRow,
+  { guards, models }: LeasedRunOptions,
+): Promise<AttemptGuard | undefined> {
+  const { evaluation, model } = request;
+  if (guards === undefined || !evaluation) return undefined;
+  const gateway = models.gatewayOf(model);
+  if (gateway === undefined) return undefined;
+  return await guards.begin({ evaluationId: evaluation.evaluation_id, traceId, model, gateway });
 }
 
 /**

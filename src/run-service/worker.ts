@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EnvironmentPool } from '../client/environment-pool.ts';
 import type { Database } from '../database/database.ts';
+import { type AttemptGuards, createAttemptGuards } from '../evaluations/attempt-guards.ts';
 import { type Driver, startDriver } from '../evaluations/driver.ts';
 import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import type { Lease } from '../queue/run-queue.ts';
@@ -37,7 +38,7 @@ export interface WorkerSettings {
 }
 
 export interface WorkerOptions
-  extends Omit<LeasedRunOptions, 'worker' | 'pool' | 'leases' | 'cancels'>,
+  extends Omit<LeasedRunOptions, 'worker' | 'pool' | 'leases' | 'cancels' | 'guards'>,
     WorkerSettings {
   /**
    * That of the store: for what keys may have at once, for runs that got lost on their way to the queue, and for evaluations.
@@ -95,6 +96,7 @@ class QueueWorker implements Worker {
   readonly #unsubscribe: () => void;
   readonly #poll: NodeJS.Timeout;
   readonly #sweeps: Sweeps | undefined;
+  readonly #guards: AttemptGuards | undefined;
   #isStopping = false;
   #isWoken = false;
   #filling: Promise<void> | undefined;
@@ -118,6 +120,7 @@ class QueueWorker implements Worker {
     this.#unsubscribe = queue.onEntry(() => this.#wake());
     this.#poll = setInterval(() => this.#wake(), POLL_EVERY_MS);
     this.#sweeps = database && startSweeps(database, queue, logger);
+    this.#guards = database && createAttemptGuards({ database, worker: this.name, logger });
     const cancelHere = (traceId: string) => this.cancel(traceId);
     this.driver = database && startDriver({ ...options, database, cancelHere });
     this.#wake();
@@ -144,18 +147,28 @@ class QueueWorker implements Worker {
     const runs = [...this.#active];
     const ended = [this.#filling, this.#sweeps?.stop(), this.driver?.stop(), ...runs.map((run) => run.ended)];
     const isDone = await endsWithin(
-      Promise.all([...ended, this.#options.pool === undefined && this.pool.close()]).then(() => this.#leases.close()),
+      Promise.all([...ended, this.#options.pool === undefined && this.pool.close()]).then(() =>
+        Promise.all([this.#leases.close(), this.#guards?.close()]),
+      ),
       graceMs,
     );
     this.#cancels.close();
     if (isDone) return;
     void this.#leases.close();
+    void this.#guards?.close();
     const left = [...this.#active].map((run) => run.traceId);
     this.#options.logger.error({ runs: left }, 'Runs were left to their leases');
   }
 
   #parts(): LeasedRunOptions {
-    return { ...this.#options, worker: this.name, pool: this.pool, leases: this.#leases, cancels: this.#cancels };
+    return {
+      ...this.#options,
+      worker: this.name,
+      pool: this.pool,
+      leases: this.#leases,
+      cancels: this.#cancels,
+      guards: this.#guards,
+    };
   }
 
   /** One filling at a time; a call during it makes another round. */

@@ -7,6 +7,8 @@ export interface Deadline {
   remainingMs(): number;
   /** Starts the clock anew, where the time is not over. */
   restart(): void;
+  /** Stands still until what it returns is called; where several pause it, until all have. Later calls do nothing. */
+  pause(): () => void;
   /** Stops the clock. Its owner has to call this. */
   clear(): void;
 }
@@ -14,21 +16,39 @@ export interface Deadline {
 /** A clock that runs from now on, for work that ends by itself once its signal is aborted. It keeps no process alive. */
 export function startDeadline(ms: number, toError: (limit: string) => unknown): Deadline {
   const controller = new AbortController();
+  const pauses = new Set<object>();
+  let leftMs = ms;
   let endsAt = 0;
   let timer: NodeJS.Timeout | undefined;
-  const restart = () => {
+  const run = () => {
     clearTimeout(timer);
-    endsAt = performance.now() + ms;
-    timer = setTimeout(() => controller.abort(toError(inWords(ms))), ms);
+    if (pauses.size > 0 || controller.signal.aborted) return;
+    endsAt = performance.now() + leftMs;
+    timer = setTimeout(() => controller.abort(toError(inWords(ms))), leftMs);
     timer.unref();
   };
-  restart();
+  const remainingMs = () => (pauses.size > 0 ? leftMs : Math.max(0, endsAt - performance.now()));
+  run();
   return {
     signal: controller.signal,
-    remainingMs: () => Math.max(0, Math.round(endsAt - performance.now())),
+    remainingMs: () => Math.round(remainingMs()),
     restart: () => {
-      if (!controller.signal.aborted) restart();
+      leftMs = ms;
+      run();
     },
-    clear: () => clearTimeout(timer),
+    pause: () => {
+      const pause = {};
+      leftMs = remainingMs();
+      pauses.add(pause);
+      clearTimeout(timer);
+      return () => {
+        if (pauses.delete(pause)) run();
+      };
+    },
+    clear: () => {
+      leftMs = remainingMs();
+      pauses.add(controller);
+      clearTimeout(timer);
+    },
   };
 }

@@ -25,6 +25,8 @@ export class AttemptProjection {
   #startedAt: string | null = null;
   #versions = UNKNOWN_VERSIONS;
   #environmentMs = 0;
+  /** For a place, before its environment's start. */
+  #waitedMs = 0;
   #setup: EventOf<'setup.completed'> | undefined;
   readonly #turns: Turn[] = [];
   readonly #requestedAt = new Map<number, string>();
@@ -47,6 +49,7 @@ export class AttemptProjection {
         break;
       case 'environment.ready':
         this.#environmentMs += event.duration_ms;
+        this.#waitedMs += event.waited_ms ?? 0;
         this.#versions = event.versions;
         break;
       case 'setup.completed':
@@ -101,7 +104,7 @@ export class AttemptProjection {
         ...sumUsage(this.#steps.map(({ usage }) => usage)),
       },
       timing: {
-        queued_ms: this.#startedAt === null ? 0 : millisecondsBetween(this.#queuedAt, this.#startedAt),
+        queued_ms: this.#startedAt === null ? 0 : millisecondsBetween(this.#queuedAt, this.#startedAt) + this.#waitedMs,
         environment_ms: this.#environmentMs,
         setup_ms: this.#setup?.duration_ms ?? 0,
         model_ms: sum(this.#steps.map(({ model_ms }) => model_ms)),

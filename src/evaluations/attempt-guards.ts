@@ -1,0 +1,129 @@
+import type { Logger } from 'pino';
+import type { Database } from '../database/database.ts';
+import type { CallGuard } from '../model/call-guard.ts';
+import type { ModelGateway } from '../model/create-model.ts';
+import { systemTiming } from '../model/retries.ts';
+import { settleAbandoned } from './abandoned-reservations.ts';
+import { type BudgetOptions, type Budgets, createBudgets } from './budget.ts';
+import { CallCost } from './call-cost.ts';
+import { GatewayLimits, type GatewayLimitsOptions } from './gateway-limits.ts';
+import { GuardedAttempt, type GuardParts, type KnownEvaluation } from './guarded-attempt.ts';
+
+export interface AttemptGuardsOptions {
+  readonly database: Database;
+  /** Name of the worker. */
+  readonly worker: string;
+  readonly logger: Pick<Logger, 'warn'>;
+  /** For tests: shorter times. */
+  readonly timing?: Partial<
+    Pick<GatewayLimitsOptions, 'hold' | 'syncMs'> & Omit<BudgetOptions, 'database' | 'logger'>
+  > &
+    Partial<Pick<GuardParts, 'timing'>>;
+}
+
+export interface GuardedRun {
+  readonly evaluationId: string;
+  readonly traceId: string;
+  readonly model: string;
+  readonly gateway: ModelGateway;
+}
+
+/** Watches over the model calls of the attempts that this worker executes: budgets, limits and gateways that are away. */
+export interface AttemptGuards {
+  /** For one attempt of an evaluation. Its caller ends it. @throws what the database failed with. */
+  begin(run: GuardedRun): Promise<AttemptGuard>;
+  /** After the last attempt has ended. Never rejects. */
+  close(): Promise<void>;
+}
+
+export interface AttemptGuard extends CallGuard {
+  end(): void;
+}
+
+/** Milliseconds after which an evaluation's settings are read again while it runs: they may be changed meanwhile. */
+const READ_EVERY_MS = 1_000;
+const NO_EVALUATION: KnownEvaluation = { concurrency: 1, hasUsdBudget: false, hasTokenBudget: false };
+
+export function createAttemptGuards(options: AttemptGuardsOptions): AttemptGuards {
+  const { database, logger, timing = {} } = options;
+  const limits = new GatewayLimits({ ...options, ...timing });
+  const budgets: Budgets = createBudgets({ ...options, ...timing });
+  const evaluations = new Map<string, Watched>();
+  let reading: Promise<void> | undefined;
+  const readAgain = async () => {
+    const known = await readEvaluations(database, [...evaluations.keys()]);
+    for (const [id, { attempts }] of evaluations) {
+      const evaluation = known.get(id);
+      if (evaluation !== undefined) for (const attempt of attempts) attempt.setEvaluation(evaluation);
+    }
+  };
+  const timer = setInterval(() => {
+    if (evaluations.size === 0) return;
+    reading ??= readAgain()
+      .catch((error: unknown) => logger.warn({ err: error }, 'The settings of evaluations could not be read'))
+      .finally(() => {
+        reading = undefined;
+      });
+  }, READ_EVERY_MS);
+  timer.unref();
+
+  return {
+    async begin({ evaluationId, traceId, model, gateway }) {
+      // What an attempt before this one had reserved when its worker was killed.
+      await database.transaction((transaction) => settleAbandoned(transaction, traceId));
+      const known = (await readEvaluations(database, [evaluationId])).get(evaluationId) ?? NO_EVALUATION;
+      const lane = limits.open({ gateway: gateway.id, model }, known.concurrency);
+      const call = { evaluationId, traceId };
+      const attempt = new GuardedAttempt(
+        {
+          call,
+          lane,
+          budgets,
+          cost: new CallCost(gateway),
+          model,
+          logger,
+          timing: timing.timing ?? systemTiming,
+          isPriced: gateway.prices !== undefined,
+        },
+        known,
+      );
+      const watched = evaluations.get(evaluationId) ?? { attempts: new Set() };
+      evaluations.set(evaluationId, watched);
+      watched.attempts.add(attempt);
+      return {
+        begin: (guarded) => attempt.begin(guarded),
+        end: () => {
+          watched.attempts.delete(attempt);
+          if (watched.attempts.size === 0) evaluations.delete(evaluationId);
+          lane.close();
+        },
+      };
+    },
+    async close() {
+      clearInterval(timer);
+      budgets.close();
+      await Promise.all([reading, limits.close()]);
+    },
+  };
+}
+
+interface Watched {
+  readonly attempts: Set<GuardedAttempt>;
+}
+
+async function readEvaluations(
+  { kysely }: Database,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, KnownEvaluation>> {
+  const rows = await kysely
+    .selectFrom('evaluations')
+    .select(['evaluation_id', 'concurrency', 'budget_usd', 'budget_tokens'])
+    .where('evaluation_id', 'in', ids)
+    .execute();
+  return new Map(
+    rows.map(({ evaluation_id, concurrency, budget_usd, budget_tokens }) => [
+      evaluation_id,
+      { concurrency, hasUsdBudget: budget_usd !== null, hasTokenBudget: budget_tokens !== null },
+    ]),
+  );
+}

@@ -1,0 +1,219 @@
+import { randomBytes } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { Database, DatabaseTransaction } from '../database/database.ts';
+import { GroupCommit } from '../database/group-commit.ts';
+import { untilWritten } from '../database/until-written.ts';
+import { addSpent, lockEvaluation, openReservations } from './abandoned-reservations.ts';
+import { AbandonedWatch } from './abandoned-watch.ts';
+
+/** An amount of a budget. */
+export interface Amount {
+  readonly usd: number;
+  readonly tokens: number;
+}
+
+/** A model call of an evaluation: of an agent, a user or a judge. */
+export interface BudgetedCall extends Amount {
+  readonly evaluationId: string;
+  /** The trace that pays. */
+  readonly traceId: string;
+}
+
+/**
+ * `reserved`: it may be made, and is settled afterwards. `waits`: it does not fit while others go on, which may cost less
+ * than they have reserved. `over`: it does not fit, and nothing goes on.
+ */
+export type Reserved =
+  | { readonly status: 'reserved'; readonly id: string }
+  | { readonly status: 'waits' }
+  | { readonly status: 'over' };
+
+export interface Budgets {
+  /** Reserves the most that a call may cost, at once or never: two workers cannot both take the last of a budget. */
+  reserve(call: BudgetedCall): Promise<Reserved>;
+  /**
+   * Counts a call as spent, with what it really cost, in place of its reservation.
+   *
+   * @param reservationId undefined for a call of an evaluation without a budget.
+   */
+  settle(call: BudgetedCall, reservationId?: string): Promise<void>;
+  /** Resolves when it may be worth another try to reserve. @throws the reason of the signal. */
+  changed(evaluationId: string, signal: AbortSignal): Promise<void>;
+  /** What is reserved stays so: its calls may go on. */
+  close(): void;
+}
+
+export interface BudgetOptions {
+  readonly database: Database;
+  readonly logger: Pick<Logger, 'warn'>;
+  /** Milliseconds between two looks of a call that waits. Default 500. */
+  readonly lookMs?: number | undefined;
+  /** Milliseconds between two signs of life of a reservation. Default 5,000. */
+  readonly beatMs?: number | undefined;
+  /** Milliseconds without one after which a reservation is that of a dead worker. Default 30,000. */
+  readonly goneMs?: number | undefined;
+}
+
+/** US dollars: sums of binary fractions are off by less. */
+const ROUNDING = 1e-9;
+
+/** The budgets of evaluations, which all workers of a database share. Whoever made it closes it. */
+export function createBudgets(options: BudgetOptions): Budgets {
+  const { database, logger, lookMs = 500, beatMs = 5_000 } = options;
+  const own = new Set<string>();
+  const watch = new AbandonedWatch(database, options.goneMs);
+  const waiters = new Set<() => void>();
+  const commits = new GroupCommit<BudgetRequest, Reserved>(async (requests) => {
+    return await database.transaction((transaction) => commit(transaction, requests));
+  });
+  const beat = setInterval(() => {
+    if (own.size > 0) void keepAlive(database, [...own]).catch(warn);
+  }, beatMs);
+  beat.unref();
+  const warn = (error: unknown) => logger.warn({ err: error }, 'A budget could not be written');
+
+  return {
+    async reserve(call) {
+      const id = randomBytes(16).toString('hex');
+      own.add(id);
+      const reserved = await commits.submit({ ...call, type: 'reserve', id }).catch((error: unknown) => {
+        own.delete(id);
+        throw error;
+      });
+      if (reserved.status !== 'reserved') own.delete(id);
+      return reserved;
+    },
+
+    async settle(call, reservationId) {
+      const write = () => commits.submit({ ...call, type: 'settle', id: reservationId });
+      try {
+        if (reservationId === undefined) await write();
+        // A second time it does nothing, so that an uncertain commit may be repeated.
+        else await untilWritten(write, { found: async () => undefined });
+      } finally {
+        // One that could not be settled has no more signs of life: others count it as spent.
+        if (reservationId !== undefined) own.delete(reservationId);
+      }
+      for (const wake of [...waiters]) wake();
+    },
+
+    async changed(evaluationId, signal) {
+      signal.throwIfAborted();
+      await new Promise<void>((resolve, reject) => {
+        const end = () => {
+          clearTimeout(timer);
+          waiters.delete(wake);
+          signal.removeEventListener('abort', abort);
+        };
+        const wake = () => {
+          end();
+          resolve();
+        };
+        const abort = () => {
+          end();
+          reject(signal.reason);
+        };
+        const timer = setTimeout(wake, lookMs);
+        waiters.add(wake);
+        signal.addEventListener('abort', abort, { once: true });
+      });
+      await watch.look(evaluationId).catch(warn);
+    },
+
+    close() {
+      clearInterval(beat);
+    },
+  };
+}
+
+type BudgetRequest = BudgetedCall &
+  ({ readonly type: 'reserve'; readonly id: string } | { readonly type: 'settle'; readonly id: string | undefined });
+
+/** One transaction for all that was asked for at one moment. */
+async function commit(
+  transaction: DatabaseTransaction,
+  requests: readonly BudgetRequest[],
+): Promise<readonly Reserved[]> {
+  const results = new Map<BudgetRequest, Reserved>();
+  // In one order everywhere, so that no two transactions lock each other out.
+  const evaluations = [...new Set(requests.map(({ evaluationId }) => evaluationId))].sort();
+  for (const evaluationId of evaluations) {
+    const own = requests.filter((request) => request.evaluationId === evaluationId);
+    await commitEvaluation(transaction, evaluationId, own, results);
+  }
+  return requests.map((request) => results.get(request) ?? { status: 'over' });
+}
+
+async function commitEvaluation(
+  transaction: DatabaseTransaction,
+  evaluationId: string,
+  requests: readonly BudgetRequest[],
+  results: Map<BudgetRequest, Reserved>,
+): Promise<void> {
+  const budget = await lockEvaluation(transaction, evaluationId);
+  // It was deleted, and its runs are being cancelled.
+  if (budget === undefined) return;
+  const open = new Map((await openReservations(transaction, evaluationId)).map((each) => [each.reservation_id, each]));
+  const spent = { usd: 0, tokens: 0 };
+  const added: BudgetRequest[] = [];
+  const removed: string[] = [];
+  for (const request of requests) {
+    if (request.type === 'settle') {
+      const { id } = request;
+      // Another worker took this one for dead, and has counted the call as what was reserved.
+      if (id !== undefined && !open.delete(id)) continue;
+      if (id !== undefined) removed.push(id);
+      spent.usd += request.usd;
+      spent.tokens += request.tokens;
+      continue;
+    }
+    const taken = sumOf([...open.values(), spent, { usd: budget.spent_usd, tokens: budget.spent_tokens }, request]);
+    const fits =
+      (budget.budget_usd === null || taken.usd <= budget.budget_usd + ROUNDING) &&
+      (budget.budget_tokens === null || taken.tokens <= budget.budget_tokens);
+    if (!fits) {
+      results.set(request, { status: open.size > 0 ? 'waits' : 'over' });
+      continue;
+    }
+    const { id, traceId, usd, tokens } = request;
+    open.set(id, { reservation_id: id, trace_id: traceId, usd, tokens, beat: 0 });
+    added.push(request);
+    results.set(request, { status: 'reserved', id });
+  }
+  if (spent.usd > 0 || spent.tokens > 0) await addSpent(transaction, evaluationId, spent);
+  await writeReservations(transaction, added, removed);
+}
+
+async function writeReservations(
+  transaction: DatabaseTransaction,
+  added: readonly BudgetRequest[],
+  removed: readonly string[],
+): Promise<void> {
+  if (removed.length > 0) {
+    await transaction.deleteFrom('evaluation_reservations').where('reservation_id', 'in', removed).execute();
+  }
+  if (added.length === 0) return;
+  const rows = added.map(({ id, traceId, evaluationId, usd, tokens }) => ({
+    reservation_id: id ?? '',
+    trace_id: traceId,
+    evaluation_id: evaluationId,
+    usd,
+    tokens,
+  }));
+  await transaction.insertInto('evaluation_reservations').values(rows).execute();
+}
+
+function sumOf(amounts: readonly Amount[]): Amount {
+  return {
+    usd: amounts.reduce((sum, { usd }) => sum + usd, 0),
+    tokens: amounts.reduce((sum, { tokens }) => sum + tokens, 0),
+  };
+}
+
+async function keepAlive(database: Database, ids: readonly string[]): Promise<void> {
+  await database.kysely
+    .updateTable('evaluation_reservations')
+    .set((row) => ({ beat: row('beat', '+', 1) }))
+    .where('reservation_id', 'in', ids)
+    .execute();
+}
