@@ -27,4 +27,4 @@ export {
   type ScriptedResponse,
   scriptedModel,
 } from './testing/scripted-model.ts';
-export type { Task, TaskArguments } from './testing/task.ts';
+export type { DeclaredTask, Task, TaskArguments } from './testing/task.ts';

@@ -5,6 +5,7 @@ import { toViewport } from './chromium/viewport.ts';
 import { Shop } from './shop/shop.ts';
 import { createSite } from './shop/site.ts';
 import { Buy, type BuyArgs, buyPrompt, judgeBuy, solveBuy } from './tasks/buy.ts';
+import { BUY_TASKS, FIND_TASKS } from './tasks/declared.ts';
 import {
   Find,
   FindAnswer,
@@ -40,6 +41,7 @@ export default class BrowserEnvironment extends EnvironmentServer {
       {
         description: 'Order a product in the shop, as it was asked for.',
         args: Buy,
+        tasks: BUY_TASKS,
         solution: (args) => solveBuy(args, new Shop(args.seed)),
       },
       (args, { signal }) => this.#buy(args, signal),
@@ -49,6 +51,7 @@ export default class BrowserEnvironment extends EnvironmentServer {
       {
         description: 'Find the cheapest product of a category that is in stock and well rated.',
         args: Find,
+        tasks: FIND_TASKS,
         answer: FindAnswer,
         solution: solveFind,
       },

@@ -1,11 +1,11 @@
-import { EnvironmentServer, serveMain, ToolError } from 'proctor';
+import { EnvironmentServer, type ScenarioTask, serveMain, ToolError } from 'proctor';
 import { z } from 'zod';
 import { DataDirectory, ownDataDirectory } from './desk/data-directory.ts';
 import { Database } from './desk/database.ts';
 import { DeskError } from './desk/desk-error.ts';
 import type { DeskResult, DeskTool } from './desk/desk-tool.ts';
-import { judge } from './desk/judge.ts';
-import { referenceCalls, type Task, toRequest } from './desk/tasks.ts';
+import { effectiveCalls, judge } from './desk/judge.ts';
+import { assertions, referenceCalls, type Task, toRequest } from './desk/tasks.ts';
 import { deskTools } from './desk/tools.ts';
 
 /**
@@ -39,8 +39,9 @@ export default class RetailEnvironment extends EnvironmentServer {
         description: "Settle one customer's request by the rules of the desk.",
         args: z.object({ task_id: z.enum([...this.#directory.tasks().keys()]).describe('Which of the tasks.') }),
         system: this.#directory.policy(),
+        tasks: () => declareTasks(this.#directory),
         solution: ({ task_id }) => ({
-          calls: referenceCalls(this.#task(task_id)),
+          calls: effectiveCalls(this.#task(task_id), new Database(this.#directory.records())),
           answer: 'Your request has been dealt with.',
         }),
       },
@@ -75,5 +76,23 @@ export default class RetailEnvironment extends EnvironmentServer {
     return task;
   }
 }
+
+/** Tags say which tools change records on the way to the right end state; a task that changes none is one of refusing. */
+function declareTasks(directory: DataDirectory): readonly ScenarioTask<{ readonly task_id: z.ZodString }>[] {
+  const splits = directory.splits();
+  return [...directory.tasks().values()].map((task) => {
+    const changes = referenceCalls(task).filter(({ name }) => changingTools.has(name));
+    const tools = new Set(changes.map(({ name }) => name));
+    const judged = assertions(task).length > 0 ? ['assertions'] : [];
+    return {
+      id: task.id,
+      args: { task_id: task.id },
+      split: splits.get(task.id) ?? null,
+      tags: [...(tools.size === 0 ? ['unchanged'] : [...tools].sort()), ...judged],
+    };
+  });
+}
+
+const changingTools = new Set(deskTools.filter(({ isReadOnly }) => !isReadOnly).map(({ name }) => name));
 
 serveMain(import.meta, RetailEnvironment);

@@ -8,8 +8,10 @@ import { command, connect, describeInSandbox, kinds, say, solve } from './test-w
 const tasks = [
   ['repair', 'intervals'],
   ['repair', 'separated'],
+  ['repair', 'letter'],
   ['implement', 'duration'],
   ['implement', 'cache'],
+  ['implement', 'roman'],
 ] as const;
 
 describe('the workspace environment', () => {

@@ -7,6 +7,8 @@ import { cache } from './tasks/cache.ts';
 import type { CodingTask } from './tasks/coding-task.ts';
 import { duration } from './tasks/duration.ts';
 import { intervals } from './tasks/intervals.ts';
+import { letter } from './tasks/letter.ts';
+import { roman } from './tasks/roman.ts';
 import { separated } from './tasks/separated.ts';
 import { Workspace, type WorkspaceLimits } from './workspace.ts';
 
@@ -72,8 +74,9 @@ export default class WorkspaceEnvironment extends EnvironmentServer {
     this.#addScenario('repair', 'Mend a small JavaScript module that does not do what it says.', [
       intervals,
       separated,
+      letter,
     ]);
-    this.#addScenario('implement', 'Write a small JavaScript module to a specification.', [duration, cache]);
+    this.#addScenario('implement', 'Write a small JavaScript module to a specification.', [duration, cache, roman]);
   }
 
   #addFileTools(): void {
@@ -164,6 +167,7 @@ export default class WorkspaceEnvironment extends EnvironmentServer {
           visible_tests: z.boolean().default(true).describe('Whether the agent is given some of the tests.'),
         }),
         system: SYSTEM,
+        tasks: tasks.flatMap(({ id }, index) => declareTasks(id, SPLITS[index])),
         solution: ({ task }) => ({ calls: find(task).solution, answer: 'The module does what is asked now.' }),
       },
       ({ task, visible_tests }, context) => this.#pose(find(task), visible_tests, context),
@@ -181,6 +185,18 @@ export default class WorkspaceEnvironment extends EnvironmentServer {
     if (this.#workspace === undefined) throw new ToolError('The workspace is not open.');
     return this.#workspace;
   }
+}
+
+/** Of the modules of a scenario, in their order. */
+const SPLITS = ['train', 'validation', 'test'] as const;
+
+/** With tests to look at and without: both are about one module, and so one cluster. */
+function declareTasks(task: string, split: (typeof SPLITS)[number] | undefined) {
+  const same = { split: split ?? null, cluster: task } as const;
+  return [
+    { ...same, id: task, args: { task }, tags: ['visible-tests'] },
+    { ...same, id: `${task}-blind`, args: { task, visible_tests: false }, tags: ['hidden-tests-alone'] },
+  ];
 }
 
 /**

@@ -80,7 +80,7 @@ async function readLists(target: EnvironmentTarget, signal: AbortSignal): Promis
     const lists = new Map<string, PromiseSettledResult<readonly unknown[]>>();
     // One after the other: each may be a message of megabytes.
     for (const scenario of await readDeclaringScenarios(client, limits)) {
-      const [list] = await Promise.allSettled([readTasks(client, scenario, limits)]);
+      const [list] = await Promise.allSettled([readDeclaredTasks(client, scenario, limits)]);
       lists.set(scenario, list);
     }
     return lists;
@@ -89,7 +89,8 @@ async function readLists(target: EnvironmentTarget, signal: AbortSignal): Promis
   }
 }
 
-async function readTasks(
+/** The tasks that a scenario declares, unchecked. @throws BoundaryError `environment` with what the author's function threw. */
+export async function readDeclaredTasks(
   client: McpEnvironmentClient,
   scenario: string,
   options: CallOptions,

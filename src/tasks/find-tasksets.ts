@@ -101,18 +101,35 @@ async function declaredSources(declared: DeclaredTasks, environments: readonly s
   return (await Promise.all(found)).flat();
 }
 
+/**
+ * The taskset that a scenario declares.
+ *
+ * @throws TasksRefused for tasks that are not valid, and none. @throws BoundaryError `environment`.
+ */
+export async function loadDeclaredTasks(
+  declared: Pick<DeclaredTasks, 'declaredTasks'>,
+  environment: string,
+  scenario: string,
+): Promise<Taskset> {
+  const name = `${environment}/${scenario}`;
+  return createTaskset(name, await readDeclared(declared, environment, scenario), { file: name, by: 'index' });
+}
+
 function declaredSource(declared: DeclaredTasks, environment: string, scenario: string): Source {
   const name = `${environment}/${scenario}`;
   return {
     name,
     label: `the scenario ${name}`,
-    load: async () =>
-      createTaskset(name, await readDeclared(declared, environment, scenario), { file: name, by: 'index' }),
+    load: () => loadDeclaredTasks(declared, environment, scenario),
   };
 }
 
 /** @throws TasksRefused that names the scenario, and tasks by their index. */
-async function readDeclared(declared: DeclaredTasks, environment: string, scenario: string): Promise<readonly Task[]> {
+async function readDeclared(
+  declared: Pick<DeclaredTasks, 'declaredTasks'>,
+  environment: string,
+  scenario: string,
+): Promise<readonly Task[]> {
   const label = `${environment}/${scenario}`;
   const problems: TaskProblem[] = [];
   const tasks: Task[] = [];
@@ -139,7 +156,8 @@ async function loadEnvironment(
 ): Promise<Taskset | undefined> {
   const tasks: Task[] = [];
   for (const scenario of await declared.declaringScenarios(name)) {
-    tasks.push(...(await declaredSource(declared, name, scenario).load(signal)).tasks);
+    signal?.throwIfAborted();
+    tasks.push(...(await loadDeclaredTasks(declared, name, scenario)).tasks);
   }
   if (tasks.length === 0) return undefined;
   refuseSharedIds(name, tasks);

@@ -6,9 +6,10 @@ import type { Evaluation, ScenarioEntry, SetupResult, Solution } from '../contra
 import type { LogRecord, Trace } from '../contract/trace.ts';
 import type { EnvironmentSource } from '../environment/environment-source.ts';
 import { inMemory } from '../mcp/in-memory.ts';
+import { declaredTasksOf } from './declared-tasks.ts';
 import { playRun, type TestRunOptions } from './play-run.ts';
 import { createRoleClient, type RoleClient } from './role-client.ts';
-import { readTask, type TaskArguments } from './task.ts';
+import { type DeclaredTask, readTask, type TaskArguments } from './task.ts';
 
 export interface OpenEnvironmentOptions {
   /** `_meta` of `initialize`, such as `{ display_width: 1280 }`. */
@@ -60,6 +61,14 @@ export interface OpenEnvironment extends AsyncDisposable {
    *   reason of the signal.
    */
   run(...task: TaskArguments<TestRunOptions>): Promise<Trace>;
+
+  /**
+   * The tasks that a scenario declares, or those of all scenarios, checked as an evaluation checks them. `run` and `setup`
+   * take each of them.
+   *
+   * @throws ApiError with what is wrong with them; BoundaryError with what the author's function threw.
+   */
+  tasks(scenario?: string, options?: CallOptions): Promise<readonly DeclaredTask[]>;
 
   /** Ends the session: `finally` of an active scenario and close hooks run, shutdown hooks do not. Never rejects. */
   close(): Promise<void>;
@@ -116,6 +125,7 @@ export async function openEnvironment(
       const { scenario, args, options: runOptions } = readTask(task);
       return await playRun({ name: client.name, scenario, args, connect, onLog }, runOptions);
     },
+    tasks: (scenario, callOptions) => declaredTasksOf(client, scenario, callOptions),
     close: () => client.close(),
     [Symbol.asyncDispose]: () => client.close(),
   };

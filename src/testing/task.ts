@@ -7,6 +7,15 @@ export interface Task {
   readonly scenario_args: object;
 }
 
+/** A task that a scenario declares, with its arguments checked. */
+export interface DeclaredTask extends Task {
+  readonly id: string;
+  readonly split: 'train' | 'validation' | 'test' | null;
+  readonly tags: readonly string[];
+  /** The id where the author names no other. */
+  readonly cluster: string;
+}
+
 interface ReadTask<Options> {
   readonly scenario: string;
   readonly args: JsonObject;

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
@@ -7,6 +7,15 @@ import { type Task, taskSchema } from './tasks.ts';
 import { type DatabaseFile, databaseSchema } from './types.ts';
 
 const MAX_ISSUES_SHOWN = 5;
+const SPLITS_FILE = 'split_tasks.json';
+
+/** Ids by split; lists under other names are ignored. */
+const splitsSchema = z.object({
+  train: z.array(z.string()).default([]),
+  validation: z.array(z.string()).default([]),
+  test: z.array(z.string()).default([]),
+});
+export type Split = keyof z.infer<typeof splitsSchema>;
 
 /** The small shop that comes with this environment. */
 export const ownDataDirectory = fileURLToPath(new URL('../data', import.meta.url));
@@ -20,6 +29,7 @@ export class DataDirectory {
   readonly #path: string;
   #policy: string | undefined;
   #tasks: ReadonlyMap<string, Task> | undefined;
+  #splits: ReadonlyMap<string, Split> | undefined;
   #records: ShopRecords | undefined;
 
   private constructor(path: string) {
@@ -47,6 +57,14 @@ export class DataDirectory {
     return this.#tasks;
   }
 
+  /** The split of each task that `split_tasks.json` puts into one; none of them without that file. */
+  splits(): ReadonlyMap<string, Split> {
+    this.#splits ??= existsSync(join(this.#path, SPLITS_FILE))
+      ? this.#read(SPLITS_FILE, (text) => toSplits(splitsSchema.parse(JSON.parse(text)), this.tasks()))
+      : new Map();
+    return this.#splits;
+  }
+
   records(): ShopRecords {
     this.#records ??= this.#read('db.json', (text) => {
       const file = databaseSchema.parse(JSON.parse(text));
@@ -72,6 +90,21 @@ export class DataDirectory {
       );
     }
   }
+}
+
+/** A directory may hold the tasks of one split alone. */
+function toSplits(
+  lists: Readonly<Record<Split, readonly string[]>>,
+  tasks: ReadonlyMap<string, Task>,
+): ReadonlyMap<string, Split> {
+  const splits = new Map<string, Split>();
+  for (const [split, ids] of Object.entries(lists) as [Split, readonly string[]][]) {
+    for (const id of ids.filter((id) => tasks.has(id))) {
+      if (splits.has(id)) throw new Error(`the task '${id}' is in the splits ${splits.get(id)} and ${split}`);
+      splits.set(id, split);
+    }
+  }
+  return splits;
 }
 
 /** Records are looked up by key and saved by their own id, so that the two have to be the same. */

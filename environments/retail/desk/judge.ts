@@ -47,8 +47,19 @@ export function judge(task: Task, actual: Database): Judgement {
   };
 }
 
+/** The reference calls that lead to the right end state: those that the desk refuses change nothing. */
+export function effectiveCalls(task: Task, database: Database): readonly ReferenceCall[] {
+  const refused = new Set<ReferenceCall>();
+  play(referenceCalls(task), database.fresh(), (call) => refused.add(call));
+  return referenceCalls(task).filter((call) => !refused.has(call));
+}
+
 /** Makes the calls in order; one that the desk refuses changes nothing and does not end them. */
-function play(calls: readonly ReferenceCall[], database: Database): Database {
+function play(
+  calls: readonly ReferenceCall[],
+  database: Database,
+  onRefused: (call: ReferenceCall) => void = () => {},
+): Database {
   for (const call of calls) {
     const tool = deskTools.find(({ name }) => name === call.name);
     if (tool === undefined) throw new Error(`tasks.json has a reference call of '${call.name}', which is not a tool`);
@@ -56,6 +67,7 @@ function play(calls: readonly ReferenceCall[], database: Database): Database {
       tool.run(database, call.arguments);
     } catch (error) {
       if (!(error instanceof DeskError)) throw error;
+      onRefused(call);
     }
   }
   return database;

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { openEnvironment, scriptedModel } from 'proctor/testing';
 import { describe, expect, it } from 'vitest';
 import environment from './environment.ts';
@@ -8,6 +9,17 @@ describe('remember', () => {
   it('gives its own solution a reward of 1', async () => {
     await using env = await openEnvironment(environment);
     expect(await env.run('remember', args)).toMatchObject({ error: null, reward: 1 });
+  });
+
+  it('gives the solution of every task of the taskset a reward of 1', async () => {
+    await using env = await openEnvironment(environment);
+    const lines = readFileSync(new URL('../../tasksets/sentences.jsonl', import.meta.url), 'utf8')
+      .trim()
+      .split('\n');
+    for (const line of lines) {
+      const { scenario, args: given } = JSON.parse(line);
+      expect(await env.run(scenario, given)).toMatchObject({ error: null, reward: 1 });
+    }
   });
 
   it('gives an agent that does nothing no reward', async () => {

@@ -45,6 +45,11 @@ describe.skipIf(!hasChromium)('in the browser', { timeout: 60_000 }, () => {
     expect(await env.run('reserve', args)).toMatchObject({ error: null, reward: 1 });
   });
 
+  it('gives the solution of every task a reward of 1', async () => {
+    await using env = await openEnvironment(environment);
+    for (const task of await env.tasks()) expect(await env.run(task)).toMatchObject({ error: null, reward: 1 });
+  });
+
   it('gives an agent that does nothing, or takes another seat, no reward', async () => {
     await using env = await openEnvironment(environment);
     expect(await env.run('reserve', args, { model: 'proctor/noop' })).toMatchObject({ error: null, reward: 0 });

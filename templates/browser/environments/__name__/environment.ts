@@ -85,6 +85,12 @@ export default function environment() {
     {
       description: 'Reserve one seat of a theatre on its page.',
       args: { seat: z.enum(SEATS).default('B2'), name: z.string().min(1).default('Ada') },
+      // What an evaluation plays: npx proctor eval __name__. Agents cannot see it.
+      tasks: [
+        { id: 'usual', split: 'train' },
+        { id: 'first-seat', args: { seat: 'A1' }, split: 'train', tags: ['edge'] },
+        { id: 'long-name', args: { seat: 'B3', name: 'Ada, Countess of Lovelace' }, split: 'test', tags: ['name'] },
+      ],
       solution: ({ seat, name }) => ({
         calls: [
           { name: 'fill', arguments: { label: 'Name', text: name } },

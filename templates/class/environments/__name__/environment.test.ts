@@ -28,6 +28,11 @@ describe('clear_list', () => {
     expect(await env.run('clear_list', args)).toMatchObject({ error: null, reward: 1 });
   });
 
+  it('gives the solution of every task a reward of 1', async () => {
+    await using env = await openEnvironment(ToDoList);
+    for (const task of await env.tasks()) expect(await env.run(task)).toMatchObject({ error: null, reward: 1 });
+  });
+
   it('gives an agent that does nothing no reward', async () => {
     await using env = await openEnvironment(ToDoList);
     expect(await env.run('clear_list', args, { model: 'proctor/noop' })).toMatchObject({ error: null, reward: 0 });

@@ -17,6 +17,8 @@ const ClearList = z.object({
   titles: z.array(z.string().min(1)).min(1).default(['Water the plants', 'Call Ada']).describe('The open tasks.'),
 });
 
+const MANY = Array.from({ length: 12 }, (_, index) => `Read chapter ${index + 1}`);
+
 interface Task {
   readonly id: number;
   readonly title: string;
@@ -68,6 +70,13 @@ export default class ToDoList extends EnvironmentServer {
     name: 'clear_list',
     description: 'Finish every task of the list, and no other work.',
     args: ClearList,
+    // What an evaluation plays: npx proctor eval __name__. Agents cannot see it.
+    tasks: [
+      { id: 'usual', split: 'train' },
+      { id: 'one', args: { titles: ['Feed the cat'] }, split: 'train' },
+      { id: 'twice-the-same', args: { titles: ['Call Ada', 'Call Ada'] }, split: 'test', tags: ['tricky'] },
+      { id: 'many', args: { titles: MANY }, split: 'test', tags: ['long'] },
+    ],
     solution: ({ titles }) => ({
       calls: titles.map((_, index) => ({ name: 'finish', arguments: { id: index + 1 } })),
       answer: 'Everything is done.',

@@ -53,6 +53,11 @@ describe('repair', () => {
     expect(test?.structured_content).toMatchObject({ exit_code: 0 });
   });
 
+  it('gives the solution of every task a reward of 1', async () => {
+    await using env = await openEnvironment(environment);
+    for (const task of await env.tasks()) expect(await env.run(task)).toMatchObject({ error: null, reward: 1 });
+  });
+
   it('gives an agent that does nothing no reward', async () => {
     await using env = await openEnvironment(environment);
     expect(await env.run('repair', {}, { model: 'proctor/noop' })).toMatchObject({ error: null, reward: 0 });

@@ -47,6 +47,8 @@ export function createEnvironment(limits: CommandLimits = LIMITS) {
     'repair',
     {
       description: 'Make a small program do what its README says.',
+      // What an evaluation plays: npx proctor eval __name__. Agents cannot see it.
+      tasks: [{ id: 'slug', tags: ['strings'] }],
       solution: () => ({
         calls: [
           { name: 'write_file', arguments: { path: 'slug.js', content: REPAIRED } },

@@ -41,6 +41,11 @@ describe('meeting', () => {
     expect(await env.run(meeting.with(args))).toMatchObject({ error: null, reward: 1 });
   });
 
+  it('gives the solution of every task a reward of 1', async () => {
+    await using env = await openEnvironment(environment);
+    for (const task of await env.tasks()) expect(await env.run(task)).toMatchObject({ error: null, reward: 1 });
+  });
+
   it('gives an agent that does nothing no reward', async () => {
     await using env = await openEnvironment(environment);
     expect(await env.run(meeting.with(), { model: 'proctor/noop' })).toMatchObject({ error: null, reward: 0 });

@@ -51,6 +51,13 @@ export function createBooking() {
         'You book rooms. The rules: take the smallest room that has enough seats, for the hours that were asked for.',
       // The answer is JSON of this schema. One that does not fit is asked for once more, and is worth 0 then.
       answer: z.object({ room: z.string() }),
+      // What an evaluation plays: npx proctor eval __name__. Agents cannot see it.
+      tasks: [
+        { id: 'usual', split: 'train' },
+        { id: 'small', args: { people: 2, from: 14, to: 15 }, split: 'train', cluster: 'afternoon' },
+        { id: 'three-at-noon', args: { people: 3, from: 12, to: 14 }, split: 'test', cluster: 'afternoon' },
+        { id: 'whole-day', args: { people: 4, from: 8, to: 18 }, split: 'test', tags: ['long'] },
+      ],
       // A generator, since the call depends on what another one gave.
       async *solution({ people, from, to }) {
         const listed = yield { name: 'list_rooms', arguments: {} };
