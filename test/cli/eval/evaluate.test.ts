@@ -1,7 +1,9 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { counting, detailOf, evaluate, MANY_COMMANDS, projectWith, tracesOf, writeTasks } from './project.ts';
+import { until } from '../../until.ts';
+import { start } from '../command.ts';
+import { counting, detailOf, evaluate, MANY_COMMANDS, partsOf, projectWith, tracesOf, writeTasks } from './project.ts';
 
 describe('proctor eval', MANY_COMMANDS, () => {
   it('plays every task with every model, and ends with the report on standard output', async () => {
@@ -108,14 +110,29 @@ describe('proctor eval', MANY_COMMANDS, () => {
   });
 
   it('ends with 1 when no attempt has a reward, and says what to do; --only errored runs those again', async () => {
-    const { file, ...project } = projectWith(
-      [{ id: 'a', env: 'probe', scenario: 'throws_in_setup' }, ...counting(1)],
-      ...(['counter', 'probe'] as const),
+    const { file, ...project } = projectWith([], 'gate');
+    writeTasks(project.cwd, file, [{ id: 'a', env: 'gate', scenario: 'pass', args: { file: join(project.cwd, 'a') } }]);
+    const command = [file, '--model', 'proctor/oracle'];
+    const running = start(['eval', ...command], project);
+    await until(async () => (await tracesOf(project.cwd)).some(({ status }) => status === 'running'));
+    const { database } = await partsOf(project.cwd);
+    await database.kysely.updateTable('traces').set({ cancel_requested: 1 }).execute();
+    const { code, stdout, stderr } = await running.ended;
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringMatching(/: completed, 1 of 1 attempts\n.*outcomes +1 cancelled\n/s),
+    ]);
+    expect(stderr).toMatch(
+      /^1 attempt cancelled\.\n.*^To run those without a reward again: proctor eval rerun eval_/ms,
     );
-    const oracle = ['--model', 'proctor/oracle'];
-    const { code, stdout, stderr } = await evaluate([file, ...oracle, '--only', 'ids=t1'], project);
-    expect([code, stdout]).toEqual([0, expect.stringContaining('1.00')]);
-    expect(stderr).not.toContain('run them again');
+    writeFileSync(join(project.cwd, 'a'), '');
+    const again = await evaluate([...command, '--only', 'errored', '--json'], project);
+    expect([again.code, detailOf(again)]).toMatchObject([
+      0,
+      { reports: [{ mean: 1 }], progress: { done: 1, reruns: 1 } },
+    ]);
+    const nothing = await evaluate(['rerun', 'last'], project);
+    expect([nothing.code, nothing.stderr]).toEqual([2, expect.stringContaining('there is nothing to run again')]);
   });
 
   it('prints one JSON object and nothing else with --json, and nothing but the report with -q', async () => {
