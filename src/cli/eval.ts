@@ -15,7 +15,7 @@ import { UsageError } from './failure.ts';
 import { collect, parseNumber, parseSampling, parseServiceUrl, wholeNumber } from './options.ts';
 
 export function addEvalCommand(program: Command): void {
-  // What follows a sub-command is its own, here and in the program, which reads the words first.
+  // Options after a sub-command are its own, here and in the program, which reads the words first.
   const command = program
     .enablePositionalOptions()
     .command('eval [taskset]')
@@ -70,8 +70,8 @@ export function addEvalCommand(program: Command): void {
 }
 
 const HELP = `
-The taskset is the path of a file (.jsonl, .json, .yaml, .yml, .ts, .mts, .js, .mjs), the name of one in tasksets/, or the
-tasks that scenarios declare: <environment>/<scenario>, or <environment> for all of its scenarios. A file wins over names. A
+The taskset is the path of a file (.jsonl, .json, .yaml, .yml, .ts, .mts, .js, .mjs), or the name of one in tasksets/. Tasks
+that scenarios declare are <environment>/<scenario>, or <environment> for all of its scenarios. A file wins over names. A
 taskset that is named like a sub-command is reached as ./list, or by its path, tasksets/list.jsonl.
 
 The same command goes on with the evaluation that it began: after Ctrl-C, a crash, or with a larger -n, which adds attempts.

@@ -62,11 +62,7 @@ async function compare(named: string, other: string | undefined, options: Compar
 const MAX_SHOWN = 10;
 
 /** The sentence that somebody compares for, then its figures. */
-export function comparisonLines(
-  { comparisons }: ComparisonList,
-  a: EvaluationDetail,
-  b: EvaluationDetail,
-): readonly string[] {
+function comparisonLines({ comparisons }: ComparisonList, a: EvaluationDetail, b: EvaluationDetail): readonly string[] {
   return comparisons.flatMap((comparison, index) => [
     ...(index === 0 ? [] : ['']),
     ...linesOf(comparison, a, b, comparisons.length),
@@ -115,7 +111,7 @@ export function verdictOf(comparison: Comparison, a: EvaluationDetail, b: Evalua
   return `No difference can be told between ${names.b} and ${names.a}: ${differenceText(difference, ci95)}; ${tally}`;
 }
 
-/** What tells the two apart: the model where it is another one, else the name of the evaluation. */
+/** The names that tell the two apart: of the models where they differ, else of the evaluations. */
 function namesOf({ a_model, b_model }: Comparison, a: EvaluationDetail, b: EvaluationDetail) {
   if (a_model !== b_model) return { a: `A (${printable(a_model, 60)})`, b: `B (${printable(b_model, 60)})` };
   const nameOf = ({ name, evaluation_id }: EvaluationDetail) => printable(name ?? evaluation_id.slice(0, 13), 60);

@@ -27,7 +27,7 @@ export interface EvalOptions extends FollowOptions {
   readonly metadata?: readonly string[];
 }
 
-/** What was asked for, read and checked as far as that goes without the tasks. */
+/** The options, read and checked as far as that goes without the tasks. */
 export interface EvalSettings {
   /** A path, or the name of a taskset. */
   readonly taskset: string;

@@ -66,7 +66,7 @@ interface Judged {
   readonly comparisons: ComparisonList | undefined;
 }
 
-/** Whatever keeps it from judging is 2: 1 says that the evaluation is not good enough. */
+/** An error that keeps it from judging is 2: 1 says that the evaluation is not good enough. */
 async function gate(named: string, options: GateOptions): Promise<void> {
   let code: GateCode;
   try {
@@ -126,7 +126,7 @@ function checkModel(option: string, model: string, { models, evaluation_id }: Ev
   throw new UsageError(`${option}: ${evaluation_id} has no model ${JSON.stringify(printable(model, 80))} (${listed}).`);
 }
 
-/** Of one model with that of the baseline; with its only one where it does not have it. */
+/** Compares one model with that of the baseline, or with its only one where it does not have it. */
 async function compareWith(
   baseline: EvaluationDetail,
   evaluation: EvaluationDetail,

@@ -10,7 +10,7 @@ export interface ProgressView extends Disposable {
   note(line: string): void;
 }
 
-/** What is used of a terminal, or of a file in its place. */
+/** The part of a terminal that is used, or of a file in its place. */
 export interface Output {
   readonly isTTY?: boolean;
   readonly columns?: number;

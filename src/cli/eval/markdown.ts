@@ -132,7 +132,7 @@ function code(text: string, length = 200): string {
   return `<code>${toEntities(printable(text, length))}</code>`;
 }
 
-/** What GitHub makes links, mentions and pictures of in plain text, after it has read the entities. */
+/** Text that becomes links, mentions and pictures at GitHub, which looks for them after it has read the entities. */
 const WITH_MEANING = /[@#]|:[\w+-]+:|:\/\/|\bwww\.|\bGH-\d|\b[\da-f]{7,40}\b/i;
 
 /** Sentences of ours, which may hold text of others. */

@@ -9,7 +9,7 @@ import { createLocalEvaluations } from './local-evaluations.ts';
 /** Evaluations as the sub-commands use them: those of a service, or of the database of this directory. */
 export interface Evaluations extends AsyncDisposable {
   readonly client: Omit<EvaluationsClient, 'create'>;
-  /** Of the service; undefined for the database of this directory. */
+  /** Its address; undefined for the database of this directory. */
   readonly service: string | undefined;
 }
 

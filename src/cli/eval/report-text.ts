@@ -13,7 +13,7 @@ import {
   tokensText,
   withInterval,
 } from './figures.ts';
-import { countMissing, countValid, describeOutcomes, missingOutcomes, wayOutOf, wordsOf } from './outcome-words.ts';
+import { countValid, describeOutcomes, missingOutcomes, wayOutOf, wordsOf } from './outcome-words.ts';
 
 /** An attempt without a reward, of those with the same outcome. */
 export interface Example {
@@ -24,7 +24,7 @@ export interface Example {
 
 const MODEL_CELLS = 28;
 
-/** What came out: a line for each model to compare them by, then all figures of each. */
+/** The result: a line for each model to compare them by, then all figures of each. */
 export function reportLines(evaluation: EvaluationDetail): readonly string[] {
   const { reports } = evaluation;
   return [
@@ -141,7 +141,7 @@ function timeRow({ wall_ms, steps, duration_ms }: Report): readonly [string, str
   return ['time', `${spanText(wall_ms)} in all${each}${stepped}`];
 }
 
-/** What is to be done about attempts without a reward; empty where all have one. */
+/** Says how to get on with attempts without a reward; empty where all have one. */
 export function adviceLines(
   evaluation: EvaluationDetail,
   examples: readonly Example[],
@@ -183,8 +183,4 @@ export function hashWarning({ environment_hashes }: EvaluationDetail): string | 
 /** True where some attempt of any model says something about it. */
 export function hasValidAttempt({ reports }: Pick<EvaluationDetail, 'reports'>): boolean {
   return reports.some(({ outcomes }) => countValid(outcomes) > 0);
-}
-
-export function hasMissing({ reports }: Pick<EvaluationDetail, 'reports'>): boolean {
-  return reports.some(({ outcomes }) => countMissing(outcomes) > 0);
 }
