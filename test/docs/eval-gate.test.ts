@@ -45,7 +45,7 @@ if (!args.includes('--method')) {
 
 /** A project with the programs that the workflow calls, and its steps by name. */
 function createJob(model: string) {
-  const { cwd } = projectWith(counting(0, 1, 2, 3), 'counter');
+  const { cwd } = projectWith(counting(1, 2, 3, 4), 'counter');
   const bin = join(cwd, 'bin');
   mkdirSync(bin);
   writeFileSync(join(bin, 'gh'), GH, { mode: 0o755 });
@@ -94,7 +94,7 @@ describe(`${WORKFLOW}, which docs/ci.md shows`, MANY_COMMANDS, () => {
     expect(await job.play('Comment')).toMatchObject({ code: 0 });
     expect(job.comments().map(({ id }) => id)).toEqual([1, 101]);
     expect(job.comments()[1]?.body).toContain('❌ Failed: <code>pr-17</code>');
-    expect(job.comments()[1]?.body).toContain('0 won, 3 lost, 1 tied');
+    expect(job.comments()[1]?.body).toContain('0 won, 4 lost, 0 tied');
     expect(await job.play('Decide', { CODE: job.output() })).toMatchObject({ code: 1 });
     expect(await job.play('Decide', { CODE: '3' })).toMatchObject({
       code: 0,

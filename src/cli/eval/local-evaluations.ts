@@ -1,28 +1,31 @@
 import type { EvaluationStore } from '../../evaluations/evaluation-store.ts';
+import type { EvaluationsClient } from '../../service-client/evaluations-client.ts';
 import { everyItem } from '../../service-client/requests.ts';
 import { parseMoment } from '../traces/moments.ts';
-import type { Evaluations } from './open-evaluations.ts';
+
+/** Everything that a command does with evaluations but begin one, which differs by place. */
+export type EvaluationsReader = Omit<EvaluationsClient, 'create'>;
 
 /** The command line acts for this account. */
 export const LOCAL = 'local';
 
 /** The evaluations of a database, as a client of a service would have them. */
-export function createLocalEvaluations(store: EvaluationStore): Evaluations['client'] {
-  const get: Evaluations['client']['get'] = async (id, { signal, waitSeconds } = {}) => {
+export function createLocalEvaluations(store: EvaluationStore): EvaluationsReader {
+  const get: EvaluationsReader['get'] = async (id, { signal, waitSeconds } = {}) => {
     const never = new AbortController().signal;
     if (waitSeconds !== undefined) {
       await store.waitForEnd(LOCAL, id, { seconds: waitSeconds, signal: signal ?? never });
     }
     return await store.get(LOCAL, id);
   };
-  const list: Evaluations['client']['list'] = ({ since, until, ...query } = {}) =>
+  const list: EvaluationsReader['list'] = ({ since, until, ...query } = {}) =>
     store.list(LOCAL, {
       ...query,
       ...(since === undefined ? {} : { since: parseMoment(since) }),
       ...(until === undefined ? {} : { until: parseMoment(until) }),
     });
-  const attempts: Evaluations['client']['attempts'] = (id, query) => store.attempts(LOCAL, id, query);
-  const tasks: Evaluations['client']['tasks'] = (id, query) => store.tasks(LOCAL, id, query);
+  const attempts: EvaluationsReader['attempts'] = (id, query) => store.attempts(LOCAL, id, query);
+  const tasks: EvaluationsReader['tasks'] = (id, query) => store.tasks(LOCAL, id, query);
   const changed = async (id: string, change: Promise<void>) => {
     await change;
     return await store.get(LOCAL, id);

@@ -1,14 +1,13 @@
 import { loadProject } from '../../config/project.ts';
-import type { EvaluationsClient } from '../../service-client/evaluations-client.ts';
 import { createServiceClient } from '../../service-client/service-client.ts';
 import { type Installation, openInstallation } from '../installation.ts';
 import { findKey } from '../service-key.ts';
 import { createStore } from './create-store.ts';
-import { createLocalEvaluations } from './local-evaluations.ts';
+import { createLocalEvaluations, type EvaluationsReader } from './local-evaluations.ts';
 
 /** Evaluations as the sub-commands use them: those of a service, or of the database of this directory. */
 export interface Evaluations extends AsyncDisposable {
-  readonly client: Omit<EvaluationsClient, 'create'>;
+  readonly client: EvaluationsReader;
   /** Its address; undefined for the database of this directory. */
   readonly service: string | undefined;
 }
