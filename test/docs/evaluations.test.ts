@@ -21,7 +21,7 @@ function comparable(line: string): string {
   return line.replaceAll(/eval_[0-9a-f]{32}/g, 'eval_…').replace(/^( {2}time +).*/, '$1…');
 }
 
-describe(PAGE, { timeout: 300_000 }, () => {
+describe(PAGE, { timeout: 600_000 }, () => {
   it('takes a reader from nothing to the sentence that it shows, with the output that it shows', async () => {
     const port = await freePort();
     const gateway = createCoinGateway();
