@@ -8,7 +8,16 @@ export type {
   ToolResult,
 } from './client/environment-client.ts';
 export { BoundaryError } from './contract/errors.ts';
+export type {
+  ComparisonList,
+  EvaluationAttempt,
+  EvaluationDetail,
+  EvaluationInput,
+  EvaluationSummary,
+  Report,
+} from './contract/evaluation.ts';
 export type { ModelDeltaEvent, TraceEvent } from './contract/event.ts';
+export type { Outcome } from './contract/outcome.ts';
 export type { RunAccepted, RunInput } from './contract/run.ts';
 export type { TraceTotals, UsageList } from './contract/totals.ts';
 export type { Trace, TraceList, TraceSummary } from './contract/trace.ts';
@@ -16,6 +25,7 @@ export { createServiceClient } from './service-client/local-service-client.ts';
 export {
   ApiError,
   type CreateRunOptions,
+  type EvaluationsClient,
   type ServiceClient,
   type ServiceClientOptions,
   type TraceFilters,

@@ -129,6 +129,7 @@ async function createAttempts(database: Database): Promise<void> {
     database,
     store,
     queue: createDatabaseQueue(database),
+    canPrice: () => true,
     appUrl: 'http://127.0.0.1:8320',
   });
   const task = { ...TASK, split: null, tags: [], held_out: false };

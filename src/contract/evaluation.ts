@@ -28,7 +28,7 @@ export const evaluationRequestSchema = z.object({
   tasks: z.union([z.string().min(1), z.array(taskSchema).min(1)]),
   models: z.array(modelNameSchema).min(1).max(100),
   attempts: attemptsSchema.default(1),
-  /** Of every task that does not say otherwise. */
+  /** For every task that does not say otherwise. */
   max_steps: z.int().min(1).max(MAX_STEPS.maximum).nullable().default(null),
   timeout_seconds: z.int().min(1).max(86_400).nullable().default(null),
   sampling: runRequestSchema.shape.sampling,
@@ -75,7 +75,7 @@ const passAtSchema = z.record(
 );
 const spreadSchema = z.object({ median: z.number().nullable(), p95: z.number().nullable() });
 
-/** What one model reached (contract section 7, "Report"). */
+/** The results of one model (contract section 7, "Report"). */
 export const reportSchema = z.object({
   model: z.string(),
   n_tasks: z.int(),
@@ -83,7 +83,7 @@ export const reportSchema = z.object({
   n_attempts: z.int(),
   /** Share of the attempts that have a reward. */
   coverage: z.number(),
-  /** Of task means, over tasks with at least one valid attempt. */
+  /** Mean of task means, over tasks with at least one valid attempt. */
   mean: z.number().nullable(),
   /** Over all attempts. */
   mean_missing_as_zero: z.number(),
@@ -109,7 +109,7 @@ export const reportSchema = z.object({
   wall_ms: z.int().nullable(),
   steps: spreadSchema,
   duration_ms: spreadSchema,
-  /** Of the reward, with power 0.8 at the 5 % level, against another model on other tasks. */
+  /** Difference of rewards, with power 0.8 at the 5 % level, against another model on other tasks. */
   smallest_detectable_difference: z.number().nullable(),
 });
 export type Report = z.infer<typeof reportSchema>;
@@ -120,7 +120,7 @@ export const progressSchema = z.object({
   running: z.int(),
   reruns: z.int(),
   outcomes: outcomeCountsSchema,
-  /** Of everything, attempts that were run again among it. */
+  /** Everything together, attempts that were run again among it. */
   spent: z.object({ usd: z.number().nullable(), tokens: z.int() }),
 });
 export type Progress = z.infer<typeof progressSchema>;
@@ -274,7 +274,7 @@ export const comparisonListSchema = z.object({
   a: z.string(),
   b: z.string(),
   comparisons: z.array(comparisonSchema),
-  /** What limits what the comparison says: changed code, other thresholds, missing attempts. */
+  /** Limits of what the comparison says: changed code, other thresholds, missing attempts. */
   warnings: z.array(z.string()),
 });
 export type ComparisonList = z.infer<typeof comparisonListSchema>;

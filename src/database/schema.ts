@@ -60,7 +60,7 @@ export interface TracesTable {
   attempt_index: Generated<number | null>;
   /** 1: the attempt was run again, and this is not its latest trace. */
   is_superseded: Generated<number>;
-  /** Of a finished trace. */
+  /** Null until it has ended. */
   outcome: Generated<string | null>;
 }
 
@@ -286,7 +286,7 @@ export interface EvaluationAttemptsTable {
   /** JSON. */
   error: string | null;
   environment_hash: string | null;
-  /** Of the traces that were superseded, together; null: not known. */
+  /** Cost of the traces that were superseded, together; null: not known. */
   earlier_usd: number | null;
   earlier_tokens: Generated<number>;
 }

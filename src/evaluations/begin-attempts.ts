@@ -193,7 +193,7 @@ async function readTasks(
     .where('evaluation_id', '=', evaluationId)
     .where('task_index', 'in', [...new Set(attempts.map(({ taskIndex }) => taskIndex))])
     .execute();
-  return new Map(rows.map(({ task_index, task }) => [task_index, JSON.parse(task) as Task])); // What this layer wrote.
+  return new Map(rows.map(({ task_index, task }) => [task_index, JSON.parse(task) as Task])); // As this layer wrote it.
 }
 
 function toTrace(row: EvaluationRow, settings: EvaluationSettings, attempt: BegunAttempt, task: Task): NewTrace {

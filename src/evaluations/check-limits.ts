@@ -1,4 +1,5 @@
 import { ApiError } from '../contract/errors.ts';
+import type { Budget } from '../contract/evaluation.ts';
 import { EVALUATION_LIMITS } from '../contract/task.ts';
 import { type AttemptGrid, attemptsInAll } from './attempt-order.ts';
 import type { NewEvaluation } from './evaluation-store.ts';
@@ -32,6 +33,23 @@ export function checkAttempts(grid: AttemptGrid): void {
     'attempts',
     `${tasks} tasks × ${models} models × ${attempts} attempts are ${inAll} attempts, and an evaluation has at most ` +
       `${EVALUATION_LIMITS.attemptsInAll}: use fewer attempts, or split the tasks.`,
+  );
+}
+
+/** @throws ApiError invalid_parameter where a budget in US dollars has a model without a price. */
+export function checkPrices(
+  models: readonly string[],
+  budget: Budget | null | undefined,
+  canPrice: (model: string) => boolean,
+): void {
+  if (budget?.usd === undefined) return;
+  const unpriced = models.filter((model) => !canPrice(model));
+  if (unpriced.length === 0) return;
+  const names = unpriced.slice(0, 10).map((model) => JSON.stringify(model));
+  throw invalid(
+    'budget.usd',
+    `budget.usd needs the price of every model, and ${names.join(', ')} has none: set "prices" of its gateway in the ` +
+      'configuration, or give a budget in tokens.',
   );
 }
 

@@ -66,7 +66,7 @@ export async function findSame(
     .executeTakeFirst();
 }
 
-/** What was given counts; more attempts are added, fewer change nothing. */
+/** Given values count; more attempts are added, fewer change nothing. */
 async function goOn(
   transaction: DatabaseTransaction,
   row: EvaluationRow,

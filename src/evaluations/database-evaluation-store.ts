@@ -13,6 +13,7 @@ import { sleep } from '../runtime/backoff.ts';
 import { attemptsInAll } from './attempt-order.ts';
 import { type CancelOptions, endQueued, requestCancels } from './cancel-attempts.ts';
 import { changeEvaluation, runAgain } from './change-evaluation.ts';
+import { checkPrices } from './check-limits.ts';
 import { compareEvaluations } from './compare-evaluations.ts';
 import { createEvaluation, findSame } from './create-evaluation.ts';
 import { FiguresReader } from './evaluation-figures.ts';
@@ -45,6 +46,8 @@ import { removeEvaluation } from './remove-evaluation.ts';
 export interface EvaluationStoreOptions extends CancelOptions {
   /** Where the pages are, without a slash at the end. */
   readonly appUrl: string | (() => string);
+  /** Whether the price of a model is known (`Models.canPrice`): budgets in US dollars need it. Default: it is. */
+  readonly canPrice?: ((model: string) => boolean) | undefined;
   /** Milliseconds since 1970; default the clock's. */
   readonly now?: (() => number) | undefined;
   /** Told when there may be something to begin: wakes the driver of this process. */
@@ -64,11 +67,13 @@ class DatabaseEvaluationStore implements EvaluationStore {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #figures: FiguresReader;
+  readonly #canPrice: (model: string) => boolean;
 
   constructor(options: EvaluationStoreOptions) {
     this.#options = options;
     this.#database = options.database;
     this.#now = options.now ?? Date.now;
+    this.#canPrice = options.canPrice ?? (() => true);
     this.#figures = new FiguresReader(options.database);
   }
 
@@ -78,6 +83,7 @@ class DatabaseEvaluationStore implements EvaluationStore {
       status: statusOf(created),
       evaluationUrl: this.#urlOf(created.evaluationId),
     });
+    checkPrices(evaluation.models, evaluation.budget, this.#canPrice);
     const created = await createEvaluation(this.#database, evaluation, {
       ...(options.resume === undefined ? {} : { resume: options.resume }),
       now: this.#now,
@@ -168,6 +174,7 @@ class DatabaseEvaluationStore implements EvaluationStore {
 
   async patch(account: string, evaluationId: string, patch: EvaluationPatch): Promise<void> {
     await this.#change(account, evaluationId, async (transaction, row) => {
+      checkPrices(parseSettings(row.settings).models, patch.budget, this.#canPrice);
       await changeEvaluation(transaction, row, patch, this.#now());
     });
   }
@@ -208,7 +215,7 @@ class DatabaseEvaluationStore implements EvaluationStore {
     });
   }
 
-  /** Nobody begins attempts or changes the evaluation meanwhile. */
+  /** The row is locked: no attempt begins, and no other change comes between. */
   async #change(
     account: string,
     evaluationId: string,

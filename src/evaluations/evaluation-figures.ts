@@ -7,7 +7,7 @@ import { parseSettings } from './evaluation-settings.ts';
 import { readProgress } from './read-progress.ts';
 import { readReports } from './read-reports.ts';
 
-/** What is computed of the attempts of an evaluation. */
+/** Figures that are computed from the attempts of an evaluation. */
 export interface EvaluationFigures extends Pick<EvaluationDetail, 'environment_hashes' | 'suspects'> {
   readonly progress: Progress;
   readonly reports: readonly Report[];
@@ -44,7 +44,7 @@ export class FiguresReader {
   }
 
   async of(row: EvaluationRow): Promise<EvaluationFigures> {
-    if (row.report !== null) return JSON.parse(row.report) as EvaluationFigures; // What this class wrote.
+    if (row.report !== null) return JSON.parse(row.report) as EvaluationFigures; // As this class wrote it.
     if (!isEnded(row.status)) return await this.#remember(row);
     this.forget(row.evaluation_id);
     const figures = await readFigures(this.#database, row);

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../contract/json.ts';
 
-/** What an evaluation was asked to do and does not change: `evaluations.settings` as JSON. */
+/** The settings of an evaluation that never change: `evaluations.settings` as JSON. */
 export interface EvaluationSettings {
   /** In the order of the request: attempts name them by their index. */
   readonly models: readonly string[];

@@ -91,7 +91,7 @@ export interface NewEvaluation {
   readonly taskset: Pick<Taskset, 'name' | 'tasks' | 'version'>;
   /** Without repeats. */
   readonly models: readonly string[];
-  /** Of each task with each model. */
+  /** For each task with each model. */
   readonly attempts: number;
   readonly maxSteps: number | null;
   readonly timeoutSeconds: number | null;

@@ -3,7 +3,7 @@ import { canonicalJson } from '../tasks/canonical-json.ts';
 import type { NewEvaluation } from './evaluation-store.ts';
 
 /**
- * What makes two evaluations of an account the same one (contract section 7, "Identity"), as 64 hex digits: the same
+ * A hash of everything that makes two evaluations of an account the same one (contract section 7, "Identity"), as 64 hex digits: the same
  * command goes on with it. How many attempts, how many at once, for how much and with which metadata is no part of it.
  */
 export function identityOf(evaluation: Omit<NewEvaluation, 'account'>): string {

@@ -20,7 +20,7 @@ type AttemptRow = Selectable<EvaluationAttemptsTable>;
 /** Which attempts a list is of, by their place. */
 interface Range {
   readonly grid: AttemptGrid;
-  /** Of one task or model alone. */
+  /** Undefined: all of them. */
   readonly taskIndex: number | undefined;
   readonly modelIndex: number | undefined;
   /** The first one that can be in the page. */
@@ -160,7 +160,7 @@ function placesWithoutRow(
   return found;
 }
 
-/** Of an attempt that never began: nothing is left to begin in an evaluation that is completed, unless its budget is used up. */
+/** The outcome of an attempt that never began: nothing is left to begin in an evaluation that is completed, unless its budget is used up. */
 function outcomeWithoutRow({ status }: EvaluationRow): Outcome | null {
   if (status === 'cancelled') return 'cancelled';
   return status === 'completed' ? 'over_budget' : null;

@@ -179,7 +179,7 @@ function createControlRoutes({ evaluations, closing }: EvaluationRoutesOptions):
   ];
 }
 
-/** What is no id is not found. */
+/** A text that is no id is not found. */
 function idOf(params: Readonly<Record<string, string>>): string {
   return params.evaluation_id ?? '';
 }

@@ -154,7 +154,8 @@ function createApp(options: RunServiceOptions, parts: Parts) {
   const tasksets = createTasksets({ directory: options.directory ?? process.cwd(), declared: catalogue });
   const cancelHere = (traceId: string) => parts.worker?.cancel(traceId);
   const onChange = () => parts.worker?.driver?.wake();
-  const evaluations = createEvaluationStore({ database, store, queue, appUrl, now, cancelHere, onChange });
+  const canPrice = (model: string) => models.canPrice(model);
+  const evaluations = createEvaluationStore({ database, store, queue, appUrl, canPrice, now, cancelHere, onChange });
   return createHttpApp({
     title: 'Proctor run service',
     version: PROCTOR_VERSION,

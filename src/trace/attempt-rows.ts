@@ -42,7 +42,7 @@ export function toEndedAttempt(trace: Trace, rerunLimit: number, finishedAt: num
     prompt_tokens: usage.prompt_tokens,
     completion_tokens: usage.completion_tokens,
     total_tokens: usage.total_tokens,
-    // What called no model of a gateway has cost nothing, whatever its price is.
+    // A run that called no model of a gateway has cost nothing, whatever the price is.
     cost_usd: usage.model_calls === 0 || isReference(trace.model) ? 0 : usage.cost_usd,
     started_at: trace.started_at === null ? null : Date.parse(trace.started_at),
     finished_at: finishedAt,

@@ -85,7 +85,7 @@ export class TraceProjection {
     return { ...this.#used, ms: spans.reduce((total, ms) => total + ms, 0) };
   }
 
-  /** Of an attempt of an evaluation: it is not run again by itself once it was run again so often. */
+  /** An attempt of an evaluation is not run again by itself once it was run again so often. */
   get rerunLimit(): number | undefined {
     return this.#request?.evaluation?.rerun_limit;
   }

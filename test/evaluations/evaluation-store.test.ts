@@ -190,6 +190,15 @@ describe('control of an evaluation', () => {
     expect(progress).toMatchObject({ done: 2, reruns: 1, outcomes: { graded: 2 } });
   });
 
+  it('has no budget in US dollars where a model has no price', async () => {
+    const parts = await openEvaluations();
+    const refused = { code: 'invalid_parameter', param: 'budget.usd' };
+    const unpriced = newEvaluation({ models: ['one', 'unpriced'], budget: { usd: 1 } });
+    await expect(parts.evaluations.create(unpriced)).rejects.toMatchObject(refused);
+    const { evaluationId } = await parts.evaluations.create({ ...unpriced, budget: { tokens: 5 } });
+    await expect(parts.evaluations.patch(ACCOUNT, evaluationId, { budget: { usd: 1 } })).rejects.toMatchObject(refused);
+  });
+
   it('ends over its budget: the rest does not begin, until the budget is raised', async () => {
     const parts = await openEvaluations();
     parts.drive();

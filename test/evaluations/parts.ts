@@ -28,6 +28,7 @@ export async function openEvaluations(databaseUrl?: string): Promise<EvaluationP
     evaluations: createEvaluationStore({
       ...parts,
       appUrl: 'https://app.example',
+      canPrice: (model) => model !== 'unpriced',
       now: () => opened.clock,
       onChange: () => driver?.wake(),
     }),
