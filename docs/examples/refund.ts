@@ -36,6 +36,10 @@ export default function desk() {
         calls: [{ name: 'refund', arguments: { order_id, amount } }],
         answer: { refunded: amount },
       }),
+      tasks: [
+        { id: 'usual', args: { order_id: 'A1' }, split: 'train' },
+        { id: 'much', args: { order_id: 'A2', amount: 250 }, split: 'test', tags: ['large'] },
+      ],
     },
     async function* ({ order_id, amount }, ctx) {
       for (const order of orders.values()) order.refunded = 0;

@@ -103,5 +103,5 @@ export async function readDeclaredTasks(
   throw new BoundaryError('environment', 'environment_failed', message);
 }
 
-/** Whoever asked checks the tasks, and says which one is at fault. */
+/** Unchecked: the tasks are for the caller to check, who says which one is at fault. */
 const listSchema = z.object({ tasks: z.array(z.unknown()) });

@@ -34,7 +34,8 @@ export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends 
   ) => SolutionSource<Answer extends AnySchema ? WrittenInput<Answer> : AnyValue>;
   /**
    * Tasks of this scenario, for evaluations: the taskset `<environment>/<scenario>`. A list, or a function that gives it,
-   * which runs when they are asked for. Agents cannot see them.
+   * which runs when they are asked for. Agents cannot see them. TypeScript widens texts in what a function returns: write
+   * `as const` behind those that have to be one of a few.
    */
   readonly tasks?: DeclaredTaskSource<ScenarioTask<NoInfer<Args>>>;
   /** Hints for chat interfaces. */

@@ -10,8 +10,6 @@ export type TasksInput = readonly TaskInput[] | (() => readonly TaskInput[] | Pr
  *
  * @example
  * ```ts
- * import { defineTasks } from 'proctor';
- *
  * export default defineTasks([
  *   { id: 'three', env: 'counter', scenario: 'count_to', args: { target: 3 }, split: 'test', tags: ['small'] },
  *   { id: 'seven', env: 'counter', scenario: 'count_to', args: { target: 7 }, cluster: 'primes', max_steps: 20 },

@@ -20,7 +20,7 @@ const MAX_EXPANDED = 64 * 1024 * 1024;
 
 /** A list of tasks in a file, before it is checked. */
 export interface TaskListFile {
-  /** Of the taskset, where the file has one. */
+  /** The taskset's, where the file has one. */
   readonly name: string | undefined;
   readonly values: readonly unknown[];
   /** On which each value begins. */

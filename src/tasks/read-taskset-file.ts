@@ -10,7 +10,7 @@ import type { Taskset } from './taskset.ts';
 export const TASKSET_ENDINGS = ['.jsonl', '.json', '.yaml', '.yml', '.ts', '.mts', '.js', '.mjs'] as const;
 
 export interface TasksetFileOptions {
-  /** Of the taskset. Default: the name in a `.json` or `.yaml` file; else none. */
+  /** The name of the taskset. Default: the name in a `.json` or `.yaml` file; else none. */
   readonly name?: string | null;
   /** How messages name the file. Default: its path as it was given. */
   readonly label?: string;

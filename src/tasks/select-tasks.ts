@@ -104,7 +104,7 @@ function checkIds(tasks: readonly Task[], ids: ReadonlySet<string>): void {
   throw new Error(`No task has the id ${listed.join(', ')}${more}.`);
 }
 
-/** Of tags or ids that a message lists. */
+/** Tags or ids that a message lists. */
 const MAX_LISTED = 10;
 
 function tagsOf(tasks: readonly Task[], filters: readonly TaskFilter[]): string {

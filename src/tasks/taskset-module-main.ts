@@ -13,7 +13,7 @@ const channel = new Socket({ fd: Number(descriptor), readable: true, writable: t
 channel.on('error', () => process.exit(1));
 
 const problem = await run().catch(reasonOf);
-// Whatever the module has left running ends with it.
+// A timer that the module has left running ends with it.
 channel.write(`${JSON.stringify({ problem })}\n`, () => process.exit(0));
 
 /** @returns why there are no tasks; null where all of them were sent. */

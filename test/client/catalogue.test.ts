@@ -349,7 +349,7 @@ export default () => env;`;
     }
   });
 
-  it('may be 100,000 in a process of their own', async () => {
+  it('may be 100,000 in a process of their own', { timeout: 120_000 }, async () => {
     const directory = await mkdtemp(join(tmpdir(), 'proctor-declared-'));
     try {
       const path = join(directory, 'environment.mjs');

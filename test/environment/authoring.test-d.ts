@@ -1,4 +1,5 @@
 import {
+  defineTasks,
   EnvironmentServer,
   type Evaluation,
   Hub,
@@ -401,5 +402,88 @@ describe('the decorator style checks', () => {
       }
     }
     expectTypeOf(NoEnvironment).toBeConstructibleWith();
+  });
+});
+
+describe('tasks of a scenario', () => {
+  const run = async function* () {
+    yield 'go';
+    return 1;
+  };
+  const args = { order: z.enum(['A1', 'A2']), amount: z.int().default(10) };
+
+  it('are typed by its arguments, defaults may be left out', () => {
+    environment.scenario('typed', { args, tasks: [{ id: 'a', args: { order: 'A1' }, split: 'test' }] }, run);
+    environment.scenario('given', { args, tasks: () => [{ id: 'a', args: { order: 'A2' as const, amount: 3 } }] }, run);
+    environment.scenario('later', { args, tasks: async () => [{ id: 'a', args: { order: 'A2' as const } }] }, run);
+    environment.scenario('none', { tasks: [{ id: 'a' }, { id: 'b', args: {}, tags: ['x'], cluster: 'c' }] }, run);
+    environment.scenario('defaulted', { args: { by: z.int().default(1) }, tasks: [{ id: 'a' }] }, run);
+    environment.scenario('standard', { args: Add, tasks: [{ id: 'a', args: { by: 2, note: 'x' } }] }, run);
+    environment.scenario(
+      'plain',
+      { args: { type: 'object', properties: {} }, tasks: [{ id: 'a', args: { any: [1] } }] },
+      run,
+    );
+  });
+
+  it('have no other arguments, and no other fields', () => {
+    // @ts-expect-error the order is required
+    environment.scenario('missing', { args, tasks: [{ id: 'a', args: {} }] }, run);
+    // @ts-expect-error arguments are required where one of them is
+    environment.scenario('without', { args, tasks: [{ id: 'a' }] }, run);
+    // @ts-expect-error there is no such order
+    environment.scenario('wrong', { args, tasks: [{ id: 'a', args: { order: 'A3' } }] }, run);
+    // @ts-expect-error a function gives the same
+    environment.scenario('wrong_given', { args, tasks: () => [{ id: 'a', args: { order: 'A3' } }] }, run);
+    // @ts-expect-error there is no such split
+    environment.scenario('split', { tasks: [{ id: 'a', split: 'dev' }] }, run);
+    // @ts-expect-error a task has no such field
+    environment.scenario('field', { tasks: [{ id: 'a', tag: 'x' }] }, run);
+    // @ts-expect-error a task needs an id
+    environment.scenario('nameless', { tasks: [{ args: {} }] }, run);
+  });
+
+  it('leave the arguments of the generator as they were', () => {
+    environment.scenario('inferred', { args, tasks: [{ id: 'a', args: { order: 'A1' } }] }, async function* (given) {
+      expectTypeOf(given).toEqualTypeOf<{ order: 'A1' | 'A2'; amount: number }>();
+      yield 'go';
+      return 1;
+    });
+  });
+
+  it('are typed in both other styles', () => {
+    environment.scenario('hub', {
+      args,
+      tasks: [{ id: 'a', args: { order: 'A1' } }],
+      prompt: 'Go {{order}}',
+      setup: { name: 'seed' },
+      evaluate: { name: 'grade' },
+    });
+    class Decorated extends EnvironmentServer {
+      @scenario({ args: Add, tasks: [{ id: 'a' }, { id: 'b', args: { by: 3 } }] })
+      async *add({ by }: z.output<typeof Add>): ScenarioGenerator {
+        yield `Add ${by}`;
+        return 1;
+      }
+
+      // @ts-expect-error by is a number
+      @scenario({ args: Add, tasks: [{ id: 'a', args: { by: 'x' } }] })
+      async *wrong({ by }: z.output<typeof Add>): ScenarioGenerator {
+        yield `Add ${by}`;
+        return 1;
+      }
+    }
+    expectTypeOf(Decorated).toBeConstructibleWith({ name: 'x' });
+  });
+});
+
+describe('the tasks of a module', () => {
+  it('are checked, as a list and as a function', () => {
+    defineTasks([{ id: 'a', env: 'e', scenario: 's' }]);
+    defineTasks(async () => [{ id: 'a', env: 'e', scenario: 's', args: { any: [1, { b: null }] }, split: 'test' }]);
+    // @ts-expect-error a task needs its scenario
+    defineTasks([{ id: 'a', env: 'e' }]);
+    // @ts-expect-error steps are a number
+    defineTasks(() => [{ id: 'a', env: 'e', scenario: 's', max_steps: 'many' }]);
   });
 });

@@ -98,7 +98,7 @@ describe('tasks before they run', () => {
     await expect(checking).rejects.toThrow('no longer wanted');
   });
 
-  it('are 100,000 at most, and let the process do other things meanwhile', async () => {
+  it('are 100,000 at most, and let the process do other things meanwhile', { timeout: 120_000 }, async () => {
     let turns = 0;
     const timer = setInterval(() => {
       turns += 1;

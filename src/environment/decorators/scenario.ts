@@ -16,6 +16,7 @@ type MethodArgs<Args extends AnySchema> = [args: ArgsOf<Args>, context: ToolCont
  *   name: 'count_to',
  *   description: 'Count from 0 to a target.',
  *   args: CountTo,
+ *   tasks: COUNT_TASKS,
  *   solution: ({ target }) => ({
  *     calls: target === 0 ? [] : [{ name: 'increment', arguments: { by: target } }],
  *     answer: `The counter shows ${target}.`,
