@@ -3,6 +3,7 @@ import type { EvaluationStore } from '../../evaluations/evaluation-store.ts';
 import type { Installation } from '../installation.ts';
 
 /** The evaluations of the database of an installation, which stays its owner's. */
-export function createStore({ database, store, queue, settings }: Installation): EvaluationStore {
-  return createEvaluationStore({ database, store, queue, appUrl: settings.appUrl });
+export function createStore({ database, store, queue, settings, models }: Installation): EvaluationStore {
+  const canPrice = (model: string) => models.canPrice(model);
+  return createEvaluationStore({ database, store, queue, appUrl: settings.appUrl, canPrice });
 }

@@ -132,10 +132,10 @@ describe('progress that no terminal shows', () => {
     );
     expect(lines.join('')).not.toContain('\u001b');
     pass(1);
-    view.show(running(13));
-    view.show(running(14));
+    view.show(running(39));
+    view.show(running(40));
     view[Symbol.dispose]();
-    expect(lines.at(-1)).toMatch(/^14 of 2,400 attempts, about /);
+    expect(lines.at(-1)).toMatch(/^40 of 2,400 attempts, about /);
   });
 
   it('has fewer lines as the hours go by', () => {

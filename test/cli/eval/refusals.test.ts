@@ -6,6 +6,10 @@ import { counting, evaluate, MANY_COMMANDS, projectWith, tracesOf, writeTasks } 
 describe('a wrong proctor eval', MANY_COMMANDS, () => {
   it('ends with 2, a message that helps, and no evaluation', async () => {
     const { file, ...project } = projectWith(counting(1, 2), 'counter');
+    writeFileSync(
+      join(project.cwd, 'proctor.config.mts'),
+      "export default { gateways: { unpriced: { url: 'http://127.0.0.1:9/v1' } } };",
+    );
     writeFileSync(join(project.cwd, 'broken.jsonl'), '{"id":"a"\n');
     const oracle = ['--model', 'proctor/oracle'];
     const rows: readonly (readonly [readonly string[], RegExp])[] = [
@@ -22,6 +26,7 @@ describe('a wrong proctor eval', MANY_COMMANDS, () => {
       [[file, ...oracle, '--only', 'tag=zz'], /No task of 2 is left/],
       [[file, ...oracle, '--only', 'failed', '--only', 'errored'], /take one of them/],
       [[file, ...oracle, '--budget', '5'], /amount such as 5usd/],
+      [[file, '--model', 'unpriced', '--budget', '5usd'], /budget\.usd needs the price of every model.*"unpriced"/],
       [[file, ...oracle, '-n', '0'], /from 1 to 1000/],
       [[file, ...oracle, '--metadata', 'x'], /name=value/],
       [[file, ...oracle, '--servce', 'x'], /Did you mean --service\?/],
