@@ -17,6 +17,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   list: () => import('./pages/many-runs.ts'),
   sessions: () => import('./sessions/sessions.ts'),
   'evaluation-overhead': () => import('./evaluations/overhead.ts'),
+  evaluations: () => import('./evaluations/evaluations.ts'),
 };
 
 const named = process.argv.slice(2);

@@ -13,7 +13,12 @@ export default defineConfig({
     },
   },
   gateways: {
-    'claude-*': { url: 'https://gateway.example/v1', apiKey: process.env.CLAUDE_KEY },
+    'claude-*': {
+      url: 'https://gateway.example/v1',
+      apiKey: process.env.CLAUDE_KEY,
+      prices: { input: 3, cached: 0.3, output: 15 },
+      maxOutputTokens: 8_192,
+    },
     '*': { url: 'http://127.0.0.1:11434/v1' },
   },
   store: 'postgres://proctor@db.example/proctor',

@@ -47,7 +47,7 @@ export const eventBodySchema = z.discriminatedUnion('type', [
         task_id: z.string(),
         attempt_index: z.int(),
         rerun: z.int(),
-        rerun_limit: z.int(),
+        rerun_limit: z.int().optional(),
       })
       .nullable()
       .optional(),

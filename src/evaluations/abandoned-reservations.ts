@@ -6,13 +6,22 @@ import type { DatabaseTransaction } from '../database/database.ts';
  * trace again, or writes down that it has ended. Does nothing where nothing is reserved.
  */
 export async function settleAbandoned(transaction: DatabaseTransaction, traceId: string): Promise<void> {
-  const held = await transaction
+  const evaluationId = await payerOf(transaction, traceId);
+  if (evaluationId === undefined) return;
+  await countAsSpent(transaction, evaluationId, (reservation) => reservation.trace_id === traceId);
+}
+
+/** The evaluation in which a trace has something reserved. */
+export async function payerOf(
+  database: Pick<DatabaseTransaction, 'selectFrom'>,
+  traceId: string,
+): Promise<string | undefined> {
+  const held = await database
     .selectFrom('evaluation_reservations')
     .select('evaluation_id')
     .where('trace_id', '=', traceId)
     .executeTakeFirst();
-  if (held === undefined) return;
-  await countAsSpent(transaction, held.evaluation_id, (reservation) => reservation.trace_id === traceId);
+  return held?.evaluation_id;
 }
 
 /** Moves reservations of an evaluation to what it has spent. @returns how many there were. */
@@ -66,7 +75,7 @@ export async function openReservations(database: Pick<DatabaseTransaction, 'sele
 }
 
 export async function addSpent(
-  transaction: DatabaseTransaction,
+  transaction: Pick<DatabaseTransaction, 'updateTable'>,
   evaluationId: string,
   { usd, tokens }: { readonly usd: number; readonly tokens: number },
 ): Promise<void> {

@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts';
 import type { CallGuard } from '../model/call-guard.ts';
 import type { ModelGateway } from '../model/create-model.ts';
 import { systemTiming } from '../model/retries.ts';
-import { settleAbandoned } from './abandoned-reservations.ts';
+import { payerOf, settleAbandoned } from './abandoned-reservations.ts';
 import { type BudgetOptions, type Budgets, createBudgets } from './budget.ts';
 import { CallCost } from './call-cost.ts';
 import { GatewayLimits, type GatewayLimitsOptions } from './gateway-limits.ts';
@@ -15,11 +15,12 @@ export interface AttemptGuardsOptions {
   readonly worker: string;
   readonly logger: Pick<Logger, 'warn'>;
   /** For tests: shorter times. */
-  readonly timing?: Partial<
-    Pick<GatewayLimitsOptions, 'hold' | 'syncMs'> & Omit<BudgetOptions, 'database' | 'logger'>
-  > &
-    Partial<Pick<GuardParts, 'timing'>>;
+  readonly timing?: GuardTiming | undefined;
 }
+
+export type GuardTiming = Partial<Pick<GatewayLimitsOptions, 'hold' | 'syncMs'>> &
+  Partial<Pick<BudgetOptions, 'lookMs' | 'beatMs' | 'goneMs'>> &
+  Partial<Pick<GuardParts, 'timing'>>;
 
 export interface GuardedRun {
   readonly evaluationId: string;
@@ -70,7 +71,9 @@ export function createAttemptGuards(options: AttemptGuardsOptions): AttemptGuard
   return {
     async begin({ evaluationId, traceId, model, gateway }) {
       // What an attempt before this one had reserved when its worker was killed.
-      await database.transaction((transaction) => settleAbandoned(transaction, traceId));
+      if ((await payerOf(database.kysely, traceId)) !== undefined) {
+        await database.transaction((transaction) => settleAbandoned(transaction, traceId));
+      }
       const known = (await readEvaluations(database, [evaluationId])).get(evaluationId) ?? NO_EVALUATION;
       const lane = limits.open({ gateway: gateway.id, model }, known.concurrency);
       const call = { evaluationId, traceId };

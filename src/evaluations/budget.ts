@@ -66,6 +66,11 @@ export function createBudgets(options: BudgetOptions): Budgets {
   const commits = new GroupCommit<BudgetRequest, Reserved>(async (requests) => {
     return await database.transaction((transaction) => commit(transaction, requests));
   });
+  // Where there is nothing to keep, nobody waits for the disk.
+  const counts = new GroupCommit<BudgetedCall, true>(async (calls) => {
+    for (const [id, spent] of sumByEvaluation(calls)) await addSpent(database.kysely, id, spent);
+    return calls.map((): true => true);
+  });
   const beat = setInterval(() => {
     if (own.size > 0) void keepAlive(database, [...own]).catch(warn);
   }, beatMs);
@@ -85,14 +90,14 @@ export function createBudgets(options: BudgetOptions): Budgets {
     },
 
     async settle(call, reservationId) {
+      if (reservationId === undefined) return void (await counts.submit(call));
       const write = () => commits.submit({ ...call, type: 'settle', id: reservationId });
       try {
-        if (reservationId === undefined) await write();
         // A second time it does nothing, so that an uncertain commit may be repeated.
-        else await untilWritten(write, { found: async () => undefined });
+        await untilWritten(write, { found: async () => undefined });
       } finally {
         // One that could not be settled has no more signs of life: others count it as spent.
-        if (reservationId !== undefined) own.delete(reservationId);
+        own.delete(reservationId);
       }
       for (const wake of [...waiters]) wake();
     },
@@ -127,7 +132,7 @@ export function createBudgets(options: BudgetOptions): Budgets {
 }
 
 type BudgetRequest = BudgetedCall &
-  ({ readonly type: 'reserve'; readonly id: string } | { readonly type: 'settle'; readonly id: string | undefined });
+  ({ readonly type: 'reserve'; readonly id: string } | { readonly type: 'settle'; readonly id: string });
 
 /** One transaction for all that was asked for at one moment. */
 async function commit(
@@ -161,8 +166,8 @@ async function commitEvaluation(
     if (request.type === 'settle') {
       const { id } = request;
       // Another worker took this one for dead, and has counted the call as what was reserved.
-      if (id !== undefined && !open.delete(id)) continue;
-      if (id !== undefined) removed.push(id);
+      if (!open.delete(id)) continue;
+      removed.push(id);
       spent.usd += request.usd;
       spent.tokens += request.tokens;
       continue;
@@ -194,13 +199,21 @@ async function writeReservations(
   }
   if (added.length === 0) return;
   const rows = added.map(({ id, traceId, evaluationId, usd, tokens }) => ({
-    reservation_id: id ?? '',
+    reservation_id: id,
     trace_id: traceId,
     evaluation_id: evaluationId,
     usd,
     tokens,
   }));
   await transaction.insertInto('evaluation_reservations').values(rows).execute();
+}
+
+function sumByEvaluation(calls: readonly BudgetedCall[]): ReadonlyMap<string, Amount> {
+  const sums = new Map<string, Amount>();
+  for (const call of calls) {
+    sums.set(call.evaluationId, sumOf([sums.get(call.evaluationId) ?? { usd: 0, tokens: 0 }, call]));
+  }
+  return sums;
 }
 
 function sumOf(amounts: readonly Amount[]): Amount {

@@ -59,7 +59,7 @@ function selectEvaluation(queries: Queries, account: string, evaluationId: strin
     .where('status', '<>', DELETED);
 }
 
-export function evaluationNotFound(evaluationId: string, param: string | null = null): ApiError {
+function evaluationNotFound(evaluationId: string, param: string | null = null): ApiError {
   return new ApiError(
     'evaluation_not_found',
     `There is no evaluation ${JSON.stringify(evaluationId.slice(0, 100))}. GET /v1/evaluations lists those of this account.`,

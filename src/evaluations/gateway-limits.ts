@@ -119,7 +119,7 @@ export class GatewayLimits {
 
   #begin({ gateway, gate, place, passage }: Sent, wasHeld: boolean): Try {
     const answered = () => {
-      if (gateway.hold.answered(passage)) this.#tell(gateway, 'released');
+      if (gateway.hold.answered(passage)) this.#tell(gateway);
     };
     return {
       wasHeld,
@@ -135,16 +135,15 @@ export class GatewayLimits {
       },
       failed: () => {
         gate.note('server_error');
-        if (gateway.hold.failed()) this.#tell(gateway, 'held');
+        if (gateway.hold.failed()) this.#tell(gateway);
         return gateway.hold.isHeld;
       },
       leave: place.leave,
     };
   }
 
-  #tell(gateway: Gateway, type: 'held' | 'released'): void {
+  #tell(gateway: Gateway): void {
     gateway.isUntold = true;
-    for (const { gate } of gateway.gates.values()) gate.note(type);
     this.#wake();
   }
 
@@ -216,9 +215,11 @@ export class GatewayLimits {
     gateway.isUntold = false;
     const { isHeld } = gateway.hold;
     try {
-      const { state } = await changeHold(this.#options.database, gateway.id, this.#now(), (now) =>
+      const { state, isChanged } = await changeHold(this.#options.database, gateway.id, this.#now(), (now) =>
         now.isHeld === isHeld ? undefined : { isHeld, probes: 0, isGivenUp: false },
       );
+      // Others may have found it out too: the history has it once.
+      if (isChanged) for (const { gate } of gateway.gates.values()) gate.note(isHeld ? 'held' : 'released');
       return state;
     } catch (error) {
       gateway.isUntold = true;

@@ -96,7 +96,7 @@ function nameOf({ evaluation_id }: EvaluationRow, { model, task_id, outcome }: A
   return ['attempts', evaluation_id, model, task_id, outcome];
 }
 
-export function unknownModel(model: string, models: readonly string[]): ApiError {
+function unknownModel(model: string, models: readonly string[]): ApiError {
   return new ApiError(
     'invalid_parameter',
     `The evaluation has no model ${JSON.stringify(model.slice(0, 100))}. Its models: ${models.join(', ')}.`,

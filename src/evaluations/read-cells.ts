@@ -54,7 +54,7 @@ export async function readCells(
   { from, to }: TaskRange,
   { withSpreads = false, models }: CellOptions = {},
 ): Promise<Cell[]> {
-  // As text: a row for each would be three times the work.
+  // As text: a row for each attempt would be three times the work.
   const spreads = withSpreads
     ? sql`string_agg(case when reward is not null
         then cast(steps as text) || ':' || cast(coalesce(duration_ms, 0) as text) end, ' ')`

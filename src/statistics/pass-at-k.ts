@@ -13,7 +13,7 @@ export function passHatK(n: number, passed: number, k: number): number | null {
 
 /** The share of the draws of `k` out of `n` that are all among `some`: factor by factor, as the binomials would overflow. */
 function shareOfDraws(n: number, some: number, k: number): number {
-  if (some < k) return 0;
+  if (some < k) return 0; // Not -0, as the product below would be.
   let share = 1;
   for (let index = 0; index < k; index++) share *= (some - index) / (n - index);
   return share;

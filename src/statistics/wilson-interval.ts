@@ -15,6 +15,6 @@ export function wilsonInterval(successes: number, attempts: number): readonly [l
   const square = Z_95 ** 2 / attempts;
   const centre = (rate + square / 2) / (1 + square);
   const half = Math.sqrt(square * (rate * (1 - rate) + square / 4)) / (1 + square);
-  // Rounding would leave the ends beside these.
-  return [successes === 0 ? 0 : centre - half, successes === attempts ? 1 : centre + half];
+  // Rounding would leave it beside 1; the other end is 0 where it should be.
+  return [centre - half, successes === attempts ? 1 : centre + half];
 }

@@ -1,6 +1,5 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import type { EvaluationDetail } from '../../src/contract/evaluation.ts';
 import type { EventOf } from '../../src/contract/event.ts';
 import { createEvaluationStore } from '../../src/evaluations/database-evaluation-store.ts';
 import { type Driver, startDriver } from '../../src/evaluations/driver.ts';
@@ -100,9 +99,4 @@ export async function end(parts: Parts, ending = REWARDED, limit = 100): Promise
     }),
   );
   return leases.length;
-}
-
-/** One that stands so and so; for `expect.poll`. */
-export async function look({ evaluations }: EvaluationParts, id: string): Promise<EvaluationDetail> {
-  return await evaluations.get(ACCOUNT, id);
 }

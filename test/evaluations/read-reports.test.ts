@@ -138,6 +138,28 @@ describe.each(eachDatabase())('reports on %s', (_name, open) => {
   });
 });
 
+describe('an evaluation that is deleted while it is read', () => {
+  it('is not found, instead of having a report of nothing', async () => {
+    const database = await openInMemory();
+    const id = await writeEvaluation(database, { tasks: tasksOf('m', [[1]]) });
+    const deleting: Promise<unknown>[] = [];
+    const reading = readReports(
+      {
+        ...database,
+        get scans() {
+          if (deleting.length === 0) {
+            deleting.push(database.kysely.deleteFrom('evaluations').where('evaluation_id', '=', id).execute());
+          }
+          return database.scans;
+        },
+      },
+      id,
+    );
+    await expect(reading).rejects.toMatchObject({ code: 'evaluation_not_found' });
+    await Promise.all(deleting);
+  });
+});
+
 describe('the edges of a report', () => {
   it('has no mean without a valid attempt, and says how much is missing', async () => {
     const report = await readOne(await openInMemory(), tasksOf('m', [['infra_error'], ['cancelled']]));

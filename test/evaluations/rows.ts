@@ -12,7 +12,9 @@ export const CONNECT = {
   SQLite: async (workers: number) => {
     const folder = await mkdtemp(join(tmpdir(), 'proctor-evaluations-'));
     onTestFinished(() => rm(folder, { recursive: true }));
-    return await openAll(`sqlite:${join(folder, 'proctor.db')}`, workers);
+    const [database] = await openAll(`sqlite:${join(folder, 'proctor.db')}`, 1);
+    // Two connections of one process would wait for each other with the event loop stopped.
+    return [database, ...Array.from({ length: workers - 1 }, () => database)] as const;
   },
   Postgres: async (workers: number) => await openAll(await (await sharedPostgres()).createDatabase(), workers),
 };

@@ -157,6 +157,33 @@ describe('a deadline', () => {
   });
 });
 
+describe('a deadline that is paused', () => {
+  it('stands still until all that paused it go on', async () => {
+    const deadline = startDeadline(2_000, () => new Error('over'));
+    await vi.advanceTimersByTimeAsync(500);
+    const [first, second] = [deadline.pause(), deadline.pause()];
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(deadline.remainingMs()).toBe(1_500);
+    first();
+    first();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(deadline.signal.aborted).toBe(false);
+    second();
+    await vi.advanceTimersByTimeAsync(1_499);
+    expect(deadline.signal.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(deadline.signal.aborted).toBe(true);
+    expect(deadline.remainingMs()).toBe(0);
+  });
+
+  it('that is over stays so', async () => {
+    const deadline = startDeadline(1_000, () => new Error('over'));
+    await vi.advanceTimersByTimeAsync(1_000);
+    deadline.pause()();
+    expect(deadline.remainingMs()).toBe(0);
+  });
+});
+
 function forever(): Promise<never> {
   return new Promise(() => {});
 }

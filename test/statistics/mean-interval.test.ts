@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { meanInterval } from '../../src/statistics/mean-interval.ts';
+import { sumOf } from '../../src/statistics/sum.ts';
 import { A, B, CLUSTERS, expectClose, X, X_CLUSTERS } from './vectors.ts';
 
 describe('a mean with its interval', () => {
@@ -58,5 +59,15 @@ describe('a mean with its interval', () => {
     const largest = meanInterval([1.7e308, 1.7e308, 1.6e308]);
     expect((largest.mean ?? 0) / 1e308).toBeCloseTo(5 / 3, 12);
     expect(largest).toMatchObject({ stderr: null, ci95: null });
+  });
+});
+
+describe('a sum', () => {
+  it('loses nothing to rounding that its result could show', () => {
+    expect(sumOf([1e16, 1, -1e16])).toBe(1);
+    expect(sumOf(Array.from({ length: 1_000_000 }, (_, index) => (index % 2 === 0 ? 0.1 : 0.3)))).toBe(200_000);
+    expect(sumOf([1e308, 1e308], 2)).toBe(1e308);
+    expect(sumOf([1e308, 1e308])).toBe(Number.POSITIVE_INFINITY);
+    expect(sumOf([])).toBe(0);
   });
 });

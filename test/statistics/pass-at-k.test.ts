@@ -39,6 +39,12 @@ describe('pass@k and pass^k', () => {
     }
   });
 
+  it('are 0, and no -0, where too few attempts passed or failed', () => {
+    expect(passHatK(5, 2, 4)).toBe(0);
+    expect(passHatK(5, 1, 3)).toBe(0);
+    expect(passAtK(5, 0, 4)).toBe(0);
+  });
+
   it('are not there for fewer attempts than k', () => {
     expect(passAtK(3, 3, 4)).toBeNull();
     expect(passHatK(3, 3, 4)).toBeNull();

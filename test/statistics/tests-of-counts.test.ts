@@ -44,6 +44,13 @@ describe('the interval of Wilson', () => {
     expect([low === 0, high === 1]).toEqual([successes === 0, successes === attempts]);
   });
 
+  it('never leaves 0 to 1, whatever rounding does', () => {
+    for (let attempts = 1; attempts <= 300; attempts++) {
+      expect(wilsonInterval(0, attempts)[0]).toBe(0);
+      expect(wilsonInterval(attempts, attempts)[1]).toBe(1);
+    }
+  });
+
   it.each([
     [0, 0],
     [3, 2],
