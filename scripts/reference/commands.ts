@@ -41,7 +41,9 @@ function toSections(command: Command): readonly string[] {
   return [
     `${level} ${nameOf(command)}`,
     command.description().replace(/^./, (first) => first.toUpperCase()),
-    ...(command.commands.length > 0 ? [] : [codeBlock(`${nameOf(command)} ${usageOf(command)}`)]),
+    ...(command.commands.length > 0 && command.registeredArguments.length === 0
+      ? []
+      : [codeBlock(`${nameOf(command)} ${usageOf(command)}`)]),
     ...(options.length === 0 ? [] : [toTable(['Option', 'Default', 'Meaning'], options.map(toRow))]),
     ...rest,
     ...(examples === '' ? [] : [codeBlock(examples)]),

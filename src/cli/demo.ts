@@ -119,7 +119,7 @@ async function printNextSteps(
   installation: Installation,
   { url, traceId, body }: { readonly url: string; readonly traceId: string; readonly body: string },
 ): Promise<void> {
-  print(`${colors.bold('The trace')}   ${await signedInAddress(installation, { traceId: traceId })}`);
+  print(`${colors.bold('The trace')}   ${await signedInAddress(installation, { path: `/traces/${traceId}` })}`);
   print();
   print(colors.bold('Your own run:'));
   print(`  curl ${url}/v1/agent/run -H "Authorization: Bearer $(cat ${localKeyFile(installation)})" \\`);

@@ -12,6 +12,17 @@ export class SilentFailure extends Error {
   override readonly name = 'SilentFailure';
 }
 
+/** A gate's answer, which has more codes than others: printed already, but for what kept it from judging. */
+export class ExitWith extends Error {
+  override readonly name = 'ExitWith';
+  readonly exitCode: number;
+
+  constructor(exitCode: number, cause?: unknown) {
+    super(`exit code ${exitCode}`, cause === undefined ? undefined : { cause });
+    this.exitCode = exitCode;
+  }
+}
+
 export const EXIT = { failure: 1, usage: 2 } as const;
 
 /** Codes of errors that come from what the user typed, whether found here or by a service. */
@@ -19,21 +30,26 @@ const USAGE_CODES: ReadonlySet<string> = new Set([
   'env_not_found',
   'scenario_not_found',
   'model_not_found',
+  'taskset_not_found',
+  'evaluation_not_found',
   'invalid_scenario_args',
   'invalid_parameter',
 ]);
 
 export function exitCodeOf(thrown: unknown): number {
   if (thrown instanceof UsageError) return EXIT.usage;
+  if (thrown instanceof ExitWith) return thrown.exitCode;
   if (thrown instanceof Error && 'code' in thrown && USAGE_CODES.has(String(thrown.code))) return EXIT.usage;
   return EXIT.failure;
 }
 
 /**
  * One readable message, and the cause that all began with where the message does not hold it; never a stack, unless
- * `PROCTOR_DEBUG` asks for it.
+ * `PROCTOR_DEBUG` asks for it. Undefined where all was said already.
  */
-export function describeFailure(thrown: unknown): string {
+export function describeFailure(thrown: unknown): string | undefined {
+  if (thrown instanceof SilentFailure) return undefined;
+  if (thrown instanceof ExitWith) return thrown.cause === undefined ? undefined : describeFailure(thrown.cause);
   if (process.env.PROCTOR_DEBUG && thrown instanceof Error) return printableLines(inspect(thrown));
   const message = messageOf(thrown);
   const root = rootOf(thrown);

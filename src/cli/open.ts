@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process';
 import type { Command } from 'commander';
 import { ApiError } from '../contract/errors.ts';
+import { EVALUATION_ID_PATTERN } from '../contract/evaluation.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
+import { createStore } from './eval/create-store.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { parsePort } from './options.ts';
 import { probeServer } from './probe-server.ts';
@@ -10,7 +12,7 @@ import { colors, note, print, printable, printJson } from './terminal.ts';
 
 export function addOpenCommand(program: Command): void {
   program
-    .command('open [trace_id]')
+    .command('open [id]')
     .description('Print an address of the pages that signs a browser in, once.')
     .option('--port <port>', 'where the service listens, when it was started with --port', parsePort)
     .option('--browser', 'open it in the default browser too')
@@ -18,30 +20,42 @@ export function addOpenCommand(program: Command): void {
     .addHelpText(
       'after',
       `
+The id is that of a trace or of an evaluation; without one it is the page of all runs.
+
 The address holds a token, so that nothing is printed where something other than Proctor listens: exit code 1 then. Where
 nothing listens the address is printed all the same: it is good for 15 minutes.
 
 Examples:
   $ proctor open
-  $ proctor open 4bf92f3577b34da6a3ce929d0e0e4736 --browser`,
+  $ proctor open 4bf92f3577b34da6a3ce929d0e0e4736 --browser
+  $ proctor open eval_4bf92f3577b34da6a3ce929d0e0e4736`,
     )
     .action(open);
 }
 
 async function open(
-  traceId: string | undefined,
+  id: string | undefined,
   { port, ...options }: { readonly port?: number; readonly browser?: boolean; readonly json?: boolean },
 ): Promise<void> {
   await using installation = await openInstallation(port === undefined ? {} : { port });
-  if (traceId !== undefined) await checkTrace(installation, traceId);
+  const path = id === undefined ? '/' : await pathOf(installation, id);
   const { appUrl } = installation.settings;
   const found = await probeServer(appUrl);
   if (found.kind === 'stranger') throw new Error(describeStranger(appUrl, found.description));
-  const address = await signedInAddress(installation, { traceId: traceId });
+  const address = await signedInAddress(installation, { path });
   if (options.json) printJson({ address });
   else print(address);
   if (found.kind === 'nothing') note(colors.yellow(`Nothing answers at ${appUrl}: start it with "proctor serve".`));
   if (options.browser) openBrowser(address);
+}
+
+async function pathOf(installation: Installation, id: string): Promise<string> {
+  if (EVALUATION_ID_PATTERN.test(id)) {
+    await createStore(installation).status('local', id);
+    return `/evaluations/${id}`;
+  }
+  await checkTrace(installation, id);
+  return `/traces/${id}`;
 }
 
 /** The address acts for the account `local`, whose traces alone it can show. */

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { PROCTOR_VERSION } from '../runtime/version.ts';
 import { COMMANDS } from './commands.ts';
-import { describeFailure, EXIT, exitCodeOf, SilentFailure } from './failure.ts';
+import { describeFailure, EXIT, exitCodeOf } from './failure.ts';
 import { ignoreClosedOutputs, note } from './terminal.ts';
 
 ignoreClosedOutputs();
@@ -17,7 +17,8 @@ try {
 } catch (thrown) {
   if (thrown instanceof CommanderError) process.exitCode = thrown.exitCode === 0 ? 0 : EXIT.usage;
   else {
-    if (!(thrown instanceof SilentFailure)) note(`proctor: ${describeFailure(thrown)}`);
+    const message = describeFailure(thrown);
+    if (message !== undefined) note(`proctor: ${message}`);
     process.exitCode = exitCodeOf(thrown);
   }
 }

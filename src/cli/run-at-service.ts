@@ -1,4 +1,4 @@
-import { loadProject, type Project } from '../config/project.ts';
+import { loadProject } from '../config/project.ts';
 import type { TraceEvent } from '../contract/event.ts';
 import type { RunRequest } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
@@ -6,9 +6,9 @@ import type { Trace } from '../contract/trace.ts';
 import { createServiceClient, type ServiceClient } from '../service-client/service-client.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import { UsageError } from './failure.ts';
-import { localKeyFile, readKey } from './local-key.ts';
 import { type RunPlan, type RunSettings, toRequests } from './run-plan.ts';
 import { scenarioMissing } from './scenario-arguments.ts';
+import { findKey } from './service-key.ts';
 
 /** Runs of a run service: it accepts them, its workers execute them, its store keeps their traces. */
 export async function planAtService(
@@ -61,17 +61,5 @@ export function findScenario(scenarios: readonly ScenarioEntry[], environment: s
   const known = scenarios.map(({ short_name }) => short_name);
   throw new UsageError(
     `The environment "${environment}" has no scenario "${name}".${didYouMean(name, known)} Scenarios: ${known.join(', ') || 'none'}.`,
-  );
-}
-
-/** That of the variable; else the one that the first `proctor serve` of this directory has kept, for a service on this machine. */
-function findKey(project: Project, baseUrl: string): string {
-  if (project.settings.apiKey !== undefined) return project.settings.apiKey;
-  const isHere = ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(baseUrl).hostname);
-  const kept = isHere ? readKey(project) : undefined;
-  if (kept !== undefined) return kept;
-  const sought = isHere ? ` (there is none in ${localKeyFile(project)})` : '';
-  throw new UsageError(
-    `Set PROCTOR_API_KEY to a key of ${baseUrl}${sought}: "npx proctor keys create --name ci" makes one there.`,
   );
 }

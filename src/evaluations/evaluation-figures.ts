@@ -21,6 +21,12 @@ interface Remembered {
 
 /** Figures of an evaluation that runs are computed in one part of so many of the time: 2 % of a core. */
 const SHARE = 50;
+/**
+ * A busy machine makes the time of a reading long and its work no larger. An attempt costs about 10 µs, so that figures are
+ * never older than this.
+ */
+const LONGEST_MS = 1_000;
+const LONGEST_MS_OF_AN_ATTEMPT = 0.5;
 /** Evaluations whose figures are remembered. */
 const MAX_REMEMBERED = 1_000;
 const MAX_SUSPECTS = 1_000;
@@ -62,9 +68,10 @@ export class FiguresReader {
     this.#remembered.set(id, entry);
     if (this.#remembered.size > MAX_REMEMBERED) this.forget(this.#remembered.keys().next().value ?? '');
     figures.then(
-      () => {
+      ({ progress }) => {
         const now = performance.now();
-        entry.until = now + (now - startedAt) * SHARE;
+        const longestMs = LONGEST_MS + progress.total * LONGEST_MS_OF_AN_ATTEMPT;
+        entry.until = now + Math.min((now - startedAt) * SHARE, longestMs);
       },
       () => {
         if (this.#remembered.get(id) === entry) this.forget(id);

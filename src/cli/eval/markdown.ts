@@ -1,0 +1,152 @@
+import type { Comparison, ComparisonList, EvaluationDetail, Report } from '../../contract/evaluation.ts';
+import type { GateVerdict } from '../../evaluations/judge-gate.ts';
+import { isLoopbackHost } from '../../http/origin-guard.ts';
+import { printable } from '../terminal.ts';
+import { differenceText, moneyText, probabilityText, shareText, withInterval } from './figures.ts';
+
+/** The first line, by which a later run finds its comment. */
+export const COMMENT_MARK = '<!-- proctor eval gate -->';
+
+/** Where a task went, and the traces that show it. */
+export interface TaskLink {
+  readonly taskId: string;
+  /** Trace of the baseline, where there is one. */
+  readonly aUrl: string | null;
+  readonly bUrl: string | null;
+}
+
+/** Tasks of one comparison that the comment names. */
+export interface ChangedTasks {
+  readonly comparison: Comparison;
+  readonly won: readonly TaskLink[];
+  readonly lost: readonly TaskLink[];
+}
+
+export interface GateComment {
+  readonly verdict: GateVerdict;
+  readonly evaluation: EvaluationDetail;
+  /** Models that were judged. */
+  readonly reports: readonly Report[];
+  readonly baseline?: EvaluationDetail | undefined;
+  readonly comparisons?: ComparisonList | undefined;
+  readonly changed: readonly ChangedTasks[];
+}
+
+const HEADLINES: Readonly<Record<GateVerdict['code'], string>> = {
+  0: '✅ Passed',
+  1: '❌ Failed',
+  2: '⚠️ Cannot be judged',
+  3: '❔ Inconclusive',
+  4: '⚠️ Too much is missing',
+};
+
+/** The verdict of a gate for a pull request: verdict first, then a small table and the tasks that went another way. */
+export function toMarkdown(comment: GateComment): string {
+  const { verdict, evaluation, baseline } = comment;
+  const title = evaluation.name ?? evaluation.taskset.name ?? evaluation.evaluation_id;
+  const lines = [
+    COMMENT_MARK,
+    `### ${HEADLINES[verdict.code]}: ${code(title)}`,
+    '',
+    ...verdict.checks.map(({ code: checkCode, sentence }) => `- ${MARKS[checkCode]} ${plain(sentence)}`),
+    ...verdict.warnings.map((warning) => `- ⚠️ ${plain(warning)}`),
+    '',
+    ...tableOf(comment),
+    '',
+    ...comment.changed.flatMap(changedLines),
+    `${placeOf('Evaluation', evaluation)}${baseline === undefined ? '' : `, against ${placeOf('its baseline', baseline)}`}. ` +
+      `${evaluation.taskset.tasks} tasks, ${evaluation.attempts} attempts each, taskset ${code(evaluation.taskset.version.slice(0, 12))}.`,
+    '',
+  ];
+  return lines.join('\n');
+}
+
+function placeOf(text: string, { evaluation_id, evaluation_url }: EvaluationDetail): string {
+  return `${link(text, evaluation_url)} ${code(evaluation_id)}`;
+}
+
+const MARKS: Readonly<Record<GateVerdict['code'], string>> = { 0: '✅', 1: '❌', 2: '⚠️', 3: '❔', 4: '⚠️' };
+
+function tableOf({ reports, comparisons }: GateComment): readonly string[] {
+  const isCompared = comparisons !== undefined;
+  const head = [
+    'model',
+    'mean [95 %]',
+    'pass rate',
+    'coverage',
+    ...(isCompared ? ['against the baseline', 'won / lost'] : []),
+    'cost',
+  ];
+  const rows = reports.map((report) => {
+    const against = comparisons?.comparisons.find(({ b_model }) => b_model === report.model);
+    return [
+      code(report.model),
+      plain(withInterval(report.mean, report.ci95)),
+      plain(shareText(report.pass_rate.value)),
+      plain(shareText(report.coverage)),
+      ...(isCompared ? againstCells(against) : []),
+      plain(moneyText(report.cost.total)),
+    ];
+  });
+  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+}
+
+function againstCells(against: Comparison | undefined): readonly string[] {
+  if (against === undefined) return ['-', '-'];
+  const p = against.p_value === null ? '' : ` (p ${probabilityText(against.p_holm ?? against.p_value)})`;
+  return [
+    plain(`${differenceText(against.difference, against.ci95)}${p}`),
+    `${against.won_count} / ${against.lost_count}`,
+  ];
+}
+
+function changedLines({ comparison, won, lost }: ChangedTasks): readonly string[] {
+  if (won.length + lost.length === 0) return [];
+  const { b_model, won_count, lost_count } = comparison;
+  return [
+    `<details><summary>${code(b_model)}: ${won_count} won, ${lost_count} lost, ${comparison.tied_count} tied</summary>`,
+    '',
+    ...taskLines('lost', lost, lost_count),
+    ...taskLines('won', won, won_count),
+    '</details>',
+    '',
+  ];
+}
+
+function taskLines(what: string, tasks: readonly TaskLink[], total: number): readonly string[] {
+  if (tasks.length === 0) return [];
+  const more = total > tasks.length ? [`- and ${total - tasks.length} more`] : [];
+  const lines = tasks.map(({ taskId, aUrl, bUrl }) => {
+    const urls = [aUrl === null ? '' : link('before', aUrl), bUrl === null ? '' : link('now', bUrl)];
+    const links = urls.filter((text) => text.startsWith('['));
+    return `- ${what}: ${code(taskId, 100)}${links.length === 0 ? '' : ` (${links.join(', ')})`}`;
+  });
+  return [...lines, ...more, ''];
+}
+
+/**
+ * Text of others, as code: neither Markdown nor HTML, and no mention, issue or emoji for GitHub, which leaves code alone.
+ * Each character that could mean something is an entity.
+ */
+function code(text: string, length = 200): string {
+  return `<code>${toEntities(printable(text, length))}</code>`;
+}
+
+/** Text that becomes links, mentions and pictures at GitHub, which looks for them after it has read the entities. */
+const WITH_MEANING = /[@#]|:[\w+-]+:|:\/\/|\bwww\.|\bGH-\d|\b[\da-f]{7,40}\b/i;
+
+/** Sentences of ours, which may hold text of others. */
+function plain(text: string): string {
+  return WITH_MEANING.test(text) ? code(text, 600) : toEntities(printable(text, 600));
+}
+
+function toEntities(text: string): string {
+  return text.replace(/[^\p{L}\p{N} .,%±;:()+/…−–-]/gu, (character) => `&#${character.codePointAt(0)};`);
+}
+
+/** Addresses of ours. One of this machine leads nowhere for those who read the comment. */
+function link(text: string, url: string): string {
+  const parsed = /^https?:\/\//i.test(url) && URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed === undefined || isLoopbackHost(parsed.hostname)) return text;
+  return `[${text}](<${parsed.href.replaceAll('<', '%3C').replaceAll('>', '%3E')}>)`;
+}

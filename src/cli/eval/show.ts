@@ -1,0 +1,88 @@
+import type { Command } from 'commander';
+import type { EvaluationDetail, TaskRow } from '../../contract/evaluation.ts';
+import { parseServiceUrl } from '../options.ts';
+import { colors, note, print, printable, printJson, printTable } from '../terminal.ts';
+import { rewardText, shareText } from './figures.ts';
+import { findEvaluation } from './find-evaluation.ts';
+import { type Evaluations, openEvaluations, type PlaceOptions, placeWords } from './open-evaluations.ts';
+import { describeOutcomes, missingOutcomes } from './outcome-words.ts';
+import { adviceLines, type Example, hashWarning, reportLines } from './report-text.ts';
+
+export function addShowCommand(command: Command): void {
+  command
+    .command('show <evaluation>')
+    .description('Show the report of an evaluation.')
+    .option('--tasks', 'show every task with every model too, the worst first')
+    .option('--service <url>', 'evaluations of this run service, with the key of PROCTOR_API_KEY', parseServiceUrl)
+    .option('--json', 'print the evaluation with its reports, as GET /v1/evaluations/{id} answers')
+    .addHelpText(
+      'after',
+      `
+The evaluation is an id, the beginning of one, a name, or "last".
+
+Examples:
+  $ proctor eval show last
+  $ proctor eval show nightly --tasks
+  $ proctor eval show eval_3f2a --json`,
+    )
+    .action(show);
+}
+
+interface ShowOptions extends PlaceOptions {
+  readonly tasks?: boolean;
+  readonly json?: boolean;
+}
+
+async function show(named: string, { tasks = false, json = false, ...place }: ShowOptions): Promise<void> {
+  await using evaluations = await openEvaluations(place);
+  const evaluation = await evaluations.client.get(await findEvaluation(named, evaluations));
+  const rows = tasks ? await worstFirst(evaluation, evaluations) : undefined;
+  if (json) return printJson(rows === undefined ? evaluation : { ...evaluation, task_rows: rows });
+  await tellReport(evaluation, evaluations);
+  if (rows !== undefined) printTasks(rows);
+}
+
+async function worstFirst({ evaluation_id }: EvaluationDetail, { client }: Evaluations): Promise<readonly TaskRow[]> {
+  const rows: TaskRow[] = [];
+  for await (const row of client.allTasks(evaluation_id, { limit: 1_000 })) rows.push(row);
+  return rows.sort((a, b) => (a.mean ?? Number.NEGATIVE_INFINITY) - (b.mean ?? Number.NEGATIVE_INFINITY));
+}
+
+function printTasks(rows: readonly TaskRow[]): void {
+  print();
+  printTable([
+    ['TASK', 'MODEL', 'MEAN', 'PASSED', 'OUTCOMES'],
+    ...rows.map(({ task_id, model, mean, pass_rate, outcomes }) => [
+      printable(task_id, 48),
+      printable(model, 28),
+      rewardText(mean),
+      shareText(pass_rate),
+      describeOutcomes(outcomes),
+    ]),
+  ]);
+}
+
+/** The report on standard output; what to know and to do beside it. */
+export async function tellReport(evaluation: EvaluationDetail, evaluations: Evaluations): Promise<void> {
+  for (const line of reportLines(evaluation)) print(line);
+  const examples = await readExamples(evaluation, evaluations);
+  const place = placeWords(evaluations);
+  const advice = adviceLines(evaluation, examples, `proctor eval rerun ${evaluation.evaluation_id}${place}`);
+  if (advice.length > 0) note('');
+  for (const line of advice) note(line);
+  const warning = hashWarning(evaluation);
+  if (warning !== undefined) note(colors.yellow(warning));
+}
+
+/** An attempt for each outcome without a reward: what happened is easier to see in one than in a count. */
+async function readExamples(evaluation: EvaluationDetail, { client }: Evaluations): Promise<readonly Example[]> {
+  const outcomes = new Set(evaluation.reports.flatMap((report) => missingOutcomes(report.outcomes)));
+  const examples: Example[] = [];
+  for (const outcome of outcomes) {
+    if (outcome === 'cancelled' || outcome === 'over_budget') continue;
+    const [attempt] = (await client.attempts(evaluation.evaluation_id, { outcome, limit: 1 })).data;
+    if (attempt === undefined) continue;
+    examples.push({ outcome, message: attempt.error?.message ?? null, traceUrl: attempt.trace_url });
+  }
+  return examples;
+}
