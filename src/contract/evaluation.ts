@@ -42,7 +42,6 @@ export const evaluationRequestSchema = z.object({
   /** True: goes on with the latest evaluation of the same identity that was not cancelled, where there is one. */
   resume: z.boolean().default(false),
 });
-export type EvaluationRequest = z.output<typeof evaluationRequestSchema>;
 export type EvaluationInput = z.input<typeof evaluationRequestSchema>;
 
 export const evaluationPatchSchema = z.object({
@@ -63,7 +62,7 @@ export type EvaluationAccepted = z.infer<typeof evaluationAcceptedSchema>;
 
 /** 95 %, not cut to any range. */
 const intervalSchema = z.tuple([z.number(), z.number()]).nullable();
-export const rateSchema = z.object({ value: z.number().nullable(), ci95: intervalSchema });
+const rateSchema = z.object({ value: z.number().nullable(), ci95: intervalSchema });
 const passAtSchema = z.record(
   z.string(),
   z.object({

@@ -3,14 +3,13 @@ import { jsonObjectSchema } from './json.ts';
 import { MAX_STEPS } from './names.ts';
 
 /** 1 to 200 characters, none of them a control character. */
-export const taskIdSchema = z
+const taskIdSchema = z
   .string()
   .min(1)
   .max(200)
   .regex(/^\P{Cc}*$/u, 'without control characters');
 
-export const splitSchema = z.enum(['train', 'validation', 'test']);
-export type Split = z.infer<typeof splitSchema>;
+const splitSchema = z.enum(['train', 'validation', 'test']);
 
 const taskFields = {
   id: taskIdSchema,
@@ -48,7 +47,6 @@ export const declaredTaskSchema = z.strictObject({
   cluster: taskFields.cluster,
 });
 export type DeclaredTask = z.output<typeof declaredTaskSchema>;
-export type DeclaredTaskInput = z.input<typeof declaredTaskSchema>;
 
 /** Answer of `GET /v1/tasksets`. A taskset that cannot be read has its reason, and no version. */
 export const tasksetListSchema = z.object({

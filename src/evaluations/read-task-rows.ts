@@ -7,7 +7,7 @@ import { type EvaluationPlan, outcomeOfRest, readPlan } from './evaluation-plan.
 import { addTo, type Cell, countOutcomes, readCells, type TaskRange } from './read-cells.ts';
 
 /** Rows of a page. */
-export const TASK_ROWS_LIMIT = { default: 100, minimum: 1, maximum: 1_000 } as const;
+const TASK_ROWS_LIMIT = { default: 100, minimum: 1, maximum: 1_000 } as const;
 
 export interface TaskRowsQuery {
   readonly evaluationId: string;
