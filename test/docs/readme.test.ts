@@ -68,8 +68,12 @@ it('every command that the documents name exists, with the options that they giv
   const { stdout: overview } = await proctor(['--help'], { cwd: ROOT });
   const helps = new Map<string, string>();
   for (const line of lines) {
-    const [, command = ''] = /^proctor (\w+)/.exec(line) ?? [];
-    expect(overview).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'));
+    const [, name = '', next = ''] = /^proctor (\w+)(?: (\w+))?/.exec(line) ?? [];
+    expect(overview).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
+    const ofName = helps.get(name) ?? (await helpOf(name));
+    helps.set(name, ofName);
+    const isSubcommand = next !== '' && new RegExp(`^Commands:[^]*^ {2}${next}\\b`, 'm').test(ofName);
+    const command = isSubcommand ? `${name} ${next}` : name;
     const help = helps.get(command) ?? (await helpOf(command));
     helps.set(command, help);
     for (const [, option = ''] of line.matchAll(/ (--?[a-z][a-z-]*)/g)) {
@@ -85,7 +89,7 @@ function inlineCode(path: string): readonly string[] {
 }
 
 async function helpOf(command: string): Promise<string> {
-  const { code, stdout } = await proctor([command, '--help'], { cwd: ROOT });
+  const { code, stdout } = await proctor([...command.split(' '), '--help'], { cwd: ROOT });
   expect(code).toBe(0);
   return stdout;
 }
