@@ -64,28 +64,31 @@ export async function releaseSeatClaim({ kysely }: Pick<Database, 'kysely'>, tra
   await kysely.deleteFrom('run_claims').where('trace_id', '=', traceId).execute();
 }
 
-/** @returns the limit of the key where all of its places are taken; undefined where the run has one now. */
+/**
+ * A place of a run whose worker died before it gave the place up does not count: its trace has ended.
+ *
+ * @returns the limit of the key where all of its places are taken; undefined where the run has one now.
+ */
 async function takePlace(
   transaction: DatabaseTransaction,
   { traceId, keyId }: { readonly traceId: string; readonly keyId: string },
 ): Promise<number | undefined> {
   const limit = await limitOf(transaction, keyId);
   if (limit === null) return undefined;
-  const { taken } = await transaction
+  // Counted and taken in one statement: several runs may be created in one transaction, and none waits for the others.
+  const { numAffectedRows } = await sql`
+    insert into run_claims (trace_id, key_id)
+    select ${traceId}, ${keyId} where ${limit} > (
+      select count(*) from run_claims as taken join traces on traces.trace_id = taken.trace_id
+      where taken.key_id = ${keyId} and taken.trace_id <> ${traceId} and traces.status in (${sql.join(UNFINISHED)}))
+    on conflict (trace_id) do nothing`.execute(transaction);
+  if (numAffectedRows !== undefined && numAffectedRows > 0n) return undefined;
+  const held = await transaction
     .selectFrom('run_claims')
-    .innerJoin('traces', 'traces.trace_id', 'run_claims.trace_id')
-    .select((row) => row.fn.countAll<number>().as('taken'))
-    .where('run_claims.key_id', '=', keyId)
-    .where('run_claims.trace_id', '!=', traceId)
-    // A worker may have died between the end of a run and that of its place.
-    .where('traces.status', 'in', UNFINISHED)
-    .executeTakeFirstOrThrow();
-  if (Number(taken) >= limit) return limit;
-  await transaction
-    .insertInto('run_claims')
-    .values({ trace_id: traceId, key_id: keyId })
-    .onConflict((conflict) => conflict.column('trace_id').doNothing())
-    .execute();
+    .select('trace_id')
+    .where('trace_id', '=', traceId)
+    .executeTakeFirst();
+  if (held === undefined) return limit;
   return undefined;
 }
 
