@@ -55,6 +55,7 @@ describe('the outcome of a trace', () => {
       setup: 'grader_error',
       evaluate: 'grader_error',
       model: 'model_error',
+      agent: 'agent_error',
     });
   });
 
