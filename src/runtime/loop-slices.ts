@@ -1,4 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
+// By import, and not the global one: a test that fakes that for a while would leave a turn that never ends.
+import { setImmediate } from 'node:timers';
 
 export interface LoopSlicesOptions {
   /** Milliseconds of work in one turn of the event loop. Default 5. */
