@@ -11,6 +11,8 @@ describe('proctor --help', PATIENCE, () => {
       'init',
       'list',
       'run',
+      'eval',
+      'seat',
       'chat',
       'serve',
       'worker',
