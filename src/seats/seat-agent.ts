@@ -12,7 +12,7 @@ import { answerToolCalls } from '../rollout/tool-calls.ts';
 import { untilAborted } from '../runtime/deadline.ts';
 
 /** Bytes, as JSON, of the arguments of all calls: the trace keeps them, and no model's limit of tokens bounds them here. */
-export const MAX_ARGUMENT_BYTES = 32 * 1_024 * 1_024;
+const MAX_ARGUMENT_BYTES = 32 * 1_024 * 1_024;
 
 type TurnStatus = 'answered' | 'max_steps';
 

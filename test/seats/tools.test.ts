@@ -15,7 +15,7 @@ describe.each(['legacy', 'modern'] as const)('what an agent reaches at a seat, w
     const seat = await openSeat(service, PLAIN);
     const agent = await sitDown(seat, mode);
     const names = (await agent.listTools()).tools.map(({ name }) => name);
-    expect(names).toEqual(['note', 'wait', 'list', 'die', 'submit_answer']);
+    expect(names).toEqual(['note', 'wait', 'list', 'tell', 'die', 'submit_answer']);
     await expect(agent.callTool({ name: 'hidden', arguments: {} })).rejects.toThrow('Unknown tool: hidden');
     await expect(agent.callTool({ name: 'evaluate', arguments: {} })).rejects.toThrow('Unknown tool: evaluate');
     expect((await service.store.trace(seat.trace_id))?.usage.tool_calls).toBe(0);
@@ -36,6 +36,15 @@ describe.each(['legacy', 'modern'] as const)('what an agent reaches at a seat, w
     ]);
     expect(trace?.logs.map(({ message }) => message).join()).toContain('cause for the log');
     expect(JSON.stringify([failed, wrong])).not.toContain('cause for the log');
+  });
+
+  it('gives as much of a result as there is room for, also where that has a schema', async () => {
+    const service = await startRoom();
+    const agent = await sitDown(await openSeat(service, PLAIN), mode);
+    await agent.listTools();
+    const told = await agent.callTool({ name: 'tell', arguments: {} });
+    expect(told.isError).not.toBe(true);
+    expect(JSON.stringify(told.content)).toContain('and then');
   });
 
   it('takes no arguments that are nested too deep, and keeps them as the text that came', async () => {
