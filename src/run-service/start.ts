@@ -137,13 +137,14 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     const endsAt = performance.now() + graceMs * CLOSING_SHARE;
     const remainingMs = () => Math.max(0, endsAt - performance.now());
     closing.abort(new Error('The service is shutting down'));
-    // Before the worker: its processes are those of the seats.
-    await seats.close(remainingMs() * PATIENT_SHARE);
     // At once: environments that have to be killed take half of the budget each time.
     await Promise.all([
       parts.worker?.stop(remainingMs()),
       catalogue.close(),
-      shared === undefined && endsWithin(pool.close(), remainingMs()),
+      // In their order: its processes are those of the seats.
+      seats.close(remainingMs() * PATIENT_SHARE).then(async () => {
+        if (shared === undefined) await endsWithin(pool.close(), remainingMs());
+      }),
     ]);
     await listener.close(remainingMs());
     stopMetrics();

@@ -25,7 +25,7 @@ export class LoopSlices {
   #waiting: (() => void)[] = [];
   /** When the slice of this turn began; undefined before the first work of a turn. */
   #startedAt: number | undefined;
-  /** When connections began to come in without a turn of work between them. */
+  /** When connections began to hold up work; undefined while they do not. */
   #postponedAt: number | undefined;
   #hasAccepted = false;
 
@@ -69,6 +69,7 @@ export class LoopSlices {
     if (!isPostponed) this.#postponedAt = undefined;
     if (this.#waiting.length === 0) {
       this.#startedAt = undefined;
+      this.#postponedAt = undefined;
       return;
     }
     setImmediate(this.#endTurn);

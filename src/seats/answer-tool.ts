@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonSchema } from '../contract/json.ts';
+import { isTooDeep, MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
 import { SUBMIT_ANSWER } from '../contract/seat.ts';
 import type { CompiledSchema, ParseResult, ToolDefinition } from '../environment/definition.ts';
 import { ToolError } from '../environment/tool-result.ts';
@@ -51,6 +52,10 @@ type Parsed = Awaited<ParseResult>;
 
 function parse(jsonSchema: JsonSchema, schema: JsonSchema | null, value: unknown): Parsed {
   const given = isJsonObject(value) && 'answer' in value ? value.answer : undefined;
+  // Deeper in the message that asks for the evaluation, which would refuse it.
+  if (isTooDeep(given, MAX_INPUT_DEPTH)) {
+    return { ok: false, issues: [{ path: 'answer', message: `is nested more than ${MAX_INPUT_DEPTH} deep` }] };
+  }
   // Some agents send JSON as the text that it is written in.
   const read =
     typeof given === 'string' && isJsonObject(value) ? { ...value, answer: readAnswer(schema, given) } : value;

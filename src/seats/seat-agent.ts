@@ -1,12 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import type { ToolResult } from '../client/environment-client.ts';
 import { toErrorResult } from '../client/mcp-tools.ts';
+import type { ToolCall } from '../contract/chat.ts';
 import { BoundaryError } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
+import { isTooDeep, MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
 import { OUTSIDE_STEPS } from '../contract/names.ts';
+import { sizeOf } from '../contract/page-budget.ts';
 import type { Agent, AgentTurn } from '../rollout/agent.ts';
 import { answerToolCalls } from '../rollout/tool-calls.ts';
 import { untilAborted } from '../runtime/deadline.ts';
+
+/** Bytes, as JSON, of the arguments of all calls: the trace keeps them, and no model's limit of tokens bounds them here. */
+const MAX_ARGUMENT_BYTES = 32 * 1_024 * 1_024;
 
 type TurnStatus = 'answered' | 'max_steps';
 
@@ -22,6 +28,7 @@ export class SeatAgent implements Agent {
   #turn: AgentTurn | undefined;
   #isOver = false;
   #calls = 0;
+  #argumentBytes = 0;
   #runningSince = 0;
   #begin: () => void = () => {};
   #finish: (status: TurnStatus) => void = () => {};
@@ -69,6 +76,13 @@ export class SeatAgent implements Agent {
     if (this.#calls >= turn.maxSteps) {
       return toErrorResult(`All ${turn.maxSteps} tool calls of this run are used up: it is being evaluated.`);
     }
+    const bytes = sizeOf(args);
+    if (this.#argumentBytes + bytes > MAX_ARGUMENT_BYTES) {
+      return toErrorResult(
+        `The call of ${name} was not run: its arguments are ${bytes} bytes, and all calls of a run may have ${MAX_ARGUMENT_BYTES}, of which ${MAX_ARGUMENT_BYTES - this.#argumentBytes} are left. Send shorter ones.`,
+      );
+    }
+    this.#argumentBytes += bytes;
     this.#calls += 1;
     if (this.#running.size === 0) this.#runningSince = performance.now();
     const running = this.#run(turn, { name, args, signal });
@@ -95,7 +109,8 @@ export class SeatAgent implements Agent {
   }
 
   async #run(turn: AgentTurn, { name, args, signal }: Called): Promise<ToolResult> {
-    const call = { id: `call_${randomBytes(8).toString('hex')}`, name, arguments: args, raw_arguments: null };
+    const id = `call_${randomBytes(8).toString('hex')}`;
+    const call = { id, name, ...toKept(args) };
     const { answered, interruption } = await answerToolCalls([call], {
       ...turn,
       step: OUTSIDE_STEPS,
@@ -107,6 +122,12 @@ export class SeatAgent implements Agent {
     await turn.recorder.settled();
     return answered[0]?.result ?? toErrorResult('The call was not run.');
   }
+}
+
+/** As of any run: arguments that nobody could read are kept as the text that came, and the agent is told. */
+function toKept(args: JsonObject): Pick<ToolCall, 'arguments' | 'raw_arguments'> {
+  if (!isTooDeep(args, MAX_INPUT_DEPTH)) return { arguments: args, raw_arguments: null };
+  return { arguments: {}, raw_arguments: JSON.stringify(args) };
 }
 
 interface Called {

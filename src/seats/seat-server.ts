@@ -60,8 +60,11 @@ export class SeatServer extends EnvironmentServer {
     };
   }
 
-  /** The environment checks the arguments itself, so that a fault in them is told, and recorded, as in any run. */
-  #toTool({ name, title, description, input_schema, output_schema, annotations }: AgentToolEntry): ToolDefinition {
+  /**
+   * The environment checks the arguments itself, so that a fault in them is told, and recorded, as in any run. Schemas of
+   * results stay there: a client that knows one fails at a result that was too large, and has lost its structure.
+   */
+  #toTool({ name, title, description, input_schema, annotations }: AgentToolEntry): ToolDefinition {
     const unchecked = (value: unknown) => ({ ok: true as const, value: value ?? {} });
     return {
       name,
@@ -69,7 +72,7 @@ export class SeatServer extends EnvironmentServer {
       description,
       annotations: annotations as ToolDefinition['annotations'], // A hint that is undefined is as absent.
       input: { jsonSchema: input_schema, parse: unchecked },
-      output: output_schema === null ? undefined : { jsonSchema: output_schema, parse: unchecked },
+      output: undefined,
       handler: async (args, { signal, session }: ToolContext) => {
         const result = await this.#parts.call(name, args as JsonObject, signal); // MCP has checked that it is one.
         const structuredContent = structureFor(session.client?.name, result);

@@ -160,8 +160,7 @@ export class Seats {
   async handle(request: IncomingMessage, response: ServerResponse, secret: string | undefined): Promise<boolean> {
     const held = secret === undefined ? undefined : this.#byHash.get(hashSeatSecret(secret));
     if (held === undefined || held.seat.isOver) return false;
-    // A stream that waits for messages is no work of its agent.
-    if (request.method === 'POST') held.requests.add(response);
+    if (isWork(request)) held.requests.add(response);
     await held.endpoint.handle(request, response, 'agent');
     return true;
   }
@@ -288,6 +287,11 @@ export class Seats {
       .finally(() => this.#ending.delete(working));
     this.#ending.add(working);
   }
+}
+
+/** A stream that waits for messages is none, of either era. On 2026-07-28 the header has to say what the body asks. */
+function isWork({ method, headers }: IncomingMessage): boolean {
+  return method === 'POST' && headers['mcp-method'] !== 'subscriptions/listen';
 }
 
 /** Milliseconds for the lists of an environment that is set up. */

@@ -98,6 +98,22 @@ describe('slices of the event loop', () => {
     expect(isDone).toBe(true);
   });
 
+  it('forgets connections that have held up nothing', async () => {
+    const { slices, pass } = slicesWithClock();
+    slices.onAccepted();
+    await nextTurn();
+    pass(1_000);
+    slices.onAccepted();
+    let isDone = false;
+    slices.run(() => {
+      isDone = true;
+    });
+    await nextTurn();
+    expect(isDone).toBe(false);
+    await nextTurn();
+    expect(isDone).toBe(true);
+  });
+
   it('begins when no more connections come', async () => {
     const { slices } = slicesWithClock();
     slices.onAccepted();

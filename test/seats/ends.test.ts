@@ -3,7 +3,7 @@ import { deferred } from '../http/http-server.ts';
 import { startService, untilToolCalled } from '../run-service/service.ts';
 import { until } from '../until.ts';
 import { createRoom, type RoomLog } from './environment.ts';
-import { openSeat, postSeat, sitDown } from './seat.ts';
+import { addressOf, nested, openSeat, postSeat, sitDown } from './seat.ts';
 
 const PLAIN = { env_name: 'room', scenario_name: 'plain', scenario_args: {} };
 const SHAPED = { env_name: 'room', scenario_name: 'shaped', scenario_args: {} };
@@ -58,6 +58,20 @@ describe('submit_answer', () => {
       expect(result.structuredContent).toEqual({ received: true });
       expect(await service.ended(seat.trace_id)).toMatchObject({ answer: { rooms: [{ id: 1 }] }, reward: 1 });
     }
+  });
+
+  it('is refused, and the seat stays open, where an answer is nested too deep for its evaluation', async () => {
+    const service = await startRoom();
+    const seat = await openSeat(service, { ...PLAIN, scenario_name: 'loose' });
+    const agent = await sitDown(seat);
+    const submit = (depth: number) =>
+      agent.callTool({ name: 'submit_answer', arguments: { answer: { it: nested(depth) } } });
+    const refused = await submit(190);
+    expect(refused).toMatchObject({ isError: true });
+    expect(JSON.stringify(refused)).toContain('answer: is nested more than 128 deep');
+    expect((await service.store.trace(seat.trace_id))?.status).toBe('running');
+    await submit(100);
+    expect(await service.ended(seat.trace_id)).toMatchObject({ status: 'completed', reward: 1 });
   });
 
   it('lets calls end that came before it, and none begin after it', async () => {
@@ -209,6 +223,19 @@ describe('the limits of a seat', () => {
   });
 });
 
+describe('a seat whose client of 2026-07-28 holds a stream of changes open', () => {
+  it('is idle all the same, and ends the stream with it', async () => {
+    let now = 1_800_000_000_000;
+    const service = await startRoom({ now: () => now, seats: { lookEveryMs: 10 } });
+    const seat = await openSeat(service, PLAIN);
+    const listening = await listenToChanges(addressOf(seat));
+    expect(listening.status).toBe(200);
+    now += 10 * 60_000;
+    expect(await service.ended(seat.trace_id)).toMatchObject({ status: 'failed', stop_reason: 'timeout' });
+    expect(await listening.text()).toContain('"resultType":"complete"');
+  });
+});
+
 describe('a seat that is given up', () => {
   it('is cancelled while a call runs: the call is aborted, nothing is evaluated', async () => {
     const log: RoomLog = { events: [], opened: 0 };
@@ -283,3 +310,28 @@ describe('a seat that is given up', () => {
     await expect.poll(() => service.database.kysely.selectFrom('seats').selectAll().execute()).toEqual([]);
   });
 });
+
+/** A stream that lasts until its server ends it. */
+function listenToChanges(url: string): Promise<Response> {
+  const method = 'subscriptions/listen';
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'listener', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  return fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': method,
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method,
+      params: { notifications: { toolsListChanged: true }, _meta },
+    }),
+  });
+}

@@ -31,13 +31,14 @@ export function createRoom(log: RoomLog = { events: [], opened: 0 }, letGo: () =
       return 'waited';
     });
     env.tool('list', {}, () => '[1,2]');
+    env.tool('tell', { returns: z.object({ story: z.string() }) }, () => ({ story: 'and then '.repeat(1_000_000) }));
     env.tool('die', {}, () => {
       throw new Error('cause for the log');
     });
     env.tool('hidden', {}, () => 'never');
     env.resource('room://rules', { name: 'rules', mimeType: 'text/markdown' }, () => '# Rules');
     env.resource('room://pages/{id}', { name: 'pages' }, ({ id }) => `Page ${id}`);
-    const tools = ['note', 'wait', 'list', 'die'];
+    const tools = ['note', 'wait', 'list', 'tell', 'die'];
     env.scenario('plain', { tools }, async function* () {
       const answer: unknown = yield 'Write notes.';
       return { reward: answer === 'done' ? 1 : 0, info: { notes } };
@@ -50,6 +51,10 @@ export function createRoom(log: RoomLog = { events: [], opened: 0 }, letGo: () =
         return JSON.stringify(answer) === '{"rooms":[{"id":1}]}';
       },
     );
+    env.scenario('loose', { tools, answer: z.record(z.string(), z.unknown()) }, async function* () {
+      yield 'Say anything.';
+      return 1;
+    });
     env.scenario('broken', {}, async function* () {
       await Promise.reject(new Error('no such floor'));
       yield 'Never.';

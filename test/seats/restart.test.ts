@@ -3,7 +3,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { seatSchema } from '../../src/contract/seat.ts';
-import { openParts, startService, temporaryDirectory, untilToolCalled } from '../run-service/service.ts';
+import {
+  GATE_HERE,
+  openParts,
+  startService,
+  temporaryDirectory,
+  traceIdOf,
+  untilToolCalled,
+} from '../run-service/service.ts';
 import { spawnService } from '../run-service/service-process.ts';
 import { openSeat, sitDown } from './seat.ts';
 
@@ -81,4 +88,25 @@ test('another service of the same database leaves a seat alone whose owner is al
   const cancelled = seatSchema.parse((await owner.request('/v1/agent/seats', gateSeat(gate))).json);
   await other.request(`/v1/traces/${cancelled.trace_id}/cancel`, { method: 'POST' });
   expect(await other.ended(cancelled.trace_id)).toMatchObject({ status: 'cancelled' });
+});
+
+test('a run goes back to the queue at once when the service stops, though a seat takes its time to end', async () => {
+  const { gate } = temporaryPlaces();
+  const service = await startService({ environments: new Map([['gate', GATE_HERE]]), shutdownGraceMs: 4_000 });
+  const seat = await openSeat(service, gateSeat(gate));
+  const agent = await sitDown(seat);
+  const waiting = agent.callTool({ name: 'wait', arguments: { file: gate } }).catch(String);
+  await untilToolCalled(service, seat.trace_id);
+  // It is over, and its evaluation waits for the call that came before the answer.
+  await agent.callTool({ name: 'submit_answer', arguments: { answer: 'open' } });
+  const run = traceIdOf(await service.run({ ...gateSeat(gate), model: 'proctor/oracle' }));
+  await untilToolCalled(service, run);
+  const told: string[] = [];
+  service.store.subscribe(run, (events) => told.push(...events.map(({ type }) => `run: ${type}`)));
+  service.store.subscribe(seat.trace_id, (events) => told.push(...events.map(({ type }) => `seat: ${type}`)));
+  await service.close();
+  await waiting;
+  expect(await service.store.trace(run)).toMatchObject({ status: 'queued', attempts: [{ end: 'released' }, {}] });
+  expect(told).toContain('run: run.queued');
+  expect(told.indexOf('run: run.queued')).toBeLessThan(told.indexOf('seat: run.finished'));
 });

@@ -57,3 +57,8 @@ export async function sitDownV1(seat: Pick<Seat, 'mcp'>): Promise<ClientV1> {
   onTestFinished(() => client.close());
   return client;
 }
+
+/** Lists in lists, so many of them. */
+export function nested(depth: number): unknown {
+  return JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`);
+}

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { startService } from '../run-service/service.ts';
 import { createRoom } from './environment.ts';
-import { openSeat, sitDown } from './seat.ts';
+import { nested, openSeat, sitDown } from './seat.ts';
 
 const PLAIN = { env_name: 'room', scenario_name: 'plain', scenario_args: {} };
 
@@ -15,7 +15,7 @@ describe.each(['legacy', 'modern'] as const)('what an agent reaches at a seat, w
     const seat = await openSeat(service, PLAIN);
     const agent = await sitDown(seat, mode);
     const names = (await agent.listTools()).tools.map(({ name }) => name);
-    expect(names).toEqual(['note', 'wait', 'list', 'die', 'submit_answer']);
+    expect(names).toEqual(['note', 'wait', 'list', 'tell', 'die', 'submit_answer']);
     await expect(agent.callTool({ name: 'hidden', arguments: {} })).rejects.toThrow('Unknown tool: hidden');
     await expect(agent.callTool({ name: 'evaluate', arguments: {} })).rejects.toThrow('Unknown tool: evaluate');
     expect((await service.store.trace(seat.trace_id))?.usage.tool_calls).toBe(0);
@@ -38,6 +38,30 @@ describe.each(['legacy', 'modern'] as const)('what an agent reaches at a seat, w
     expect(JSON.stringify([failed, wrong])).not.toContain('cause for the log');
   });
 
+  it('gives as much of a result as there is room for, also where that has a schema', async () => {
+    const service = await startRoom();
+    const agent = await sitDown(await openSeat(service, PLAIN), mode);
+    await agent.listTools();
+    const told = await agent.callTool({ name: 'tell', arguments: {} });
+    expect(told.isError).not.toBe(true);
+    expect(JSON.stringify(told.content)).toContain('and then');
+  });
+
+  it('takes no arguments that are nested too deep, and keeps them as the text that came', async () => {
+    const service = await startRoom();
+    const seat = await openSeat(service, PLAIN);
+    const agent = await sitDown(seat, mode);
+    const deep = { list: nested(150) };
+    const refused = await agent.callTool({ name: 'note', arguments: deep });
+    expect(refused).toMatchObject({ isError: true });
+    expect(JSON.stringify(refused)).toContain('are nested more than 128 deep');
+    expect((await agent.callTool({ name: 'note', arguments: {} })).content).toEqual([{ type: 'text', text: '1' }]);
+    expect((await service.store.trace(seat.trace_id))?.tool_calls).toMatchObject([
+      { arguments: {}, raw_arguments: JSON.stringify(deep), is_error: true },
+      { arguments: {}, raw_arguments: null, is_error: false },
+    ]);
+  });
+
   it('are the resources that any agent may read', async () => {
     const service = await startRoom();
     const seat = await openSeat(service, PLAIN);
@@ -52,6 +76,22 @@ describe.each(['legacy', 'modern'] as const)('what an agent reaches at a seat, w
     ]);
     expect((await agent.readResource({ uri: 'room://pages/a%20b' })).contents).toMatchObject([{ text: 'Page a b' }]);
     await expect(agent.readResource({ uri: 'room://nothing' })).rejects.toThrow('room://nothing');
+  });
+});
+
+describe('the arguments of all calls of a seat', () => {
+  it('have a limit of their own, since a trace keeps them: what is beyond it is not run', async () => {
+    const service = await startRoom();
+    const seat = await openSeat(service, PLAIN);
+    const agent = await sitDown(seat);
+    const call = (length: number) => agent.callTool({ name: 'note', arguments: { text: 'x'.repeat(length) } });
+    const large = 4 * 1_024 * 1_024 - 1_024;
+    for (let count = 0; count < 8; count += 1) expect(JSON.stringify(await call(large))).toContain('text');
+    const refused = await call(large);
+    expect(refused).toMatchObject({ isError: true });
+    expect(JSON.stringify(refused)).toContain('may have 33554432');
+    expect((await agent.callTool({ name: 'note', arguments: {} })).content).toEqual([{ type: 'text', text: '1' }]);
+    expect((await service.store.trace(seat.trace_id))?.usage.tool_calls).toBe(9);
   });
 });
 
