@@ -124,7 +124,7 @@ function columnsFor(
           </a>
           <div class="quiet small">
             {name === null || taskset.name === null ? null : `${taskset.name} · `}
-            {`${formatCountOf(taskset.tasks, 'task')} × ${formatCountOf(models.length, 'model')} × ${formatCount(attempts)}`}
+            {`${formatCountOf(taskset.tasks, 'task')} × ${formatCountOf(models.length, 'model')} × ${formatCountOf(attempts, 'attempt')}`}
           </div>
           <div class="quiet small">{`${formatTime(created_at)} UTC`}</div>
         </>
