@@ -156,7 +156,8 @@ function printOne(environment: ListedEnvironment, typedName: string): void {
   if (declaring.length === 0) print('  none declared');
   for (const { short_name, tasks } of declaring) {
     print(`  ${printable(short_name)}: ${countText(tasks.length, 'task')}`);
-    print(`    $ npx proctor eval ${name}/${printable(short_name)} --model proctor/oracle`);
+    // An environment of a path or a URL has no name that eval knows.
+    if (typedName === name) print(`    $ npx proctor eval ${name}/${printable(short_name)} --model proctor/oracle`);
   }
   noteWarnings(name, environment.warnings);
 }
