@@ -7,6 +7,10 @@ import { loadProject } from '../config/project.ts';
 import { messageOf } from '../contract/errors.ts';
 import type { EnvironmentEntry } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
+import type { Task } from '../contract/task.ts';
+import { loadDeclaredTasks } from '../tasks/find-tasksets.ts';
+import { findTasksetFiles, type TasksetFile } from '../tasks/taskset-files.ts';
+import { countText } from './amounts.ts';
 import { SilentFailure } from './failure.ts';
 import { describeScenario } from './scenario-arguments.ts';
 import { colors, note, print, printable, printableLines, printJson, printTable } from './terminal.ts';
@@ -19,7 +23,8 @@ export function addListCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-The environment is a name, the path of a module, or a URL. Each environment is started to be read, and ended.
+The environment is a name, the path of a module, or a URL. Each environment is started to be read, and ended. Without one,
+the tasksets of the folder "tasksets" are listed too.
 
 Exit code: 0; 1 when an environment cannot be read; the others are listed; 2 when no environment has that name.
 
@@ -36,13 +41,13 @@ interface ListedEnvironment extends Pick<EnvironmentEntry, 'name' | 'description
   readonly tools: readonly AgentToolEntry[];
   /** Why it cannot be read; null where it can. */
   readonly error: string | null;
-  /** Scenarios whose runs will fail, and why. */
+  /** Scenarios whose runs will fail, tasks that cannot be read, and why. */
   readonly warnings: readonly string[];
 }
 
 interface ListedScenario extends ScenarioEntry {
-  /** Those that the scenario declares. Scenarios cannot declare any yet. */
-  readonly tasks: readonly never[];
+  /** Those that the scenario declares. */
+  readonly tasks: readonly Task[];
 }
 
 async function list(environment: string | undefined, { json = false }: { readonly json?: boolean }): Promise<void> {
@@ -54,9 +59,11 @@ async function list(environment: string | undefined, { json = false }: { readonl
   });
   try {
     const entries = await catalogue.list();
-    const listed = await Promise.all(entries.map((entry) => readEnvironment(catalogue, entry)));
+    const listed = await Promise.all(
+      entries.map((entry) => readEnvironment(catalogue, entry, json || named !== undefined)),
+    );
     if (json) printJson({ environments: listed });
-    else if (named === undefined) printAll(listed);
+    else if (named === undefined) printAll(listed, await findTasksetFiles(directory));
     else for (const each of listed) printOne(each, environment ?? each.name);
     if (listed.some(({ error }) => error !== null)) throw new SilentFailure();
   } finally {
@@ -65,21 +72,38 @@ async function list(environment: string | undefined, { json = false }: { readonl
   }
 }
 
-async function readEnvironment(catalogue: Catalogue, entry: EnvironmentEntry): Promise<ListedEnvironment> {
+/** @param isWhole with the tasks, which may be a hundred thousand, made by a function of the author. */
+async function readEnvironment(
+  catalogue: Catalogue,
+  entry: EnvironmentEntry,
+  isWhole: boolean,
+): Promise<ListedEnvironment> {
   const { name, description, version } = entry;
   const error = entry.state === 'failed' ? entry.reason : null;
   const warnings = entry.state === 'ready' ? entry.warnings : [];
   try {
     const scenarios = await catalogue.scenarios(name);
     const tools = await catalogue.tools(name);
-    const listed = scenarios.map((scenario) => ({ ...scenario, tasks: [] }));
-    return { name, description, version, scenarios: listed, tools, error, warnings };
+    const listed: ListedScenario[] = [];
+    const problems: string[] = [];
+    const declaring = isWhole ? await catalogue.declaringScenarios(name) : [];
+    for (const scenario of scenarios) {
+      let tasks: readonly Task[] = [];
+      try {
+        if (declaring.includes(scenario.short_name))
+          tasks = (await loadDeclaredTasks(catalogue, name, scenario.short_name)).tasks;
+      } catch (thrown) {
+        problems.push(`The tasks of ${scenario.short_name} cannot be read: ${messageOf(thrown)}`);
+      }
+      listed.push({ ...scenario, tasks });
+    }
+    return { name, description, version, scenarios: listed, tools, error, warnings: [...warnings, ...problems] };
   } catch (thrown) {
     return { name, description: '', version, scenarios: [], tools: [], error: error ?? messageOf(thrown), warnings };
   }
 }
 
-function printAll(environments: readonly ListedEnvironment[]): void {
+function printAll(environments: readonly ListedEnvironment[], tasksets: readonly TasksetFile[]): void {
   if (environments.length === 0) {
     note('There are no environments here: "proctor init <name>" makes a project with one.');
     return;
@@ -93,11 +117,15 @@ function printAll(environments: readonly ListedEnvironment[]): void {
       error === null ? printable(description) : 'cannot be read',
     ]),
   ]);
+  if (tasksets.length > 0) {
+    print();
+    printTable([['TASKSET', 'FILE'], ...tasksets.map(({ name, label }) => [printable(name), printable(label)])]);
+  }
   for (const { name, error, warnings } of environments) {
     if (error !== null) note(colors.red(`${name}: ${printableLines(error)}`));
     noteWarnings(name, warnings);
   }
-  note(colors.dim('proctor list <environment> shows arguments and tools.'));
+  note(colors.dim('proctor list <environment> shows arguments, tools and tasks.'));
 }
 
 function noteWarnings(name: string, warnings: readonly string[]): void {
@@ -124,6 +152,12 @@ function printOne(environment: ListedEnvironment, typedName: string): void {
     print(`  ${printable(tool.name).padEnd(width)}  ${printable(tool.description ?? '')}`.trimEnd());
   print();
   print(colors.bold('Tasks'));
-  print('  none declared');
+  const declaring = scenarios.filter(({ tasks }) => tasks.length > 0);
+  if (declaring.length === 0) print('  none declared');
+  for (const { short_name, tasks } of declaring) {
+    print(`  ${printable(short_name)}: ${countText(tasks.length, 'task')}`);
+    // An environment of a path or a URL has no name that eval knows.
+    if (typedName === name) print(`    $ npx proctor eval ${name}/${printable(short_name)} --model proctor/oracle`);
+  }
   noteWarnings(name, environment.warnings);
 }

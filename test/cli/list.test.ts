@@ -21,18 +21,31 @@ describe('proctor list', PATIENCE, () => {
     expect(one.stdout).toContain('    target  integer from 0, required: What the counter has to show in the end.\n');
     expect(one.stdout).toContain('    $ npx proctor run counter count_to --arg target=1\n');
     expect(one.stdout).toMatch(/^Tools\n {2}increment {7}Adds/m);
-    expect(one.stdout).toMatch(/^Tasks\n {2}none declared\n$/m);
+    expect(one.stdout).toMatch(
+      /^Tasks\n {2}count_to: 12 tasks\n {4}\$ npx proctor eval counter\/count_to --model proctor\/oracle\n/m,
+    );
     expect([json.code, json.stderr]).toEqual([0, '']);
     expect(JSON.parse(json.stdout)).toMatchObject({
       environments: [
         {
           name: 'counter',
           error: null,
-          scenarios: [{ short_name: 'count_to', required_args: ['target'], tasks: [] }, { short_name: 'slow_count' }],
+          scenarios: [{ short_name: 'count_to', required_args: ['target'] }, { short_name: 'slow_count' }],
           tools: [{ name: 'increment' }, { name: 'read' }, { name: 'slow_increment' }],
         },
       ],
     });
+  });
+
+  it('shows the tasks that scenarios declare, and the tasksets of files', async () => {
+    const cwd = createProject('counter');
+    mkdirSync(join(cwd, 'tasksets', 'counting'), { recursive: true });
+    writeFileSync(join(cwd, 'tasksets', 'counting', 'small.jsonl'), '');
+    const [all, json] = await Promise.all([proctor(['list'], { cwd }), proctor(['list', '--json'], { cwd })]);
+    expect(all.stdout).toMatch(/^TASKSET +FILE\ncounting\/small +tasksets\/counting\/small\.jsonl\n$/m);
+    const [counter] = JSON.parse(json.stdout).environments;
+    expect(counter.scenarios[0].tasks).toHaveLength(12);
+    expect(counter.scenarios[0].tasks[0]).toMatchObject({ env: 'counter', scenario: 'count_to', args: {} });
   });
 
   it('lists the others where one cannot be read, says why, and ends with 1', async () => {

@@ -58,7 +58,10 @@ async function runVitest(cwd: string): Promise<string> {
   return stdout;
 }
 
-it('every command that the documents name exists, with the options that they give it', PATIENCE, async () => {
+// Some thirty commands, each a process of its own, one after the other.
+const MANY_COMMANDS = { timeout: 240_000 };
+
+it('every command that the documents name exists, with the options that they give it', MANY_COMMANDS, async () => {
   const lines = listDocuments()
     .flatMap((document) => [...blocksOf(document, ''), ...inlineCode(document)])
     .flatMap((block) => block.split('\n'))

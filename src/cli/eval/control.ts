@@ -56,10 +56,15 @@ async function change(verb: 'pause' | 'cancel', named: string, { json, ...place 
   tellState(evaluation);
   const { evaluation_id } = evaluation;
   if (verb === 'pause')
-    note(colors.dim(`proctor eval resume ${evaluation_id}${placeWords(evaluations)} goes on with it.`));
+    note(colors.dim(`npx proctor eval resume ${evaluation_id}${placeWords(evaluations)} goes on with it.`));
 }
 
-function tellState({ evaluation_id, status, progress: { done, total, running } }: EvaluationDetail): void {
+function tellState({ evaluation_id, status, progress: { done, total, running, outcomes } }: EvaluationDetail): void {
+  if (status === 'cancelled') {
+    const left = `${grouped(done - (outcomes.cancelled ?? 0))} of ${grouped(total)} attempts had ended before`;
+    print(`${evaluation_id} is cancelled: ${left}${running > 0 ? `, ${grouped(running)} are being stopped` : ''}`);
+    return;
+  }
   const rest = running > 0 ? `, ${grouped(running)} running` : '';
   print(`${evaluation_id} is ${status}: ${grouped(done)} of ${grouped(total)} attempts are done${rest}`);
 }

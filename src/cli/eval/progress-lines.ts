@@ -52,7 +52,8 @@ function headOf({ name, evaluation_id, status, taskset }: EvaluationDetail, page
   const title = cutToWidth(printable(what ?? evaluation_id, 80), Math.max(8, page.columns - state.length - 2));
   const id = what === null ? '' : `  ${evaluation_id}`;
   const hasRoom = displayWidth(`${title}${id}  ${state}`) <= page.columns;
-  const painted = status === 'running' ? colors.dim(state) : colors.yellow(state);
+  const paint = status === 'completed' ? colors.green : colors.yellow;
+  const painted = status === 'running' ? colors.dim(state) : paint(state);
   return `${colors.bold(title)}${hasRoom ? colors.dim(id) : ''}  ${painted}`;
 }
 
@@ -88,15 +89,10 @@ function columnsOf(reports: readonly Report[]): readonly Column[] {
       least: '0.00 ±0.00'.length,
       cell: (report) => ({ text: withHalf(report.mean, report.ci95) }),
     },
-    { head: 'pass rate', rank: 2, cell: ({ pass_rate }) => ({ text: passText(pass_rate) }) },
+    { head: 'pass rate', rank: 2, cell: ({ pass_rate }) => ({ text: shareText(pass_rate.value) }) },
     { head: 'errors', rank: 3, cell: (report) => errorsCell(report) },
     { head: 'cost', rank: 4, least: '$0.0000'.length, cell: ({ cost }) => ({ text: moneyText(cost.total) }) },
   ];
-}
-
-function passText({ value, ci95 }: Report['pass_rate']): string {
-  if (value === null || ci95 === null) return shareText(value);
-  return `${shareText(value)} ±${Math.round(((ci95[1] - ci95[0]) / 2) * 100)}`;
 }
 
 function errorsCell(report: Report): Cell {

@@ -47,7 +47,7 @@ function headLines(evaluation: EvaluationDetail): readonly string[] {
     ...(tokens === 0 ? [] : [`${tokensText(tokens)} tokens`]),
   ];
   return [
-    `${colors.bold(title)}: ${state}, ${grouped(progress.done)} of ${grouped(progress.total)} attempts`,
+    `${colors.bold(title)}: ${state}, ${grouped(progress.done - (progress.outcomes.cancelled ?? 0))} of ${grouped(progress.total)} attempts`,
     `${countText(taskset.tasks, 'task')}${named}${times} × ${countText(evaluation.models.length, 'model')}, version ${taskset.version.slice(0, 12)}${spent.length === 0 ? '' : `; ${spent.join(', ')} spent`}`,
   ];
 }
@@ -113,7 +113,7 @@ function passAtRow(label: string, rates: Report['pass_at_k'], meaning: string): 
   if (entries.length < 2) return undefined;
   const values = entries.map(([k, { value }]) => `${k}: ${rewardText(value)}`);
   const leftOut = Math.max(...entries.map(([, rate]) => rate.left_out));
-  const note = leftOut === 0 ? '' : `; ${countText(leftOut, 'task')} too few for all k`;
+  const note = leftOut === 0 ? '' : `; ${countText(leftOut, 'task')} left out, with fewer than k rewards`;
   return [label, `${values.join('  ')}  (${meaning}${note})`];
 }
 

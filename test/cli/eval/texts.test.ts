@@ -81,8 +81,8 @@ m
   mean            0.61 [0.57, 0.65] over 784 of 800 attempts (coverage 98 %)
   missing as 0    0.60
   pass rate       58 % [54 %, 62 %], a reward of at least 1
-  pass@k          1: 0.58  2: 0.66  4: 0.71  (one of k passes; 12 tasks too few for all k)
-  pass^k          1: 0.58  2: 0.49  4: 0.41  (all k pass; 12 tasks too few for all k)
+  pass@k          1: 0.58  2: 0.66  4: 0.71  (one of k passes; 12 tasks left out, with fewer than k rewards)
+  pass^k          1: 0.58  2: 0.49  4: 0.41  (all k pass; 12 tasks left out, with fewer than k rewards)
   outcomes        700 graded, 84 stopped at a limit, 16 without an answer of the model; 5 reruns
   can tell apart  models that differ by 0.08 or more
   cost            $1.20, and $0.020 for reruns, 1.2M tokens (1.0M in, 200k out)

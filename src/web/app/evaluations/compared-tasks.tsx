@@ -183,7 +183,7 @@ function TaskPair({
       <td class={`number reward ${row.difference > 0 ? 'full' : row.difference < 0 ? 'zero' : 'none'}`}>
         {formatDifference(row.difference)}
       </td>
-      <td>{traces.length < 2 ? null : <a href={comparePath(traces)}>side by side</a>}</td>
+      <td class="side-by-side">{traces.length < 2 ? null : <a href={comparePath(traces)}>side by side</a>}</td>
     </tr>
   );
 }

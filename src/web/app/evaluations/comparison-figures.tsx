@@ -25,7 +25,7 @@ export function ComparisonFigures({
       <Figure name={`B: ${b_model}`}>{formatMean(b_mean)}</Figure>
       <Figure name={TESTS[test]}>{`p ${formatP(p_value)}`}</Figure>
       {isOneOfMany ? <Figure name="corrected for all pairs (Holm)">{`p ${formatP(p_holm)}`}</Figure> : null}
-      <Figure name="on">{formatCountOf(comparison.n_tasks, 'common task')}</Figure>
+      <Figure name="compared on">{formatCountOf(comparison.n_tasks, 'common task')}</Figure>
       <Figure name="smallest difference that it would find">{formatMean(smallest)}</Figure>
     </dl>
   );

@@ -19,7 +19,9 @@ export function EvaluationHeader({
   onDone(): void;
 }) {
   const { name, taskset, models, attempts, status, progress } = evaluation;
-  const done = live?.done ?? progress.done;
+  // To the counts it is an end like any other; to a reader it is what never came to one.
+  const cancelled = progress.outcomes.cancelled ?? 0;
+  const done = Math.max(0, (live?.done ?? progress.done) - cancelled);
   return (
     <header class="evaluation-header">
       <div class="evaluation-title">
@@ -38,7 +40,10 @@ export function EvaluationHeader({
         {status === 'completed' ? null : <ProgressBar done={done} total={progress.total} />}
         <span>
           {`${formatCount(done)} of ${formatCount(progress.total)} attempts have ended`}
-          <span class="quiet">{describeOpen(live, status)}</span>
+          <span class="quiet">
+            {cancelled === 0 ? '' : ` · ${formatCount(cancelled)} cancelled`}
+            {describeOpen(live, status)}
+          </span>
         </span>
       </div>
       <dl class="evaluation-facts">

@@ -122,9 +122,9 @@ function columnsFor(
           <a class="evaluation-name" href={`/evaluations/${evaluation_id}`}>
             {name ?? taskset.name ?? evaluation_id.slice(0, 13)}
           </a>
+          {name === null || taskset.name === null ? null : <div class="quiet small">{taskset.name}</div>}
           <div class="quiet small">
-            {name === null || taskset.name === null ? null : `${taskset.name} · `}
-            {`${formatCountOf(taskset.tasks, 'task')} × ${formatCountOf(models.length, 'model')} × ${formatCount(attempts)}`}
+            {`${formatCountOf(taskset.tasks, 'task')} × ${formatCountOf(models.length, 'model')} × ${formatCountOf(attempts, 'attempt')}`}
           </div>
           <div class="quiet small">{`${formatTime(created_at)} UTC`}</div>
         </>

@@ -35,7 +35,8 @@ export function digitsFor(interval: Interval): number {
   const [low, high] = interval;
   // An end that is rounded to 0 would not say on which side of it it is.
   const isNearZero = [low, high].some((end) => end !== 0 && Math.abs(end) < 0.005);
-  return isNearZero || high - low < 0.02 ? 3 : 2;
+  // An interval without width needs no more decimals.
+  return isNearZero || (high !== low && high - low < 0.02) ? 3 : 2;
 }
 
 /** `0.034`, `< 0.0001` */
