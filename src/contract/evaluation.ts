@@ -28,6 +28,8 @@ export const evaluationRequestSchema = z.object({
   tasks: z.union([z.string().min(1), z.array(taskSchema).min(1)]),
   models: z.array(modelNameSchema).min(1).max(100),
   attempts: attemptsSchema.default(1),
+  /** Nothing but null yet: models play by themselves. */
+  agent: z.string().nullable().default(null),
   /** For every task that does not say otherwise. */
   max_steps: z.int().min(1).max(MAX_STEPS.maximum).nullable().default(null),
   timeout_seconds: z.int().min(1).max(86_400).nullable().default(null),

@@ -114,11 +114,16 @@ describe('an evaluation over HTTP', () => {
     expect(await count('')).toBe(4);
     expect(await count(`evaluation_id=${id}`)).toBe(3);
     expect(await count(`evaluation_id=${id}&task_id=count-3`)).toBe(1);
+    expect(await count(`evaluation_id=${id}&attempt_index=1`)).toBe(3);
+    expect(await count(`evaluation_id=${id}&attempt_index=2`)).toBe(0);
     expect(await count('origin=eval')).toBe(3);
     expect(await count('outcome=graded')).toBe(4);
     expect(await count('outcome=limit')).toBe(0);
     const summary = (await service.request(`/v1/traces/summary?evaluation_id=${id}`)).json;
     expect(summary).toMatchObject({ count: 3, mean_reward: 1 });
+    const second = (await service.request(`/v1/traces/summary?evaluation_id=${id}&attempt_index=2`)).json;
+    expect(second).toMatchObject({ count: 0 });
+    expect(errorOf(await service.request('/v1/traces?attempt_index=0'))).toMatchObject({ param: 'attempt_index' });
     expect(errorOf(await service.request('/v1/traces?outcome=good'))).toMatchObject({ param: 'outcome' });
   });
 
@@ -140,6 +145,12 @@ describe('an evaluation over HTTP', () => {
     ['too much at once', { concurrency: 10_001 }, 'concurrency'],
     ['a parent that is not there', { parent: `eval_${'0'.repeat(32)}` }, 'parent'],
     ['a taskset that is not there', { tasks: 'none' }, 'tasks'],
+    ['an agent, since it has none', { agent: 'codex' }, 'agent'],
+    ['half of a surrogate pair in its name', { name: 'a\ud800' }, 'name'],
+    ['a zero character in its name', { name: 'a\0' }, 'name'],
+    ['half of a surrogate pair in a model', { models: ['proctor/oracle', 'm\ud800'] }, 'models.1'],
+    ['half of a surrogate pair in its sampling', { sampling: { stop: ['\ud800'] } }, 'sampling'],
+    ['a zero character in a cluster', { tasks: [{ ...TASKS[0], cluster: 'a\0' }] }, 'tasks[0].cluster'],
   ])('is refused for %s, and nothing is written', async (_what, body, param) => {
     const service = await startService();
     const reply = await post(service, { ...EVALUATION, ...body });
@@ -147,6 +158,20 @@ describe('an evaluation over HTTP', () => {
     expect(reply.status).toBeLessThan(500);
     expect(errorOf(reply)).toMatchObject({ param });
     expect((await service.request('/v1/evaluations')).json).toMatchObject({ data: [] });
+  });
+
+  it('takes an explicit null for what may be absent, in its budget too', async () => {
+    const service = await startService();
+    const id = await create(service, { agent: null, attempts: null, budget: { usd: null, tokens: 5_000 } });
+    expect(await ended(service, id)).toMatchObject({ attempts: 1, budget: { tokens: 5_000 } });
+  });
+
+  it('says the range of what is out of it', async () => {
+    const service = await startService();
+    const messageOf = async (body: object) => errorOf(await post(service, { ...EVALUATION, ...body })).message;
+    expect(await messageOf({ budget: { usd: -1 } })).toContain('budget.usd has to be a number above 0, got -1');
+    const models = Array.from({ length: 101 }, (_, index) => `m${index}`);
+    expect(await messageOf({ models })).toContain('models has to be an array of 1 to 100 items');
   });
 
   it('is made once by the same Idempotency-Key, and goes on with resume', async () => {
