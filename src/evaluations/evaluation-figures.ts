@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { EvaluationDetail, Progress, Report } from '../contract/evaluation.ts';
+import type { EventOf } from '../contract/event.ts';
 import type { Database } from '../database/database.ts';
 import { MAX_RERUNS } from '../trace/attempt-rows.ts';
 import { type EvaluationRow, isEnded } from './evaluation-rows.ts';
@@ -167,27 +168,45 @@ async function readSuspects({ scans }: Database, row: EvaluationRow): Promise<Ev
   return suspects;
 }
 
-/** How many of the traces have a tool call that nothing answered but the end of the environment. */
+/**
+ * How many of the traces ended because their environment, or their worker, was gone during a tool call: no model was asked
+ * after the last call. What such a call is answered with says that it was stopped.
+ */
 async function diedDuringCalls(queries: Database['scans'], traceIds: readonly string[]): Promise<number> {
   if (traceIds.length === 0) return 0;
-  const { count } = await queries
+  const traces = await queries
     .selectFrom('traces')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .select(({ selectFrom }) => [
+      selectFrom('events')
+        .select(({ fn }) => fn.max('events.seq').as('seq'))
+        .whereRef('events.trace_id', '=', 'traces.trace_id')
+        .where('events.type', '=', 'tool.called')
+        .as('called'),
+      selectFrom('events')
+        .select(({ fn }) => fn.max('events.seq').as('seq'))
+        .whereRef('events.trace_id', '=', 'traces.trace_id')
+        .where('events.type', '=', 'model.requested')
+        .as('asked'),
+      selectFrom('events')
+        .select('events.body')
+        .whereRef('events.trace_id', '=', 'traces.trace_id')
+        .where('events.type', '=', 'run.finished')
+        .orderBy('events.seq', 'desc')
+        .limit(1)
+        .as('finished'),
+    ])
     .where('trace_id', 'in', traceIds)
     .where('outcome', '=', 'infra_error')
-    .where(({ selectFrom, eb }) =>
-      eb(
-        selectFrom('events')
-          .select(({ fn }) => fn.max('events.seq').as('called'))
-          .whereRef('events.trace_id', '=', 'traces.trace_id')
-          .where('events.type', '=', 'tool.called'),
-        '>',
-        selectFrom('events')
-          .select(({ fn }) => fn.coalesce(fn.max('events.seq'), sql<number>`0`).as('responded'))
-          .whereRef('events.trace_id', '=', 'traces.trace_id')
-          .where('events.type', '=', 'tool.responded'),
-      ),
-    )
-    .executeTakeFirstOrThrow();
-  return Number(count);
+    .execute();
+  return traces.filter(
+    ({ called, asked, finished }) => Number(called) > Number(asked) && DEATHS.has(boundaryOf(finished)),
+  ).length;
+}
+
+/** A tool that took too long, say, left the environment as it was. */
+const DEATHS: ReadonlySet<unknown> = new Set(['environment', 'worker']);
+
+function boundaryOf(finished: string | null): unknown {
+  const { error } = JSON.parse(finished ?? '{}') as Partial<EventOf<'run.finished'>>; // As the store wrote it.
+  return error?.boundary;
 }

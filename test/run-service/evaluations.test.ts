@@ -13,7 +13,7 @@ import { traceListSchema, traceSchema } from '../../src/contract/trace.ts';
 import { seedOf } from '../../src/evaluations/attempt-order.ts';
 import { createServiceClient } from '../../src/service-client/service-client.ts';
 import type { Reply } from '../http/http-server.ts';
-import { startService, type TestService, traceIdOf } from './service.ts';
+import { startService, type TestService, TROUBLE, traceIdOf } from './service.ts';
 
 const TASKS = [2, 3, 4].map((target) => ({
   id: `count-${target}`,
@@ -274,6 +274,34 @@ describe('an evaluation over HTTP', () => {
     const keys = await service.database.kysely.selectFrom('api_keys').select('id').execute();
     expect(new Set((await rows()).map(({ key_id }) => key_id))).toEqual(new Set([keys[0]?.id]));
   });
+
+  it('suspects the agent where the environment died during a tool call in every rerun', async () => {
+    const environments = new Map([['trouble', TROUBLE]]);
+    const service = await startService({ environments });
+    const tasks = ['exits_in_a_tool', 'exits_in_setup'].map((scenario) => ({ id: scenario, env: 'trouble', scenario }));
+    const id = await create(service, { tasks });
+    const detail = async () => evaluationDetailSchema.parse((await service.request(`/v1/evaluations/${id}`)).json);
+    // Asked for, a rerun does not wait for its time.
+    for (let reruns = 2; reruns <= 6; reruns += 2) {
+      await expect.poll(async () => (await detail()).progress.running, { timeout: 60_000 }).toBe(0);
+      await service.request(`/v1/evaluations/${id}/rerun`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ outcomes: ['infra_error'] }),
+      });
+      await expect.poll(async () => (await detail()).progress.reruns, { timeout: 60_000 }).toBe(reruns);
+    }
+    await expect.poll(async () => (await detail()).progress.running, { timeout: 60_000 }).toBe(0);
+    await service.database.kysely
+      .updateTable('evaluation_attempts')
+      .set({ state: 'done', due_at: null })
+      .where('evaluation_id', '=', id)
+      .execute();
+    expect(await ended(service, id)).toMatchObject({
+      progress: { outcomes: { infra_error: 2 } },
+      suspects: [{ task_id: 'exits_in_a_tool', model: 'proctor/oracle', attempt_index: 1, suspect: 'agent' }],
+    });
+  }, 120_000);
 
   it('is deleted while it runs', async () => {
     const service = await startService();
