@@ -166,8 +166,10 @@ export type LimitChange = z.infer<typeof limitChangeSchema>;
 
 /** Answer of `GET /v1/evaluations/{id}`. */
 export const evaluationDetailSchema = evaluationSummarySchema.extend({
-  /** Attempts by the hash of the environment's code; more than one: the code has changed meanwhile. */
+  /** Attempts by the hash of the code that played them. */
   environment_hashes: z.record(z.string(), z.int()),
+  /** Environments whose code was not the same for all attempts. */
+  changed_environments: z.array(z.string()),
   concurrency_history: z.array(limitChangeSchema),
   /** Attempts whose environment died during a tool call each time they were run. */
   suspects: z.array(

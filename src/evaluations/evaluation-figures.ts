@@ -12,6 +12,8 @@ import { readReports } from './read-reports.ts';
 export interface EvaluationFigures extends Pick<EvaluationDetail, 'environment_hashes' | 'suspects'> {
   readonly progress: Progress;
   readonly reports: readonly Report[];
+  /** Absent in figures that an earlier version wrote down. */
+  readonly changed_environments?: string[];
 }
 
 interface Remembered {
@@ -107,10 +109,12 @@ export class FiguresReader {
 
 async function readFigures(database: Database, row: EvaluationRow): Promise<EvaluationFigures> {
   const id = row.evaluation_id;
+  const environment_hashes = await readHashes(database, id);
   return {
     progress: await readProgress(database, id),
     reports: await readReports(database, id),
-    environment_hashes: await readHashes(database, id),
+    environment_hashes,
+    changed_environments: await readChanged(database, id, Object.keys(environment_hashes)),
     suspects: await readSuspects(database, row),
   };
 }
@@ -124,6 +128,26 @@ async function readHashes({ scans }: Database, evaluationId: string): Promise<Re
     .groupBy('environment_hash')
     .execute();
   return Object.fromEntries(rows.map((each) => [each.environment_hash ?? '', Number(each.count)]));
+}
+
+/** Environments that have several of the hashes: tasks of several environments have several anyway. */
+async function readChanged({ scans }: Database, evaluationId: string, hashes: readonly string[]): Promise<string[]> {
+  const seen = new Set<string>();
+  const changed = new Set<string>();
+  for (const hash of hashes.length < 2 ? [] : hashes) {
+    const found = await scans
+      .selectFrom('evaluation_attempts as attempt')
+      .innerJoin('traces', 'traces.trace_id', 'attempt.trace_id')
+      .select('traces.env_name')
+      .where('attempt.evaluation_id', '=', evaluationId)
+      .where('attempt.environment_hash', '=', hash)
+      .limit(1)
+      .executeTakeFirst();
+    if (found === undefined) continue;
+    if (seen.has(found.env_name)) changed.add(found.env_name);
+    seen.add(found.env_name);
+  }
+  return [...changed].sort();
 }
 
 /** Attempts whose environment was gone after every rerun, and of which each trace called a tool last. */

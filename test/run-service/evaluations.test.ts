@@ -13,7 +13,7 @@ import { traceListSchema, traceSchema } from '../../src/contract/trace.ts';
 import { seedOf } from '../../src/evaluations/attempt-order.ts';
 import { createServiceClient } from '../../src/service-client/service-client.ts';
 import type { Reply } from '../http/http-server.ts';
-import { startService, type TestService, TROUBLE, traceIdOf } from './service.ts';
+import { COUNTER, startService, type TestService, TROUBLE, TROUBLE_HERE, traceIdOf } from './service.ts';
 
 const TASKS = [2, 3, 4].map((target) => ({
   id: `count-${target}`,
@@ -302,6 +302,35 @@ describe('an evaluation over HTTP', () => {
       suspects: [{ task_id: 'exits_in_a_tool', model: 'proctor/oracle', attempt_index: 1, suspect: 'agent' }],
     });
   }, 120_000);
+
+  it('names the environments whose code changed between attempts, not those that are merely several', async () => {
+    const environments = new Map([
+      ['counter', COUNTER],
+      ['trouble', TROUBLE_HERE],
+    ]);
+    const service = await startService({ environments });
+    const id = await create(service, {
+      tasks: [TASKS[0], { id: 'other', env: 'trouble', scenario: 'solved_by_a_tool_that_throws' }],
+      attempts: 2,
+    });
+    const changedWith = async (...hashes: readonly string[]) => {
+      await ended(service, id);
+      const rows = service.database.kysely;
+      for (const [index, environment_hash] of hashes.entries()) {
+        await rows
+          .updateTable('evaluation_attempts')
+          .set({ environment_hash })
+          .where('evaluation_id', '=', id)
+          .where('task_index', '=', index >> 1)
+          .where('attempt_index', '=', (index & 1) + 1)
+          .execute();
+      }
+      await rows.updateTable('evaluations').set({ report: null }).where('evaluation_id', '=', id).execute();
+      return (await ended(service, id)).changed_environments;
+    };
+    expect(await changedWith('a', 'a', 'b', 'b')).toEqual([]);
+    expect(await changedWith('a', 'c', 'b', 'b')).toEqual(['counter']);
+  }, 60_000);
 
   it('is deleted while it runs', async () => {
     const service = await startService();
