@@ -28,6 +28,8 @@ export const evaluationRequestSchema = z.object({
   tasks: z.union([z.string().min(1), z.array(taskSchema).min(1)]),
   models: z.array(modelNameSchema).min(1).max(100),
   attempts: attemptsSchema.default(1),
+  /** Nothing but null yet: models play by themselves. */
+  agent: z.string().nullable().default(null),
   /** For every task that does not say otherwise. */
   max_steps: z.int().min(1).max(MAX_STEPS.maximum).nullable().default(null),
   timeout_seconds: z.int().min(1).max(86_400).nullable().default(null),
@@ -164,8 +166,10 @@ export type LimitChange = z.infer<typeof limitChangeSchema>;
 
 /** Answer of `GET /v1/evaluations/{id}`. */
 export const evaluationDetailSchema = evaluationSummarySchema.extend({
-  /** Attempts by the hash of the environment's code; more than one: the code has changed meanwhile. */
+  /** Attempts by the hash of the code that played them. */
   environment_hashes: z.record(z.string(), z.int()),
+  /** Environments whose code was not the same for all attempts. */
+  changed_environments: z.array(z.string()),
   concurrency_history: z.array(limitChangeSchema),
   /** Attempts whose environment died during a tool call each time they were run. */
   suspects: z.array(

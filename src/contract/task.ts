@@ -19,7 +19,11 @@ const taskFields = {
   split: splitSchema.nullable().default(null),
   tags: z.array(z.string()).default([]),
   /** Tasks of one cluster are not independent: errors are computed over clusters. Default: the id. */
-  cluster: z.string().min(1).optional(),
+  cluster: z
+    .string()
+    .min(1)
+    .regex(/^[^\0]*$/)
+    .optional(),
   /** Never trained on. */
   held_out: z.boolean().default(false),
   max_steps: z.int().min(1).max(MAX_STEPS.maximum).optional(),

@@ -1,11 +1,13 @@
-import { ApiError } from '../contract/errors.ts';
+import { ApiError, messageOf } from '../contract/errors.ts';
 import type { Budget } from '../contract/evaluation.ts';
 import { EVALUATION_LIMITS } from '../contract/task.ts';
+import { canonicalJson } from '../tasks/canonical-json.ts';
 import { type AttemptGrid, attemptsInAll } from './attempt-order.ts';
 import type { NewEvaluation } from './evaluation-store.ts';
 
 /** @throws ApiError invalid_parameter for what is more, or less, than one evaluation has. */
-export function checkLimits({ taskset, models, attempts }: NewEvaluation): void {
+export function checkLimits({ taskset, models, attempts, name, sampling }: NewEvaluation): void {
+  checkTexts({ name, models, sampling });
   const tasks = taskset.tasks.length;
   if (tasks === 0) throw invalid('tasks', 'The taskset has no tasks: there is nothing to run.');
   if (tasks > EVALUATION_LIMITS.tasks) {
@@ -22,6 +24,18 @@ export function checkLimits({ taskset, models, attempts }: NewEvaluation): void 
     );
   }
   checkAttempts({ tasks, models: models.length, attempts });
+}
+
+/** Texts that make the identity have to have bytes, and those of columns no zero character. */
+function checkTexts(texts: Pick<NewEvaluation, 'name' | 'models' | 'sampling'>): void {
+  for (const [param, value] of Object.entries({ ...texts, models: [...texts.models] })) {
+    try {
+      canonicalJson(value);
+    } catch (cause) {
+      throw invalid(param, `${param}: ${messageOf(cause)}, which UTF-8 cannot hold.`);
+    }
+  }
+  if (texts.name?.includes('\0')) throw invalid('name', 'name has a zero character, which cannot be stored.');
 }
 
 /** @throws ApiError invalid_parameter where they are too many in all. */

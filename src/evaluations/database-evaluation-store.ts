@@ -99,13 +99,19 @@ class DatabaseEvaluationStore implements EvaluationStore {
 
   async get(account: string, evaluationId: string): Promise<EvaluationDetail> {
     const row = await findEvaluation(this.#database.kysely, account, evaluationId);
-    const { environment_hashes, suspects, ...figures } = await this.#figures.of(row);
+    const { environment_hashes, changed_environments = [], suspects, ...figures } = await this.#figures.of(row);
     const history = await readLimitHistory(this.#database, {
       models: parseSettings(row.settings).models,
       since: Number(row.created_at),
       until: row.finished_at === null ? this.#now() : Number(row.finished_at),
     });
-    return { ...this.#toSummary(row, figures), environment_hashes, concurrency_history: [...history], suspects };
+    return {
+      ...this.#toSummary(row, figures),
+      environment_hashes,
+      changed_environments,
+      concurrency_history: [...history],
+      suspects,
+    };
   }
 
   async status(account: string, evaluationId: string): Promise<EvaluationStatus> {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { EvaluationDetail, Progress, Report } from '../contract/evaluation.ts';
+import type { EventOf } from '../contract/event.ts';
 import type { Database } from '../database/database.ts';
 import { MAX_RERUNS } from '../trace/attempt-rows.ts';
 import { type EvaluationRow, isEnded } from './evaluation-rows.ts';
@@ -11,6 +12,8 @@ import { readReports } from './read-reports.ts';
 export interface EvaluationFigures extends Pick<EvaluationDetail, 'environment_hashes' | 'suspects'> {
   readonly progress: Progress;
   readonly reports: readonly Report[];
+  /** Absent in figures that an earlier version wrote down. */
+  readonly changed_environments?: string[];
 }
 
 interface Remembered {
@@ -106,10 +109,12 @@ export class FiguresReader {
 
 async function readFigures(database: Database, row: EvaluationRow): Promise<EvaluationFigures> {
   const id = row.evaluation_id;
+  const environment_hashes = await readHashes(database, id);
   return {
     progress: await readProgress(database, id),
     reports: await readReports(database, id),
-    environment_hashes: await readHashes(database, id),
+    environment_hashes,
+    changed_environments: await readChanged(database, id, Object.keys(environment_hashes)),
     suspects: await readSuspects(database, row),
   };
 }
@@ -123,6 +128,26 @@ async function readHashes({ scans }: Database, evaluationId: string): Promise<Re
     .groupBy('environment_hash')
     .execute();
   return Object.fromEntries(rows.map((each) => [each.environment_hash ?? '', Number(each.count)]));
+}
+
+/** Environments that have several of the hashes: tasks of several environments have several anyway. */
+async function readChanged({ scans }: Database, evaluationId: string, hashes: readonly string[]): Promise<string[]> {
+  const seen = new Set<string>();
+  const changed = new Set<string>();
+  for (const hash of hashes.length < 2 ? [] : hashes) {
+    const found = await scans
+      .selectFrom('evaluation_attempts as attempt')
+      .innerJoin('traces', 'traces.trace_id', 'attempt.trace_id')
+      .select('traces.env_name')
+      .where('attempt.evaluation_id', '=', evaluationId)
+      .where('attempt.environment_hash', '=', hash)
+      .limit(1)
+      .executeTakeFirst();
+    if (found === undefined) continue;
+    if (seen.has(found.env_name)) changed.add(found.env_name);
+    seen.add(found.env_name);
+  }
+  return [...changed].sort();
 }
 
 /** Attempts whose environment was gone after every rerun, and of which each trace called a tool last. */
@@ -167,27 +192,45 @@ async function readSuspects({ scans }: Database, row: EvaluationRow): Promise<Ev
   return suspects;
 }
 
-/** How many of the traces have a tool call that nothing answered but the end of the environment. */
+/**
+ * How many of the traces ended because their environment, or their worker, was gone during a tool call: no model was asked
+ * after the last call. What such a call is answered with says that it was stopped.
+ */
 async function diedDuringCalls(queries: Database['scans'], traceIds: readonly string[]): Promise<number> {
   if (traceIds.length === 0) return 0;
-  const { count } = await queries
+  const traces = await queries
     .selectFrom('traces')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .select(({ selectFrom }) => [
+      selectFrom('events')
+        .select(({ fn }) => fn.max('events.seq').as('seq'))
+        .whereRef('events.trace_id', '=', 'traces.trace_id')
+        .where('events.type', '=', 'tool.called')
+        .as('called'),
+      selectFrom('events')
+        .select(({ fn }) => fn.max('events.seq').as('seq'))
+        .whereRef('events.trace_id', '=', 'traces.trace_id')
+        .where('events.type', '=', 'model.requested')
+        .as('asked'),
+      selectFrom('events')
+        .select('events.body')
+        .whereRef('events.trace_id', '=', 'traces.trace_id')
+        .where('events.type', '=', 'run.finished')
+        .orderBy('events.seq', 'desc')
+        .limit(1)
+        .as('finished'),
+    ])
     .where('trace_id', 'in', traceIds)
     .where('outcome', '=', 'infra_error')
-    .where(({ selectFrom, eb }) =>
-      eb(
-        selectFrom('events')
-          .select(({ fn }) => fn.max('events.seq').as('called'))
-          .whereRef('events.trace_id', '=', 'traces.trace_id')
-          .where('events.type', '=', 'tool.called'),
-        '>',
-        selectFrom('events')
-          .select(({ fn }) => fn.coalesce(fn.max('events.seq'), sql<number>`0`).as('responded'))
-          .whereRef('events.trace_id', '=', 'traces.trace_id')
-          .where('events.type', '=', 'tool.responded'),
-      ),
-    )
-    .executeTakeFirstOrThrow();
-  return Number(count);
+    .execute();
+  return traces.filter(
+    ({ called, asked, finished }) => Number(called) > Number(asked) && DEATHS.has(boundaryOf(finished)),
+  ).length;
+}
+
+/** A tool that took too long, say, left the environment as it was. */
+const DEATHS: ReadonlySet<unknown> = new Set(['environment', 'worker']);
+
+function boundaryOf(finished: string | null): unknown {
+  const { error } = JSON.parse(finished ?? '{}') as Partial<EventOf<'run.finished'>>; // As the store wrote it.
+  return error?.boundary;
 }

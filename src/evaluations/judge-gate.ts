@@ -7,7 +7,12 @@ export type GateCode = 0 | 1 | 2 | 3 | 4;
 export const DEFAULT_MIN_COVERAGE = 0.9;
 
 export interface GateInput {
-  readonly evaluation: { readonly status: EvaluationStatus; readonly reports: readonly Report[] };
+  readonly evaluation: {
+    readonly status: EvaluationStatus;
+    readonly reports: readonly Report[];
+    /** Environments whose code was not the same for all attempts. */
+    readonly changed_environments?: readonly string[];
+  };
   /** The baseline as a, the evaluation as b. */
   readonly comparison?: ComparisonList | undefined;
   /** The model to judge; absent: all. */
@@ -48,7 +53,14 @@ const ROUNDING = 1e-9;
 export function judgeGate(input: GateInput): GateVerdict {
   const checks = [...checksOf(input)].map((check) => (input.isStrict === true ? strictly(check) : check));
   const code = FROM_THE_WORST.find((each) => checks.some((check) => check.code === each)) ?? 0;
-  return { code, checks, warnings: input.comparison?.warnings ?? [] };
+  return { code, checks, warnings: [...changedCode(input), ...(input.comparison?.warnings ?? [])] };
+}
+
+function changedCode({ evaluation: { changed_environments: changed = [] } }: GateInput): readonly string[] {
+  if (changed.length === 0) return [];
+  return [
+    `The code of ${changed.join(', ')} was not the same for all attempts: the mean is of several versions of it.`,
+  ];
 }
 
 function* checksOf(input: GateInput): Generator<GateCheck> {

@@ -36,7 +36,7 @@ export function describeSchema(schema: JsonSchema | undefined): string | undefin
     case 'boolean':
       return 'true or false';
     case 'array':
-      return schema.minItems === 1 ? 'an array that is not empty' : 'an array';
+      return describeArray(schema);
     case 'object':
       return asSchema(schema.additionalProperties)?.type === 'string' ? 'an object of strings' : 'an object';
     case 'null':
@@ -51,11 +51,19 @@ function describeString({ minLength, maxLength }: JsonSchema): string {
   return minLength === 1 ? 'a string that is not empty' : 'a string';
 }
 
+function describeArray({ minItems, maxItems }: JsonSchema): string {
+  if (maxItems !== undefined) return `an array of ${minItems ?? 0} to ${maxItems} items`;
+  return minItems === 1 ? 'an array that is not empty' : 'an array';
+}
+
 function describeNumber(schema: JsonSchema): string {
   const noun = schema.type === 'integer' ? 'an integer' : 'a number';
   const isLowest = schema.minimum === undefined || schema.minimum === Number.MIN_SAFE_INTEGER;
   const isHighest = schema.maximum === undefined || schema.maximum === Number.MAX_SAFE_INTEGER;
-  if (isLowest && isHighest) return schema.type === 'integer' ? 'a safe integer' : noun;
+  if (isLowest && isHighest) {
+    if (schema.exclusiveMinimum !== undefined) return `${noun} above ${schema.exclusiveMinimum}`;
+    return schema.type === 'integer' ? 'a safe integer' : noun;
+  }
   if (isHighest) return `${noun} of ${schema.minimum} or more`;
   if (isLowest) return `${noun} of ${schema.maximum} or less`;
   return `${noun} from ${schema.minimum} to ${schema.maximum}`;

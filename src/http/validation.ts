@@ -86,14 +86,24 @@ function valueAt(value: unknown, path: readonly string[]): unknown {
   return at;
 }
 
-/** Contract section 0: an explicit null is as an absent optional scalar. */
-function withoutNullScalars(body: Readonly<Record<string, unknown>>, schema: JsonSchema): unknown {
+/** Contract section 0: an explicit null is as an absent optional scalar, in objects whose fields are known too. */
+function withoutNullScalars(
+  body: Readonly<Record<string, unknown>>,
+  schema: JsonSchema,
+): Readonly<Record<string, unknown>> {
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const isAbsent = (name: string, value: unknown) =>
     value === null && !required.has(name) && isScalar(toSchemaAt(schema, [name]));
-  const entries = Object.entries(body);
-  if (!entries.some(([name, value]) => isAbsent(name, value))) return body;
-  return Object.fromEntries(entries.filter(([name, value]) => !isAbsent(name, value)));
+  const entries = Object.entries(body).map(([name, value]) => {
+    const inner = isJsonObject(value) ? toSchemaAt(schema, [name]) : undefined;
+    const isKnown = inner?.properties !== undefined && isJsonObject(value);
+    return { name, value, kept: isKnown ? withoutNullScalars(value, inner) : value };
+  });
+  // The same object where nothing changes: names such as __proto__ are for the schema to judge.
+  if (entries.every(({ name, value, kept }) => kept === value && !isAbsent(name, value))) return body;
+  return Object.fromEntries(
+    entries.filter(({ name, value }) => !isAbsent(name, value)).map(({ name, kept }) => [name, kept]),
+  );
 }
 
 const SCALARS: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean']);

@@ -10,6 +10,7 @@ import type { CreatedEvaluation, EvaluationStore, NewEvaluation } from '../evalu
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
+import { preview } from '../schema/json-schema.ts';
 import { checkTasks } from '../tasks/check-tasks.ts';
 import type { Tasksets } from '../tasks/find-tasksets.ts';
 import { readTaskList } from '../tasks/read-task-list.ts';
@@ -119,7 +120,11 @@ class Creation {
     return toAccepted(created);
   }
 
-  #checkSettings({ models, sampling, metadata }: Incoming['body']): void {
+  #checkSettings({ agent, models, sampling, metadata }: Incoming['body']): void {
+    if (agent !== null) {
+      const message = `agent is ${preview(agent)}, and this service has none: leave it out, and the models play by themselves.`;
+      throw new ApiError('invalid_parameter', message, { param: 'agent' });
+    }
     for (const [index, model] of models.entries()) inField(`models.${index}`, () => this.#options.models.check(model));
     checkSize('sampling', sampling);
     checkMetadata(metadata);

@@ -53,6 +53,8 @@ export interface TraceFilters {
   readonly origin?: Origin;
   readonly evaluation_id?: string;
   readonly task_id?: string;
+  /** From 1. */
+  readonly attempt_index?: number;
   readonly outcome?: Outcome;
   readonly min_reward?: number;
   readonly max_reward?: number;

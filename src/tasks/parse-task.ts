@@ -36,7 +36,7 @@ const WORDS = {
   args: 'an object of arguments',
   split: '"train", "validation" or "test"',
   tags: 'a list of texts',
-  cluster: 'a text that is not empty',
+  cluster: 'a text that is not empty, without zero characters',
   held_out: 'true or false',
   max_steps: 'an integer from 1 to 500',
   timeout_seconds: 'an integer from 1 to 86400, in seconds',

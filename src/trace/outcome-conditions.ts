@@ -55,10 +55,11 @@ export function hasOutcome(table: string, outcome: Outcome): Condition {
 }
 
 /** Conditions on columns of `traces` alone. */
-export function traceConditions({ evaluationId, taskId, outcome }: TraceFilters): Condition[] {
+export function traceConditions({ evaluationId, taskId, attemptIndex, outcome }: TraceFilters): Condition[] {
   return [
     ...(evaluationId === undefined ? [] : [sql<SqlBool>`${column('evaluation_id')} = ${evaluationId}`]),
     ...(taskId === undefined ? [] : [sql<SqlBool>`${column('task_id')} = ${taskId}`]),
+    ...(attemptIndex === undefined ? [] : [sql<SqlBool>`${column('attempt_index')} = ${attemptIndex}`]),
     ...(outcome === undefined ? [] : [hasOutcome('row', outcome)]),
   ];
 }

@@ -14,6 +14,8 @@ export interface TraceFilters {
   readonly origin?: Origin;
   readonly evaluationId?: string;
   readonly taskId?: string;
+  /** From 1. */
+  readonly attemptIndex?: number;
   readonly outcome?: Outcome;
   readonly minReward?: number;
   readonly maxReward?: number;

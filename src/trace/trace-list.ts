@@ -147,6 +147,7 @@ function filter(
   if (query.origin !== undefined) rows = rows.where('traces.origin', '=', query.origin);
   if (query.evaluationId !== undefined) rows = rows.where('traces.evaluation_id', '=', query.evaluationId);
   if (query.taskId !== undefined) rows = rows.where('traces.task_id', '=', query.taskId);
+  if (query.attemptIndex !== undefined) rows = rows.where('traces.attempt_index', '=', query.attemptIndex);
   if (query.outcome !== undefined) rows = rows.where(hasOutcome('traces', query.outcome));
   if (query.since !== undefined) rows = rows.where('traces.created_at', '>=', query.since);
   if (query.until !== undefined) rows = rows.where('traces.created_at', '<=', query.until);

@@ -175,6 +175,13 @@ describe('a gate with a baseline', () => {
     expect(verdict.warnings).toEqual(['The code changed.']);
   });
 
+  it('warns of code that changed between its attempts, without a baseline too', () => {
+    const evaluation = { status: 'completed', reports: [good], changed_environments: ['counter'] } as const;
+    const sentence = 'The code of counter was not the same for all attempts: the mean is of several versions of it.';
+    expect(judgeGate({ evaluation, minScore: 0 }).warnings).toEqual([sentence]);
+    expect(judge([good], { minScore: 0 }).warnings).toEqual([]);
+  });
+
   it('cannot be judged without a baseline, or without a model of it to compare with', () => {
     const without = judge([good], { maxRegression: 0 });
     expect(without.code).toBe(2);

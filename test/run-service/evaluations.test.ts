@@ -13,7 +13,7 @@ import { traceListSchema, traceSchema } from '../../src/contract/trace.ts';
 import { seedOf } from '../../src/evaluations/attempt-order.ts';
 import { createServiceClient } from '../../src/service-client/service-client.ts';
 import type { Reply } from '../http/http-server.ts';
-import { startService, type TestService, traceIdOf } from './service.ts';
+import { COUNTER, startService, type TestService, TROUBLE, traceIdOf } from './service.ts';
 
 const TASKS = [2, 3, 4].map((target) => ({
   id: `count-${target}`,
@@ -114,11 +114,16 @@ describe('an evaluation over HTTP', () => {
     expect(await count('')).toBe(4);
     expect(await count(`evaluation_id=${id}`)).toBe(3);
     expect(await count(`evaluation_id=${id}&task_id=count-3`)).toBe(1);
+    expect(await count(`evaluation_id=${id}&attempt_index=1`)).toBe(3);
+    expect(await count(`evaluation_id=${id}&attempt_index=2`)).toBe(0);
     expect(await count('origin=eval')).toBe(3);
     expect(await count('outcome=graded')).toBe(4);
     expect(await count('outcome=limit')).toBe(0);
     const summary = (await service.request(`/v1/traces/summary?evaluation_id=${id}`)).json;
     expect(summary).toMatchObject({ count: 3, mean_reward: 1 });
+    const second = (await service.request(`/v1/traces/summary?evaluation_id=${id}&attempt_index=2`)).json;
+    expect(second).toMatchObject({ count: 0 });
+    expect(errorOf(await service.request('/v1/traces?attempt_index=0'))).toMatchObject({ param: 'attempt_index' });
     expect(errorOf(await service.request('/v1/traces?outcome=good'))).toMatchObject({ param: 'outcome' });
   });
 
@@ -140,6 +145,12 @@ describe('an evaluation over HTTP', () => {
     ['too much at once', { concurrency: 10_001 }, 'concurrency'],
     ['a parent that is not there', { parent: `eval_${'0'.repeat(32)}` }, 'parent'],
     ['a taskset that is not there', { tasks: 'none' }, 'tasks'],
+    ['an agent, since it has none', { agent: 'codex' }, 'agent'],
+    ['half of a surrogate pair in its name', { name: 'a\ud800' }, 'name'],
+    ['a zero character in its name', { name: 'a\0' }, 'name'],
+    ['half of a surrogate pair in a model', { models: ['proctor/oracle', 'm\ud800'] }, 'models.1'],
+    ['half of a surrogate pair in its sampling', { sampling: { stop: ['\ud800'] } }, 'sampling'],
+    ['a zero character in a cluster', { tasks: [{ ...TASKS[0], cluster: 'a\0' }] }, 'tasks[0].cluster'],
   ])('is refused for %s, and nothing is written', async (_what, body, param) => {
     const service = await startService();
     const reply = await post(service, { ...EVALUATION, ...body });
@@ -147,6 +158,20 @@ describe('an evaluation over HTTP', () => {
     expect(reply.status).toBeLessThan(500);
     expect(errorOf(reply)).toMatchObject({ param });
     expect((await service.request('/v1/evaluations')).json).toMatchObject({ data: [] });
+  });
+
+  it('takes an explicit null for what may be absent, in its budget too', async () => {
+    const service = await startService();
+    const id = await create(service, { agent: null, attempts: null, budget: { usd: null, tokens: 5_000 } });
+    expect(await ended(service, id)).toMatchObject({ attempts: 1, budget: { tokens: 5_000 } });
+  });
+
+  it('says the range of what is out of it', async () => {
+    const service = await startService();
+    const messageOf = async (body: object) => errorOf(await post(service, { ...EVALUATION, ...body })).message;
+    expect(await messageOf({ budget: { usd: -1 } })).toContain('budget.usd has to be a number above 0, got -1');
+    const models = Array.from({ length: 101 }, (_, index) => `m${index}`);
+    expect(await messageOf({ models })).toContain('models has to be an array of 1 to 100 items');
   });
 
   it('is made once by the same Idempotency-Key, and goes on with resume', async () => {
@@ -249,6 +274,63 @@ describe('an evaluation over HTTP', () => {
     const keys = await service.database.kysely.selectFrom('api_keys').select('id').execute();
     expect(new Set((await rows()).map(({ key_id }) => key_id))).toEqual(new Set([keys[0]?.id]));
   });
+
+  it('suspects the agent where the environment died during a tool call in every rerun', async () => {
+    const environments = new Map([['trouble', TROUBLE]]);
+    const service = await startService({ environments });
+    const tasks = ['exits_in_a_tool', 'exits_in_setup'].map((scenario) => ({ id: scenario, env: 'trouble', scenario }));
+    const id = await create(service, { tasks });
+    const detail = async () => evaluationDetailSchema.parse((await service.request(`/v1/evaluations/${id}`)).json);
+    // Asked for, a rerun does not wait for its time.
+    for (let reruns = 2; reruns <= 6; reruns += 2) {
+      await expect.poll(async () => (await detail()).progress.running, { timeout: 60_000 }).toBe(0);
+      await service.request(`/v1/evaluations/${id}/rerun`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ outcomes: ['infra_error'] }),
+      });
+      await expect.poll(async () => (await detail()).progress.reruns, { timeout: 60_000 }).toBe(reruns);
+    }
+    await expect.poll(async () => (await detail()).progress.running, { timeout: 60_000 }).toBe(0);
+    await service.database.kysely
+      .updateTable('evaluation_attempts')
+      .set({ state: 'done', due_at: null })
+      .where('evaluation_id', '=', id)
+      .execute();
+    expect(await ended(service, id)).toMatchObject({
+      progress: { outcomes: { infra_error: 2 } },
+      suspects: [{ task_id: 'exits_in_a_tool', model: 'proctor/oracle', attempt_index: 1, suspect: 'agent' }],
+    });
+  }, 120_000);
+
+  it('names the environments whose code changed between attempts, not those that are merely several', async () => {
+    const environments = new Map([
+      ['counter', COUNTER],
+      ['other', COUNTER],
+    ]);
+    const service = await startService({ environments });
+    const id = await create(service, {
+      tasks: [TASKS[0], { ...TASKS[0], id: 'other', env: 'other' }],
+      attempts: 2,
+    });
+    const changedWith = async (...hashes: readonly string[]) => {
+      await ended(service, id);
+      const rows = service.database.kysely;
+      for (const [index, environment_hash] of hashes.entries()) {
+        await rows
+          .updateTable('evaluation_attempts')
+          .set({ environment_hash })
+          .where('evaluation_id', '=', id)
+          .where('task_index', '=', index >> 1)
+          .where('attempt_index', '=', (index & 1) + 1)
+          .execute();
+      }
+      await rows.updateTable('evaluations').set({ report: null }).where('evaluation_id', '=', id).execute();
+      return (await ended(service, id)).changed_environments;
+    };
+    expect(await changedWith('a', 'a', 'b', 'b')).toEqual([]);
+    expect(await changedWith('a', 'c', 'b', 'b')).toEqual(['counter']);
+  }, 60_000);
 
   it('is deleted while it runs', async () => {
     const service = await startService();

@@ -174,10 +174,9 @@ export function adviceLines(
 }
 
 /** Code that changed while the evaluation ran. */
-export function hashWarning({ environment_hashes }: EvaluationDetail): string | undefined {
-  const counts = Object.values(environment_hashes);
-  if (counts.length < 2) return undefined;
-  return `The environment's code has changed meanwhile: ${counts.map((count) => grouped(count)).join(', ')} attempts were played with ${counts.length} versions of it.`;
+export function hashWarning({ changed_environments: changed }: EvaluationDetail): string | undefined {
+  if (changed.length === 0) return undefined;
+  return `The code of ${printable(changed.join(', '), 200)} has changed meanwhile: its attempts were not all played with the same version of it.`;
 }
 
 /** True where some attempt of any model says something about it. */

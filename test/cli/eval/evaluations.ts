@@ -70,6 +70,7 @@ export function evaluationOf(reports: readonly Report[], more: Partial<Evaluatio
     },
     reports: [...reports],
     environment_hashes: {},
+    changed_environments: [],
     concurrency_history: [],
     suspects: [],
     ...more,

@@ -79,14 +79,13 @@ function Fact({ name, children }: { readonly name: string; readonly children: Co
   );
 }
 
-function Warnings({ evaluation: { environment_hashes, suspects } }: { readonly evaluation: EvaluationDetail }) {
-  const hashes = Object.keys(environment_hashes).length;
+function Warnings({ evaluation: { changed_environments, suspects } }: { readonly evaluation: EvaluationDetail }) {
   const [suspect] = suspects;
   return (
     <>
-      {hashes < 2 ? null : (
+      {changed_environments.length === 0 ? null : (
         <p class="evaluation-warning">
-          {`The code of the environment has changed while this went on: the attempts were played on ${hashes} states of it.`}
+          {`The code of ${changed_environments.join(', ')} has changed while this went on: the attempts were not all played on the same state of it.`}
         </p>
       )}
       {suspect === undefined ? null : (
