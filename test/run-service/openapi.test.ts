@@ -141,6 +141,7 @@ describe('/openapi.json', () => {
           'origin',
           'evaluation_id',
           'task_id',
+          'attempt_index',
           'outcome',
           'min_reward',
           'max_reward',
