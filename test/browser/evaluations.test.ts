@@ -120,10 +120,10 @@ describe.skipIf(executablePath === undefined)('the pages of evaluations, in Chro
     await grid.focus();
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowRight');
-    expect(await grid.getAttribute('aria-activedescendant')).toBe('cell-1-1');
+    await expect.poll(() => grid.getAttribute('aria-activedescendant')).toBe('cell-1-1');
     await page.keyboard.press('Control+End');
     await page.locator('#cell-199-12').waitFor();
-    expect(await grid.getAttribute('aria-activedescendant')).toBe('cell-199-12');
+    await expect.poll(() => grid.getAttribute('aria-activedescendant')).toBe('cell-199-12');
     await page.keyboard.press('Home');
     await page.locator('#cell-199-0 button').waitFor();
     await page.keyboard.press('Enter');

@@ -1,3 +1,4 @@
+import { Fragment } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { EvaluationDetail } from '../../../contract/evaluation.ts';
 import { ApiError } from '../../../service-client/api-error.ts';
@@ -55,10 +56,10 @@ export function EvaluationPage({
           <Loading what="Reading the reports" />
         </div>
       ) : (
-        <>
+        <Fragment key="report">
           <EvaluationHeader evaluation={evaluation} live={known} onDone={refresh} />
           <Results evaluation={evaluation} />
-        </>
+        </Fragment>
       )}
       {known === undefined ? (
         matrix.error === undefined ? (
@@ -67,7 +68,8 @@ export function EvaluationPage({
           <Failure error={matrix.error} retry={matrix.refresh} />
         )
       ) : (
-        <>
+        // Keyed, or the report would take the place of the attempts when it comes, and whoever is in them lose the focus.
+        <Fragment key="attempts">
           <TaskSection
             evaluationId={evaluationId}
             reports={evaluation?.reports ?? []}
@@ -80,7 +82,7 @@ export function EvaluationPage({
               {({ EvaluationFigures }) => <EvaluationFigures evaluation={evaluation} page={known.page} query={query} />}
             </Later>
           )}
-        </>
+        </Fragment>
       )}
     </div>
   );

@@ -28,6 +28,8 @@ export function MatrixView({ state: { page, rows }, means, show, onTask }: Matri
   const scroller = useRef<HTMLDivElement>(null);
   const [range, setRange] = useState({ from: 0, to: 40 });
   const [active, setActive] = useState<GridPlace>({ row: 0, column: 0 });
+  // Keys may come faster than the grid is drawn: each goes on from where the one before has led.
+  const place = useRef(active);
   const [isFocused, setFocused] = useState(false);
   const { matched, shown } = page;
   useEffect(() => {
@@ -54,13 +56,14 @@ export function MatrixView({ state: { page, rows }, means, show, onTask }: Matri
     if (event.key === 'Enter') {
       // A button that was clicked has the focus, and answers by itself.
       if (event.target !== element) return;
-      const place = document.getElementById(cellId(active.row, active.column));
-      place?.querySelector<HTMLElement>('a, button')?.click();
+      const cell = document.getElementById(cellId(place.current.row, place.current.column));
+      cell?.querySelector<HTMLElement>('a, button')?.click();
       return;
     }
-    const next = moveTo(event, active, { rows: matched, columns: columnsOf(page), page: pageOf(element) });
+    const next = moveTo(event, place.current, { rows: matched, columns: columnsOf(page), page: pageOf(element) });
     if (next === undefined) return;
     event.preventDefault();
+    place.current = next;
     setActive(next);
     intoSight(element, next.row);
   };
