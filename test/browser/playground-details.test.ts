@@ -95,10 +95,10 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium,', PA
     const { page } = await open(address);
     await choose(page, 'keep', { wanted: '["milk"]' });
     await page.locator('#fact-status', { hasText: 'failed' }).waitFor();
-    expect(await page.locator('#fact-steps').textContent()).toBe('1');
+    await expect.poll(() => page.locator('#fact-steps').textContent()).toBe('1');
     await page.reload();
     await page.locator('#fact-status', { hasText: 'failed' }).waitFor();
-    expect(await page.locator('#fact-steps').textContent()).toBe('1');
+    await expect.poll(() => page.locator('#fact-steps').textContent()).toBe('1');
     await page.close();
   });
 

@@ -1,4 +1,4 @@
-import type { EvaluationDetail, Report } from '../../contract/evaluation.ts';
+import type { EvaluationDetail, EvaluationSummary, Report } from '../../contract/evaluation.ts';
 import type { Outcome } from '../../contract/outcome.ts';
 import { cutToWidth, displayWidth, padToWidth } from '../../text/display-width.ts';
 import { countText } from '../amounts.ts';
@@ -47,7 +47,7 @@ function headLines(evaluation: EvaluationDetail): readonly string[] {
     ...(tokens === 0 ? [] : [`${tokensText(tokens)} tokens`]),
   ];
   return [
-    `${colors.bold(title)}: ${state}, ${grouped(progress.done - (progress.outcomes.cancelled ?? 0))} of ${grouped(progress.total)} attempts`,
+    `${colors.bold(title)}: ${state}, ${grouped(endedOf(evaluation))} of ${grouped(progress.total)} attempts`,
     `${countText(taskset.tasks, 'task')}${named}${times} × ${countText(evaluation.models.length, 'model')}, version ${taskset.version.slice(0, 12)}${spent.length === 0 ? '' : `; ${spent.join(', ')} spent`}`,
   ];
 }
@@ -182,4 +182,9 @@ export function hashWarning({ changed_environments: changed }: EvaluationDetail)
 /** True where some attempt of any model says something about it. */
 export function hasValidAttempt({ reports }: Pick<EvaluationDetail, 'reports'>): boolean {
   return reports.some(({ outcomes }) => countValid(outcomes) > 0);
+}
+
+/** Attempts that have ended; of a cancelled evaluation those that had before. */
+function endedOf({ status, progress }: Pick<EvaluationSummary, 'status' | 'progress'>): number {
+  return status === 'cancelled' ? progress.done - (progress.outcomes.cancelled ?? 0) : progress.done;
 }
