@@ -8,15 +8,16 @@ const source = fileURLToPath(new URL('../src', import.meta.url));
 /** From the top down. A file may import from its own folder and from the lines below; folders of one line never meet. */
 const LAYERS: readonly (readonly string[])[] = [
   ['cli', 'testing'],
-  ['run-service', 'scenario-server'],
+  ['run-service', 'scenario-server', 'bridges'],
+  ['training', 'trust'],
   ['evaluations', 'seats'],
   ['rollout', 'queue', 'web', 'trace-routes', 'config', 'dev'],
-  ['client', 'service-client', 'model', 'trace', 'accounts', 'tasks'],
+  ['client', 'service-client', 'model', 'trace', 'accounts', 'tasks', 'agents'],
   ['mcp'],
   ['upstream'],
   ['mcp-client'],
   ['environment', 'http', 'database', 'process', 'telemetry'],
-  ['redaction', 'schema'],
+  ['redaction', 'schema', 'dialects', 'formats'],
   ['contract', 'runtime', 'statistics', 'text'],
 ];
 
@@ -54,7 +55,7 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@opentelemetry/resources': ['cli'],
 };
 
-const IMPORT = /(?:from|import)\s*\(?\s*'([^']+)'/g;
+const IMPORT = /(?<!')\b(?:from|import)\s*\(?\s*'([^']+)'/g;
 const VALUE_IMPORT = /^(?:import|export)\s(?!type\b)(?:[^;']*\sfrom\s*)?'([^']+)'/gm;
 
 interface Import {

@@ -15,7 +15,7 @@ import { evaluationSchema, promptMessageSchema } from './scenario.ts';
 /** ISO 8601, UTC, milliseconds. */
 export const timeSchema = z.string();
 
-export const originSchema = z.enum(['run', 'chat', 'eval', 'agent']);
+export const originSchema = z.enum(['run', 'chat', 'eval', 'agent', 'replay', 'check', 'import', 'ors', 'openenv']);
 export type Origin = z.infer<typeof originSchema>;
 
 /** `answered` to `error` are those of runs; `expired` and `abandoned` those of chat sessions. */

@@ -5,7 +5,7 @@ import { SELECTION } from './selection.ts';
 export const NAME_FILTERS = ['env_name', 'scenario_name', 'model'] as const;
 export const CHOICES = {
   status: ['queued', 'running', 'completed', 'failed', 'cancelled'],
-  origin: ['run', 'chat', 'eval', 'agent'],
+  origin: ['run', 'chat', 'eval', 'agent', 'replay', 'check', 'import', 'ors', 'openenv'],
 } as const;
 /** Those of evaluations: pages of theirs lead here. They are shown as something to drop. */
 export const EVALUATION_FILTERS = ['evaluation_id', 'task_id'] as const;
