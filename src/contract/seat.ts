@@ -12,7 +12,7 @@ export const SUBMIT_ANSWER = 'submit_answer';
 export const SEAT_MCP_PATH = '/mcp';
 
 /** Body of `POST /v1/agent/seats`: a run request, with `model` null for an agent that brings its own (contract section 8). */
-export const seatRequestSchema = runRequestSchema.extend({
+export const seatRequestSchema = runRequestSchema.omit({ agent: true }).extend({
   model: modelNameSchema.nullable().default(null),
   answer: z.enum(['tool', 'final_message', 'either']).nullable().default(null),
 });
