@@ -7,7 +7,8 @@ import { messageOf } from '../contract/errors.ts';
 
 const PROGRAM = 'bwrap';
 const TRY_MS = 10_000;
-const UNPRIVILEGED_ID = '1000';
+/** Of the user and the group inside, which have no rights. */
+export const SANDBOX_ID = '1000';
 const SHARED_MEMORY_BYTES = 256 * 1_024 * 1_024;
 const TEMPORARY_BYTES = 1_024 * 1_024 * 1_024;
 
@@ -48,7 +49,7 @@ async function trySandbox(): Promise<string | undefined> {
 export interface SandboxRequest {
   /** The program and its arguments. */
   readonly command: readonly string[];
-  /** Folder of this start, with its home and its working directory: all that can be written. */
+  /** Folder of this start, with its home, its working directory, and `etc` with `passwd` and `group`: all that can be written. */
   readonly folder: string;
   readonly workingDirectory: string;
   /** Read-only, beside what the command line itself names. */
@@ -69,10 +70,11 @@ export function inSandbox({ command, folder, workingDirectory, readable, hidden 
     PROGRAM,
     ...['--unshare-user', '--disable-userns', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup'],
     ...['--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--hostname', 'agent'],
-    ...['--uid', UNPRIVILEGED_ID, '--gid', UNPRIVILEGED_ID],
+    ...['--uid', SANDBOX_ID, '--gid', SANDBOX_ID],
     ...programMounts(closed),
     ...ETC_PATHS.flatMap((path) => ['--ro-bind-try', path, path]),
     ...nameServers(),
+    ...['passwd', 'group'].flatMap((name) => ['--ro-bind', join(folder, 'etc', name), `/etc/${name}`]),
     ...['--proc', '/proc', '--dev', '/dev', '--size', String(SHARED_MEMORY_BYTES), '--tmpfs', '/dev/shm'],
     ...['--size', String(TEMPORARY_BYTES), '--perms', '1777', '--tmpfs', '/tmp'],
     ...[...new Set(own)].flatMap((path) => ['--ro-bind', path, path]),
