@@ -11,10 +11,17 @@ export const SUBMIT_ANSWER = 'submit_answer';
 /** Where the MCP endpoint of all seats is: the secret says which one is meant. */
 export const SEAT_MCP_PATH = '/mcp';
 
+/**
+ * How an agent gives its answer: by `submit_answer`; by its last text, when its process has ended or somebody ends the seat
+ * without an answer; or by either.
+ */
+export const answerWaySchema = z.enum(['tool', 'final_message', 'either']);
+export type AnswerWay = z.infer<typeof answerWaySchema>;
+
 /** Body of `POST /v1/agent/seats`: a run request, with `model` null for an agent that brings its own (contract section 8). */
 export const seatRequestSchema = runRequestSchema.extend({
   model: modelNameSchema.nullable().default(null),
-  answer: z.enum(['tool', 'final_message', 'either']).nullable().default(null),
+  answer: answerWaySchema.nullable().default(null),
 });
 export type SeatRequest = z.infer<typeof seatRequestSchema>;
 /** As a client sends it: what has a default may be left out. */
