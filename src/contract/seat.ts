@@ -42,6 +42,18 @@ const seatConfigsSchema = z.object({
 });
 export type SeatConfigs = z.infer<typeof seatConfigsSchema>;
 
+const seatModelSchema = z.object({
+  /** The same secret as that of the MCP address. */
+  api_key: z.string(),
+  /** Chat completions and Responses; with `/v1`. */
+  openai_base_url: z.string(),
+  /** Messages; without `/v1`. */
+  anthropic_base_url: z.string(),
+  /** `generateContent`; without a version. */
+  gemini_base_url: z.string(),
+});
+export type SeatModelAddresses = z.infer<typeof seatModelSchema>;
+
 /** Answer of `POST /v1/agent/seats`: setup has run, and the agent may begin. */
 export const seatSchema = z.object({
   trace_id: z.string(),
@@ -51,8 +63,8 @@ export const seatSchema = z.object({
   prompt: z.array(promptMessageSchema),
   system: z.string().nullable(),
   mcp: z.object({ url: z.string(), headers: z.record(z.string(), z.string()) }),
-  /** Addresses for its model calls: there are none yet. */
-  model: z.null(),
+  /** Addresses for its model calls; null for an agent that brings its own model. */
+  model: seatModelSchema.nullable(),
   /** Variables for the process of the agent. */
   env: z.record(z.string(), z.string()),
   configs: seatConfigsSchema,
