@@ -111,7 +111,9 @@ export type RunErrorBody = z.infer<typeof runErrorSchema>;
 export const OVER_BUDGET = 'over_budget';
 /** Code of a run whose agent, a command, ended before it had answered. No HTTP surface answers with it. */
 export const AGENT_FAILED = 'agent_failed';
-export type RunErrorCode = ErrorCode | typeof OVER_BUDGET | typeof AGENT_FAILED;
+/** Code of a run whose agent began without the tools of its scenario: it says nothing about the agent's model. */
+export const AGENT_WITHOUT_TOOLS = 'agent_without_tools';
+export type RunErrorCode = ErrorCode | typeof OVER_BUDGET | typeof AGENT_WITHOUT_TOOLS | typeof AGENT_FAILED;
 
 /** A failure of a run, named by the boundary at which it happened. It becomes data on the trace. */
 export class BoundaryError extends Error {
