@@ -19,6 +19,8 @@ export interface AgentsOptions {
   readonly directory: string;
   /** `PATH` of this process by default. */
   readonly path?: string | undefined;
+  /** Folders that no sandbox shows, beside the user's home: those of the database, of the configuration, of environments. */
+  readonly hidden?: readonly string[] | undefined;
 }
 
 /** The agents that play as commands (contract section 8). */
@@ -29,14 +31,21 @@ export interface Agents {
   find(name: string): AgentDefinition;
   /** Configured ones, and known ones that are installed. */
   readonly names: readonly string[];
+  readonly hidden: readonly string[];
 }
 
-export function createAgents({ entries, directory, path = process.env.PATH ?? '' }: AgentsOptions): Agents {
+export function createAgents({
+  entries,
+  directory,
+  path = process.env.PATH ?? '',
+  hidden = [],
+}: AgentsOptions): Agents {
   const installed = (name: string) => findProgram(name, path);
   const known = KNOWN_AGENTS.filter((name) => !Object.hasOwn(entries, name) && installed(name) !== undefined);
   const names = [...Object.keys(entries), ...known];
   return {
     names,
+    hidden,
     find(name) {
       const entry = Object.hasOwn(entries, name) ? entries[name] : undefined;
       if (entry !== undefined) return configured(name, entry, { directory, installed });
