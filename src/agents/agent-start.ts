@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { homedir, tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
 import { readableText } from '../contract/content-text.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 import type { AgentSeat } from './agent-seat.ts';
@@ -57,11 +57,18 @@ export async function prepareStart(
     const filled = agent.command.map(fill);
     checkLengths(agent.name, filled);
     const words = [...filled, ...extraArguments(agent, openBecause === undefined)];
-    const named = { command: words, folder, workingDirectory, readable: agent.readable, hidden: options.hidden };
+    const named = {
+      command: words,
+      template: agent.command,
+      folder,
+      workingDirectory,
+      readable: agent.readable,
+      hidden: options.hidden,
+    };
     return {
       command: openBecause === undefined ? inSandbox(named) : words,
       variables: {
-        ...basicVariables(home, folder),
+        ...basicVariables(home, folder, openBecause === undefined),
         ...modelVariables(agent, seat),
         ...seat.env,
         ...known?.variables,
@@ -104,12 +111,14 @@ function extraArguments({ known, protocol }: AgentDefinition, isSandboxed: boole
 }
 
 /** Nothing of this process's variables but where programs and texts are found. */
-function basicVariables(home: string, folder: string): Record<string, string> {
+function basicVariables(home: string, folder: string, isSandboxed: boolean): Record<string, string> {
   const { PATH = '/usr/local/bin:/usr/bin:/bin', LANG = 'C.UTF-8' } = process.env;
+  // Folders of the user's home are not there in a sandbox.
+  const folders = PATH.split(delimiter).filter((path) => !isSandboxed || !path.startsWith(`${homedir()}/`));
   const temporary = join(folder, 'tmp');
   mkdirSync(temporary, { mode: 0o700 });
   return {
-    PATH: [dirname(process.execPath), PATH].join(':'),
+    PATH: [dirname(process.execPath), ...folders].join(delimiter),
     HOME: home,
     USER: 'agent',
     LANG,

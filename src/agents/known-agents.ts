@@ -120,8 +120,10 @@ function startCodex({ configs, addresses }: AgentSeat, home: string): KnownStart
 function startGemini({ configs, addresses }: AgentSeat): KnownStart {
   // Without the type of its key the variable of its base address chooses another, which is not valid.
   const auth = addresses === null ? {} : { security: { auth: { selectedType: 'gemini-api-key' } } };
+  // Without a model of its own it asks one which model to take, whose answer no scenario expects.
+  const settings = merge(configs.gemini, { ...auth, model: { name: SLUG }, general: { enableAutoUpdate: false } });
   return {
-    files: { '.gemini/settings.json': JSON.stringify(merge(configs.gemini, auth)) },
+    files: { '.gemini/settings.json': JSON.stringify(settings) },
     variables: { GEMINI_CLI_TRUST_WORKSPACE: 'true', GEMINI_CLI_NO_RELAUNCH: 'true' },
   };
 }
@@ -132,6 +134,8 @@ function startOpencode({ configs, addresses }: AgentSeat, home: string): KnownSt
       ? {}
       : {
           enabled_providers: ['openai'],
+          model: `openai/${SLUG}`,
+          small_model: `openai/${SLUG}`,
           provider: {
             openai: {
               options: { baseURL: addresses.openai_base_url, apiKey: addresses.api_key },

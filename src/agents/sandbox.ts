@@ -49,10 +49,12 @@ async function trySandbox(): Promise<string | undefined> {
 export interface SandboxRequest {
   /** The program and its arguments. */
   readonly command: readonly string[];
+  /** The same before anything was filled in: files that it names may be read. What is filled in opens nothing. */
+  readonly template: readonly string[];
   /** Folder of this start, with its home, its working directory, and `etc` with `passwd` and `group`: all that can be written. */
   readonly folder: string;
   readonly workingDirectory: string;
-  /** Read-only, beside what the command line itself names. */
+  /** Read-only, beside the files that the command line itself names. */
   readonly readable: readonly string[];
   /** Folders of Proctor that nothing of the command line opens, such as that of its database. */
   readonly hidden: readonly string[];
@@ -63,9 +65,9 @@ export interface SandboxRequest {
  * it sees programs, the files that its own command line names, and the network; not the user's home, other processes, or
  * Proctor's files. Variables pass.
  */
-export function inSandbox({ command, folder, workingDirectory, readable, hidden }: SandboxRequest): string[] {
+export function inSandbox({ command, template, folder, workingDirectory, readable, hidden }: SandboxRequest): string[] {
   const closed = [homedir(), ...hidden].filter((path) => existsSync(path)).map((path) => realpathSync(path));
-  const own = [...programPaths(command, closed), ...readable].filter((path) => existsSync(path));
+  const own = [...programPaths(template, closed), ...readable].filter((path) => existsSync(path));
   return [
     PROGRAM,
     ...['--unshare-user', '--disable-userns', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup'],
@@ -105,8 +107,8 @@ function nameServers(): string[] {
  * Paths that the words of a command line name, and what belongs to them: the package of a program of npm with the others
  * beside it, a virtual environment of Python, the folder of a script. Node.js is among them.
  */
-function programPaths(command: readonly string[], closed: readonly string[]): readonly string[] {
-  const named = command.filter((word) => word.startsWith('/') && existsSync(word));
+function programPaths(template: readonly string[], closed: readonly string[]): readonly string[] {
+  const named = template.filter((word) => word.startsWith('/') && isFile(word));
   return [process.execPath, ...named].flatMap((path) => [
     ...pathsOf(path, closed),
     ...pathsOf(realpathSync(path), closed),
@@ -117,7 +119,6 @@ function pathsOf(path: string, closed: readonly string[]): readonly string[] {
   if (isAmongPrograms(path)) return [];
   const modules = path.indexOf(`${sep}node_modules${sep}`);
   if (modules !== -1) return [path.slice(0, modules + '/node_modules'.length)];
-  if (statSync(path).isDirectory()) return [path];
   const folder = dirname(path);
   const above = dirname(folder);
   if (basename(folder) === 'bin' && existsSync(join(above, 'pyvenv.cfg'))) return [above];
@@ -137,6 +138,10 @@ function packagesAbove(folder: string): readonly string[] {
 
 function contains(folder: string, path: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 function isAmongPrograms(path: string): boolean {
