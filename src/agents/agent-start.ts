@@ -1,7 +1,8 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { readableText } from '../contract/content-text.ts';
+import { makeOwnedFolder } from '../process/owned-folder.ts';
 import type { AgentDefinition } from './agent-definition.ts';
 import type { AgentSeat } from './agent-seat.ts';
 import { startKnown } from './known-agents.ts';
@@ -38,8 +39,7 @@ export async function prepareStart(
   options: StartOptions,
 ): Promise<AgentStart> {
   const openBecause = await sandboxProblem();
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'proctor-agent-')));
-  const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  const { path: folder, remove } = makeOwnedFolder('proctor-agent', realpathSync(tmpdir()));
   try {
     const [home, workingDirectory] = [join(folder, 'home'), join(folder, 'work')];
     for (const path of [home, workingDirectory]) mkdirSync(path, { mode: 0o700 });

@@ -7,7 +7,7 @@ const AGENT = fileURLToPath(new URL('fixtures/acp-agent.mjs', import.meta.url));
 
 /** Plays a run to its end with an agent that is asked over its standard input. */
 async function play(way: string, body: object = {}) {
-  const asked = { command: ['node', AGENT, way], protocol: 'acp', needs: 'none' } as const;
+  const asked = { command: ['node', AGENT, way], protocol: 'acp' as const, needs: 'none' as const };
   const service = await startService({ agents: agentsOf({ asked }) });
   return await service.ended(traceIdOf(await service.run({ agent: 'asked', model: undefined, ...body })));
 }
