@@ -1,3 +1,6 @@
+import { AnswerFailure } from '../dialects/answer-failure.ts';
+import { ChatAssembly } from '../dialects/chat/chat-assembly.ts';
+import { toGatewayMessages, toGatewayTool } from '../dialects/chat/transcript-to-chat.ts';
 import { loopSlices } from '../runtime/loop-slices.ts';
 import type { CallGuard } from './call-guard.ts';
 import type { ChatModel, ModelRequest, ModelResponse } from './chat-model.ts';
@@ -8,8 +11,6 @@ import type { Fetch } from './gateway-fetch.ts';
 import { withWatch } from './guarded-tries.ts';
 import { type Prices, withCost } from './prices.ts';
 import { type RetryTiming, systemTiming, withRetries } from './retries.ts';
-import { StreamAssembly } from './stream-assembly.ts';
-import { toGatewayMessages, toGatewayTool } from './transcript-to-gateway.ts';
 
 /** Just below the 300 s of silence after which Node's own `fetch` gives up. */
 const DEFAULT_IDLE_TIMEOUT_MS = 290_000;
@@ -66,9 +67,9 @@ class GatewayModel implements ChatModel {
   async respond(request: ModelRequest): Promise<ModelResponse> {
     const { signal, onDelta, onWait } = request;
     const body = this.#toBody(request);
-    let assembly = new StreamAssembly();
+    let assembly = new ChatAssembly();
     const attempt = async (maxTokens: number | null) => {
-      assembly = new StreamAssembly(onDelta);
+      assembly = new ChatAssembly(onDelta);
       return await this.#respondOnce(body, maxTokens, assembly, signal);
     };
     const toError = (failure: GatewayFailure, tries: number) => failure.toBoundaryError(this.name, tries, this.#keys);
@@ -99,7 +100,7 @@ class GatewayModel implements ChatModel {
     return {
       ...(tools.length > 0 ? request.sampling : withoutTools),
       model: this.name,
-      messages: toGatewayMessages(request.messages),
+      messages: toGatewayMessages(request.messages, request.hasWholeResults),
       ...(tools.length > 0 ? { tools } : {}),
       stream: true,
     };
@@ -112,7 +113,7 @@ class GatewayModel implements ChatModel {
   async #respondOnce(
     body: object,
     maxTokens: number | null,
-    assembly: StreamAssembly,
+    assembly: ChatAssembly,
     signal: AbortSignal,
   ): Promise<Omit<ModelResponse, 'retries'>> {
     const limit = maxTokens === null ? {} : { [this.#limitField]: maxTokens };
@@ -139,7 +140,7 @@ class GatewayModel implements ChatModel {
     return true;
   }
 
-  async #stream(body: object, assembly: StreamAssembly, signal: AbortSignal): Promise<Omit<ModelResponse, 'retries'>> {
+  async #stream(body: object, assembly: ChatAssembly, signal: AbortSignal): Promise<Omit<ModelResponse, 'retries'>> {
     const limit = limitSilence(signal, this.#idleTimeoutMs);
     try {
       await readChunks(this.#client, body, { ...limit, onChunk: (chunk) => assembly.add(chunk) });
@@ -150,7 +151,8 @@ class GatewayModel implements ChatModel {
       limit.cut();
       signal.throwIfAborted();
       // The model had said all: what is lost is at most the usage.
-      const isAnswered = thrown instanceof GatewayFailure && thrown.kind === 'answered';
+      const isFailure = thrown instanceof GatewayFailure || thrown instanceof AnswerFailure;
+      const isAnswered = isFailure && thrown.kind === 'answered';
       if (!assembly.isFinished || isAnswered) throw limit.silence ?? thrown;
     }
     return assembly.finish();
