@@ -1,4 +1,4 @@
-import type { Json } from '../contract/json.ts';
+import { isJsonObject, type Json } from '../contract/json.ts';
 
 /**
  * Why no response could be put together from an answer: it `answered` with an error (`error` is what it sent), or the
@@ -14,4 +14,10 @@ export class AnswerFailure extends Error {
     this.kind = kind;
     this.error = error;
   }
+}
+
+/** The failure that an error object tells. */
+export function toAnswerFailure(error: Json): AnswerFailure {
+  const { message }: { readonly message?: Json } = isJsonObject(error) ? error : { message: error };
+  return new AnswerFailure('answered', typeof message === 'string' ? message : JSON.stringify(error), error);
 }

@@ -57,6 +57,11 @@ export function objectsOf(value: Json | undefined): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
+/** Empty for anything else than text. */
+export function textOrEmpty(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
+
 /** Fields that are neither absent nor null. */
 export function presentFields(fields: Readonly<Record<string, Json | undefined>>): JsonObject {
   const present: JsonObject = {};

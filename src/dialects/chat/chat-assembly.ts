@@ -1,11 +1,12 @@
 import type { AssistantMessage, FinishReason } from '../../contract/chat.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
-import { AnswerFailure } from '../answer-failure.ts';
+import { AnswerFailure, toAnswerFailure } from '../answer-failure.ts';
 import type { ModelDelta, ModelOutput } from '../model-output.ts';
+import { textOrEmpty } from '../request-fields.ts';
 import { toExtra } from './assistant-extra.ts';
 import { toUsage } from './chat-usage.ts';
 import { TOKEN_FIELDS, TokenRecord } from './token-record.ts';
-import { ToolCallAssembly, textOrEmpty } from './tool-call-assembly.ts';
+import { ToolCallAssembly } from './tool-call-assembly.ts';
 
 /**
  * Puts one response together from the chunks of a stream. A whole `chat.completion`, which some gateways send although
@@ -203,13 +204,8 @@ function toFinishReason(reason: string, hasCalls: boolean): FinishReason {
 
 /** `{"error": ...}`, vLLM's `{"object": "error", ...}` and Anthropic's `{"type": "error", ...}`. */
 function throwIfError(chunk: JsonObject): void {
-  if (chunk.error !== undefined && chunk.error !== null && chunk.error !== false) throw toFailure(chunk.error);
-  if (chunk.object === 'error' || chunk.type === 'error') throw toFailure(chunk);
-}
-
-function toFailure(error: Json): AnswerFailure {
-  const { message }: { readonly message?: Json } = isJsonObject(error) ? error : { message: error };
-  return new AnswerFailure('answered', typeof message === 'string' ? message : JSON.stringify(error), error);
+  if (chunk.error !== undefined && chunk.error !== null && chunk.error !== false) throw toAnswerFailure(chunk.error);
+  if (chunk.object === 'error' || chunk.type === 'error') throw toAnswerFailure(chunk);
 }
 
 function firstChoice(chunk: JsonObject): JsonObject | undefined {

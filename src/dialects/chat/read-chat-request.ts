@@ -16,10 +16,10 @@ import {
   requiredList,
   requiredObject,
   requiredText,
+  textOrEmpty,
 } from '../request-fields.ts';
 import { ToolNames } from '../tool-names.ts';
 import { TranscriptBuilder } from '../transcript-builder.ts';
-import { textOrEmpty } from './tool-call-assembly.ts';
 
 /** Reads a request of OpenAI's chat completions. @throws ApiError */
 export function readChatRequest(received: ReceivedRequest): DialectRequest {

@@ -3,6 +3,7 @@ import type { ToolCall } from '../../contract/chat.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
 import { AnswerFailure } from '../answer-failure.ts';
 import { parseArguments, toCustomArguments } from '../call-arguments.ts';
+import { textOrEmpty } from '../request-fields.ts';
 
 /** Limit of one response. */
 const MAX_CALLS = 1_000;
@@ -93,8 +94,3 @@ interface PartialCall {
 }
 
 const OWN_FIELDS: ReadonlySet<string> = new Set(['index', 'id', 'type', 'function', 'custom']);
-
-/** Empty for anything else than text. */
-export function textOrEmpty(value: Json | undefined): string {
-  return typeof value === 'string' ? value : '';
-}
