@@ -1,6 +1,6 @@
 import type { BoundaryError } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
-import type { Dialect, DialectName, DialectRequest, ReplyHead } from '../dialects/dialect.ts';
+import type { Dialect, DialectName, DialectRequest, DialectStream, ReplyHead } from '../dialects/dialect.ts';
 import type { ModelDelta, ModelOutput } from '../dialects/model-output.ts';
 import type { CallGuard, OnWait } from './call-guard.ts';
 import type { ModelResponse } from './chat-model.ts';
@@ -16,6 +16,8 @@ import { translateCall } from './translate-call.ts';
 /** A model as an agent at a seat asks it. It holds nothing open between calls. */
 export interface AgentModel {
   readonly name: string;
+  /** Whether its gateway speaks a protocol itself, so that requests go to it as they are. */
+  speaks(dialect: DialectName): boolean;
   /** @throws AgentCallError; the reason of the signal; BoundaryError of the guard. */
   ask(call: AgentCall): Promise<AgentAnswer>;
 }
@@ -31,6 +33,8 @@ export interface AgentCall {
   readonly signal: AbortSignal;
   /** Gets what the agent may have of a streamed answer, as it comes. */
   send(piece: string | Uint8Array): void;
+  /** Told of the stream that writes the answer, where the gateway's own is not handed on. */
+  readonly onStream?: ((stream: DialectStream) => void) | undefined;
   readonly onDelta?: ((delta: ModelDelta) => void) | undefined;
   readonly onWait?: OnWait | undefined;
 }
@@ -92,8 +96,10 @@ export class AgentCallError extends Error {
 /** A call of an agent in the gateway's own protocol, or in chat completions where it does not speak the agent's. */
 export function createAgentModel(name: string, options: AgentModelOptions): AgentModel {
   const { address, guard, prices, keys, timing = systemTiming } = options;
+  const speaks = (dialect: DialectName) => address?.dialects.includes(dialect) === true;
   return {
     name,
+    speaks,
     async ask(call) {
       const { request, signal, onWait, sampling } = call;
       let characters = 0;
@@ -113,8 +119,7 @@ export function createAgentModel(name: string, options: AgentModelOptions): Agen
         characters = 0;
         const limited = maxTokens === null ? sampling : { max_tokens: maxTokens, ...request.settings, ...sampling };
         const once = { ...counted, send, sampling: limited };
-        const isSpoken = address?.dialects.includes(request.dialect) === true;
-        const { output, rest } = await (address !== undefined && isSpoken
+        const { output, rest } = await (address !== undefined && speaks(request.dialect)
           ? relayCall(name, once, { ...options, address })
           : translateCall(name, once, options));
         return { rest, output, usage: withCost(output.usage, prices) };

@@ -6,6 +6,7 @@ export async function translateCall(name: string, call: AgentCall, options: Agen
   const { dialect, request, head, sampling, signal, send, onDelta, onWait } = call;
   const { client, keys, idleTimeoutMs, timing } = options;
   const stream = request.isStreamed ? dialect.createStream(request, head) : undefined;
+  if (stream !== undefined) call.onStream?.(stream);
   const output = await createGatewayModel(name, { client, keys, idleTimeoutMs, timing, maxTries: 1 }).respond({
     messages: request.messages,
     tools: request.tools,

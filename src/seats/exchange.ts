@@ -59,7 +59,10 @@ export class Exchange {
     const reader: Reader = { response, write: undefined };
     this.#readers.add(reader);
     response.once('close', () => this.#leave(reader));
-    if (response.destroyed) return this.#leave(reader);
+    if (response.destroyed) {
+      this.#leave(reader);
+      return;
+    }
     if (this.#isStreamed) for (const piece of this.#pieces) write(reader, piece);
     if (this.#state === 'answered') this.#end(reader);
   }

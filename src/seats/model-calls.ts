@@ -2,8 +2,14 @@ import { randomBytes } from 'node:crypto';
 import type { AgentToolEntry, ToolResult } from '../client/environment-client.ts';
 import { ApiError, BoundaryError, messageOf } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
-import type { Dialect, DialectError, DialectRequest, ReplyHead } from '../dialects/dialect.ts';
-import { toDialectError } from '../dialects/dialect.ts';
+import {
+  type Dialect,
+  type DialectError,
+  type DialectRequest,
+  type DialectStream,
+  type ReplyHead,
+  toDialectError,
+} from '../dialects/dialect.ts';
 import { toApiError } from '../http/errors.ts';
 import { type AgentAnswer, AgentCallError, type AgentModel } from '../model/agent-model.ts';
 import type { AgentTurn } from '../rollout/agent.ts';
@@ -104,15 +110,18 @@ export class ModelCalls {
       createdAt: Date.now(),
       model: call.request.model ?? this.#options.model.name,
     };
-    const fail = (error: DialectError) => {
-      exchange.fail(call.dialect.writeError(error), () => call.dialect.createStream(call.request, head).fail(error));
+    let stream: DialectStream | undefined;
+    const onStream = (used: DialectStream) => {
+      stream = used;
     };
     try {
       const step = await this.#begin(call, signal);
-      const answer = await this.#ask(call, exchange, { step, head, signal });
+      const answer = await this.#ask(call, exchange, { step, head, signal, onStream });
       exchange.answer(answer.rest);
     } catch (thrown) {
-      fail(this.#toError(thrown, call));
+      const error = this.#toError(thrown, call);
+      const failing = () => (stream ?? call.dialect.createStream(call.request, head)).fail(error);
+      exchange.fail(call.dialect.writeError(error), failing);
     }
   }
 
@@ -149,12 +158,13 @@ export class ModelCalls {
   async #ask(
     { dialect, request, headers }: ModelCall,
     exchange: Exchange,
-    { step, head, signal }: { readonly step: BegunStep; readonly head: ReplyHead; readonly signal: AbortSignal },
+    { step, head, signal, onStream }: Asking,
   ): Promise<AgentAnswer> {
     const { turn, model, agent } = this.#options;
     const { sampling, recorder, onDelta, onWait } = turn;
     const isMain = step.place.branch === null;
-    const keepAlive = startKeepAlive(request.isStreamed, () => exchange.send(dialect.createStream(request, head).keepAlive()));
+    let stream: DialectStream | undefined;
+    const keepAlive = startKeepAlive(request.isStreamed, () => exchange.send(stream?.keepAlive() ?? COMMENT));
     let answer: AgentAnswer;
     try {
       answer = await during(startChatSpan(turn.span, model.name, sampling), async (span) => {
@@ -167,6 +177,10 @@ export class ModelCalls {
           sampling,
           signal,
           onWait,
+          onStream: (used) => {
+            stream = used;
+            onStream(used);
+          },
           send: (piece) => {
             keepAlive.refresh();
             exchange.send(piece);
@@ -253,6 +267,16 @@ export class ModelCalls {
 export function runFinished(): ApiError {
   return new ApiError('run_finished', 'The run has ended: its model cannot be asked any more.');
 }
+
+interface Asking {
+  readonly step: BegunStep;
+  readonly head: ReplyHead;
+  readonly signal: AbortSignal;
+  onStream(stream: DialectStream): void;
+}
+
+/** A line that every reader of events leaves out, and some of which would take an empty event for one. */
+const COMMENT = ': keep-alive\n';
 
 /** A limit of the run, told with status 400 so that no client tries it again. */
 class LimitError extends Error {}

@@ -13,7 +13,9 @@ export class RepeatedRequests {
   readonly #calls = new Map<string, Exchange>();
 
   static keyOf(path: string, body: unknown): string {
-    return createHash('sha256').update(`${path}\0${JSON.stringify(body)}`).digest('base64');
+    return createHash('sha256')
+      .update(`${path}\0${JSON.stringify(body)}`)
+      .digest('base64');
   }
 
   /** The call that a request repeats. A call that failed brought nothing: it is made again. */

@@ -14,7 +14,9 @@ export interface AllowedTools {
 export function checkProviderTools(request: DialectRequest, { kinds, isSpoken }: AllowedTools): void {
   for (const { kind, type } of request.providerTools) {
     if (kind === null) {
-      throw refused(`The tool type ${JSON.stringify(type)} is not known here, and could reach past the environment. Leave it out.`);
+      throw refused(
+        `The tool type ${JSON.stringify(type)} is not known here, and could reach past the environment. Leave it out.`,
+      );
     }
     check(kind, `The tool ${JSON.stringify(type)}`, 'tools');
   }

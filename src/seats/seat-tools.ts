@@ -5,13 +5,17 @@ import type { OwnName } from '../dialects/tool-names.ts';
 export class SeatTools {
   /** The longest first: one may end as another does. */
   readonly #names: readonly string[];
+  readonly #required: readonly string[];
 
-  constructor(names: readonly string[]) {
+  /** @param required of the names: those that a model has to be offered. */
+  constructor(names: readonly string[], required: readonly string[] = names) {
     this.#names = [...names].sort((a, b) => b.length - a.length);
+    this.#required = required;
   }
 
+  /** Whether a model needs none of them. */
   get isEmpty(): boolean {
-    return this.#names.length === 0;
+    return this.#required.length === 0;
   }
 
   /** The seat's tool that an agent means by a name; undefined for a tool of its own. */
@@ -22,7 +26,7 @@ export class SeatTools {
   /** Names of the seat's tools that a request does not offer to its model. */
   missingIn({ tools }: Pick<DialectRequest, 'tools'>): readonly string[] {
     const offered = new Set(tools.map((tool) => this.bareName(tool)));
-    return this.#names.filter((name) => !offered.has(name));
+    return this.#required.filter((name) => !offered.has(name));
   }
 }
 

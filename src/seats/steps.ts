@@ -85,7 +85,10 @@ export class Steps {
   }
 
   /** Records that no response came: its number is free again where none was taken since. */
-  failed(begun: BegunStep, failure: { readonly code: string; readonly message: string; readonly status: number }): void {
+  failed(
+    begun: BegunStep,
+    failure: { readonly code: string; readonly message: string; readonly status: number },
+  ): void {
     const { recorder, turn, stepsBefore } = this.#turn;
     this.#open.delete(begun);
     this.#count(begun.place, -1);
