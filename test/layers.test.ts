@@ -48,7 +48,7 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   preact: ['web'],
   diff: ['web'],
   yaml: ['tasks'],
-  'eventsource-parser': ['service-client', 'model'],
+  'eventsource-parser': ['service-client', 'model', 'dialects'],
   '@opentelemetry/api': ['telemetry', 'cli'],
   '@opentelemetry/sdk-trace-base': ['cli'],
   '@opentelemetry/exporter-trace-otlp-http': ['cli'],

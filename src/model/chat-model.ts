@@ -1,5 +1,6 @@
-import type { AgentTool, AssistantMessage, FinishReason, TranscriptMessage, Usage } from '../contract/chat.ts';
+import type { AgentTool, TranscriptMessage } from '../contract/chat.ts';
 import type { Json, JsonObject, JsonSchema } from '../contract/json.ts';
+import type { ModelDelta, ModelOutput } from '../dialects/model-output.ts';
 import type { OnWait } from './call-guard.ts';
 
 /** A model that answers a transcript with one message. */
@@ -27,6 +28,8 @@ export interface ModelRequest {
   readonly tools: readonly AgentTool[];
   /** Forwarded to the gateway as they are (`temperature`, `seed`, ...). */
   readonly sampling: JsonObject;
+  /** Tool results go to the model to their end. Default: the first 32 KiB of each. */
+  readonly hasWholeResults?: boolean | undefined;
   readonly signal: AbortSignal;
   /** Text as it comes. */
   readonly onDelta?: (delta: ModelDelta) => void;
@@ -34,24 +37,11 @@ export interface ModelRequest {
   readonly onWait?: OnWait | undefined;
 }
 
-export interface ModelDelta {
-  readonly content?: string;
-  readonly reasoning?: string;
-  readonly refusal?: string;
-}
+export type { ModelDelta };
 
-export interface ModelResponse {
-  readonly message: AssistantMessage;
-  readonly finishReason: FinishReason;
-  readonly usage: Usage;
+export interface ModelResponse extends ModelOutput {
   /** Attempts that failed before this response came. */
   readonly retries: number;
-  readonly tokenIds: Json;
-  readonly logprobs: Json;
-  /** Id of the response at the gateway. */
-  readonly id?: string | null;
-  /** The model that answered, as the gateway names it. */
-  readonly model?: string | null;
 }
 
 /** Data that reference models get from the rollout. */

@@ -1,3 +1,6 @@
+import { AnswerFailure } from '../dialects/answer-failure.ts';
+import { ChatAssembly } from '../dialects/chat/chat-assembly.ts';
+import { toGatewayMessages, toGatewayTool } from '../dialects/chat/transcript-to-chat.ts';
 import { loopSlices } from '../runtime/loop-slices.ts';
 import type { CallGuard } from './call-guard.ts';
 import type { ChatModel, ModelRequest, ModelResponse } from './chat-model.ts';
@@ -8,11 +11,7 @@ import type { Fetch } from './gateway-fetch.ts';
 import { withWatch } from './guarded-tries.ts';
 import { type Prices, withCost } from './prices.ts';
 import { type RetryTiming, systemTiming, withRetries } from './retries.ts';
-import { StreamAssembly } from './stream-assembly.ts';
-import { toGatewayMessages, toGatewayTool } from './transcript-to-gateway.ts';
-
-/** Just below the 300 s of silence after which Node's own `fetch` gives up. */
-const DEFAULT_IDLE_TIMEOUT_MS = 290_000;
+import { DEFAULT_IDLE_TIMEOUT_MS, limitSilence } from './silence-limit.ts';
 
 export type GatewayOptions = (
   | {
@@ -27,6 +26,8 @@ export type GatewayOptions = (
   readonly timing?: RetryTiming | undefined;
   /** For the cost of a response whose gateway does not tell it. */
   readonly prices?: Prices | undefined;
+  /** Tries of a call without a guard. Default 3. */
+  readonly maxTries?: number | undefined;
   /** Decides over each try, in place of the retries that a call has else. */
   readonly guard?: CallGuard | undefined;
 };
@@ -48,6 +49,7 @@ class GatewayModel implements ChatModel {
   readonly #timing: RetryTiming;
   readonly #prices: Prices | undefined;
   readonly #guard: CallGuard | undefined;
+  readonly #maxTries: number | undefined;
   /** Until the gateway refuses it. */
   #asksForUsage = true;
   /** Newer models of OpenAI refuse the first one, and older servers the second. */
@@ -61,14 +63,15 @@ class GatewayModel implements ChatModel {
     this.#timing = options.timing ?? systemTiming;
     this.#prices = options.prices;
     this.#guard = options.guard;
+    this.#maxTries = options.maxTries;
   }
 
   async respond(request: ModelRequest): Promise<ModelResponse> {
     const { signal, onDelta, onWait } = request;
     const body = this.#toBody(request);
-    let assembly = new StreamAssembly();
+    let assembly = new ChatAssembly();
     const attempt = async (maxTokens: number | null) => {
-      assembly = new StreamAssembly(onDelta);
+      assembly = new ChatAssembly(onDelta);
       return await this.#respondOnce(body, maxTokens, assembly, signal);
     };
     const toError = (failure: GatewayFailure, tries: number) => failure.toBoundaryError(this.name, tries, this.#keys);
@@ -80,6 +83,7 @@ class GatewayModel implements ChatModel {
           timing: this.#timing,
           toFailure: toGatewayFailure,
           mayRetry: () => !assembly.hasTokens,
+          maxTries: this.#maxTries,
           toError,
         })
       : withWatch(watch, attempt, {
@@ -99,7 +103,7 @@ class GatewayModel implements ChatModel {
     return {
       ...(tools.length > 0 ? request.sampling : withoutTools),
       model: this.name,
-      messages: toGatewayMessages(request.messages),
+      messages: toGatewayMessages(request.messages, request.hasWholeResults),
       ...(tools.length > 0 ? { tools } : {}),
       stream: true,
     };
@@ -112,7 +116,7 @@ class GatewayModel implements ChatModel {
   async #respondOnce(
     body: object,
     maxTokens: number | null,
-    assembly: StreamAssembly,
+    assembly: ChatAssembly,
     signal: AbortSignal,
   ): Promise<Omit<ModelResponse, 'retries'>> {
     const limit = maxTokens === null ? {} : { [this.#limitField]: maxTokens };
@@ -139,7 +143,7 @@ class GatewayModel implements ChatModel {
     return true;
   }
 
-  async #stream(body: object, assembly: StreamAssembly, signal: AbortSignal): Promise<Omit<ModelResponse, 'retries'>> {
+  async #stream(body: object, assembly: ChatAssembly, signal: AbortSignal): Promise<Omit<ModelResponse, 'retries'>> {
     const limit = limitSilence(signal, this.#idleTimeoutMs);
     try {
       await readChunks(this.#client, body, { ...limit, onChunk: (chunk) => assembly.add(chunk) });
@@ -150,54 +154,13 @@ class GatewayModel implements ChatModel {
       limit.cut();
       signal.throwIfAborted();
       // The model had said all: what is lost is at most the usage.
-      const isAnswered = thrown instanceof GatewayFailure && thrown.kind === 'answered';
+      const isFailure = thrown instanceof GatewayFailure || thrown instanceof AnswerFailure;
+      const isAnswered = isFailure && thrown.kind === 'answered';
       if (!assembly.isFinished || isAnswered) throw limit.silence ?? thrown;
     }
     return assembly.finish();
   }
 }
-
-interface SilenceLimit {
-  /** Aborted with the caller's reason, or with `silence` after too long a silence. */
-  readonly signal: AbortSignal;
-  readonly silence: GatewayFailure | undefined;
-  readonly onSignOfLife: () => void;
-  /** Ends the timer and lets go of the caller's signal. */
-  end(): void;
-  /** Ends, and closes a connection that was not read to its end. */
-  cut(): void;
-}
-
-function limitSilence(signal: AbortSignal, idleTimeoutMs: number): SilenceLimit {
-  const controller = new AbortController();
-  let silence: GatewayFailure | undefined;
-  const onAbort = () => controller.abort(signal.reason);
-  if (signal.aborted) onAbort();
-  signal.addEventListener('abort', onAbort, { once: true });
-  const timer = setTimeout(() => {
-    silence = new GatewayFailure('silent', `the gateway sent nothing for ${idleTimeoutMs / 1_000} s`);
-    controller.abort(silence);
-  }, idleTimeoutMs);
-  const end = () => {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', onAbort);
-  };
-  return {
-    signal: controller.signal,
-    get silence() {
-      return silence;
-    },
-    onSignOfLife: () => void timer.refresh(),
-    end,
-    cut: () => {
-      end();
-      controller.abort(OVER);
-    },
-  };
-}
-
-/** One for all: an error that is made takes longer than the request that it ends. */
-const OVER = new Error('The request is over');
 
 function keysOf(options: GatewayOptions): readonly string[] {
   const key: unknown = Reflect.get('client' in options ? options.client : options, 'apiKey');

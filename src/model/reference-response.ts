@@ -1,7 +1,7 @@
 import type { ToolCall } from '../contract/chat.ts';
 import type { JsonSchema } from '../contract/json.ts';
+import { NO_USAGE } from '../dialects/model-output.ts';
 import type { ModelDelta, ModelResponse } from './chat-model.ts';
-import { NO_USAGE } from './gateway-usage.ts';
 import { smallestValue } from './smallest-value.ts';
 
 /** A response that makes one call. */

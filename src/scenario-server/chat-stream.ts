@@ -2,9 +2,10 @@ import type { ChatUsage } from '../contract/chat-completions.ts';
 import { readableText } from '../contract/content-text.ts';
 import type { ApiError } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
+import { cutToolText } from '../dialects/chat/transcript-to-chat.ts';
 import { TextStream } from '../http/text-stream.ts';
 import type { ModelDelta } from '../model/chat-model.ts';
-import { cutToolText } from '../model/transcript-to-gateway.ts';
+import { toOneLine } from '../text/one-line-json.ts';
 import { TEXT_SEPARATOR } from './answered-turn.ts';
 import type { ChatCompletion, ReplyHead } from './chat-completion.ts';
 
@@ -149,14 +150,3 @@ export class ChatStream {
     this.text.end();
   }
 }
-
-/** JSON without the characters that are ends of a line to some readers, although not to an event stream. */
-function toOneLine(value: object): string {
-  return JSON.stringify(value).replace(/[\u0085\u2028\u2029]/g, (end) => LINE_ENDS[end] ?? end);
-}
-
-const LINE_ENDS: Readonly<Record<string, string>> = {
-  '\u0085': '\\u0085',
-  '\u2028': '\\u2028',
-  '\u2029': '\\u2029',
-};

@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { createHttpApp, type HttpAppOptions } from '../http/app.ts';
 import { listen } from '../http/listen.ts';
 import { PROCTOR_VERSION } from '../runtime/version.ts';
+import { createModelMount } from './model-mount.ts';
 import type { SeatDoor } from './seat-door.ts';
 import { createSeatMount } from './seat-mount.ts';
 import { createSeatSecret } from './seat-secret.ts';
@@ -28,7 +29,7 @@ export async function listenAtDoor(door: SeatDoor, logger: HttpAppOptions['logge
     host: HOST,
     logger,
     routes: [],
-    mounts: [createSeatMount(doors, (line) => logger.warn({}, line))],
+    mounts: [createSeatMount(doors, (line) => logger.warn({}, line)), createModelMount(doors)],
     loadsLate: true,
   });
   const listener = await listen(app, { host: HOST, port: 0 });

@@ -48,7 +48,7 @@ export class OpenSeat {
 
   constructor(options: OpenSeatOptions) {
     const { traceId, request, recorder, worker, environmentHash, redactor } = options;
-    const { env_name: environment, scenario_name: scenario, scenario_args: args, seed, model } = request;
+    const { env_name: environment, scenario_name: scenario, scenario_args: args, seed, sampling, model } = request;
     this.traceId = traceId;
     this.options = options;
     this.agent = new SeatAgent({ hasModel: options.hasModel });
@@ -59,7 +59,7 @@ export class OpenSeat {
       seed,
       connect: (connectOptions) => options.connect(connectOptions),
       createAgent: () => this.agent,
-      sampling: {},
+      sampling: seed === null ? sampling : { ...sampling, seed },
       recorder,
       worker,
       environmentHash,
@@ -150,11 +150,13 @@ export class OpenSeat {
     if (turn.status === 'answered') return { stopReason: 'answered', span };
     if (turn.status === 'failed') return { stopReason: 'error', error: turn.error, span };
     if (turn.status !== 'aborted') return { stopReason: turn.status, span };
+    // Its last text counts, where its model's texts are seen here.
+    if (this.agent.lastText !== null) return { stopReason: 'timeout', limitMs: ROLLOUT_LIMITS.graceMs, span };
     const message = turn.reason instanceof Error ? turn.reason.message : 'The turn was aborted';
     const error = new BoundaryError(
       'agent',
       'turn_timeout',
-      `${message}, and the agent has called no ${SUBMIT_ANSWER}`,
+      `${message}, and the agent has given no answer (${SUBMIT_ANSWER})`,
     );
     return { stopReason: 'timeout', error, limitMs: ROLLOUT_LIMITS.graceMs, span };
   }

@@ -39,6 +39,7 @@ export class SeatAgent implements Agent {
   readonly #over: Promise<TurnStatus>;
   readonly #ending = new AbortController();
   readonly #running = new Set<Promise<ToolResult>>();
+  readonly #whenOver: (() => Promise<BoundaryError | undefined>)[] = [];
   #turn: AgentTurn | undefined;
   #submitted: Json | undefined;
   #calls = 0;
@@ -75,6 +76,15 @@ export class SeatAgent implements Agent {
     return this.#submitted;
   }
 
+  /** What its model has said last in the main conversation; null where nothing was seen that could be an answer. */
+  get lastText(): string | null {
+    const { progress, transcript } = this.#turn ?? {};
+    const isSaid = progress?.responses.some(
+      ({ message }) => message.tool_calls.length === 0 || message.content?.trim(),
+    );
+    return isSaid ? (transcript?.lastAssistantText() ?? null) : null;
+  }
+
   /** Tool calls that go on. */
   get running(): number {
     return this.#running.size;
@@ -82,16 +92,20 @@ export class SeatAgent implements Agent {
 
   async takeTurn(turn: AgentTurn): Promise<TurnStatus> {
     this.#turn = turn;
-    try {
-      // The trace says that the seat is open before anybody is told so.
-      await turn.recorder.settled();
-      this.#begin(turn);
-      return await untilAborted(this.#over, turn.signal);
-    } finally {
-      this.#ending.abort(OVER);
-      // Calls that came before the answer are served first; those of a turn that was aborted are aborted with it.
-      await Promise.allSettled(this.#running);
-    }
+    const [played] = await Promise.allSettled([this.#play(turn)]);
+    this.#ending.abort(OVER);
+    // Calls that came before the answer are served first; those of a turn that was aborted are aborted with it.
+    await Promise.allSettled(this.#running);
+    const faults = await Promise.all(this.#whenOver.map((work) => work()));
+    const fault = faults.find((each) => each !== undefined);
+    if (fault !== undefined) throw fault;
+    if (played.status === 'rejected') throw played.reason;
+    return played.value;
+  }
+
+  /** Has something done at the end of the turn, while it can be recorded. What it returns fails the turn. */
+  onOver(work: () => Promise<BoundaryError | undefined>): void {
+    this.#whenOver.push(work);
   }
 
   /**
@@ -148,6 +162,13 @@ export class SeatAgent implements Agent {
     this.#fail(cause);
     this.#ending.abort(OVER);
     return true;
+  }
+
+  async #play(turn: AgentTurn): Promise<TurnStatus> {
+    // The trace says that the seat is open before anybody is told so.
+    await turn.recorder.settled();
+    this.#begin(turn);
+    return await untilAborted(this.#over, turn.signal);
   }
 
   async #run(turn: AgentTurn, { name, args, signal, asked }: Called): Promise<ToolResult> {

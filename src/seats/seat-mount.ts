@@ -1,9 +1,9 @@
-import type { IncomingMessage } from 'node:http';
 import { SEAT_MCP_PATH } from '../contract/seat.ts';
 import type { Mount } from '../http/route.ts';
 import { ENDPOINT_OPERATIONS } from '../mcp/http/operations.ts';
 import { refuseFailed } from '../mcp/http/send-refusal.ts';
 import { Refusal, RPC_CODE } from '../mcp/refusal.ts';
+import { secretOf } from './request-secret.ts';
 import type { SeatDoor } from './seat-door.ts';
 
 /** The seats of a server, by their secrets. */
@@ -20,16 +20,11 @@ export function createSeatMount(doors: SeatDoors, report: (line: string) => void
     hasOwnSecrets: true,
     operations: ENDPOINT_OPERATIONS,
     async handle(request, response) {
-      const door = doors.find(bearerOf(request));
+      const door = doors.find(secretOf(request));
       if (door !== undefined && door !== 'over' && !door.isOver) return await door.handleMcp(request, response);
       const message = 'There is no open seat with this secret: it is wrong or missing, or the run has ended';
       throw new Refusal(404, RPC_CODE.sessionNotFound, message);
     },
     refuse: (request, response, thrown) => refuseFailed(request, response, thrown, report),
   };
-}
-
-/** The token of `Authorization: Bearer …`. */
-export function bearerOf({ headers }: IncomingMessage): string | undefined {
-  return /^bearer +([\x21-\x7e]+) *$/i.exec(headers.authorization ?? '')?.[1];
 }

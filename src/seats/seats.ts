@@ -8,12 +8,14 @@ import { ApiError } from '../contract/errors.ts';
 import type { SetupResult } from '../contract/scenario.ts';
 import { type AnswerWay, EXTERNAL_MODEL, type SeatRequest } from '../contract/seat.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
+import type { AgentModel } from '../model/agent-model.ts';
+import type { Models } from '../model/create-model.ts';
 import type { AgentTurn } from '../rollout/agent.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import type { NewTrace, TraceStore } from '../trace/trace-store.ts';
 import { OpenSeat } from './open-seat.ts';
 import { RecentSet } from './recent-set.ts';
-import { SeatDoor } from './seat-door.ts';
+import { SeatDoor, type SeatDoorOptions } from './seat-door.ts';
 import { SeatRows } from './seat-rows.ts';
 import { createSeatSecret, hashSeatSecret } from './seat-secret.ts';
 
@@ -24,6 +26,10 @@ export interface SeatsOptions {
   readonly logger: Pick<Logger, 'warn' | 'error'>;
   /** Processes of environments. Asked for with each seat. */
   readonly pool: Pick<EnvironmentPool, 'connect'>;
+  /** Models that agents may ask at a seat. */
+  readonly models: Pick<Models, 'createForAgent'>;
+  /** For tests. */
+  readonly timing?: SeatDoorOptions['timing'];
   /** Takes a place of the key in the transaction that writes the trace. @throws ApiError where it has none. Default: no limit. */
   readonly claim?: (transaction: DatabaseTransaction, traceId: string, keyId: string | null) => Promise<void>;
   /** Gives it back. */
@@ -104,13 +110,14 @@ export class Seats {
    * Makes a trace, sets the scenario up and opens an endpoint for its agent.
    *
    * @param onCreated told of the trace before anything can fail.
-   * @throws ApiError shutting_down, quota_exceeded, capacity_exceeded or run_finished; BoundaryError `environment` or
+   * @throws ApiError model_not_found, shutting_down, quota_exceeded, capacity_exceeded or run_finished; BoundaryError `environment` or
    *   `setup`. What fails after `onCreated` is in the trace.
    */
   async open(start: SeatStart, onCreated: (traceId: string) => void): Promise<NewSeat> {
     if (this.#closed !== undefined) throw this.#closed;
     const { store, claim } = this.#options;
     const { request, account, keyId } = start;
+    const model = request.model === null ? undefined : this.#options.models.createForAgent(request.model);
     const traceId = randomBytes(16).toString('hex');
     const secret = createSeatSecret();
     const secretHash = hashSeatSecret(secret);
@@ -124,7 +131,7 @@ export class Seats {
     });
     onCreated(traceId);
     const connection: Connection = { client: undefined };
-    const seat = this.#createSeat(traceId, queued, { target, codeHash, connection });
+    const seat = this.#createSeat(traceId, queued, { target, codeHash, connection, hasModel: model !== undefined });
     this.#open.set(traceId, seat);
     try {
       const opening = seat.open();
@@ -133,8 +140,8 @@ export class Seats {
       if (this.#closed !== undefined) void seat.fail(this.#closed);
       const turn = await opening;
       const { setup } = turn;
-      const answer = request.answer ?? 'tool';
-      const door = await this.#openDoor(seat, turn, answer, connection);
+      const answer = request.answer ?? (model === undefined ? 'tool' : 'either');
+      const door = await this.#openDoor(seat, turn, { answer, model, connection });
       const held = { traceId, account, request, answer, setup, seat, createdAt, door };
       if (seat.isOver) {
         await door.close();
@@ -203,13 +210,14 @@ export class Seats {
       readonly target: EnvironmentTarget;
       readonly codeHash: string | null;
       readonly connection: Connection;
+      readonly hasModel: boolean;
     },
   ): OpenSeat {
     const { store, pool } = this.#options;
-    const { target, codeHash, connection } = way;
+    const { target, codeHash, connection, hasModel } = way;
     return new OpenSeat({
       traceId,
-      hasModel: false,
+      hasModel,
       request: queued,
       connect: async (options) => {
         connection.client = await pool.connect(target, { ...options, codeHash });
@@ -222,15 +230,23 @@ export class Seats {
     });
   }
 
-  async #openDoor(seat: OpenSeat, turn: AgentTurn, answer: AnswerWay, { client }: Connection): Promise<SeatDoor> {
+  async #openDoor(
+    seat: OpenSeat,
+    turn: AgentTurn,
+    way: { readonly answer: AnswerWay; readonly model: AgentModel | undefined; readonly connection: Connection },
+  ): Promise<SeatDoor> {
+    const { answer, model, connection } = way;
+    const { client } = connection;
     if (client === undefined) throw new TypeError('The scenario was set up without a client');
-    const { logger, now, idleMs = IDLE_MS } = this.#options;
+    const { logger, now, timing, idleMs = IDLE_MS } = this.#options;
     return await SeatDoor.open({
       agent: seat.agent,
       turn,
       client,
       setup: turn.setup,
       answer,
+      model,
+      timing,
       now,
       idleTimeoutMs: idleMs * 2,
       report: (line) => logger.warn({ traceId: seat.traceId }, line),

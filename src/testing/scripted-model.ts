@@ -1,8 +1,8 @@
 import type { AssistantMessage, FinishReason, Usage } from '../contract/chat.ts';
 import { BoundaryError } from '../contract/errors.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
+import { NO_USAGE } from '../dialects/model-output.ts';
 import type { ChatModel, ModelRequest, ModelResponse } from '../model/chat-model.ts';
-import { NO_USAGE } from '../model/gateway-usage.ts';
 import { untilAborted } from '../runtime/deadline.ts';
 
 /** A call in a script. `rawArguments` plays a model that sent what is not a JSON object. */

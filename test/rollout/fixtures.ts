@@ -6,7 +6,7 @@ import type { EventBody, EventOf, EventType } from '../../src/contract/event.ts'
 import type { Json, JsonObject } from '../../src/contract/json.ts';
 import type { Evaluation, SetupResult } from '../../src/contract/scenario.ts';
 import type { ChatModel, ModelRequest, ModelResponse } from '../../src/model/chat-model.ts';
-import { NO_USAGE } from '../../src/model/gateway-usage.ts';
+import { NO_USAGE } from '../../src/dialects/model-output.ts';
 import type { RunOptions } from '../../src/rollout/run.ts';
 import { EventRecorder } from '../../src/trace/event-recorder.ts';
 import { newTrace } from '../trace/events.ts';

@@ -1,17 +1,18 @@
-import type { AssistantMessage, FinishReason } from '../contract/chat.ts';
-import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
+import type { AssistantMessage, FinishReason } from '../../contract/chat.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
+import { AnswerFailure, toAnswerFailure } from '../answer-failure.ts';
+import type { ModelDelta, ModelOutput } from '../model-output.ts';
+import { textOrEmpty } from '../request-fields.ts';
 import { toExtra } from './assistant-extra.ts';
-import type { ModelDelta, ModelResponse } from './chat-model.ts';
-import { answeredFailure, GatewayFailure } from './gateway-failure.ts';
-import { toUsage } from './gateway-usage.ts';
+import { toUsage } from './chat-usage.ts';
 import { TOKEN_FIELDS, TokenRecord } from './token-record.ts';
-import { ToolCallAssembly, textOrEmpty } from './tool-call-assembly.ts';
+import { ToolCallAssembly } from './tool-call-assembly.ts';
 
 /**
  * Puts one response together from the chunks of a stream. A whole `chat.completion`, which some gateways send although
  * a stream was asked for, is taken as a stream of one chunk. Of several choices the first counts.
  */
-export class StreamAssembly {
+export class ChatAssembly {
   readonly #onDelta: ((delta: ModelDelta) => void) | undefined;
   readonly #calls = new ToolCallAssembly();
   readonly #tokens = new TokenRecord();
@@ -45,7 +46,7 @@ export class StreamAssembly {
     return this.#finishReason !== undefined;
   }
 
-  /** @throws GatewayFailure for an error in place of a chunk. */
+  /** @throws AnswerFailure for an error in place of a chunk. */
   add(received: unknown): void {
     // Gemini wraps its errors in a list.
     const chunk: unknown = Array.isArray(received) ? received[0] : received;
@@ -66,13 +67,13 @@ export class StreamAssembly {
     }
   }
 
-  /** @throws GatewayFailure when the stream ended before the model was done, or ended in an error. */
-  finish(): Omit<ModelResponse, 'retries'> {
+  /** @throws AnswerFailure when the stream ended before the model was done, or ended in an error. */
+  finish(): ModelOutput {
     if (this.#finishReason === undefined) {
-      throw new GatewayFailure('lost', 'the stream ended without a finish_reason');
+      throw new AnswerFailure('lost', 'the stream ended without a finish_reason');
     }
     if (this.#finishReason === 'error') {
-      throw new GatewayFailure('answered', 'the stream ended with the finish_reason "error"');
+      throw new AnswerFailure('answered', 'the stream ended with the finish_reason "error"');
     }
     const { calls, extras } = this.#calls.finish();
     if (this.#reasoningDetails.length > 0) this.#messageExtra.reasoning_details = this.#reasoningDetails;
@@ -203,8 +204,8 @@ function toFinishReason(reason: string, hasCalls: boolean): FinishReason {
 
 /** `{"error": ...}`, vLLM's `{"object": "error", ...}` and Anthropic's `{"type": "error", ...}`. */
 function throwIfError(chunk: JsonObject): void {
-  if (chunk.error !== undefined && chunk.error !== null && chunk.error !== false) throw answeredFailure(chunk.error);
-  if (chunk.object === 'error' || chunk.type === 'error') throw answeredFailure(chunk);
+  if (chunk.error !== undefined && chunk.error !== null && chunk.error !== false) throw toAnswerFailure(chunk.error);
+  if (chunk.object === 'error' || chunk.type === 'error') throw toAnswerFailure(chunk);
 }
 
 function firstChoice(chunk: JsonObject): JsonObject | undefined {

@@ -1,8 +1,8 @@
-import type { AgentTool, AssistantMessage, ContentBlock, TranscriptMessage } from '../contract/chat.ts';
-import { isJsonObject, type JsonObject } from '../contract/json.ts';
-import type { ContentPart } from '../contract/scenario.ts';
+import type { AgentTool, AssistantMessage, ContentBlock, TranscriptMessage } from '../../contract/chat.ts';
+import { isJsonObject, type JsonObject } from '../../contract/json.ts';
+import type { ContentPart } from '../../contract/scenario.ts';
+import { cutToBytes } from '../../text/cut-to-bytes.ts';
 import { parseExtra } from './assistant-extra.ts';
-import { cutToBytes } from './gateway-text.ts';
 
 /** A message as OpenAI's chat completions takes it. */
 export type GatewayMessage = { readonly role: string; readonly [field: string]: unknown };
@@ -14,8 +14,10 @@ const MAX_TOOL_TEXT_BYTES = 32_768;
  * A transcript as messages of OpenAI's chat completions. Tool messages can hold text alone, and have to follow their
  * calls without a gap: the images of all results of a response come after them, in one user message that says whose
  * they are. A call that nobody answered is answered here, because gateways refuse such a history.
+ *
+ * @param hasWholeResults sends tool results to their end: an agent of others has cut them to its own liking.
  */
-export function toGatewayMessages(messages: readonly TranscriptMessage[]): GatewayMessage[] {
+export function toGatewayMessages(messages: readonly TranscriptMessage[], hasWholeResults = false): GatewayMessage[] {
   const out: GatewayMessage[] = [];
   let unanswered: AssistantMessage['tool_calls'] = [];
   let images: ToolImage[] = [];
@@ -29,7 +31,8 @@ export function toGatewayMessages(messages: readonly TranscriptMessage[]): Gatew
     if (message.role === 'tool') {
       unanswered = unanswered.filter((call) => call.id !== message.tool_call_id);
       const shown = showResult(message, images.length);
-      out.push(toolMessage(message.tool_call_id, shown.text));
+      const text = hasWholeResults ? shown.text : cutToolText(shown.text);
+      out.push(toolMessage(message.tool_call_id, text || '(no output)'));
       images.push(...shown.images);
       continue;
     }
@@ -113,7 +116,7 @@ function showResult(message: ToolMessage, imagesBefore: number): { text: string;
   if (!message.content.some((block) => block.type === 'text') && message.structured_content) {
     texts.unshift(JSON.stringify(message.structured_content));
   }
-  return { text: cutToolText(texts.join('\n')) || '(no output)', images };
+  return { text: texts.join('\n'), images };
 }
 
 function toImageMessage(images: readonly ToolImage[]): GatewayMessage {

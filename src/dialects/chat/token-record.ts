@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
 
 /** Fields of a message that this record reads, so that they are not sent back to the gateway. */
 export const TOKEN_FIELDS: ReadonlySet<string> = new Set([

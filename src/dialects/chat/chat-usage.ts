@@ -1,15 +1,6 @@
-import type { Usage } from '../contract/chat.ts';
-import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
-
-/** Usage of a reference model, or of a gateway that reports none. */
-export const NO_USAGE: Usage = {
-  prompt_tokens: 0,
-  completion_tokens: 0,
-  total_tokens: 0,
-  cached_tokens: 0,
-  reasoning_tokens: 0,
-  cost_usd: null,
-};
+import type { Usage } from '../../contract/chat.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
+import { NO_USAGE } from '../model-output.ts';
 
 /** A gateway's `usage` in the contract's terms. DeepSeek and Kimi put cached tokens beside, not into, the details. */
 export function toUsage(usage: Json | undefined): Usage {

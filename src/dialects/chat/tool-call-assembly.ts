@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { ToolCall } from '../contract/chat.ts';
-import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
-import { isTooDeep, MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
-import { GatewayFailure } from './gateway-failure.ts';
+import type { ToolCall } from '../../contract/chat.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
+import { AnswerFailure } from '../answer-failure.ts';
+import { parseArguments, toCustomArguments } from '../call-arguments.ts';
+import { textOrEmpty } from '../request-fields.ts';
 
 /** Limit of one response. */
 const MAX_CALLS = 1_000;
@@ -19,15 +20,20 @@ export class ToolCallAssembly {
     return this.#calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
   }
 
-  /** One entry of `tool_calls`, a piece or a whole. @throws GatewayFailure for far too many. */
+  /** One entry of `tool_calls`, a piece or a whole. @throws AnswerFailure for far too many. */
   add(piece: Json): void {
     if (!isJsonObject(piece)) return;
-    const made = isJsonObject(piece.function) ? piece.function : {};
+    const custom = isJsonObject(piece.custom) ? piece.custom : undefined;
+    const made = custom ?? (isJsonObject(piece.function) ? piece.function : {});
     const call = this.#find(piece, made) ?? this.#begin(piece);
     if (call.id === '') call.id = textOrEmpty(piece.id);
     if (call.name === '') call.name = textOrEmpty(made.name);
     // Some servers send the arguments as an object, and then whole.
     call.arguments += isJsonObject(made.arguments) ? JSON.stringify(made.arguments) : textOrEmpty(made.arguments);
+    if (custom !== undefined) {
+      call.isCustom = true;
+      call.arguments += textOrEmpty(custom.input);
+    }
     for (const [field, value] of Object.entries(piece)) {
       if (!OWN_FIELDS.has(field) && value !== null) call.extra[field] = value;
     }
@@ -41,7 +47,8 @@ export class ToolCallAssembly {
       const id = call.id === '' || taken.has(call.id) ? `call_${randomBytes(12).toString('hex')}` : call.id;
       taken.add(id);
       if (Object.keys(call.extra).length > 0) extras[id] = call.extra;
-      return { id, name: call.name, ...parseArguments(call.arguments) };
+      const args = call.isCustom ? toCustomArguments(call.arguments) : parseArguments(call.arguments);
+      return { id, name: call.name, ...args };
     });
     return { calls, extras };
   }
@@ -68,9 +75,9 @@ export class ToolCallAssembly {
   #begin(piece: JsonObject): PartialCall {
     const index = typeof piece.index === 'number' ? piece.index : undefined;
     if (this.#calls.length === MAX_CALLS) {
-      throw new GatewayFailure('answered', `the response has more than ${MAX_CALLS} tool calls`);
+      throw new AnswerFailure('answered', `the response has more than ${MAX_CALLS} tool calls`);
     }
-    const call: PartialCall = { index, id: '', name: '', arguments: '', extra: {} };
+    const call: PartialCall = { index, id: '', name: '', arguments: '', isCustom: false, extra: {} };
     this.#calls.push(call);
     return call;
   }
@@ -81,27 +88,9 @@ interface PartialCall {
   id: string;
   name: string;
   arguments: string;
+  /** Its input is a text. */
+  isCustom: boolean;
   readonly extra: JsonObject;
 }
 
-const OWN_FIELDS: ReadonlySet<string> = new Set(['index', 'id', 'type', 'function']);
-
-/**
- * No arguments are `{}`; what is not a JSON object, or one that nobody could read, is kept as the text that came, so that
- * the model can be told.
- */
-function parseArguments(text: string): Pick<ToolCall, 'arguments' | 'raw_arguments'> {
-  if (text.trim() === '') return { arguments: {}, raw_arguments: null };
-  try {
-    const value: Json = JSON.parse(text);
-    if (isJsonObject(value) && !isTooDeep(value, MAX_INPUT_DEPTH)) return { arguments: value, raw_arguments: null };
-  } catch {
-    // Not JSON: kept as it came, below.
-  }
-  return { arguments: {}, raw_arguments: text };
-}
-
-/** Empty for anything else than text. */
-export function textOrEmpty(value: Json | undefined): string {
-  return typeof value === 'string' ? value : '';
-}
+const OWN_FIELDS: ReadonlySet<string> = new Set(['index', 'id', 'type', 'function', 'custom']);

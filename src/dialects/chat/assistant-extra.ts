@@ -1,5 +1,5 @@
-import type { AssistantMessage } from '../contract/chat.ts';
-import { isJsonObject, type JsonObject } from '../contract/json.ts';
+import type { AssistantMessage } from '../../contract/chat.ts';
+import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 
 /**
  * `extra` of an assistant message: fields of the provider that have no place in the contract, and that the provider

@@ -1,0 +1,94 @@
+import type { ContentBlock } from '../../contract/chat.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
+import type { ContentPart } from '../../contract/scenario.ts';
+import { toArguments } from '../call-arguments.ts';
+import { type PartReader, toBlocks } from '../content-parts.ts';
+import { invalidField, objectsOf, optionalList, requiredObject, textOrEmpty } from '../request-fields.ts';
+import type { ToolNames } from '../tool-names.ts';
+import type { TranscriptBuilder } from '../transcript-builder.ts';
+import { fieldOf } from './gemini-fields.ts';
+
+interface Reading {
+  readonly transcript: TranscriptBuilder;
+  readonly parts: PartReader;
+  readonly names: ToolNames;
+}
+
+/** Adds a content of a request: what the model said, or what it was given. */
+export function addContent(content: JsonObject, param: string, reading: Reading): void {
+  const role = textOrEmpty(content.role) || 'user';
+  const list = optionalList(content, 'parts').map((part, index) => requiredObject(part, `${param}.parts[${index}]`));
+  if (role === 'model') {
+    for (const part of list) addSaid(part, reading);
+  } else if (role === 'user' || role === 'function' || role === 'system') {
+    addGiven(role === 'system' ? 'system' : 'user', list, reading);
+  } else {
+    throw invalidField(`${param}.role`, 'user or model', role);
+  }
+}
+
+/** Texts and bytes among parts. */
+export function readParts(list: Json | undefined, parts: PartReader): ContentPart[] {
+  return objectsOf(list).flatMap((part) => readPart(part, parts));
+}
+
+/** Code that a provider has run, and its output, are left out. */
+function addSaid(part: JsonObject, { transcript, names }: Reading): void {
+  const call = fieldOf(part, 'functionCall');
+  if (isJsonObject(call)) {
+    const name = names.toName(textOrEmpty(call.name));
+    transcript.said({ call: { id: textOrEmpty(call.id), name, ...toArguments(call.args) } });
+  } else if (typeof part.text === 'string') {
+    transcript.said(part.thought === true ? { reasoning: part.text } : { content: part.text });
+  }
+}
+
+/** Results come before the other parts of the same content. */
+function addGiven(role: 'user' | 'system', list: readonly JsonObject[], { transcript, parts, names }: Reading): void {
+  const others: ContentPart[] = [];
+  for (const part of list) {
+    const result = fieldOf(part, 'functionResponse');
+    if (isJsonObject(result)) {
+      const id = textOrEmpty(result.id);
+      transcript.result({ id, name: names.toName(textOrEmpty(result.name)), ...readResult(result, parts) });
+    } else {
+      others.push(...readPart(part, parts));
+    }
+  }
+  if (others.length > 0) transcript.text(role, others);
+}
+
+/** `output` and `error` are Google's names; most libraries use `output` or `result` for a text. */
+function readResult(
+  result: JsonObject,
+  parts: PartReader,
+): { readonly content: ContentBlock[]; readonly isError: boolean } {
+  const response = isJsonObject(result.response) ? result.response : {};
+  const members = Object.keys(response);
+  const [name = ''] = members;
+  const only = members.length === 1 && TEXT_MEMBERS.has(name) ? response[name] : undefined;
+  const text = typeof only === 'string' ? only : members.length === 0 ? '' : JSON.stringify(only ?? response);
+  const isError = response.error !== undefined && response.error !== null;
+  return { content: toBlocks([parts.text(text), ...readParts(result.parts, parts)]), isError };
+}
+
+const TEXT_MEMBERS: ReadonlySet<string> = new Set(['output', 'result', 'error']);
+
+function readPart(part: JsonObject, parts: PartReader): ContentPart[] {
+  if (typeof part.text === 'string') return part.thought === true ? [] : [parts.text(part.text)];
+  const inline = fieldOf(part, 'inlineData');
+  if (isJsonObject(inline)) {
+    return [
+      parts.bytes(textOrEmpty(inline.data), textOrEmpty(fieldOf(inline, 'mimeType')) || 'application/octet-stream'),
+    ];
+  }
+  const file = fieldOf(part, 'fileData');
+  if (!isJsonObject(file)) return [];
+  const uri = textOrEmpty(fieldOf(file, 'fileUri'));
+  const isImage = /^image\//i.test(textOrEmpty(fieldOf(file, 'mimeType')));
+  // Files of the provider have addresses too.
+  if (!/^https?:/i.test(uri) || KEPT_FILES.test(uri)) return [parts.kept('files', uri)];
+  return [isImage ? parts.imageUrl(uri) : parts.kept('web_fetch', uri)];
+}
+
+const KEPT_FILES = /^https:\/\/generativelanguage\.googleapis\.com\//i;
