@@ -1,5 +1,5 @@
 import type { PromptMessage } from '../contract/scenario.ts';
-import type { SeatConfigs, SeatModelAddresses } from '../contract/seat.ts';
+import type { SeatConfigs } from '../contract/seat.ts';
 
 /** A seat as a command is given it: addresses alone, whoever serves them. */
 export interface AgentSeat {
@@ -10,9 +10,7 @@ export interface AgentSeat {
   readonly mcp: { readonly url: string; readonly headers: Readonly<Record<string, string>> };
   /** With the secret in its path, for clients that take no headers. */
   readonly mcpUrl: string;
-  /** Null: the seat takes no model calls. */
-  readonly addresses: SeatModelAddresses | null;
-  /** Variables that have agents wait for their tools. */
+  /** Variables that have agents wait for their tools, and the addresses for their model calls. */
   readonly env: Readonly<Record<string, string>>;
   readonly configs: SeatConfigs;
 }

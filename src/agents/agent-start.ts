@@ -69,8 +69,7 @@ export async function prepareStart(
       command: openBecause === undefined ? inSandbox(named) : words,
       variables: {
         ...basicVariables(home, folder, openBecause === undefined),
-        ...modelVariables(agent, seat),
-        ...seat.env,
+        ...seatVariables(agent, seat),
         ...known?.variables,
         ...Object.fromEntries(Object.entries(agent.env).map(([name, value]) => [name, fill(value)])),
       },
@@ -131,22 +130,19 @@ function basicVariables(home: string, folder: string, isSandboxed: boolean): Rec
   };
 }
 
-function modelVariables({ needs }: AgentDefinition, { addresses, model }: AgentSeat): Record<string, string> {
-  if (addresses === null) return {};
-  switch (needs) {
-    case 'openai':
-      return { OPENAI_BASE_URL: addresses.openai_base_url, OPENAI_API_KEY: addresses.api_key };
-    case 'anthropic':
-      return {
-        ANTHROPIC_BASE_URL: addresses.anthropic_base_url,
-        ANTHROPIC_API_KEY: addresses.api_key,
-        ...(model === null ? {} : { ANTHROPIC_MODEL: model }),
-      };
-    case 'gemini':
-      return { GOOGLE_GEMINI_BASE_URL: addresses.gemini_base_url, GEMINI_API_KEY: addresses.api_key };
-    case 'none':
-      return {};
-  }
+/** Names of the variables by which programs of each protocol find their model. */
+const MODEL_VARIABLES = {
+  openai: /^OPENAI_/,
+  anthropic: /^(ANTHROPIC|CLAUDE)_/,
+  gemini: /^(GOOGLE|GEMINI)_/,
+  none: /^(?!)/,
+} as const;
+
+/** Those of the seat without what other protocols than its own need. */
+function seatVariables({ needs }: AgentDefinition, { env }: AgentSeat): Record<string, string> {
+  const isOfOthers = (name: string) =>
+    Object.entries(MODEL_VARIABLES).some(([protocol, pattern]) => protocol !== needs && pattern.test(name));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !isOfOthers(name)));
 }
 
 /** The users of a sandbox: programs ask for the name of theirs. */

@@ -161,7 +161,7 @@ async function executeAttempt(
         if (pool === undefined) return await connectEnvironment(known, connectOptions);
         return await pool.connect(known, { ...connectOptions, codeHash, kind: 'run', isAlone });
       },
-      createAgent: commandAgentOf(row, options),
+      createAgent: commandAgentOf(row, options, guard),
       createModel: (name, context) => {
         const created = models.create(name, context, guard);
         return isAttempt(row) && isReferenceModel(name) ? freeOfCost(created) : created;

@@ -5,17 +5,23 @@ import { type AgentEnd, playAgent } from '../agents/play-agent.ts';
 import { McpEnvironmentClient } from '../client/mcp-environment-client.ts';
 import { AGENT_FAILED, AGENT_WITHOUT_TOOLS, BoundaryError, messageOf } from '../contract/errors.ts';
 import type { Json } from '../contract/json.ts';
-import { SEAT_MCP_PATH } from '../contract/seat.ts';
+import type { AgentModel } from '../model/agent-model.ts';
 import type { Agent, AgentTurn } from '../rollout/agent.ts';
 import { type LoopbackDoor, listenAtDoor } from './loopback-door.ts';
 import { SeatAgent } from './seat-agent.ts';
-import { createSeatConfigs, seatAddress, seatVariables } from './seat-configs.ts';
+import {
+  createSeatConfigs,
+  modelAddresses,
+  seatAddress,
+  seatAddressWithSecret,
+  seatVariables,
+} from './seat-configs.ts';
 import { SeatDoor } from './seat-door.ts';
 
 export interface CommandAgentOptions {
   readonly definition: AgentDefinition;
-  /** The run's model. Asked for by an agent that does not bring its own. */
-  readonly model: string;
+  /** The model of the run; undefined for an agent that brings its own. */
+  readonly model: AgentModel | undefined;
   /** Folders of Proctor that no sandbox shows. */
   readonly hidden: readonly string[];
   readonly logger: Logger;
@@ -38,7 +44,7 @@ export class CommandAgent implements Agent {
 
   constructor(options: CommandAgentOptions) {
     this.#options = options;
-    this.#seat = new SeatAgent({ hasModel: hasModel(options) });
+    this.#seat = new SeatAgent({ hasModel: options.model !== undefined });
   }
 
   get submitted(): Json | undefined {
@@ -67,7 +73,7 @@ export class CommandAgent implements Agent {
   }
 
   async #playAtDoor(turn: AgentTurn): Promise<void> {
-    const { definition, hidden, logger } = this.#options;
+    const { definition, model, hidden, logger } = this.#options;
     const { client } = turn;
     if (!(client instanceof McpEnvironmentClient)) throw new TypeError('The environment of a seat is reached over MCP');
     const isOver = this.#seat.over;
@@ -76,7 +82,8 @@ export class CommandAgent implements Agent {
       turn,
       client,
       setup: turn.setup,
-      answer: hasModel(this.#options) ? 'either' : 'tool',
+      answer: model === undefined ? 'tool' : 'either',
+      model,
       now: Date.now,
       idleTimeoutMs: IDLE_MS,
       report: (line) => logger.warn(line),
@@ -102,44 +109,35 @@ export class CommandAgent implements Agent {
 
   /** It has ended by itself: its last text is its answer, where there is one. */
   #conclude(end: AgentEnd, { progress }: AgentTurn): void {
-    const { definition } = this.#options;
-    const { name } = definition;
+    const { definition, model } = this.#options;
     if (end.isWithoutTools) {
-      this.#seat.fail(new BoundaryError('agent', AGENT_WITHOUT_TOOLS, `The agent ${name} ${end.status}`));
+      this.#seat.fail(new BoundaryError('agent', AGENT_WITHOUT_TOOLS, `The agent ${definition.name} ${end.status}`));
       return;
     }
     const last = progress.responses.at(-1)?.message;
-    const hasAnswered = last !== undefined && (end.isDone || last.tool_calls.length === 0);
-    if (hasAnswered) this.#seat.end('answered');
-    else if (!hasModel(this.#options) && end.isDone && end.text !== null) this.#seat.answer(end.text);
-    else
-      this.#seat.fail(
-        new BoundaryError('agent', AGENT_FAILED, `The agent ${name} ${end.status}, before it had answered`),
-      );
+    // One that crashed in the middle of its work has said nothing that counts.
+    const isFinal = end.isDone || last?.tool_calls.length === 0;
+    if (isFinal && this.#seat.lastText !== null) this.#seat.end('answered');
+    else if (model === undefined && end.isDone && end.text !== null) this.#seat.answer(end.text);
+    else {
+      const message = `The agent ${definition.name} ${end.status}, before it had answered`;
+      this.#seat.fail(new BoundaryError('agent', AGENT_FAILED, message));
+    }
   }
 
   #toSeat({ base, secret }: LoopbackDoor, { setup }: AgentTurn): AgentSeat {
-    const addresses = {
-      api_key: secret,
-      openai_base_url: `${base}/v1`,
-      anthropic_base_url: base,
-      gemini_base_url: base,
-    };
+    const { model } = this.#options;
+    const addresses = model === undefined ? null : modelAddresses(base, secret);
     return {
       prompt: setup.prompt,
       system: setup.system,
-      model: hasModel(this.#options) ? this.#options.model : null,
+      model: model?.name ?? null,
       mcp: seatAddress(base, secret),
-      mcpUrl: `${base}/r/${secret}${SEAT_MCP_PATH}`,
-      addresses: hasModel(this.#options) ? addresses : null,
-      env: seatVariables(base),
-      configs: createSeatConfigs(base, secret),
+      mcpUrl: seatAddressWithSecret(base, secret),
+      env: seatVariables(base, addresses),
+      configs: createSeatConfigs(base, secret, addresses !== null),
     };
   }
-}
-
-function hasModel({ definition }: CommandAgentOptions): boolean {
-  return definition.needs !== 'none';
 }
 
 /** This machine cannot start it, or its seat could not be opened: that says nothing about the agent. */
