@@ -8,6 +8,8 @@ export const SLOW_TESTS: readonly string[] = [
   ...REFEREE_TESTS,
   'environments/browser/*.test.ts',
   'environments/workspace/*.test.ts',
+  'test/agents/killed.test.ts',
+  'test/agents/real-agents.test.ts',
   'test/browser/**/*.test.ts',
   'test/cli/built-package.test.ts',
   'test/cli/demo.test.ts',
