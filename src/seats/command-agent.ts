@@ -3,7 +3,15 @@ import type { AgentDefinition } from '../agents/agent-definition.ts';
 import type { AgentSeat } from '../agents/agent-seat.ts';
 import { type AgentEnd, playAgent } from '../agents/play-agent.ts';
 import { McpEnvironmentClient } from '../client/mcp-environment-client.ts';
-import { AGENT_FAILED, AGENT_WITHOUT_TOOLS, BoundaryError, messageOf } from '../contract/errors.ts';
+import {
+  AGENT_FAILED,
+  AGENT_WITHOUT_TOOLS,
+  BoundaryError,
+  ERRORS,
+  type ErrorCode,
+  messageOf,
+} from '../contract/errors.ts';
+import type { EventBody, EventOf } from '../contract/event.ts';
 import type { Json } from '../contract/json.ts';
 import type { AgentModel } from '../model/agent-model.ts';
 import type { Agent, AgentTurn } from '../rollout/agent.ts';
@@ -77,9 +85,10 @@ export class CommandAgent implements Agent {
     const { client } = turn;
     if (!(client instanceof McpEnvironmentClient)) throw new TypeError('The environment of a seat is reached over MCP');
     const isOver = this.#seat.over;
+    const watched = watchGateway(turn);
     const door = await SeatDoor.open({
       agent: this.#seat,
-      turn,
+      turn: watched.turn,
       client,
       setup: turn.setup,
       answer: model === undefined ? 'tool' : 'either',
@@ -98,7 +107,7 @@ export class CommandAgent implements Agent {
         hidden,
         onLog: (record) => turn.recorder.record({ type: 'log', ...record }),
       });
-      if (!isOver.aborted) this.#conclude(end, turn);
+      if (!isOver.aborted) this.#conclude(end, turn, watched.failure());
     } catch (thrown) {
       if (!isOver.aborted) throw thrown;
     } finally {
@@ -108,7 +117,7 @@ export class CommandAgent implements Agent {
   }
 
   /** It has ended by itself: its last text is its answer, where there is one. */
-  #conclude(end: AgentEnd, { progress }: AgentTurn): void {
+  #conclude(end: AgentEnd, { progress }: AgentTurn, gateway: BoundaryError | undefined): void {
     const { definition, model } = this.#options;
     if (end.isWithoutTools) {
       this.#seat.fail(new BoundaryError('agent', AGENT_WITHOUT_TOOLS, `The agent ${definition.name} ${end.status}`));
@@ -117,7 +126,8 @@ export class CommandAgent implements Agent {
     const last = progress.responses.at(-1)?.message;
     // One that crashed in the middle of its work has said nothing that counts.
     const isFinal = end.isDone || last?.tool_calls.length === 0;
-    if (isFinal && this.#seat.lastText !== null) this.#seat.end('answered');
+    if (gateway !== undefined) this.#seat.fail(gateway);
+    else if (isFinal && this.#seat.lastText !== null) this.#seat.end('answered');
     else if (model === undefined && end.isDone && end.text !== null) this.#seat.answer(end.text);
     else {
       const message = `The agent ${definition.name} ${end.status}, before it had answered`;
@@ -144,4 +154,31 @@ export class CommandAgent implements Agent {
 function toFailure(thrown: unknown): BoundaryError {
   if (thrown instanceof BoundaryError) return thrown;
   return new BoundaryError('worker', 'internal_error', messageOf(thrown), { cause: thrown });
+}
+
+/** Listens to what is recorded of the calls of the agent's model: one that its gateway has not answered may be why it ended. */
+function watchGateway(turn: AgentTurn): { readonly turn: AgentTurn; failure(): BoundaryError | undefined } {
+  let failure: BoundaryError | undefined;
+  const { recorder } = turn;
+  const record = (event: EventBody) => {
+    if (event.type === 'model.responded') failure = undefined;
+    if (event.type === 'model.failed' && event.branch === null) failure = toGatewayError(event);
+    recorder.record(event);
+  };
+  const listening = {
+    record,
+    settled: () => recorder.settled(),
+    toStored: <T extends Json>(value: T) => recorder.toStored(value),
+  };
+  return { turn: { ...turn, recorder: listening }, failure: () => failure };
+}
+
+/** Failures of the agent's own, such as a call that it has given up, are none of its gateway. */
+function toGatewayError({ code, message, status }: EventOf<'model.failed'>): BoundaryError | undefined {
+  if (!isErrorCode(code) || code === 'run_finished') return undefined;
+  return new BoundaryError('model', code, message, { status });
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERRORS, code);
 }
