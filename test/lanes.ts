@@ -10,6 +10,7 @@ export const SLOW_TESTS: readonly string[] = [
   'environments/workspace/*.test.ts',
   'test/agents/killed.test.ts',
   'test/agents/real-agents.test.ts',
+  'test/agents/real-loops.test.ts',
   'test/browser/**/*.test.ts',
   'test/cli/built-package.test.ts',
   'test/cli/demo.test.ts',
