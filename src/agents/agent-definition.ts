@@ -26,7 +26,7 @@ export interface AgentDefinition extends Omit<AgentEntry, 'version' | 'command'>
   /** With its templates; the first is a name on the `PATH` or an absolute path. */
   readonly command: readonly [string, ...string[]];
   readonly version: string | null;
-  /** Whose configuration is in its home: that of an agent that is known by the name of its program. */
+  /** The agent that its program is by name: its home has the configuration of that one. */
   readonly known: KnownAgent | null;
 }
 

@@ -13,7 +13,7 @@ import { knownCommand, knownNeeds } from './known-agents.ts';
 import { splitCommandLine } from './split-command-line.ts';
 
 export interface AgentsOptions {
-  /** Of the configuration, by name. They win over the known ones. */
+  /** Those of the configuration, by name. They win over the known ones. */
   readonly entries: Readonly<Record<string, AgentEntry>>;
   /** Folder that paths of their commands are relative to. */
   readonly directory: string;

@@ -67,7 +67,7 @@ export class JsonRpcLines {
     this.#lastId += 1;
     const id = this.#lastId;
     const answered = new Promise<Json>((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
-    answered.catch(() => {}); // Whoever waits hears of it, unless its time was over.
+    answered.catch(() => {}); // The one that waits hears of it, unless its time was over.
     this.#send({ id, method, params });
     const toError = (time: string) => new Error(`It did not answer ${method} within ${time}`);
     try {
@@ -91,7 +91,7 @@ export class JsonRpcLines {
       return;
     }
     const message = parse(line);
-    // What an agent prints beside its messages is in the log.
+    // Other lines that an agent prints are in the log.
     if (message === undefined) return;
     const { id, method } = message;
     const params = isJsonObject(message.params) ? message.params : {};

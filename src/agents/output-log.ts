@@ -3,7 +3,7 @@ import type { LogRecord } from '../contract/trace.ts';
 import { toPlainLine } from '../process/output-tail.ts';
 
 /** Bytes at the beginning of an output, and at its end, that are kept (contract section 8, "Commands"). */
-export const KEPT_BYTES = 1_024 * 1_024;
+const KEPT_BYTES = 1_024 * 1_024;
 /** Bytes of one record: many short lines are one. */
 const RECORD_BYTES = 32 * 1_024;
 /** Milliseconds that lines wait for others. */

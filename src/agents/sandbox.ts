@@ -7,7 +7,7 @@ import { messageOf } from '../contract/errors.ts';
 
 const PROGRAM = 'bwrap';
 const TRY_MS = 10_000;
-/** Of the user and the group inside, which have no rights. */
+/** Number of the user and the group inside, which have no rights. */
 export const SANDBOX_ID = '1000';
 const SHARED_MEMORY_BYTES = 256 * 1_024 * 1_024;
 const TEMPORARY_BYTES = 1_024 * 1_024 * 1_024;
@@ -80,6 +80,7 @@ export function inSandbox({ command, template, folder, workingDirectory, readabl
     ...['--proc', '/proc', '--dev', '/dev', '--size', String(SHARED_MEMORY_BYTES), '--tmpfs', '/dev/shm'],
     ...['--size', String(TEMPORARY_BYTES), '--perms', '1777', '--tmpfs', '/tmp'],
     ...[...new Set(own)].flatMap((path) => ['--ro-bind', path, path]),
+    ...coverWithin(own, closed),
     ...['--bind', folder, folder, '--remount-ro', '/', '--chdir', workingDirectory, '--'],
     ...command,
   ];
@@ -96,6 +97,12 @@ function programMounts(closed: readonly string[]): string[] {
     if (isAmongPrograms(path) && statSync(path).isDirectory()) mounts.push('--tmpfs', path);
   }
   return mounts;
+}
+
+/** Folders that lie in what was opened for its program, such as an environment that is a package beside it. */
+function coverWithin(opened: readonly string[], closed: readonly string[]): string[] {
+  const inside = closed.filter((path) => opened.some((each) => path !== each && contains(each, path)));
+  return [...new Set(inside)].flatMap((path) => ['--tmpfs', path]);
 }
 
 /** A link into /run on many systems, which is not there inside. */
@@ -127,7 +134,7 @@ function pathsOf(path: string, closed: readonly string[]): readonly string[] {
   return [isShared ? path : folder, ...packagesAbove(folder)];
 }
 
-/** What an import of a script finds: packages of its folder and of those above. */
+/** Packages that an import of a script finds: those of its folder and of those above. */
 function packagesAbove(folder: string): readonly string[] {
   const found: string[] = [];
   for (let at = folder; at !== dirname(at); at = dirname(at)) {

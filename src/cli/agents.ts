@@ -9,8 +9,8 @@ export function addAgentsCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-An agent is a program with a loop of its own. claude, codex, gemini and opencode are known when their commands are
-installed; others have a name under "agents" of proctor.config.ts, or are given as "acp:<command>".
+An agent is a program with a loop of its own. The known ones are claude, codex, gemini and opencode, where they are installed.
+Others have a name under "agents" of proctor.config.ts, or are given as "acp:<command>".
 
 Examples:
   $ proctor agents list

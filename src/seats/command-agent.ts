@@ -67,7 +67,7 @@ export class CommandAgent implements Agent {
       const [status] = await Promise.all([taking, this.#play(turn)]);
       return status;
     } catch (thrown) {
-      // Whatever it was, the process is gone before anything else happens.
+      // The process is gone before anything else happens.
       await this.#played;
       throw thrown;
     }

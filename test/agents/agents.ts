@@ -5,7 +5,7 @@ import { sandboxProblem } from '../../src/agents/sandbox.ts';
 import type { Trace } from '../../src/contract/trace.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-export const PLAYS = fileURLToPath(new URL('fixtures/plays.mjs', import.meta.url));
+const PLAYS = fileURLToPath(new URL('fixtures/plays.mjs', import.meta.url));
 
 const problem = await sandboxProblem();
 if (problem !== undefined) console.warn(`SKIPPED: the tests of agents in a sandbox: ${problem}`);

@@ -19,7 +19,14 @@ if (!isInstalled) {
 }
 
 /** The names that they are known by, and the same programs over the Agent Client Protocol. */
-const AGENTS = ['codex', 'gemini', 'opencode', 'acp:gemini --acp --yolo', 'acp:opencode acp'] as const;
+const AGENTS = ['codex', 'gemini', 'opencode', 'acp:gemini --acp --yolo', 'acp:opencode acp', ...claudeIfInstalled()];
+
+/** It is not free software: nobody installs it for a test. */
+function claudeIfInstalled(): readonly string[] {
+  const isThere = (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'claude')));
+  if (!isThere) console.warn('SKIPPED: the tests of Claude Code, which is not installed');
+  return isThere ? ['claude'] : [];
+}
 
 const outputSchema = z.object({ runs: z.array(z.object({ trace_id: z.string(), reward: z.number().nullable() })) });
 

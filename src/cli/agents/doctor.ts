@@ -9,7 +9,7 @@ import { listenForStop } from '../signals.ts';
 import { colors, note, print, printable, printableLines, printJson } from '../terminal.ts';
 import { practise } from './practice.ts';
 
-/** Of what an agent wrote, for a person who looks for the reason. */
+/** Lines that an agent wrote last, for a person who looks for the reason. */
 const LAST_LINES = 5;
 
 export function addDoctorCommand(agents: Command): void {
@@ -33,7 +33,7 @@ Examples:
     .action(examine);
 }
 
-/** What a practice has shown of an agent. */
+/** The result of an agent's practice. */
 interface Finding {
   readonly name: string;
   readonly version: string | null;
@@ -94,7 +94,7 @@ function describe({ usage, timing, error, outcome, reward }: Trace, works: boole
   return `${error?.message ?? `it ended with the outcome ${outcome} and the reward ${reward}`} (${calls})`;
 }
 
-/** What it wrote last, standard error before standard output. */
+/** The lines that it wrote last: on standard error, else on standard output. */
 function lastLines({ logs }: Trace): readonly string[] {
   const written = (source: string) => logs.filter(({ logger }) => logger === source).map(({ message }) => message);
   const [errors, texts] = [written('agent.stderr'), written('agent.stdout')];
