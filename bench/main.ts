@@ -18,6 +18,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   pages: () => import('./pages/long-trace.ts'),
   list: () => import('./pages/many-runs.ts'),
   sessions: () => import('./sessions/sessions.ts'),
+  seats: () => import('./seats/seats.ts'),
   'evaluation-overhead': () => import('./evaluations/overhead.ts'),
   evaluations: () => import('./evaluations/evaluations.ts'),
 };

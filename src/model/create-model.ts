@@ -1,7 +1,8 @@
 import { ApiError, BoundaryError } from '../contract/errors.ts';
 import type { ModelList } from '../contract/run.ts';
 import { preview } from '../schema/json-schema.ts';
-import { type AgentGateway, type AgentModel, createAgentModel } from './agent-model.ts';
+import type { AgentGateway, AgentModel } from './agent-call.ts';
+import { createAgentModel } from './agent-model.ts';
 import type { CallGuard } from './call-guard.ts';
 import type { ChatModel, ReferenceContext } from './chat-model.ts';
 import { createGatewayModel } from './gateway.ts';

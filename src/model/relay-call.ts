@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts';
 import { AnswerFailure } from '../dialects/answer-failure.ts';
 import type { RelayedRequest } from '../dialects/dialect.ts';
-import type { AgentCall, AgentGateway, AgentModelOptions, CalledAnswer } from './agent-model.ts';
+import type { AgentCall, AgentGateway, AgentModelOptions, CalledAnswer } from './agent-call.ts';
 import { readBytesOf } from './chunk-stream.ts';
 import { withReadableErrors } from './gateway-client.ts';
 import { answeredFailure, GatewayFailure } from './gateway-failure.ts';

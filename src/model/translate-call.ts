@@ -1,4 +1,4 @@
-import type { AgentCall, AgentModelOptions, CalledAnswer } from './agent-model.ts';
+import type { AgentCall, AgentModelOptions, CalledAnswer } from './agent-call.ts';
 import { createGatewayModel } from './gateway.ts';
 
 /** Asks a gateway by chat completions, and answers the agent in its own protocol. One try. */

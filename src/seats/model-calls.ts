@@ -11,7 +11,8 @@ import {
   toDialectError,
 } from '../dialects/dialect.ts';
 import { toApiError } from '../http/errors.ts';
-import { type AgentAnswer, AgentCallError, type AgentModel } from '../model/agent-model.ts';
+import type { AgentAnswer, AgentModel } from '../model/agent-call.ts';
+import { AgentCallError } from '../model/agent-model.ts';
 import type { AgentTurn } from '../rollout/agent.ts';
 import { during, setChatResponse, startChatSpan } from '../telemetry/spans.ts';
 import { Conversations } from './conversations.ts';
@@ -28,6 +29,8 @@ const BRANCH_STEPS = 10;
 const LAST_CALLS_MS = 30_000;
 /** Milliseconds that a tool call waits for the model call that may have asked for it. */
 const ASKING_MS = 2_000;
+/** Milliseconds after which a call is recorded that has brought nothing by then. */
+const RECORD_MS = 25;
 /** Milliseconds of silence after which a stream shows that it is alive. */
 const KEEP_ALIVE_MS = 10_000;
 
@@ -165,6 +168,8 @@ export class ModelCalls {
     const isMain = step.place.branch === null;
     let stream: DialectStream | undefined;
     const keepAlive = startKeepAlive(request.isStreamed, () => exchange.send(stream?.keepAlive() ?? COMMENT));
+    const recordSoon = setTimeout(step.record, RECORD_MS);
+    recordSoon.unref();
     let answer: AgentAnswer;
     try {
       answer = await during(startChatSpan(turn.span, model.name, sampling), async (span) => {
@@ -184,6 +189,7 @@ export class ModelCalls {
           send: (piece) => {
             keepAlive.refresh();
             exchange.send(piece);
+            setImmediate(step.record);
           },
           onDelta: (delta) => {
             firstMs ??= performance.now() - step.startedAt;
@@ -201,6 +207,7 @@ export class ModelCalls {
       throw thrown;
     } finally {
       keepAlive.end();
+      clearTimeout(recordSoon);
     }
     const { message } = answer.response;
     this.#steps.answered(step, answer.response);

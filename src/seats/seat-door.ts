@@ -5,7 +5,7 @@ import type { SetupResult } from '../contract/scenario.ts';
 import { type AnswerWay, SUBMIT_ANSWER } from '../contract/seat.ts';
 import type { Operation } from '../dialects/operations.ts';
 import type { MountedEndpoint } from '../mcp/http/mounted-endpoint.ts';
-import type { AgentModel } from '../model/agent-model.ts';
+import type { AgentModel } from '../model/agent-call.ts';
 import type { AgentTurn } from '../rollout/agent.ts';
 import { ModelDesk } from './model-desk.ts';
 import { OpenRequests } from './open-requests.ts';

@@ -8,7 +8,7 @@ import { ApiError } from '../contract/errors.ts';
 import type { SetupResult } from '../contract/scenario.ts';
 import { type AnswerWay, EXTERNAL_MODEL, type SeatRequest } from '../contract/seat.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
-import type { AgentModel } from '../model/agent-model.ts';
+import type { AgentModel } from '../model/agent-call.ts';
 import type { Models } from '../model/create-model.ts';
 import type { AgentTurn } from '../rollout/agent.ts';
 import { createRecorder } from '../trace/event-recorder.ts';

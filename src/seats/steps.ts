@@ -1,4 +1,5 @@
 import type { JsonObject } from '../contract/json.ts';
+import type { StepInput } from '../contract/trace.ts';
 import type { DialectName } from '../dialects/dialect.ts';
 import type { ModelResponse } from '../model/chat-model.ts';
 import type { AgentTurn } from '../rollout/agent.ts';
@@ -12,6 +13,8 @@ export interface BegunStep {
   readonly step: number;
   readonly place: Place;
   readonly startedAt: number;
+  /** Records the request, the first time. A write to a database would come between the gateway's first piece and the agent. */
+  record(): void;
 }
 
 /** The model calls of an agent as steps of its trace: numbers them, counts those of the main conversation, and records them. */
@@ -41,24 +44,22 @@ export class Steps {
     return [...this.#open].some(({ place }) => place.branch === null);
   }
 
-  /** Records a request, and takes a number for it. @throws what the recorder failed with. */
+  /** Takes a number for a request, which is recorded in a moment. @throws what the recorder failed with. */
   async begin(place: Place, asked: { readonly dialect: DialectName; readonly model: string }): Promise<BegunStep> {
     const { recorder, turn, stepsBefore } = this.#turn;
     this.#count(place, 1);
     this.#last += 1;
-    const begun = { step: stepsBefore + this.#last, place, startedAt: performance.now() };
-    this.#open.add(begun);
     const { branch, compacted } = place;
-    const kept = this.#toKept(place);
-    const stored = await recorder.toStored(kept);
-    recorder.record({
-      type: 'model.requested',
-      turn,
-      step: begun.step,
-      branch,
-      compacted,
-      input: { ...asked, messages: [], ...stored },
-    });
+    const step = stepsBefore + this.#last;
+    const input: StepInput = { ...asked, messages: [], ...(await recorder.toStored(this.#toKept(place))) };
+    let isRecorded = false;
+    const record = () => {
+      if (isRecorded) return;
+      isRecorded = true;
+      recorder.record({ type: 'model.requested', turn, step, branch, compacted, input });
+    };
+    const begun = { step, place, startedAt: performance.now(), record };
+    this.#open.add(begun);
     return begun;
   }
 
@@ -66,6 +67,7 @@ export class Steps {
   answered(begun: BegunStep, response: ModelResponse): void {
     const { recorder, turn, progress, transcript } = this.#turn;
     this.#open.delete(begun);
+    begun.record();
     const { message, finishReason, usage, tokenIds, logprobs, retries } = response;
     recorder.record({
       type: 'model.responded',
@@ -92,6 +94,7 @@ export class Steps {
     const { recorder, turn, stepsBefore } = this.#turn;
     this.#open.delete(begun);
     this.#count(begun.place, -1);
+    begun.record();
     if (begun.step === stepsBefore + this.#last) this.#last -= 1;
     recorder.record({
       type: 'model.failed',

@@ -98,12 +98,18 @@ describe('/openapi.json', () => {
       'POST /v1/agent/run',
       'POST /v1/agent/seats',
       'POST /v1/agent/seats/{trace_id}/answer',
+      'POST /v1/chat/completions',
       'POST /v1/evaluations',
       'POST /v1/evaluations/{evaluation_id}/cancel',
       'POST /v1/evaluations/{evaluation_id}/pause',
       'POST /v1/evaluations/{evaluation_id}/rerun',
       'POST /v1/evaluations/{evaluation_id}/resume',
+      'POST /v1/messages',
+      'POST /v1/messages/count_tokens',
+      'POST /v1/responses',
       'POST /v1/traces/{trace_id}/cancel',
+      'POST /v1beta/models/{model}:generateContent',
+      'POST /v1beta/models/{model}:streamGenerateContent',
     ]);
   });
 

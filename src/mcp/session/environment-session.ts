@@ -173,11 +173,9 @@ export class EnvironmentSession implements HostedSession {
   }
 
   #bindTools(): void {
+    const { onToolsListed } = this.#options.definition;
     this.server.setRequestHandler('tools/list', ({ params }, mcp) =>
-      this.#answerList(params, mcp, ({ tools }) => {
-        this.#options.definition.onToolsListed?.();
-        return { tools: listTools(tools) };
-      }),
+      this.#answerList(params, mcp, ({ tools }) => ({ tools: listTools(tools, onToolsListed) })),
     );
     this.server.setRequestHandler('tools/call', ({ params }, mcp) =>
       this.#answer(mcp, async (request) => {

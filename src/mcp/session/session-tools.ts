@@ -21,7 +21,8 @@ export function sessionTools(
   return tools;
 }
 
-export function listTools(tools: ReadonlyMap<string, SessionTool>): Tool[] {
+export function listTools(tools: ReadonlyMap<string, SessionTool>, onListed?: () => void): Tool[] {
+  onListed?.();
   return [...tools.values()].map(({ entry }) => entry);
 }
 
