@@ -4,6 +4,7 @@ import type { JsonObject } from '../../src/contract/json.ts';
 import { DIALECT_NAMES, type DialectName, toDialectError } from '../../src/dialects/dialect.ts';
 import { DIALECTS } from '../../src/dialects/dialects.ts';
 import { findOperation } from '../../src/dialects/operations.ts';
+import { signReasoning } from '../../src/dialects/reasoning-signature.ts';
 import { call, output } from './outputs.ts';
 
 const HEAD = { id: 'step1', createdAt: 0, model: 'exam-model' };
@@ -236,6 +237,21 @@ describe('names of tools', () => {
   });
 });
 
+describe('reasoning', () => {
+  it('is signed in each dialect that has a place for it, the same for the same text', () => {
+    const made = output({ reasoning: 'Hm', calls: [call('c1', 'add', {}), call('c2', 'add', {})] });
+    const write = (name: DialectName) => DIALECTS[name].writeResponse(read(name, {}), made, HEAD);
+    const signature = signReasoning('Hm');
+    expect(signature).toMatch(/^proctor:[0-9a-f]{32}$/);
+    expect(write('responses').output).toMatchObject([{ type: 'reasoning', encrypted_content: signature }, {}, {}]);
+    expect(write('messages').content).toMatchObject([{ type: 'thinking', signature }, {}, {}]);
+    const thoughtSignature = Buffer.from(signature).toString('base64');
+    expect(write('gemini').candidates).toMatchObject([
+      { content: { parts: [{ thought: true, text: 'Hm' }, { thoughtSignature }, {}] } },
+    ]);
+  });
+});
+
 describe('settings', () => {
   const schema = { type: 'object', properties: { a: { type: 'string' } } };
   const format = { type: 'json_schema', json_schema: { name: 'answer', schema } };
@@ -364,6 +380,22 @@ describe('a result without its call', () => {
           { type: 'text', text: '3' },
         ],
       },
+    ]);
+  });
+
+  it('with its call goes directly after it, whatever the agent has put between', () => {
+    const input = [
+      { type: 'function_call', call_id: 'c1', name: 'add', arguments: '{}' },
+      { type: 'function_call', call_id: 'c2', name: 'add', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'c2', output: '2' },
+      { role: 'developer', content: 'Hurry.' },
+      { type: 'function_call_output', call_id: 'c1', output: '1' },
+    ];
+    expect(read('responses', { input }).messages).toMatchObject([
+      { role: 'assistant', tool_calls: [{ id: 'c1' }, { id: 'c2' }] },
+      { role: 'tool', tool_call_id: 'c2' },
+      { role: 'tool', tool_call_id: 'c1' },
+      { role: 'system', content: 'Hurry.' },
     ]);
   });
 
