@@ -64,7 +64,7 @@ export async function openSeatHere(
       host: HOST,
       logger,
       routes: [],
-      mounts: [desk.mount],
+      mounts: [...desk.mounts],
     });
     const listener = await listen(app, { host: HOST, port: settings.port ?? 0 });
     opened.push(() => listener.close(GRACE_MS));

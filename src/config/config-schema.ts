@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DIALECT_NAMES } from '../dialects/dialect.ts';
 
 const textMapSchema = z.record(z.string(), z.string());
 
@@ -38,6 +39,8 @@ const priceSchema = z.number().min(0);
 const gatewaySchema = z.strictObject({
   url: z.url(),
   apiKey: z.string().min(1).optional(),
+  /** Protocols that it speaks; calls of agents at seats go to it as they are in these. Default: `chat` alone. */
+  dialects: z.array(z.enum(DIALECT_NAMES)).min(1).optional(),
   prices: z.strictObject({ input: priceSchema, cached: priceSchema.optional(), output: priceSchema }).optional(),
   maxOutputTokens: z.int().min(1).optional(),
 });

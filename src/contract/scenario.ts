@@ -20,6 +20,8 @@ export const setupResultSchema = z.object({
   system: z.string().nullable(),
   tools: z.array(z.string()).nullable(),
   answer_schema: jsonSchemaSchema.nullable(),
+  /** Kinds of tools of a model provider that an agent at a seat may use; absent: none. */
+  provider_tools: z.array(z.string()).optional(),
 });
 export type SetupResult = z.infer<typeof setupResultSchema>;
 

@@ -32,6 +32,8 @@ export interface EnvironmentDefinition {
   readonly closeHooks: readonly Hook[];
   /** Declarations that the author adds, removes or changes while sessions are open. */
   readonly changes: Changes<DefinitionChange>;
+  /** Told each time that a client has been given the list of tools. */
+  readonly onToolsListed?: (() => void) | undefined;
 }
 
 /** Tools, resources, prompts or scenarios were declared or taken back, or a resource has another content. */
@@ -98,6 +100,8 @@ export interface ScenarioDefinition {
   readonly args: CompiledSchema;
   /** Patterns (`*` matches any run of characters) of the tools that an agent may use here; undefined: all. */
   readonly tools: readonly string[] | undefined;
+  /** Kinds of tools that a provider runs beside the model, and that an agent of others may use; undefined: none. */
+  readonly providerTools?: readonly string[] | undefined;
   readonly system: string | undefined;
   readonly answer: CompiledSchema | undefined;
   readonly chat: Readonly<Record<string, unknown>> | undefined;

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../contract/json.ts';
 import type { Evaluation } from '../contract/scenario.ts';
+import { PROVIDER_TOOL_KINDS, type ProviderToolKind } from '../dialects/provider-tools.ts';
 import { asFields, type SchemaIssue } from '../schema/json-schema.ts';
 import type {
   CompiledSchema,
@@ -24,6 +25,11 @@ export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends 
   readonly args?: Args;
   /** Patterns of the tools that the agent may use here (`*` matches any run of characters); all by default. */
   readonly tools?: readonly string[];
+  /**
+   * What of a model provider an agent of others may use beside its model, such as `web_search`: these reach past the
+   * environment. None by default.
+   */
+  readonly providerTools?: readonly ProviderToolKind[];
   /** The system prompt. */
   readonly system?: string;
   /** The schema of a structured answer. Without it the answer is text. */
@@ -100,9 +106,18 @@ export function defineScenario<Args extends AnySchema, Answer extends AnySchema 
   checkName('Scenario', name);
   const label = `Scenario "${name}"`;
   checkPresentation(label, config);
-  const { tools, solution, tasks } = config;
+  const { tools, solution, tasks, providerTools } = config;
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((pattern) => typeof pattern === 'string'))) {
     throw new TypeError(`${label}: tools has to be a list of patterns of tool names, got ${JSON.stringify(tools)}`);
+  }
+  const kinds: readonly unknown[] = PROVIDER_TOOL_KINDS;
+  if (
+    providerTools !== undefined &&
+    !(Array.isArray(providerTools) && providerTools.every((kind) => kinds.includes(kind)))
+  ) {
+    throw new TypeError(
+      `${label}: providerTools has to be a list of ${PROVIDER_TOOL_KINDS.join(', ')}, got ${JSON.stringify(providerTools)}`,
+    );
   }
   if (solution !== undefined && typeof solution !== 'function') {
     throw new TypeError(`${label}: solution has to be a function of the arguments, got ${typeof solution}`);
@@ -116,6 +131,7 @@ export function defineScenario<Args extends AnySchema, Answer extends AnySchema 
     description: config.description,
     args: compileSchema(config.args ?? NO_ARGS, `${label}, args`),
     tools,
+    providerTools,
     system: config.system,
     answer,
     chat: config.chat,

@@ -10,6 +10,7 @@ import { allowedHeaders, allowReading, createOriginGuard, requestedHeaders, toPr
 import { prefersHtml } from './prefers-html.ts';
 import { type AnsweredRequest, type HttpLog, logTooSlow, record, toErrorReply } from './request-log.ts';
 import { type Mount, type Route, type RouteReply, UNKNOWN_PATH } from './route.ts';
+import { createSecretPaths, findMount } from './secret-paths.ts';
 import { sendReply } from './send-reply.ts';
 import { parseBody, parseQuery } from './validation.ts';
 
@@ -41,6 +42,7 @@ export interface HttpAppOptions extends AuthenticationOptions {
 export function createHttpApp(options: HttpAppOptions): RequestListener {
   const routes = [...options.routes, createOpenApiRoute(options)];
   const mounts = new Map((options.mounts ?? []).map((mount) => [mount.path, serveMount(mount, options)]));
+  const claiming = (options.mounts ?? []).filter(({ claims }) => claims !== undefined);
   const takeSecret = createSecretPaths(options.mounts ?? []);
   let router: RequestListener | undefined;
   let loading: Promise<RequestListener> | undefined;
@@ -61,30 +63,12 @@ export function createHttpApp(options: HttpAppOptions): RequestListener {
     const url = takeSecret(request, toOriginForm(request.url ?? '/'));
     request.url = url;
     const queryAt = url.indexOf('?');
-    const answer = mounts.get(queryAt === -1 ? url : url.slice(0, queryAt)) ?? router ?? load;
+    const path = queryAt === -1 ? url : url.slice(0, queryAt);
+    const mounted = mounts.get(path) ?? mounts.get(findMount(claiming, request, path)?.path ?? '');
+    const answer = mounted ?? router ?? load;
     answer(request, response);
   };
 }
-
-/**
- * Takes a secret out of a path, `/r/<secret>/mcp`, before anything is made of the request that is logged or told. With
- * such a path no other secret or key counts. Where no mount has secrets, there are no such paths.
- */
-function createSecretPaths(mounts: readonly Mount[]): (request: IncomingMessage, url: string) => string {
-  const paths = new Set(mounts.filter(({ hasOwnSecrets }) => hasOwnSecrets).map(({ path }) => path));
-  if (paths.size === 0) return (_request, url) => url;
-  return (request, url) => {
-    const [, secret, path = '', query = ''] = /^\/+r(?:\/+([^/?]*)([^?]*)(\?.*)?)?$/s.exec(url) ?? [];
-    if (secret === undefined) return url;
-    // A doubled slash is another path; the secret in it is one all the same.
-    const isKnown = url.startsWith(`/r/${secret}`) && paths.has(path);
-    request.headers.authorization = isKnown ? `Bearer ${secret}` : undefined;
-    return isKnown ? `${path}${query}` : SECRET_PATHS;
-  };
-}
-
-/** An unknown path, in place of one with a secret. */
-const SECRET_PATHS = '/r';
 
 /** Express is loaded here: a process of an environment that nobody asks for a route starts sooner without. */
 async function createRouter(routes: readonly Route[], options: HttpAppOptions): Promise<RequestListener> {

@@ -25,10 +25,12 @@ export function createOpenApiDocument(routes: readonly Route[], options: OpenApi
     operations[route.method.toLowerCase()] = toOperation(route, schemas, options);
   }
   const security = options.hasKeys ? { security: [{ key: [] }] } : {};
-  for (const { path, operations = {}, hasOwnSecrets } of options.mounts ?? []) {
+  for (const { path: first, operations = {}, furtherOperations = {}, hasOwnSecrets } of options.mounts ?? []) {
     const own = hasOwnSecrets ? { security: [] } : security;
-    const described = Object.entries(operations).map(([method, operation]) => [method, { ...operation, ...own }]);
-    if (described.length > 0) paths[path] = Object.fromEntries(described);
+    for (const [path, byMethod] of Object.entries({ [first]: operations, ...furtherOperations })) {
+      const described = Object.entries(byMethod).map(([method, operation]) => [method, { ...operation, ...own }]);
+      if (described.length > 0) paths[path] = Object.fromEntries(described);
+    }
   }
   schemas.Error = toComponent('Error', errorBodySchema, 'output', schemas);
   return {

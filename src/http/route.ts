@@ -93,6 +93,8 @@ export interface RouteReply {
  */
 export interface Mount {
   readonly path: string;
+  /** Whether it answers at another path too. Asked for each request that no path of a mount fits. */
+  claims?(request: IncomingMessage, path: string): boolean;
   /** For preflights of browsers. */
   readonly methods: readonly string[];
   /**
@@ -102,6 +104,8 @@ export interface Mount {
   readonly hasOwnSecrets?: boolean;
   /** Its operations by method in lower case, for `/openapi.json`. */
   readonly operations?: Readonly<Record<string, object>>;
+  /** Those at further paths. */
+  readonly furtherOperations?: Readonly<Record<string, Readonly<Record<string, object>>>>;
   /** Answers by itself, whatever the method is. */
   handle(request: IncomingMessage, response: ServerResponse, caller: Caller | undefined): Promise<void>;
   /** Answers what the checks before it, or the handler, have thrown. Default: in the form of the routes. */

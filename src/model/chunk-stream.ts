@@ -50,11 +50,19 @@ async function readReply(reply: Reply, options: ChunkOptions): Promise<void> {
     throw new GatewayFailure('answered', message);
   }
   const take = /\bjson\b/i.test(type) ? wholeJson(options) : chunksOfEvents(options);
-  const add = limitBytes(take.add);
-  if (reply.body instanceof Readable) await readAsItComes(reply.body, options, add);
-  else if (reply.body !== null) await readEach(reply.body, options, add);
-  else take.add(new TextEncoder().encode(await untilAborted(reply.text(), options.signal)));
+  await readBytesOf(reply, options, limitBytes(take.add));
   take.end();
+}
+
+/** The body of a reply, piece by piece. @throws as `readChunks` does. */
+export async function readBytesOf(
+  reply: Reply,
+  options: Omit<ChunkOptions, 'onChunk'>,
+  take: (bytes: Uint8Array) => void,
+): Promise<void> {
+  if (reply.body instanceof Readable) await readAsItComes(reply.body, options, take);
+  else if (reply.body !== null) await readEach(reply.body, options, take);
+  else take(new TextEncoder().encode(await untilAborted(reply.text(), options.signal)));
 }
 
 interface BodyReader {
@@ -115,7 +123,7 @@ function limitBytes(add: (bytes: Uint8Array) => void): (bytes: Uint8Array) => vo
 /** In the tick in which it comes: an iterator would put several more between the gateway and whoever reads along. */
 function readAsItComes(
   body: Readable,
-  { signal, onSignOfLife }: ChunkOptions,
+  { signal, onSignOfLife }: Omit<ChunkOptions, 'onChunk'>,
   take: (bytes: Uint8Array) => void,
 ): Promise<void> {
   return new Promise<void>((resolve, reject) => {
@@ -144,7 +152,7 @@ function readAsItComes(
 
 async function readEach<Item>(
   items: AsyncIterable<Item>,
-  { signal, onSignOfLife }: ChunkOptions,
+  { signal, onSignOfLife }: Omit<ChunkOptions, 'onChunk'>,
   take: (item: Item) => void,
 ): Promise<void> {
   const iterator = items[Symbol.asyncIterator]();

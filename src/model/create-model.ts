@@ -1,6 +1,7 @@
 import { ApiError, BoundaryError } from '../contract/errors.ts';
 import type { ModelList } from '../contract/run.ts';
 import { preview } from '../schema/json-schema.ts';
+import { type AgentGateway, type AgentModel, createAgentModel } from './agent-model.ts';
 import type { CallGuard } from './call-guard.ts';
 import type { ChatModel, ReferenceContext } from './chat-model.ts';
 import { createGatewayModel } from './gateway.ts';
@@ -14,6 +15,12 @@ import { checkReferenceModel, createReferenceModel, isReferenceModel } from './r
 export interface Models {
   /** A model for one session. @throws BoundaryError boundary `model`, code `model_not_found`, as `check` does. */
   create(name: string, context: ReferenceContext, guard?: CallGuard): ChatModel;
+  /**
+   * A model as agents at seats ask it: in their own protocols, without retries but those of the guard.
+   *
+   * @throws ApiError invalid_parameter for a reference model, which has no protocol; model_not_found as `check` does.
+   */
+  createForAgent(name: string, guard?: CallGuard): AgentModel;
   /** @throws ApiError model_not_found for an unknown `proctor/` name, and for any other where no gateway would have it. */
   check(name: string): void;
   /** Whether the cost of its calls is known before they are made: it has prices, or is a reference model. */
@@ -45,6 +52,13 @@ export function createModels(config: ModelConfig): Models {
   };
   return {
     check,
+    createForAgent: (name, guard) => {
+      const gateway = isReferenceModel(name) ? undefined : find(name);
+      if (gateway === undefined) check(name);
+      if (gateway === undefined) throw notForAgents(name);
+      const { idleTimeoutMs, timing } = config;
+      return createAgentModel(name, { ...gateway, guard, idleTimeoutMs, timing });
+    },
     canPrice: (name) => isReferenceModel(name) || find(name)?.prices !== undefined,
     gatewayOf: (name) => (isReferenceModel(name) ? undefined : find(name)),
     create: (name, context, guard) => {
@@ -70,8 +84,13 @@ export function createModels(config: ModelConfig): Models {
   };
 }
 
-interface Gateway extends ListedGateway, ModelGateway {
-  readonly keys: readonly string[];
+interface Gateway extends ListedGateway, ModelGateway, AgentGateway {
+  readonly id: string;
+}
+
+function notForAgents(name: string): ApiError {
+  const message = `${name} is a reference model, which cannot be asked by an agent of others: name a model of a gateway.`;
+  return new ApiError('invalid_parameter', message, { param: 'model' });
 }
 
 function toGateways(config: ModelConfig): readonly Gateway[] {
@@ -82,7 +101,8 @@ function toGateways(config: ModelConfig): readonly Gateway[] {
   });
   const matches = () => true;
   if (config.client !== undefined) {
-    const own = { id: 'client', client: config.client, keys: [], prices: undefined, maxOutputTokens: undefined };
+    const unknown = { address: undefined, prices: undefined, maxOutputTokens: undefined };
+    const own = { id: 'client', client: config.client, keys: [], ...unknown };
     return [...gateways, { ...own, matches }];
   }
   if (config.gatewayUrl === undefined) return gateways;
@@ -90,7 +110,7 @@ function toGateways(config: ModelConfig): readonly Gateway[] {
 }
 
 function toGateway(
-  { baseUrl, apiKey, prices, maxOutputTokens }: Omit<ConfiguredGateway, 'pattern'>,
+  { baseUrl, apiKey, dialects, prices, maxOutputTokens }: Omit<ConfiguredGateway, 'pattern'>,
   fetch: Fetch | undefined,
   matches: (name: string) => boolean,
 ): Gateway {
@@ -102,7 +122,8 @@ function toGateway(
   }
   const client = createGatewayClient({ baseUrl, apiKey, fetch });
   const id = `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
-  return { id, client, keys: apiKey === undefined ? [] : [apiKey], prices, maxOutputTokens, matches };
+  const address = { baseUrl: baseUrl.replace(/\/+$/, ''), apiKey, dialects: dialects ?? ['chat'], fetch } as const;
+  return { id, client, address, keys: apiKey === undefined ? [] : [apiKey], prices, maxOutputTokens, matches };
 }
 
 function toExpression(pattern: string): RegExp {

@@ -40,7 +40,7 @@ export function createGatewayClient(address: GatewayAddress): GatewayClient {
 }
 
 /** The client reads `{"error": {...}}` and drops what other gateways say: every error is brought into that form. */
-function withReadableErrors(fetch: Fetch): Fetch {
+export function withReadableErrors(fetch: Fetch): Fetch {
   return async (input, init) => {
     const response = await fetch(input, init);
     if (response.ok) return response;

@@ -9,6 +9,9 @@ export type Fetch = typeof globalThis.fetch;
 const REDIRECTS: ReadonlySet<number> = new Set([307, 308]);
 const MAX_REDIRECTS = 5;
 
+/** Headers with a key, which is for the gateway alone. */
+const KEY_HEADERS = ['authorization', 'x-api-key', 'x-goog-api-key'] as const;
+
 /** Connections of the whole process; idle ones do not keep it alive. */
 const agents = createHttpAgents();
 
@@ -27,7 +30,7 @@ export const gatewayFetch: Fetch = async (input, init = {}) => {
     if (next === undefined || redirects === MAX_REDIRECTS) return toGatewayResponse(reply);
     // Its body may never end.
     reply.destroy();
-    if (next.origin !== url.origin) headers.delete('authorization');
+    if (next.origin !== url.origin) for (const name of KEY_HEADERS) headers.delete(name);
     url = next;
   }
 };

@@ -11,9 +11,7 @@ import type { Fetch } from './gateway-fetch.ts';
 import { withWatch } from './guarded-tries.ts';
 import { type Prices, withCost } from './prices.ts';
 import { type RetryTiming, systemTiming, withRetries } from './retries.ts';
-
-/** Just below the 300 s of silence after which Node's own `fetch` gives up. */
-const DEFAULT_IDLE_TIMEOUT_MS = 290_000;
+import { DEFAULT_IDLE_TIMEOUT_MS, limitSilence } from './silence-limit.ts';
 
 export type GatewayOptions = (
   | {
@@ -28,6 +26,8 @@ export type GatewayOptions = (
   readonly timing?: RetryTiming | undefined;
   /** For the cost of a response whose gateway does not tell it. */
   readonly prices?: Prices | undefined;
+  /** Tries of a call without a guard. Default 3. */
+  readonly maxTries?: number | undefined;
   /** Decides over each try, in place of the retries that a call has else. */
   readonly guard?: CallGuard | undefined;
 };
@@ -49,6 +49,7 @@ class GatewayModel implements ChatModel {
   readonly #timing: RetryTiming;
   readonly #prices: Prices | undefined;
   readonly #guard: CallGuard | undefined;
+  readonly #maxTries: number | undefined;
   /** Until the gateway refuses it. */
   #asksForUsage = true;
   /** Newer models of OpenAI refuse the first one, and older servers the second. */
@@ -62,6 +63,7 @@ class GatewayModel implements ChatModel {
     this.#timing = options.timing ?? systemTiming;
     this.#prices = options.prices;
     this.#guard = options.guard;
+    this.#maxTries = options.maxTries;
   }
 
   async respond(request: ModelRequest): Promise<ModelResponse> {
@@ -81,6 +83,7 @@ class GatewayModel implements ChatModel {
           timing: this.#timing,
           toFailure: toGatewayFailure,
           mayRetry: () => !assembly.hasTokens,
+          maxTries: this.#maxTries,
           toError,
         })
       : withWatch(watch, attempt, {
@@ -158,48 +161,6 @@ class GatewayModel implements ChatModel {
     return assembly.finish();
   }
 }
-
-interface SilenceLimit {
-  /** Aborted with the caller's reason, or with `silence` after too long a silence. */
-  readonly signal: AbortSignal;
-  readonly silence: GatewayFailure | undefined;
-  readonly onSignOfLife: () => void;
-  /** Ends the timer and lets go of the caller's signal. */
-  end(): void;
-  /** Ends, and closes a connection that was not read to its end. */
-  cut(): void;
-}
-
-function limitSilence(signal: AbortSignal, idleTimeoutMs: number): SilenceLimit {
-  const controller = new AbortController();
-  let silence: GatewayFailure | undefined;
-  const onAbort = () => controller.abort(signal.reason);
-  if (signal.aborted) onAbort();
-  signal.addEventListener('abort', onAbort, { once: true });
-  const timer = setTimeout(() => {
-    silence = new GatewayFailure('silent', `the gateway sent nothing for ${idleTimeoutMs / 1_000} s`);
-    controller.abort(silence);
-  }, idleTimeoutMs);
-  const end = () => {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', onAbort);
-  };
-  return {
-    signal: controller.signal,
-    get silence() {
-      return silence;
-    },
-    onSignOfLife: () => void timer.refresh(),
-    end,
-    cut: () => {
-      end();
-      controller.abort(OVER);
-    },
-  };
-}
-
-/** One for all: an error that is made takes longer than the request that it ends. */
-const OVER = new Error('The request is over');
 
 function keysOf(options: GatewayOptions): readonly string[] {
   const key: unknown = Reflect.get('client' in options ? options.client : options, 'apiKey');

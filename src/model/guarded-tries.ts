@@ -8,6 +8,8 @@ export interface GuardedTries {
   toFailure(thrown: unknown): GatewayFailure;
   /** Those of the response so far. */
   characters(): number;
+  /** False once something was delivered that cannot be taken back. Default: never. */
+  mayRetry?(): boolean;
   /** Makes the error that is thrown at the end. */
   toError(failure: GatewayFailure, tries: number): Error;
 }
@@ -21,7 +23,7 @@ export interface GuardedTries {
 export async function withWatch<T extends { readonly usage: Usage }>(
   watch: CallWatch,
   attempt: (maxTokens: number | null) => Promise<T>,
-  { signal, toFailure, characters, toError }: GuardedTries,
+  { signal, toFailure, characters, mayRetry = () => true, toError }: GuardedTries,
 ): Promise<{ readonly value: T; readonly retries: number }> {
   for (let tries = 1; ; tries += 1) {
     const maxTokens = await watch.enter();
@@ -33,7 +35,7 @@ export async function withWatch<T extends { readonly usage: Usage }>(
       const failure = signal.aborted ? undefined : toFailure(thrown);
       const isTriedAgain = await watch.failed(failure, characters());
       if (failure === undefined) throw signal.reason;
-      if (!isTriedAgain) throw toError(failure, tries);
+      if (!isTriedAgain || !mayRetry()) throw toError(failure, tries);
     }
   }
 }

@@ -1,3 +1,4 @@
+import type { DialectName } from '../dialects/dialect.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import type { Fetch } from './gateway-fetch.ts';
 import type { Prices } from './prices.ts';
@@ -9,6 +10,8 @@ export interface ConfiguredGateway {
   readonly pattern: string;
   readonly baseUrl: string;
   readonly apiKey?: string | undefined;
+  /** Protocols in which it answers below its address. Calls of agents at seats go to it as they are in these. Default: chat completions alone. */
+  readonly dialects?: readonly DialectName[] | undefined;
   /** Those of the models that the pattern fits. */
   readonly prices?: Prices | undefined;
   /** Tokens that one response has at most, where a request sets no limit of its own. Used by budgets alone. */

@@ -31,12 +31,14 @@ export interface RetryOptions {
   toFailure(thrown: unknown): GatewayFailure;
   /** False once a token was delivered: from then on a failure is final. */
   mayRetry(): boolean;
+  /** Default 3. */
+  readonly maxTries?: number | undefined;
   /** Makes the error that is thrown at the end. */
   toError(failure: GatewayFailure, tries: number): Error;
 }
 
 /**
- * Tries up to three times, waiting as the gateway asks (at most 60 s) or ever longer with some jitter.
+ * Tries up to three times unless told otherwise, waiting as the gateway asks (at most 60 s) or ever longer with some jitter.
  *
  * @returns the value, and how many tries failed before it.
  * @throws what `toError` makes of the last failure, or the reason of the signal.
@@ -52,7 +54,8 @@ export async function withRetries<T>(
     } catch (thrown) {
       options.signal.throwIfAborted();
       const failure = options.toFailure(thrown);
-      if (tries >= MAX_TRIES || !failure.isPassing || !options.mayRetry()) throw options.toError(failure, tries);
+      if (tries >= (options.maxTries ?? MAX_TRIES) || !failure.isPassing || !options.mayRetry())
+        throw options.toError(failure, tries);
       const resume = options.onWait?.(options.toError(failure, tries));
       try {
         await options.timing.sleep(retryWaitMs(failure, tries, options.timing), options.signal);

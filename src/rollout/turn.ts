@@ -1,4 +1,4 @@
-import { BoundaryError } from '../contract/errors.ts';
+import { AGENT_WITHOUT_TOOLS, BoundaryError } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { OnWait } from '../model/call-guard.ts';
@@ -36,6 +36,9 @@ export type TurnEnding =
 
 /** The ending of a turn that threw. @throws a fault of our own: what no boundary has named, while nothing was aborted. */
 export function toCutTurn(thrown: unknown, signal: AbortSignal): TurnEnding {
+  // One that never began is told so, whatever has ended it.
+  if (thrown instanceof BoundaryError && thrown.code === AGENT_WITHOUT_TOOLS)
+    return { status: 'failed', error: thrown };
   const cause: unknown = signal.aborted ? signal.reason : thrown;
   // An environment that was lost is a failure, however the turn hears of it.
   if (cause instanceof BoundaryError) return { status: 'failed', error: cause };

@@ -4,6 +4,8 @@ import type { EnvironmentTarget } from '../client/environment-client.ts';
 import type { EnvironmentPool } from '../client/environment-pool.ts';
 import type { Database } from '../database/database.ts';
 import type { Mount, Route } from '../http/route.ts';
+import type { Models } from '../model/create-model.ts';
+import { createModelMount } from '../seats/model-mount.ts';
 import { createSeatMount } from '../seats/seat-mount.ts';
 import { Seats, type SeatsOptions } from '../seats/seats.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
@@ -11,14 +13,15 @@ import { createCancelWatch } from './cancel-watch.ts';
 import { claimForSeat, releaseSeatClaim } from './key-claims.ts';
 import { createSeatRoutes } from './seat-routes.ts';
 
-/** For tests: when a seat is idle. */
-export type SeatSettings = Pick<SeatsOptions, 'idleMs' | 'lookEveryMs'>;
+/** For tests: when a seat is idle, and how long it waits. */
+export type SeatSettings = Pick<SeatsOptions, 'idleMs' | 'lookEveryMs' | 'timing'>;
 
 export interface SeatDeskOptions {
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;
   readonly database: Database;
   readonly store: TraceStore;
   readonly catalogue: Catalogue;
+  readonly models: Pick<Models, 'createForAgent'>;
   readonly logger: Logger;
   readonly appUrl: string;
   readonly now: () => number;
@@ -31,7 +34,7 @@ export interface SeatDeskOptions {
 export interface SeatDesk {
   readonly seats: Seats;
   readonly routes: readonly Route[];
-  readonly mount: Mount;
+  readonly mounts: readonly Mount[];
   /** Fails the seats that are open; evaluations that go on may end within `graceMs`. Never rejects. */
   close(graceMs: number): Promise<void>;
 }
@@ -48,10 +51,11 @@ export function createSeatDesk(options: SeatDeskOptions): SeatDesk {
     release: (traceId) => releaseSeatClaim(database, traceId),
     watchCancel: (traceId, onCancel) => cancels.watch(traceId, onCancel),
   });
+  const doors = { find: (secret: string | undefined) => seats.doorOf(secret) };
   return {
     seats,
     routes: createSeatRoutes({ ...options, seats }),
-    mount: createSeatMount(seats, (line) => logger.warn(line)),
+    mounts: [createSeatMount(doors, (line) => logger.warn(line)), createModelMount(doors)],
     async close(graceMs) {
       await seats.close(graceMs);
       cancels.close();

@@ -33,7 +33,7 @@ export function createSeatRoutes(options: SeatRoutesOptions): readonly Route[] {
   const open = defineRoute({
     method: 'POST',
     path: '/v1/agent/seats',
-    summary: 'Open a seat: a scenario for an agent that brings its own model, which plays it over MCP',
+    summary: 'Open a seat: a scenario for an agent with a loop of its own, which plays it over MCP',
     access: 'key-or-browser',
     request: seatRequestSchema,
     response: seatSchema,
@@ -47,6 +47,7 @@ export function createSeatRoutes(options: SeatRoutesOptions): readonly Route[] {
         'invalid_scenario_args',
         'env_not_found',
         'scenario_not_found',
+        'model_not_found',
         'idempotency_conflict',
         'request_in_progress',
         'run_finished',
@@ -140,13 +141,7 @@ class SeatRoutes {
     const account = accountOf(caller);
     const held = await this.find(params.trace_id, account);
     const { answer } = seatAnswerSchema.parse(body);
-    if (answer === undefined || answer === null) {
-      throw new ApiError(
-        'missing_required_parameter',
-        'answer is required: this agent brings its own model, so that no text of it was seen here that could be submitted.',
-        { param: 'answer' },
-      );
-    }
+    if (answer === undefined || answer === null) return await this.#submitLastText(held, account);
     const schema = held.setup.answer_schema;
     const problem = answerProblem(schema, answer);
     if (problem !== undefined) {
@@ -156,6 +151,27 @@ class SeatRoutes {
       throw new ApiError('run_finished', `The seat of trace ${held.traceId} is closed: another answer came first.`);
     }
     await held.seat.ended;
+    return { body: await findTrace(this.#options.store, held.traceId, account) };
+  }
+
+  /** @throws ApiError missing_required_parameter where no text was seen that could be submitted. */
+  async #submitLastText(held: HeldSeat, account: string): Promise<RouteReply> {
+    const { seat, answer, request } = held;
+    const why =
+      request.model === null
+        ? 'this agent brings its own model, so that no text of it was seen here that could be submitted'
+        : answer === 'tool'
+          ? 'the seat takes an answer by submit_answer alone ("answer": "tool")'
+          : seat.agent.lastText === null
+            ? 'the model of this agent has said nothing yet that could be submitted'
+            : undefined;
+    if (why !== undefined) {
+      throw new ApiError('missing_required_parameter', `answer is required: ${why}.`, { param: 'answer' });
+    }
+    if (!seat.agent.end('answered')) {
+      throw new ApiError('run_finished', `The seat of trace ${held.traceId} is closed: another answer came first.`);
+    }
+    await seat.ended;
     return { body: await findTrace(this.#options.store, held.traceId, account) };
   }
 
@@ -209,16 +225,9 @@ class SeatRoutes {
   }
 }
 
-/** @throws ApiError invalid_parameter: nobody is to believe that model calls are recorded. */
+/** @throws ApiError invalid_parameter for ways to answer that there are not. */
 function checkModel({ model, answer }: SeatRequest): void {
-  if (model !== null) {
-    throw new ApiError(
-      'invalid_parameter',
-      'model has to be null or left out: addresses for the model calls of an agent are not served yet, so that the agent brings its own model.',
-      { param: 'model' },
-    );
-  }
-  if (answer !== 'final_message') return;
+  if (model !== null || answer !== 'final_message') return;
   throw new ApiError(
     'invalid_parameter',
     'answer cannot be "final_message" without a model: what the agent says is not seen here. Use "tool".',

@@ -191,7 +191,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
     ...guardedBy(accounts),
     closing,
     observe: metrics.observe,
-    mounts: [seats.mount],
+    mounts: [...seats.mounts],
     routes: [
       createRunRoute({
         catalogue,

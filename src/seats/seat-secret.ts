@@ -9,3 +9,8 @@ export function createSeatSecret(): string {
 export function hashSeatSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
+
+/** Whether a text has the shape of a seat's secret. */
+export function isSeatSecret(text: string): boolean {
+  return /^seat_[0-9a-f]{32}$/.test(text);
+}

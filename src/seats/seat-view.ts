@@ -1,5 +1,5 @@
 import type { Seat } from '../contract/seat.ts';
-import { createSeatConfigs, seatAddress, seatVariables } from './seat-configs.ts';
+import { createSeatConfigs, modelAddresses, seatAddress, seatVariables } from './seat-configs.ts';
 import type { HeldSeat } from './seats.ts';
 
 /** Stands for the secret where that is not told. */
@@ -14,6 +14,7 @@ export interface SeatPlaces {
 
 /** A seat as its opener is told of it. @param secret, or what stands for it. */
 export function toSeat(held: HeldSeat, secret: string, { base, appUrl }: SeatPlaces): Seat {
+  const model = held.request.model === null ? null : modelAddresses(base, secret);
   return {
     trace_id: held.traceId,
     trace_url: `${appUrl}/traces/${held.traceId}`,
@@ -22,8 +23,8 @@ export function toSeat(held: HeldSeat, secret: string, { base, appUrl }: SeatPla
     prompt: [...held.setup.prompt],
     system: held.setup.system,
     mcp: seatAddress(base, secret),
-    model: null,
-    env: seatVariables(base),
-    configs: createSeatConfigs(base, secret),
+    model,
+    env: seatVariables(base, model),
+    configs: createSeatConfigs(base, secret, model !== null),
   };
 }

@@ -1,0 +1,46 @@
+import { ApiError } from '../contract/errors.ts';
+import type { DialectRequest } from '../dialects/dialect.ts';
+import type { ProviderToolKind } from '../dialects/provider-tools.ts';
+
+/** What of a provider a request may use beside the model. */
+export interface AllowedTools {
+  /** Kinds that the scenario names. */
+  readonly kinds: readonly string[];
+  /** Whether the gateway speaks the dialect, so that it understands them. */
+  isSpoken(dialect: DialectRequest['dialect']): boolean;
+}
+
+/** @throws ApiError invalid_parameter for tools of the provider that bypass the environment. */
+export function checkProviderTools(request: DialectRequest, { kinds, isSpoken }: AllowedTools): void {
+  for (const { kind, type } of request.providerTools) {
+    if (kind === null) {
+      throw refused(
+        `The tool type ${JSON.stringify(type)} is not known here, and could reach past the environment. Leave it out.`,
+      );
+    }
+    check(kind, `The tool ${JSON.stringify(type)}`, 'tools');
+  }
+  if (request.remoteImages.length > 0) {
+    check('web_fetch', 'An image that is only an address', 'messages');
+  }
+
+  function check(kind: ProviderToolKind, what: string, param: string): void {
+    if (!kinds.includes(kind)) {
+      const rule = kinds.length === 0 ? 'it allows none' : `it allows ${kinds.join(', ')}`;
+      throw refused(
+        `${what} is run by the provider (${kind}), past the environment. The scenario has to name it in \`providerTools\`: ${rule}. Leave it out.`,
+        param,
+      );
+    }
+    if (!isSpoken(request.dialect)) {
+      throw refused(
+        `${what} is run by the provider (${kind}), and the gateway of this run does not speak this protocol (${request.dialect}), so that it cannot get there. Leave it out.`,
+        param,
+      );
+    }
+  }
+}
+
+function refused(message: string, param = 'tools'): ApiError {
+  return new ApiError('invalid_parameter', message, { param });
+}
