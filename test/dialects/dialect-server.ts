@@ -19,7 +19,7 @@ export interface DialectServer {
   readonly paths: string[];
 }
 
-export const MODELS = [{ name: 'exam-model', createdAt: Date.UTC(2026, 0, 2) }];
+const MODELS = [{ name: 'exam-model', createdAt: Date.UTC(2026, 0, 2) }];
 
 /** Serves all dialects on a socket, with a model that plays one after the other; the last one stays. */
 export async function serveDialects(...plays: Play[]): Promise<DialectServer> {

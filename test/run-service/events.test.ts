@@ -302,9 +302,9 @@ describe('model.delta', () => {
       create: (name) => ({ name, respond }),
       canPrice: () => false,
       gatewayOf: () => undefined,
-    createForAgent: () => {
-      throw new Error('No agent asks for it');
-    },
+      createForAgent: () => {
+        throw new Error('No agent asks for it');
+      },
     };
     const service = await startService({ models });
     const traceId = traceIdOf(await service.run({ model: 'any' }));
