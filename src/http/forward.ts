@@ -87,7 +87,7 @@ export class Forwarder {
 function sendOn(reply: http.IncomingMessage, response: http.ServerResponse): void {
   response.statusCode = reply.statusCode ?? 502;
   for (const [name, value] of Object.entries(reply.headers)) {
-    // Who may read the reply was decided here.
+    // The server here has decided which pages may read the reply.
     const isDecided = name === 'vary' || name.startsWith('access-control-');
     if (value !== undefined && !HOP_BY_HOP.has(name) && !isDecided) response.setHeader(name, value);
   }

@@ -69,7 +69,7 @@ test('when the owner is killed with kill -9, what waits breaks off, and what com
   await waiting;
   await expect(ask(true)).rejects.toMatchObject({ status: 400, code: 'run_finished' });
   await expect(sitDown(at(other, seat))).rejects.toThrow(/404|no open seat/i);
-  // Who serves on ends the trace, and forgets the row; the answer stays the same.
+  // The process that goes on ends the trace and forgets the row; the answer stays the same.
   expect((await other.request(`/v1/traces/${seat.trace_id}?wait=60`)).json).toMatchObject({
     status: 'failed',
     error: { boundary: 'worker' },

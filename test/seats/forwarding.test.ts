@@ -195,14 +195,29 @@ describe('an owner whose row is in the database', () => {
     sending.on('drain', push);
     push();
     // As much goes as the sockets of three servers hold, and then nothing more.
-    let before = 0;
-    let quietLooks = 0;
-    await until(() => {
-      quietLooks = taken === before && taken > 0 ? quietLooks + 1 : 0;
-      before = taken;
-      return taken >= ALL || quietLooks > 10;
-    });
+    await untilStill(() => taken);
     expect(taken).toBeLessThan(64);
+  });
+
+  it('is held up by a client that takes nothing: no answer is kept in between', async () => {
+    let sent = 0;
+    const piece = Buffer.alloc(1024 * 1024);
+    const { service, secret } = await forged((_request, response) => {
+      const push = () => {
+        for (let flows = true; flows && sent < ALL; sent += 1) flows = response.write(piece);
+      };
+      response.on('drain', push);
+      push();
+    });
+    const { hostname: host, port } = new URL(service.url);
+    const headers = { authorization: `Bearer ${secret}` };
+    const asking = httpRequest({ host, port, path: '/mcp', method: 'POST', headers }).end();
+    asking.on('error', () => {});
+    onTestFinished(() => void asking.destroy());
+    const [reply] = (await once(asking, 'response')) as [IncomingMessage];
+    reply.pause();
+    await untilStill(() => sent);
+    expect(sent).toBeLessThan(64);
   });
 
   it('is asked once: a request that was forwarded goes no further', async () => {
@@ -279,6 +294,18 @@ async function insertRow(
     seen_at,
   };
   await database.kysely.insertInto('seats').values(row).execute();
+}
+
+/** Resolves when a count of MiB grows no more, or has reached all of them. */
+async function untilStill(count: () => number): Promise<void> {
+  let before = 0;
+  let quietLooks = 0;
+  await until(() => {
+    const now = count();
+    quietLooks = now === before && now > 0 ? quietLooks + 1 : 0;
+    before = now;
+    return now >= ALL || quietLooks > 10;
+  });
 }
 
 async function statusWithHost({ url }: TestService, host: string): Promise<number | undefined> {
