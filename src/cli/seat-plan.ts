@@ -1,5 +1,6 @@
+import type { JsonObject } from '../contract/json.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
-import { type Seat, type SeatRequest, seatRequestSchema } from '../contract/seat.ts';
+import { type AnswerWay, type Seat, type SeatRequest, seatRequestSchema } from '../contract/seat.ts';
 import type { Trace } from '../contract/trace.ts';
 import { checkMetadata } from '../run-service/check-metadata.ts';
 import { parseMetadata } from './options.ts';
@@ -9,6 +10,10 @@ export interface SeatSettings {
   readonly arg?: readonly string[];
   readonly args?: string;
   readonly maxSteps?: number;
+  readonly model?: string;
+  readonly answer?: AnswerWay;
+  readonly seed?: number;
+  readonly sampling?: JsonObject;
   /** In seconds. */
   readonly timeout?: number;
   /** `name=value` each. */
@@ -37,6 +42,10 @@ export function toSeatRequest(
     env_name: envName,
     scenario_name: scenario.short_name,
     scenario_args: readScenarioArgs(scenario, settings, `proctor seat ${typedName}`),
+    model: settings.model,
+    answer: settings.answer,
+    seed: settings.seed,
+    sampling: settings.sampling,
     max_steps: settings.maxSteps,
     timeout_seconds: settings.timeout,
     metadata,

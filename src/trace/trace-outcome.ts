@@ -1,4 +1,4 @@
-import { AGENT_WITHOUT_TOOLS, type Boundary, OVER_BUDGET, type RunErrorBody } from '../contract/errors.ts';
+import type { AGENT_WITHOUT_TOOLS, Boundary, OVER_BUDGET, RunErrorBody } from '../contract/errors.ts';
 import type { Outcome } from '../contract/outcome.ts';
 import type { Trace } from '../contract/trace.ts';
 
@@ -28,11 +28,13 @@ const OUTCOME_OF: Readonly<Record<Boundary, Outcome>> = {
   agent: 'agent_error',
 };
 
-/** Codes that say more than their boundary. */
-const OUTCOME_OF_CODE: Readonly<Record<string, Outcome | undefined>> = {
-  [OVER_BUDGET]: 'over_budget',
-  [AGENT_WITHOUT_TOOLS]: 'invalid',
+/** Codes that say more than their boundary. As texts: pages load this file, and not the schemas beside the constants. */
+const OUTCOME_OF_CODE: Readonly<Record<string, Outcome | undefined>> & CodesOfOutcomes = {
+  over_budget: 'over_budget',
+  agent_without_tools: 'invalid',
 };
+
+type CodesOfOutcomes = Readonly<Record<typeof OVER_BUDGET | typeof AGENT_WITHOUT_TOOLS, Outcome>>;
 
 /** How a trace ended (contract section 7, "Outcome of a trace"); null while it has not. */
 export function toOutcome({ trace, lastResponse, isAnswerUnfit }: OutcomeFacts): Outcome | null {

@@ -56,9 +56,9 @@ describe.skipIf(executablePath === undefined)('a run that goes on, in Chromium',
       create: (name) => ({ name, respond }),
       canPrice: () => false,
       gatewayOf: () => undefined,
-    createForAgent: () => {
-      throw new Error('No agent asks for it');
-    },
+      createForAgent: () => {
+        throw new Error('No agent asks for it');
+      },
     };
     const site = await openSite({ service: { models, worker: {} } });
     const { json } = await site.run({ model: 'any' });

@@ -81,8 +81,8 @@ describe('POST /v1/agent/seats', () => {
   });
 
   it.each([
-    [{ model: 'gpt-5-mini' }, 400, 'invalid_parameter', 'model', 'not served yet'],
-    [{ model: 'proctor/oracle' }, 400, 'invalid_parameter', 'model', 'not served yet'],
+    [{ model: 'gpt-5-mini' }, 404, 'model_not_found', 'model', 'PROCTOR_GATEWAY_URL'],
+    [{ model: 'proctor/oracle' }, 400, 'invalid_parameter', 'model', 'reference model'],
     [{ answer: 'final_message' }, 400, 'invalid_parameter', 'answer', 'without a model'],
     [{ answer: 'loud' }, 400, 'invalid_parameter', 'answer', 'answer'],
     [{ max_steps: 0 }, 400, 'invalid_parameter', 'max_steps', 'max_steps'],

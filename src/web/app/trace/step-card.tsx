@@ -4,6 +4,7 @@ import { formatCount, formatCountOf, formatDuration } from '../../format.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { LongText } from '../components/long-text.tsx';
 import { LogLines } from './log-lines.tsx';
+import { AgentInput, BranchLabel, CallFailure, Differences } from './seat-step.tsx';
 import type { StepEntry } from './timeline.ts';
 import { ToolCalls } from './tool-call.tsx';
 import type { TraceState } from './trace-feed.ts';
@@ -19,7 +20,7 @@ export function StepCard({
   readonly isLive: boolean;
   readonly pending?: TraceState['pending'];
 }) {
-  const { response } = step;
+  const { response, request, failure } = step;
   const isOutside = step.step === OUTSIDE_STEPS;
   const name = isOutside ? 'Calls of the agent' : `Step ${step.step}`;
   return (
@@ -28,6 +29,7 @@ export function StepCard({
         <h3>
           <a href={`#${step.id}`}>{name}</a>
         </h3>
+        <BranchLabel request={request} />
         <span class="quiet entry-facts">{response === undefined ? null : factsOf(response)}</span>
         <span class="entry-tools">
           {response === undefined ? null : (
@@ -35,12 +37,16 @@ export function StepCard({
           )}
         </span>
       </header>
-      {isOutside ? null : response === undefined ? (
+      {request?.input === undefined ? null : <AgentInput input={request.input} />}
+      {isOutside ? null : failure !== undefined ? (
+        <CallFailure failure={failure} />
+      ) : response === undefined ? (
         <PendingResponse isLive={isLive} pending={pending} />
       ) : (
         <Message message={response.message} />
       )}
       <ToolCalls calls={step.calls} isLive={isLive} />
+      <Differences entries={step.differences} />
       <LogLines logs={step.logs} />
     </article>
   );

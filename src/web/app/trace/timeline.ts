@@ -1,7 +1,7 @@
 import type { RunErrorBody } from '../../../contract/errors.ts';
 import type { EventOf, TraceEvent } from '../../../contract/event.ts';
 import { OUTSIDE_STEPS } from '../../../contract/names.ts';
-import type { AttemptEnd, LogRecord } from '../../../contract/trace.ts';
+import type { AttemptEnd, LedgerEntry, LogRecord } from '../../../contract/trace.ts';
 
 type Stamp = Pick<TraceEvent, 'seq' | 'at' | 'attempt'>;
 export type Stamped<Type extends TraceEvent['type']> = EventOf<Type> & Stamp;
@@ -27,6 +27,12 @@ export interface StepEntry {
   readonly step: number;
   readonly turn: number;
   readonly requestedAt: string | undefined;
+  /** Undefined for calls that no step asked for. */
+  readonly request: Stamped<'model.requested'> | undefined;
+  /** Of an agent at a seat, whose call its gateway did not answer. */
+  readonly failure: Stamped<'model.failed'> | undefined;
+  /** Of an agent at a seat: what its model and the environment were told differently. */
+  readonly differences: readonly LedgerEntry[];
   /** Undefined while the model answers, or where it never did. */
   readonly response: Stamped<'model.responded'> | undefined;
   readonly calls: readonly CallView[];
@@ -135,10 +141,16 @@ class Attempt {
         return;
       case 'model.requested':
         this.#renameUnanswered(event);
-        this.#push({ ...toStep(event), requestedAt: event.at });
+        this.#push({ ...toStep(event), request: event, requestedAt: event.at });
         return;
       case 'model.responded':
         this.#updateStep(event, (step) => ({ ...step, response: event, calls: event.message.tool_calls.map(toCall) }));
+        return;
+      case 'model.failed':
+        this.#updateStep(event, (step) => ({ ...step, failure: event }));
+        return;
+      case 'ledger.noted':
+        this.#updateStep({ ...event, turn: 1 }, (step) => ({ ...step, differences: [...step.differences, event] }));
         return;
       case 'tool.called':
         this.#updateStep(event, (step) => ({ ...step, calls: withCall(step.calls, event) }));
@@ -203,8 +215,9 @@ class Attempt {
 }
 
 function toStep({ step, turn }: { readonly step: number; readonly turn: number }): StepEntry {
-  const nothing = { requestedAt: undefined, response: undefined, calls: [], logs: [] };
-  return { kind: 'step', id: stepName(step).replace(' ', '-'), step, turn, ...nothing };
+  const nothing = { requestedAt: undefined, request: undefined, response: undefined, calls: [], logs: [] };
+  const atSeat = { failure: undefined, differences: [] };
+  return { kind: 'step', id: stepName(step).replace(' ', '-'), step, turn, ...nothing, ...atSeat };
 }
 
 function toCall(call: Stamped<'model.responded'>['message']['tool_calls'][number]): CallView {
