@@ -41,6 +41,7 @@ export const SLOW_TESTS: readonly string[] = [
   'test/scenario-server/load.test.ts',
   'test/scenario-server/processes.test.ts',
   'test/scenario-server/sigterm.test.ts',
+  'test/seats/forwarding-processes.test.ts',
   'test/seats/restart.test.ts',
   'test/telemetry/reproducibility.test.ts',
   'test/templates/*.test.ts',

@@ -8,7 +8,7 @@ const TEST = fileURLToPath(new URL('.', import.meta.url));
 
 it('the tests that are left out without the referees are those that use them', () => {
   const uses = /\/(referees\/(node_modules|clients|peers)\/|aimock-gateway\.ts)/;
-  const files = ['interop', 'scenario-server', 'mcp', 'conformance', 'docs'].flatMap((folder) =>
+  const files = ['dialects', 'interop', 'scenario-server', 'mcp', 'conformance', 'docs'].flatMap((folder) =>
     readdirSync(join(TEST, folder), { recursive: true, encoding: 'utf8' }).map((path) => join('test', folder, path)),
   );
   const tests = files.filter((path) => path.endsWith('.test.ts'));

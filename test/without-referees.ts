@@ -3,6 +3,8 @@ import { fileURLToPath } from 'node:url';
 
 /** What cannot run without the programs of others in `test/referees`. */
 export const REFEREE_TESTS: readonly string[] = [
+  'test/dialects/clients/anthropic.test.ts',
+  'test/dialects/clients/google.test.ts',
   'test/interop/inspector.test.ts',
   'test/scenario-server/aimock-failures.test.ts',
   'test/scenario-server/aimock.test.ts',

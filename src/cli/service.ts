@@ -26,6 +26,7 @@ export async function startService(installation: Installation, options: ServiceO
     ...installation,
     ...options,
     appUrl: settings.appUrl,
+    advertiseUrl: settings.advertiseUrl,
     allowedHosts: settings.allowedHosts,
     pages: createPages({ store, accounts, database, ...(options.ports && { ports: options.ports }) }),
   });

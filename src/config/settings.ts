@@ -15,6 +15,8 @@ export interface Settings {
   readonly appUrl: string;
   /** True when `appUrl` was named, false when it follows from the port. */
   readonly isAppUrlNamed: boolean;
+  /** Where other processes of the same database reach this one; undefined: at the bound address. */
+  readonly advertiseUrl: string | undefined;
   readonly ports: { readonly runService: number; readonly scenarioServer: number };
   /** Names beside the loopback ones that Host and Origin may have. */
   readonly allowedHosts: readonly string[];
@@ -40,6 +42,7 @@ export function readSettings(variables: Variables, config: ParsedConfig): Settin
     queueUrl: readQueueUrl(variables, config),
     appUrl: appUrl ?? `http://127.0.0.1:${ports.runService}`,
     isAppUrlNamed: appUrl !== undefined,
+    advertiseUrl: readUrl(variables, 'PROCTOR_ADVERTISE_URL'),
     ports,
     allowedHosts: parseAllowedHosts(variables.PROCTOR_ALLOWED_HOSTS),
     models: readModels(variables, config),

@@ -7,6 +7,8 @@ export interface Owner {
   readonly id: string;
   /** When its process started, in milliseconds since 1970: in a container the next process often has its number. */
   readonly startedAt: number;
+  /** Where other processes reach its server, without a slash at the end; undefined where they need not. */
+  readonly url?: string;
 }
 
 /** Milliseconds after which an owner that has not been heard of counts as gone, wherever it runs. */

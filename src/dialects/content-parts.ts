@@ -49,10 +49,6 @@ export function textOfParts(content: string | readonly ContentPart[]): string {
   return content.map((part) => (part.type === 'text' ? part.text : `(${part.mimeType} image)`)).join('\n');
 }
 
-export function toDataUrl({ data, mimeType }: { readonly data: string; readonly mimeType: string }): string {
-  return `data:${mimeType};base64,${data}`;
-}
-
 function fromDataUrl(url: string): { readonly data: string; readonly mimeType: string } | undefined {
   // By its start alone: a pattern over megabytes of base64 takes long.
   const comma = url.indexOf(',');

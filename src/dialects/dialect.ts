@@ -68,11 +68,11 @@ export interface DialectRequest {
   /** Names of the tools here and in the dialect. */
   readonly names: ToolNames;
   /**
-   * What of the agent's settings passes to the gateway, as fields of chat completions: `max_tokens`, `stop`,
+   * The agent's settings that pass to the gateway, as fields of chat completions: `max_tokens`, `stop`,
    * `tool_choice`, `parallel_tool_calls`, `response_format` and `reasoning_effort`.
    */
   readonly settings: JsonObject;
-  /** What the provider would do beside the model. */
+  /** Things that the provider would do beside the model. */
   readonly providerTools: readonly ProviderTool[];
   /** Addresses of images that the provider would have to fetch. */
   readonly remoteImages: readonly string[];
@@ -100,7 +100,7 @@ export interface DialectStream {
   delta(delta: ModelDelta): string;
   /** Shows that the connection is alive. Every 5 to 15 seconds in which nothing else is sent. */
   keepAlive(): string;
-  /** What of the answer has not been sent yet, calls among it. Everything but the end. */
+  /** The rest of the answer, calls among it: everything but the end. */
   complete(output: ModelOutput): string;
   /** The end, by which the agent knows that the answer is whole. After `complete`. */
   end(): string;
@@ -135,7 +135,7 @@ export interface RelayOptions {
   /** Fields of chat completions that win over the agent's. */
   readonly sampling: JsonObject;
   readonly apiKey: string | undefined;
-  /** Of the agent's request; those that say the version of the protocol go along. */
+  /** Those of the agent's request; the ones that say the version of the protocol go along. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 

@@ -1,4 +1,4 @@
-/** What providers do beside the model, by kinds without dates. A scenario names in `providerTools` those that it allows. */
+/** Things that providers do beside the model, by kinds without dates. A scenario names in `providerTools` those that it allows. */
 export const PROVIDER_TOOL_KINDS = [
   'web_search',
   'web_fetch',

@@ -22,7 +22,7 @@ export class SentText {
     return this.#sent[field];
   }
 
-  /** What of a whole message has not been sent. */
+  /** The part of a whole message that has not been sent. */
   rest(message: AssistantMessage): ModelDelta {
     const rest: { -readonly [Name in Field]?: string } = {};
     for (const field of FIELDS) {

@@ -6,7 +6,8 @@ import type { Database } from '../database/database.ts';
 import type { Mount, Route } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
 import { createModelMount } from '../seats/model-mount.ts';
-import { createSeatMount } from '../seats/seat-mount.ts';
+import { createSeatMount, type SeatDoors } from '../seats/seat-mount.ts';
+import { SeatOwners } from '../seats/seat-owners.ts';
 import { Seats, type SeatsOptions } from '../seats/seats.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { createCancelWatch } from './cancel-watch.ts';
@@ -14,7 +15,10 @@ import { claimForSeat, releaseSeatClaim } from './key-claims.ts';
 import { createSeatRoutes } from './seat-routes.ts';
 
 /** For tests: when a seat is idle, and how long it waits. */
-export type SeatSettings = Pick<SeatsOptions, 'idleMs' | 'lookEveryMs' | 'timing'>;
+export type SeatSettings = Pick<SeatsOptions, 'idleMs' | 'lookEveryMs' | 'timing'> & {
+  /** Milliseconds between two looks at the owners of seats that are asked here. */
+  readonly lookForOwnersMs?: number;
+};
 
 export interface SeatDeskOptions {
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;
@@ -51,7 +55,16 @@ export function createSeatDesk(options: SeatDeskOptions): SeatDesk {
     release: (traceId) => releaseSeatClaim(database, traceId),
     watchCancel: (traceId, onCancel) => cancels.watch(traceId, onCancel),
   });
-  const doors = { find: (secret: string | undefined) => seats.doorOf(secret) };
+  const owners = new SeatOwners({
+    database,
+    ownerId: seats.ownerId,
+    logger,
+    lookEveryMs: options.seats?.lookForOwnersMs,
+  });
+  const doors: SeatDoors = {
+    find: (secret) => seats.doorOf(secret),
+    elsewhere: (request, response, secret) => owners.answer(request, response, secret),
+  };
   return {
     seats,
     routes: createSeatRoutes({ ...options, seats }),
@@ -59,6 +72,7 @@ export function createSeatDesk(options: SeatDeskOptions): SeatDesk {
     async close(graceMs) {
       await seats.close(graceMs);
       cancels.close();
+      owners.close();
     },
   };
 }

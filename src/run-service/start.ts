@@ -55,6 +55,8 @@ export interface RunServiceOptions {
   readonly port: number;
   /** Where the trace pages are, without a slash at the end. */
   readonly appUrl: string;
+  /** Where other processes of the same database reach this one, without a slash at the end. Default: the bound address. */
+  readonly advertiseUrl?: string | undefined;
   /** Names beside the loopback ones that Host and Origin may have. */
   readonly allowedHosts?: readonly string[];
   readonly logger: Logger;
@@ -115,6 +117,7 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     await Promise.all([catalogue.close(), seats.close(0), shared === undefined && pool.close()]);
     throw error;
   });
+  seats.seats.advertise(options.advertiseUrl ?? listener.url);
   const orphans = await seats.seats.endOrphans();
   if (orphans > 0) logger.warn({ seats: orphans }, 'Seats of a service that is gone were ended as failed');
   const forgotten = await enqueueForgottenRuns(options.database, options.queue);
@@ -189,7 +192,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
     title: 'Proctor run service',
     version: PROCTOR_VERSION,
     host: options.host,
-    allowedHosts: options.allowedHosts ?? [],
+    allowedHosts: [...(options.allowedHosts ?? []), ...ownHosts(options)],
     logger,
     ...guardedBy(accounts),
     closing,
@@ -226,6 +229,15 @@ function createApp(options: RunServiceOptions, parts: Parts) {
     ],
   });
 }
+
+/** Other processes come by the advertised address, whatever names clients use. */
+function ownHosts({ advertiseUrl, host }: RunServiceOptions): readonly string[] {
+  if (advertiseUrl !== undefined) return [new URL(advertiseUrl).hostname];
+  if (WILDCARDS.has(host)) return [];
+  return [host.includes(':') && !host.startsWith('[') ? `[${host}]` : host];
+}
+
+const WILDCARDS: ReadonlySet<string> = new Set(['', '0.0.0.0', '::', '[::]']);
 
 function cancelIn({ worker, seats }: Parts, traceId: string): void {
   worker?.cancel(traceId);

@@ -54,7 +54,9 @@ export function createModelMount(doors: SeatDoors): Mount {
           new ApiError('method_not_allowed', 'This address takes POST.', { headers: { allow: 'POST' } }),
         );
       }
-      const door = doors.find(secretOf(request));
+      const secret = secretOf(request);
+      const door = doors.find(secret) ?? (await doors.elsewhere?.(request, response, secret));
+      if (door === 'answered') return;
       if (door === undefined) return refuse(response, operation, unknownSecret());
       if (door === 'over' || door.isOver) return refuse(response, operation, runFinished());
       if (!door.hasModel) return refuse(response, operation, hasNoModel());

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SEAT_MCP_PATH } from '../contract/seat.ts';
 import type { Mount } from '../http/route.ts';
 import { ENDPOINT_OPERATIONS } from '../mcp/http/operations.ts';
@@ -10,6 +11,12 @@ import type { SeatDoor } from './seat-door.ts';
 export interface SeatDoors {
   /** `over`: its run has ended. Undefined where no seat has it. */
   find(secret: string | undefined): SeatDoor | 'over' | undefined;
+  /** Lets another process answer that holds the seat. Undefined where there is none. */
+  elsewhere?(
+    request: IncomingMessage,
+    response: ServerResponse,
+    secret: string | undefined,
+  ): Promise<'answered' | 'over' | undefined>;
 }
 
 /** The MCP address of all seats. A wrong secret is a 404, since clients answer a 401 by looking for a sign-in. */
@@ -20,8 +27,10 @@ export function createSeatMount(doors: SeatDoors, report: (line: string) => void
     hasOwnSecrets: true,
     operations: ENDPOINT_OPERATIONS,
     async handle(request, response) {
-      const door = doors.find(secretOf(request));
+      const secret = secretOf(request);
+      const door = doors.find(secret);
       if (door !== undefined && door !== 'over' && !door.isOver) return await door.handleMcp(request, response);
+      if (door === undefined && (await doors.elsewhere?.(request, response, secret)) === 'answered') return;
       const message = 'There is no open seat with this secret: it is wrong or missing, or the run has ended';
       throw new Refusal(404, RPC_CODE.sessionNotFound, message);
     },

@@ -20,11 +20,16 @@ export interface SeatRowsOptions {
 /** The open seats in the database, by which other processes learn when the owner of one is gone. */
 export class SeatRows {
   readonly #options: SeatRowsOptions;
-  readonly #owner: string;
+  #owner: string;
 
   constructor(options: SeatRowsOptions) {
     this.#options = options;
     this.#owner = JSON.stringify(ownerHere(options.ownerId));
+  }
+
+  /** Tells other processes where they reach the owner. Before the first seat begins. */
+  advertise(url: string): void {
+    this.#owner = JSON.stringify({ ...ownerHere(this.#options.ownerId), url });
   }
 
   /** Writes a seat that begins, in the transaction that writes its trace. */

@@ -101,6 +101,16 @@ export class Seats {
     this.#stopWatch = this.#rows.watch(() => this.#open.size > 0);
   }
 
+  /** Tells other processes where they reach this one. Before the first seat is opened. */
+  advertise(url: string): void {
+    this.#rows.advertise(url);
+  }
+
+  /** Name of this server in the rows of its seats. */
+  get ownerId(): string {
+    return this.#ownerId;
+  }
+
   /** Seats that are open. */
   get size(): number {
     return this.#open.size;

@@ -13,12 +13,20 @@ export interface ServiceProcess {
   request(path: string, body?: object): Promise<Reply>;
 }
 
-/** The service with the environment `gate` as a process of its own, until the test ends. */
-export async function spawnService(databaseUrl: string): Promise<ServiceProcess> {
+/**
+ * The service with the environment `gate` as a process of its own, until the test ends.
+ *
+ * @param gateway base URL of the gateway of all models. Default: none.
+ */
+export async function spawnService(databaseUrl: string, gateway?: string): Promise<ServiceProcess> {
   const program = fileURLToPath(new URL('./fixtures/service-process.mjs', import.meta.url));
-  const child = spawn(process.execPath, [program, databaseUrl, 'gate', GATE.path], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    [program, databaseUrl, 'gate', GATE.path, ...(gateway === undefined ? [] : [gateway])],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   onTestFinished(() => void child.kill('SIGKILL'));
   const [line] = await once(createInterface({ input: child.stdout }), 'line');
   const { url, key } = z.object({ url: z.string(), key: z.string() }).parse(JSON.parse(String(line)));

@@ -66,7 +66,7 @@ class ChatEvents {
 }
 
 /** Calls of a gateway that speaks the dialect have the agent's names. */
-export function withNames(output: ModelOutput, { names }: DialectRequest): ModelOutput {
+function withNames(output: ModelOutput, { names }: DialectRequest): ModelOutput {
   const { message } = output;
   const tool_calls = message.tool_calls.map((call) => ({ ...call, name: names.toName(call.name) }));
   return { ...output, message: { ...message, tool_calls } };

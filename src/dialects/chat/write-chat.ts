@@ -52,7 +52,7 @@ export function toChatUsage(usage: Usage): JsonObject {
 /** Body of an error of OpenAI, as our own routes answer it. */
 export function toOpenAiError({ status, message, param, code }: DialectError): JsonObject {
   return {
-    error: { message, type: OPENAI_TYPES[status] ?? (status < 500 ? OTHER_TYPE : 'server_error'), param, code },
+    error: { message, type: ERROR_TYPES[status] ?? (status < 500 ? OTHER_TYPE : 'server_error'), param, code },
   };
 }
 
@@ -61,7 +61,7 @@ export function writeOpenAiError(error: DialectError): ErrorReply {
 }
 
 const OTHER_TYPE = 'invalid_request_error';
-const OPENAI_TYPES: Readonly<Record<number, string>> = {
+const ERROR_TYPES: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   403: 'permission_error',
   404: 'not_found_error',

@@ -1,0 +1,2 @@
+// Anthropic's own client.
+export { default as Anthropic } from '@anthropic-ai/sdk';

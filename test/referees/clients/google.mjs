@@ -1,0 +1,2 @@
+// Google's own client for Gemini.
+export { GoogleGenAI } from '@google/genai';
