@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { datasetManifestSchema, datasetSelectSchema, datasetSourceSchema } from './dataset.ts';
 import { comparisonListSchema } from './evaluation.ts';
-import { jsonObjectSchema } from './json.ts';
-import { modelNameSchema } from './run.ts';
+import { givenObjectSchema, jsonObjectSchema } from './json.ts';
+import { checkpointSchema, registeredNameSchema } from './model.ts';
+import { modelNameSchema, runRequestSchema } from './run.ts';
 import { EVALUATION_LIMITS } from './task.ts';
 import { timeSchema } from './trace.ts';
 
@@ -30,31 +32,8 @@ export function isTrainingEnd(status: TrainingStatus): boolean {
   return status === 'succeeded' || status === 'failed' || status === 'cancelled';
 }
 
-/** Names of registered models (contract section 9). */
-export const registeredNameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/);
-
 export const trainingMethodSchema = z.enum(['supervised', 'dpo']);
 export type TrainingMethod = z.infer<typeof trainingMethodSchema>;
-
-/** Traces that a dataset is made from: those of evaluations, or those that a filter of `GET /v1/traces` finds. */
-export const trainingSourceSchema = z.union([
-  z.object({ evaluations: z.array(z.string().min(1)).min(1).max(100) }),
-  z.object({ filter: z.record(z.string(), z.union([z.string(), z.number()])) }),
-]);
-export type TrainingSource = z.infer<typeof trainingSourceSchema>;
-
-/** Which of these traces are learned from. */
-export const trainingSelectSchema = z.object({
-  min_reward: z.number().default(1),
-  include_reference: z.boolean().default(false),
-  max_per_task: z.int().min(1).default(4),
-  choose: z.enum(['shortest', 'best', 'random']).default('shortest'),
-  seed: z.int().default(0),
-  /** Share of the tasks. */
-  validation: z.number().min(0).max(0.5).default(0.1),
-  reasoning: z.enum(['keep', 'drop']).default('keep'),
-});
-export type TrainingSelect = z.infer<typeof trainingSelectSchema>;
 
 const tasksetNameSchema = z.string().min(1);
 
@@ -65,11 +44,11 @@ export const trainingRequestSchema = z.object({
   base: modelNameSchema,
   /** A name of `trainers` in the configuration, or `proctor/imitation`. */
   provider: z.string().min(1).max(200),
-  from: trainingSourceSchema,
-  select: trainingSelectSchema.prefault({}),
+  from: datasetSourceSchema,
+  select: datasetSelectSchema.prefault({}),
   method: trainingMethodSchema.default('supervised'),
   /** Sent to the provider as they are; at most 64 KiB. */
-  hyperparameters: jsonObjectSchema.default({}),
+  hyperparameters: givenObjectSchema.default({}),
   /** Tasksets that are never trained on. */
   held_out: z.array(tasksetNameSchema).max(100).default([]),
   /** Evaluates base and checkpoint in the end. */
@@ -82,7 +61,7 @@ export const trainingRequestSchema = z.object({
     })
     .nullable()
     .default(null),
-  metadata: z.record(z.string(), z.string()).default({}),
+  metadata: runRequestSchema.shape.metadata,
 });
 export type TrainingRequest = z.output<typeof trainingRequestSchema>;
 export type TrainingInput = z.input<typeof trainingRequestSchema>;
@@ -101,22 +80,6 @@ export const trainingErrorSchema = z.object({
   status: trainingStatusSchema,
 });
 export type TrainingError = z.infer<typeof trainingErrorSchema>;
-
-export const checkpointSchema = z.object({
-  step: z.int(),
-  /** The provider's name for it. */
-  target: z.string(),
-  metrics: z.record(z.string(), z.number()),
-});
-export type Checkpoint = z.infer<typeof checkpointSchema>;
-
-/** A step of the making of a dataset: how many traces came in, and why some did not go out. */
-export const datasetStepSchema = z.object({
-  step: z.string(),
-  in: z.int(),
-  out: z.int(),
-  dropped: z.record(z.string(), z.int()),
-});
 
 export const trainingProofSchema = z.object({
   base_evaluation: z.string(),
@@ -137,8 +100,8 @@ export const trainingJobSchema = z.object({
   method: trainingMethodSchema,
   status: trainingStatusSchema,
   cancel_requested: z.boolean(),
-  from: trainingSourceSchema,
-  select: trainingSelectSchema,
+  from: datasetSourceSchema,
+  select: datasetSelectSchema,
   hyperparameters: jsonObjectSchema,
   held_out: z.array(z.string()),
   evaluate: z.object({ tasks: z.array(z.string()), attempts: z.int(), seed: z.int().nullable() }).nullable(),
@@ -147,14 +110,8 @@ export const trainingJobSchema = z.object({
   started_at: timeSchema.nullable(),
   finished_at: timeSchema.nullable(),
   /** Null until it is built. */
-  dataset: z
-    .object({
-      hash: z.string(),
-      format: z.string(),
-      train: z.int(),
-      validation: z.int(),
-      steps: z.array(datasetStepSchema),
-    })
+  dataset: datasetManifestSchema
+    .pick({ format: true, hash: true, steps: true, lines: true, tasks: true, models: true })
     .nullable(),
   /** Ids of the provider: files, job, deployment. */
   provider_ids: z.record(z.string(), z.string()),
