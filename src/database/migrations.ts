@@ -3,6 +3,7 @@ import { messageOf } from '../contract/errors.ts';
 import { createEvaluations } from './create-evaluations.ts';
 import { createSchema } from './create-schema.ts';
 import { createSeats } from './create-seats.ts';
+import { createTrainingJobs } from './create-training-jobs.ts';
 
 /**
  * Brings the schema up to date, forward only. Several processes may do so at once: each step runs under the
@@ -31,4 +32,5 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_schema': { up: createSchema },
   '0002_evaluations': { up: createEvaluations },
   '0003_seats': { up: createSeats },
+  '0006_training_jobs': { up: createTrainingJobs },
 };

@@ -1,5 +1,6 @@
 import type { Generated } from 'kysely';
 import type { SeatsTable } from './create-seats.ts';
+import type { ImitationModelsTable, TrainingEventsTable, TrainingJobsTable } from './create-training-jobs.ts';
 import type {
   EvaluationReservationsTable,
   GatewayLimitChangesTable,
@@ -30,6 +31,9 @@ export interface DatabaseSchema {
   gateway_users: GatewayUsersTable;
   gateway_limit_changes: GatewayLimitChangesTable;
   seats: SeatsTable;
+  training_jobs: TrainingJobsTable;
+  training_events: TrainingEventsTable;
+  imitation_models: ImitationModelsTable;
 }
 
 export interface TracesTable {
