@@ -36,14 +36,16 @@ export interface ModelGateway {
 /** @throws Error for a gateway whose URL is none. Holds nothing open. */
 export function createModels(config: ModelConfig): Models {
   const gateways = toGateways(config);
+  const { served } = config;
   const find = (name: string) => gateways.find((gateway) => gateway.matches(name));
   const check = (name: string) => {
+    if (served?.has(name)) return;
     if (isReferenceModel(name)) return checkReferenceModel(name);
     if (find(name) !== undefined) return;
     const message = `No gateway is configured for model ${preview(name)}: set PROCTOR_GATEWAY_URL (and PROCTOR_GATEWAY_API_KEY), or use a reference model such as proctor/oracle`;
     throw new ApiError('model_not_found', message, { param: 'model' });
   };
-  return {
+  const models: Models = {
     check,
     canPrice: (name) => isReferenceModel(name) || find(name)?.prices !== undefined,
     gatewayOf: (name) => (isReferenceModel(name) ? undefined : find(name)),
@@ -53,6 +55,9 @@ export function createModels(config: ModelConfig): Models {
       } catch (thrown) {
         if (!(thrown instanceof ApiError)) throw thrown;
         throw new BoundaryError('model', thrown.code, thrown.message, { cause: thrown });
+      }
+      if (served?.has(name)) {
+        return served.create(name, context, (other, given) => models.create(other, context, given), guard);
       }
       if (isReferenceModel(name)) return createReferenceModel(name, context);
       const gateway = find(name);
@@ -68,6 +73,7 @@ export function createModels(config: ModelConfig): Models {
     },
     list: createModelList(gateways, config.timing?.now),
   };
+  return models;
 }
 
 interface Gateway extends ListedGateway, ModelGateway {

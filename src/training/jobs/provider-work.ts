@@ -50,19 +50,19 @@ export async function workOf(parts: StepParts, lease: JobLease, signal: AbortSig
 /** Writes what a provider has reported of a job that goes on. */
 export async function keepReport(lease: JobLease, report: ProviderReport, status: Job['status']): Promise<void> {
   const { checkpoints = [], progress, events = [], remote } = report;
-  const known = new Set((lease.job.result.checkpoints ?? []).map(({ target }) => target));
-  const added: readonly NewTrainingEvent[] = checkpoints
-    .filter(({ target }) => !known.has(target))
-    .map((checkpoint) => ({ type: 'checkpoint', checkpoint }));
+  const before = lease.job.result.checkpoints ?? [];
+  const known = new Set(before.map(({ target }) => target));
+  const added = checkpoints.filter(({ target }) => !known.has(target));
+  const told: readonly NewTrainingEvent[] = added.map((checkpoint) => ({ type: 'checkpoint', checkpoint }));
   await lease.write({
     status,
     ...(remote === undefined ? {} : { remote }),
     result: {
       trouble: null,
       ...(progress === undefined ? {} : { progress }),
-      ...(checkpoints.length === 0 ? {} : { checkpoints: [...checkpoints].sort((a, b) => a.step - b.step) }),
+      ...(added.length === 0 ? {} : { checkpoints: [...before, ...added].sort((a, b) => a.step - b.step) }),
     },
-    events: [...events, ...added],
+    events: [...events, ...told],
   });
 }
 
