@@ -68,7 +68,7 @@ async function follow(parts: StepParts, lease: JobLease, signal: AbortSignal): P
   const report = await provider.poll(await workOf(parts, lease, signal));
   switch (report.status) {
     case 'succeeded':
-      await takeTrained(lease, report, job.request.provider);
+      await takeTrained(lease, report, provider);
       return 0;
     case 'failed':
       await keepReport(lease, report, job.status);

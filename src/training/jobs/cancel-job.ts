@@ -56,7 +56,7 @@ async function cancelAtProvider(parts: StepParts, lease: JobLease, signal: Abort
         events: [{ type: 'log', level: 'warning', message }],
         result: request.evaluate === null ? {} : { proofError: 'It was cancelled before the proof.' },
       });
-      await takeTrained(lease, report, request.provider);
+      await takeTrained(lease, report, provider);
       return 0;
     }
     case 'failed':

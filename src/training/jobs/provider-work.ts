@@ -66,19 +66,19 @@ export async function keepReport(lease: JobLease, report: ProviderReport, status
   });
 }
 
-export function pollWaitMs({ now }: StepParts, { statusSince }: Job): number {
-  const waitMs = (now() - statusSince) * POLLING.part;
-  return Math.min(POLLING.longestMs, Math.max(POLLING.shortestMs, waitMs));
+export function pollWaitMs(parts: StepParts, { statusSince, request }: Job): number {
+  const shortestMs = parts.providers.find(request.provider)?.shortestPollMs ?? POLLING.shortestMs;
+  return Math.min(POLLING.longestMs, Math.max(shortestMs, (parts.now() - statusSince) * POLLING.part));
 }
 
 /** Goes on with a model that its provider has finished. */
-export async function takeTrained(lease: JobLease, report: ProviderReport, provider: string): Promise<void> {
-  const { target, gateway = null } = report;
+export async function takeTrained(lease: JobLease, report: ProviderReport, provider: TrainingProvider): Promise<void> {
+  const { target, gateway = provider.gateway ?? null } = report;
   await keepReport(lease, report, 'training');
   if (target === undefined) {
     throw new ProviderRefused(
       'model_missing',
-      `${provider} says that the job succeeded, and names no model. Look at the job there; if it has a model, register it with "proctor models add", else start the job again.`,
+      `${provider.name} says that the job succeeded, and names no model. Look at the job there; if it has a model, register it with "proctor models add", else start the job again.`,
     );
   }
   await lease.write({ status: 'deploying', result: { target, gateway } });

@@ -30,6 +30,7 @@ export interface CommandOptions {
   readonly env: Readonly<Record<string, string>>;
   /** The key of the gateway at a base URL; undefined where none is configured. */
   readonly gatewayAt: (baseUrl: string) => string | undefined;
+  readonly gateway?: string | undefined;
   readonly deploy?: TrainingProvider['deploy'] | undefined;
 }
 
@@ -50,6 +51,9 @@ export function createCommandProvider(options: CommandOptions): TrainingProvider
     methods: ['supervised', 'dpo'],
     minimumLines: 1,
     maximumBytes: Number.POSITIVE_INFINITY,
+    gateway: options.gateway,
+    // It runs here: a look costs nothing.
+    shortestPollMs: 1_000,
     format: (method) => (method === 'dpo' ? 'openai-dpo' : 'openai'),
     async upload() {},
     async submit(work) {

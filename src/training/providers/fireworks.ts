@@ -11,7 +11,7 @@ const MAX_PAGES = 50;
  * `https://api.fireworks.ai/v1/accounts/<account>`. Ids of datasets are chosen here, and `displayName` carries the job's.
  */
 export function createFireworksProvider(
-  options: ProviderAddress & { readonly deploy?: TrainingProvider['deploy'] | undefined },
+  options: ProviderAddress & Pick<TrainingProvider, 'gateway' | 'deploy'>,
 ): TrainingProvider {
   return {
     name: options.name,
@@ -19,6 +19,7 @@ export function createFireworksProvider(
     methods: ['supervised'],
     minimumLines: 3,
     maximumBytes: 150 * 1024 * 1024,
+    gateway: options.gateway,
     format: () => 'openai',
     async upload(work) {
       await uploadDataset(options, work, 'train', work.trainFile);

@@ -12,6 +12,7 @@ const MAX_PAGES = 50;
 const PAGE = '100';
 
 export interface OpenAiOptions extends ProviderAddress {
+  readonly gateway?: string | undefined;
   readonly deploy?: TrainingProvider['deploy'] | undefined;
   /** `top`: hyperparameters stand in the body beside `method`, as Nebius wants them. */
   readonly hyperparameters?: 'method' | 'top';
@@ -27,6 +28,7 @@ export function createOpenAiProvider(options: OpenAiOptions): TrainingProvider {
     methods: ['supervised', 'dpo'],
     minimumLines: 10,
     maximumBytes: 512 * 1024 * 1024,
+    gateway: options.gateway,
     format: (method) => (method === 'dpo' ? 'openai-dpo' : 'openai'),
     async upload(work) {
       await uploadFile(options, work, 'train', work.trainFile);
@@ -47,7 +49,7 @@ export function createOpenAiProvider(options: OpenAiOptions): TrainingProvider {
       const { body } = await askProvider(options, { method: 'GET', path: jobPath(work), signal: work.signal });
       const events = await newEvents(list(work, `${jobPath(work)}/events`), work.remote._last_event);
       const checkpoints = await readCheckpoints(list(work, `${jobPath(work)}/checkpoints`));
-      return toReport(options.name, body, events, checkpoints);
+      return toReport(options, body, events, checkpoints);
     },
     async cancel(work) {
       const path = `${jobPath(work)}/cancel`;
@@ -205,7 +207,7 @@ const STATUSES: Readonly<Record<string, ProviderReport['status']>> = {
 };
 
 function toReport(
-  name: string,
+  { name, deploy }: OpenAiOptions,
   job: JsonObject,
   { events, last }: NewEvents,
   checkpoints: readonly Checkpoint[],
@@ -217,7 +219,8 @@ function toReport(
   const said = textIn(error, 'message') ?? 'it does not say why.';
   return {
     status,
-    target: textIn(job, 'fine_tuned_model'),
+    // A model that is yet to be deployed has no name of its own everywhere.
+    target: textIn(job, 'fine_tuned_model') ?? (deploy && checkpoints.toSorted((a, b) => b.step - a.step)[0]?.target),
     checkpoints,
     events,
     ...(last === undefined ? {} : { remote: { _last_event: last } }),

@@ -17,6 +17,10 @@ export interface TrainingProvider {
   readonly minimumLines: number;
   /** Bytes of one file that it takes at most. */
   readonly maximumBytes: number;
+  /** A key of `gateways`: who answers for its models. Undefined: by the pattern of their names. */
+  readonly gateway?: string | undefined;
+  /** Milliseconds between two polls at least. Default 5,000. */
+  readonly shortestPollMs?: number;
   /** Formats by method. */
   format(method: TrainingMethod): DatasetFormat;
   /** Sees to it that the provider has the files. */

@@ -7,7 +7,7 @@ import { numberIn, numbersIn, objectIn, objectsIn, shortText, textIn } from './w
 
 /** The wire of Together's files and fine-tunes. It has no metadata: file names and suffix carry the id of the job. */
 export function createTogetherProvider(
-  options: ProviderAddress & { readonly deploy?: TrainingProvider['deploy'] | undefined },
+  options: ProviderAddress & Pick<TrainingProvider, 'gateway' | 'deploy'>,
 ): TrainingProvider {
   return {
     name: options.name,
@@ -15,6 +15,7 @@ export function createTogetherProvider(
     methods: ['supervised', 'dpo'],
     minimumLines: 10,
     maximumBytes: 5 * 1024 * 1024 * 1024,
+    gateway: options.gateway,
     format: (method) => (method === 'dpo' ? 'openai-dpo' : 'openai'),
     async upload(work) {
       await uploadFile(options, work, 'train', work.trainFile);
