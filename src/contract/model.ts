@@ -5,7 +5,9 @@ import { timeSchema } from './trace.ts';
 /** Names of registered models: without `/`, `:` and `@`, which names of providers and of checkpoints have. */
 export const REGISTERED_NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-export const registeredNameSchema = z.string().regex(REGISTERED_NAME_PATTERN, '1 to 64 letters, digits, ".", "_" and "-"');
+export const registeredNameSchema = z
+  .string()
+  .regex(REGISTERED_NAME_PATTERN, '1 to 64 letters, digits, ".", "_" and "-"');
 /** Steps of training, from 0. */
 const stepSchema = z.int().min(0);
 

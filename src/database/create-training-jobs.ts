@@ -46,9 +46,7 @@ export async function createTrainingJobs({ schema }: Kysely<unknown>): Promise<v
     .execute();
   await schema
     .createTable('training_events')
-    .addColumn('job_id', 'text', (column) =>
-      column.notNull().references('training_jobs.job_id').onDelete('cascade'),
-    )
+    .addColumn('job_id', 'text', (column) => column.notNull().references('training_jobs.job_id').onDelete('cascade'))
     .addColumn('seq', 'integer', (column) => column.notNull())
     .addColumn('at', 'bigint', (column) => column.notNull())
     .addColumn('type', 'text', (column) => column.notNull())
