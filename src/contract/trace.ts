@@ -123,7 +123,10 @@ export const traceSchema = z.object({
   env_name: z.string(),
   scenario_name: z.string(),
   scenario_args: jsonObjectSchema,
+  /** As it was asked for. */
   model: z.string(),
+  /** The provider's name of it: another one where `model` is the name of a registered model. */
+  model_target: z.string(),
   max_steps: z.int(),
   seed: z.int().nullable(),
   sampling: jsonObjectSchema,

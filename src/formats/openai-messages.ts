@@ -89,7 +89,7 @@ function toValidName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || 'unnamed';
 }
 
-type ToolMessage = Extract<TranscriptMessage, { role: 'tool' }>;
+export type ToolMessage = Extract<TranscriptMessage, { role: 'tool' }>;
 
 interface ToolImage {
   readonly label: string;
@@ -148,6 +148,12 @@ function textOfBlock(block: ContentBlock): string {
 
 function resourceOf(block: ContentBlock): JsonObject {
   return block.type === 'resource' && isJsonObject(block.resource) ? block.resource : {};
+}
+
+/** Whether a model got less of a result than its tool had answered. */
+export function isCutForModel(message: ToolMessage): boolean {
+  const { text } = showResult(message, 0);
+  return text.length > MAX_TOOL_TEXT_BYTES / 3 && Buffer.byteLength(text) > MAX_TOOL_TEXT_BYTES;
 }
 
 /** Text of a tool's result as a model gets it: the first 32 KiB, and a note where there is more. */
