@@ -11,7 +11,7 @@ export async function createTrainingJobs({ schema }: Kysely<unknown>): Promise<v
     .addColumn('provider', 'text', (column) => column.notNull())
     .addColumn('status', 'text', (column) => column.notNull())
     .addColumn('request', 'text', (column) => column.notNull())
-    .addColumn('tasks', 'text')
+    .addColumn('tasks', 'text', (column) => column.notNull())
     .addColumn('dataset', 'text')
     .addColumn('remote', 'text', (column) => column.notNull().defaultTo('{}'))
     .addColumn('result', 'text', (column) => column.notNull().defaultTo('{}'))
@@ -73,8 +73,8 @@ export interface TrainingJobsTable {
   status: string;
   /** JSON: the request with its defaults. */
   request: string;
-  /** JSON: the tasks of the proof, as they were when the job was made; null without a proof. */
-  tasks: string | null;
+  /** JSON: the tasks that are held out, and those of the proof, as they were when the job was made. */
+  tasks: string;
   /** JSON: hash, counts and steps of the dataset; null until it is built. */
   dataset: string | null;
   /** JSON: what the provider knows it by, and where its provider has been read to. */

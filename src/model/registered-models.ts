@@ -68,17 +68,29 @@ export class RegisteredModels {
    * @throws ApiError name_taken; model_not_found for a head that is no checkpoint.
    */
   async add(account: string, model: NewRegisteredModel, trainingJob: string | null = null): Promise<RegisteredModel> {
-    return await this.#database.transaction(
-      async (transaction) => {
-        if ((await readRow(transaction, account, model.name)) !== undefined) throw nameTaken(model.name);
-        const { name, gateway, target, base, head, checkpoints } = model;
-        const row = { account, name, gateway, target, base, head, training_job: trainingJob, created_at: this.#now() };
-        await transaction.insertInto('registered_models').values(row).execute();
-        await putCheckpoints(transaction, account, name, checkpoints);
-        return await readBack(transaction, account, name);
-      },
-      { locking: ['registered_models'] },
-    );
+    return await this.#database.transaction((transaction) => this.addIn(transaction, account, model, trainingJob), {
+      locking: ['registered_models'],
+    });
+  }
+
+  /** The same as part of a transaction of others. @throws as `add` */
+  async addIn(
+    transaction: DatabaseTransaction,
+    account: string,
+    model: NewRegisteredModel,
+    trainingJob: string | null,
+  ): Promise<RegisteredModel> {
+    if (await this.hasIn(transaction, account, model.name)) throw nameTaken(model.name);
+    const { name, gateway, target, base, head, checkpoints } = model;
+    const row = { account, name, gateway, target, base, head, training_job: trainingJob, created_at: this.#now() };
+    await transaction.insertInto('registered_models').values(row).execute();
+    await putCheckpoints(transaction, account, name, checkpoints);
+    return await readBack(transaction, account, name);
+  }
+
+  /** Whether an account has a model of this name. */
+  async hasIn(transaction: DatabaseTransaction, account: string, name: string): Promise<boolean> {
+    return (await readRow(transaction, account, name)) !== undefined;
   }
 
   /** @throws ApiError model_not_found, for a head that is no checkpoint too. */

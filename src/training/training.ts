@@ -8,6 +8,7 @@ import type { Database, DatabaseTransaction } from '../database/database.ts';
 import type { EvaluationStore } from '../evaluations/evaluation-store.ts';
 import type { Models } from '../model/create-model.ts';
 import type { ConfiguredGateway } from '../model/model-config.ts';
+import type { RegisteredModels } from '../model/registered-models.ts';
 import { preview } from '../schema/json-schema.ts';
 import type { Tasksets } from '../tasks/find-tasksets.ts';
 import type { Taskset } from '../tasks/taskset.ts';
@@ -26,7 +27,7 @@ export interface TrainingOptions {
   readonly datasets: DatasetParts;
   readonly evaluations: EvaluationStore;
   readonly models: Models;
-  readonly registry: TrainingRegistry;
+  readonly registered: RegisteredModels;
   readonly trainers: Readonly<Record<string, TrainerConfig>>;
   readonly gateways: readonly ConfiguredGateway[];
   /** The working directory: datasets and outputs of jobs are under `.proctor/training` in it. */
@@ -36,12 +37,6 @@ export interface TrainingOptions {
   /** Milliseconds since 1970. */
   readonly now?: (() => number) | undefined;
   readonly deployTimeoutMs?: number | undefined;
-}
-
-/** The registry of models, as far as jobs need it. */
-export interface TrainingRegistry {
-  isNameTaken(transaction: DatabaseTransaction, account: string, name: string): Promise<boolean>;
-  register(transaction: DatabaseTransaction, model: TrainedModel): Promise<void>;
 }
 
 /** Training on a database: its jobs, and who works on them. */
@@ -73,12 +68,12 @@ export interface TrainingBeginning {
 
 /** @throws Error that names a trainer whose settings do not fit together. There is nothing to close but its drivers. */
 export function createTraining(options: TrainingOptions): Training {
-  const { database, registry, appUrl, now, models, evaluations } = options;
+  const { database, registered, appUrl, now, models, evaluations } = options;
   const providers = createProviders(options);
   const drivers = new Set<JobDriver>();
   const jobs = createTrainingJobStore({
     ...{ database, appUrl, now },
-    isNameTaken: (...name) => registry.isNameTaken(...name),
+    isNameTaken: (...name) => registered.hasIn(...name),
     onChange: () => {
       for (const driver of drivers) driver.wake();
     },
@@ -86,11 +81,10 @@ export function createTraining(options: TrainingOptions): Training {
   const parts: Omit<StepParts, 'logger' | 'now'> = {
     ...{ database, providers, evaluations, deployTimeoutMs: options.deployTimeoutMs },
     directory: join(options.directory, '.proctor', 'training'),
-    // Tasks that are held out were looked for before the job was made.
-    buildDataset: ({ account, request: { from, select } }, folder, { signal, format }) =>
-      buildDataset(options.datasets, { account, from, select, format, heldOut: [] }, folder, { signal }),
+    buildDataset: ({ account, request: { from, select } }, heldOut, folder, { signal, format }) =>
+      buildDataset(options.datasets, { account, from, select, format, heldOut }, folder, { signal }),
     tryModel: (target, _gateway, signal) => tryModel(models.create(target, NO_SCENARIO), signal),
-    register: (transaction, model) => registry.register(transaction, model),
+    register: (transaction, model) => register(registered, transaction, model),
   };
   return {
     jobs,
@@ -144,7 +138,7 @@ async function begin(
   return await jobs.create({
     ...{ account, keyId },
     request: { ...request, evaluate: evaluate && { ...evaluate, tasks: names } },
-    tasks: evaluate === null ? undefined : tasks,
+    tasks: { heldOut: named, proof: tasks },
     ...(alongside && { alongside }),
   });
 }
@@ -195,4 +189,18 @@ function joinTasks(tasksets: readonly Taskset[]): readonly Task[] {
     }
   }
   return [...byId.values()];
+}
+
+/** @throws ApiError name_taken, which says what to do with the model that is there. */
+async function register(
+  registered: RegisteredModels,
+  transaction: DatabaseTransaction,
+  { account, name, base, target, gateway, checkpoints, jobId }: TrainedModel,
+): Promise<void> {
+  if (await registered.hasIn(transaction, account, name)) {
+    const message = `The model is trained, and its name was given to another one meanwhile: register it under a free name with "proctor models add <name> --target ${target} --base ${base}".`;
+    throw new ApiError('name_taken', message, { param: 'name' });
+  }
+  const model = { name, base, target, gateway, head: null, checkpoints: [...checkpoints] };
+  await registered.addIn(transaction, account, model, jobId);
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DATASET_FILES, type DatasetManifest } from '../../contract/dataset.ts';
 import { makeFolder } from '../../runtime/make-folder.ts';
 import { ProviderRefused, type TrainingProvider, type TrainingWork } from '../providers/provider.ts';
-import type { Job } from './job-rows.ts';
+import { type Job, readJobTasks } from './job-rows.ts';
 import type { StepParts } from './step-parts.ts';
 
 type Files = Pick<TrainingWork, 'trainFile' | 'validationFile' | 'directory' | 'datasetHash'>;
@@ -24,10 +24,7 @@ export async function openDataset(
   await makeFolder(directory);
   // A folder that has its name is whole.
   const isThere = job.dataset !== null && (await exists(join(folder, DATASET_FILES.manifest)));
-  const manifest =
-    isThere && job.dataset !== null
-      ? job.dataset
-      : await parts.buildDataset(job, folder, { signal, format: provider.format(job.request.method) });
+  const manifest = isThere && job.dataset !== null ? job.dataset : await build(parts, job, folder, provider, signal);
   if (job.dataset !== null && job.dataset.hash !== manifest.hash) {
     throw new ProviderRefused(
       'data_changed',
@@ -41,6 +38,18 @@ export async function openDataset(
     trainFile: join(folder, DATASET_FILES.train),
     validationFile: manifest.lines.validation > 0 ? join(folder, DATASET_FILES.validation) : undefined,
   };
+}
+
+async function build(
+  parts: StepParts,
+  job: Job,
+  folder: string,
+  provider: TrainingProvider,
+  signal: AbortSignal,
+): Promise<DatasetManifest> {
+  const { heldOut } = await readJobTasks(parts.database.kysely, job.id);
+  const format = provider.format(job.request.method);
+  return await parts.buildDataset(job, heldOut, folder, { signal, format });
 }
 
 /** @throws ProviderRefused for a dataset that the provider would refuse, before anything is sent. */

@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely';
 import type { DatasetManifest } from '../../contract/dataset.ts';
 import { ApiError } from '../../contract/errors.ts';
 import type { Checkpoint } from '../../contract/model.ts';
+import type { Task } from '../../contract/task.ts';
 import {
   TRAINING_JOB_ID_PATTERN,
   type TrainingError,
@@ -23,6 +24,13 @@ export interface StoredRequest extends Omit<TrainingRequest, 'evaluate'> {
     readonly attempts: number;
     readonly seed: number | null;
   } | null;
+}
+
+/** The tasks of a job, as they were when it was made. */
+export interface JobTasks {
+  /** Nothing is trained on these: those of the proof are among them. */
+  readonly heldOut: readonly { readonly name: string; readonly tasks: readonly Task[] }[];
+  readonly proof: readonly Task[];
 }
 
 /** Names by which the provider knows what belongs to a job, and the place up to which its events were read. */
@@ -126,6 +134,16 @@ export async function findJob(queries: Database['kysely'], account: string, jobI
   if (row !== undefined) return row;
   const message = `There is no training job ${JSON.stringify(jobId.slice(0, 100))}: GET /v1/training/jobs lists those that there are.`;
   throw new ApiError('job_not_found', message);
+}
+
+/** Read when they are needed: they may be many. */
+export async function readJobTasks(queries: Database['kysely'], jobId: string): Promise<JobTasks> {
+  const { tasks } = await queries
+    .selectFrom('training_jobs')
+    .select('tasks')
+    .where('job_id', '=', jobId)
+    .executeTakeFirstOrThrow();
+  return JSON.parse(tasks) as JobTasks;
 }
 
 function withEvaluation({ evaluate, ...request }: StoredRequest) {

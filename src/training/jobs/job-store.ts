@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { ApiError } from '../../contract/errors.ts';
-import type { Task } from '../../contract/task.ts';
 import {
   isTrainingEnd,
   type TrainingAccepted,
@@ -14,7 +13,7 @@ import {
 import type { Database, DatabaseTransaction } from '../../database/database.ts';
 import { parsePageCursor, parsePageLimit, toPageCursor } from '../../database/page-cursor.ts';
 import { sleep } from '../../runtime/backoff.ts';
-import { findJob, jobUrl, type StoredRequest, statusOf, toTrainingJob } from './job-rows.ts';
+import { findJob, type JobTasks, jobUrl, type StoredRequest, statusOf, toTrainingJob } from './job-rows.ts';
 
 /**
  * Training jobs (contract section 9). A job is its row: whoever opens the same database goes on with it. A driver works on
@@ -51,8 +50,7 @@ export interface NewTrainingJob {
   readonly account: string;
   readonly keyId: string | null;
   readonly request: StoredRequest;
-  /** Those of the proof; undefined without one. */
-  readonly tasks: readonly Task[] | undefined;
+  readonly tasks: JobTasks;
   /** Writes that belong to the same commit. */
   readonly alongside?: (transaction: DatabaseTransaction, accepted: TrainingAccepted) => Promise<void>;
 }
@@ -128,7 +126,7 @@ class DatabaseTrainingJobStore implements TrainingJobStore {
           provider: request.provider,
           status: 'building',
           request: JSON.stringify(request),
-          tasks: tasks === undefined ? null : JSON.stringify(tasks),
+          tasks: JSON.stringify(tasks),
           dataset: null,
           owner: null,
           seen_at: null,

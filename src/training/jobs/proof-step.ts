@@ -1,9 +1,8 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { ComparisonList } from '../../contract/evaluation.ts';
-import type { Task } from '../../contract/task.ts';
 import { createTaskset } from '../../tasks/taskset.ts';
 import type { JobLease } from './job-lease.ts';
-import type { Job } from './job-rows.ts';
+import { type Job, readJobTasks } from './job-rows.ts';
 import type { StepParts } from './step-parts.ts';
 
 /** Between two looks at the evaluations. */
@@ -54,13 +53,14 @@ async function evaluate(parts: StepParts, lease: JobLease, side: Side, model: st
   const { id, account, keyId, request, result } = lease.job;
   if (result[side] !== undefined || request.evaluate === null) return;
   const { tasks: names, attempts, seed } = request.evaluate;
+  const { proof } = await readJobTasks(parts.database.kysely, id);
   let committed = () => {};
   await parts.evaluations.create(
     {
       account,
       keyId,
       name: `${request.name}: ${side === 'baseEvaluation' ? 'base' : 'model'}`.slice(0, 200),
-      taskset: createTaskset(names.join(', '), await tasksOf(parts, id)),
+      taskset: createTaskset(names.join(', '), proof),
       models: [model],
       attempts,
       maxSteps: null,
@@ -77,15 +77,6 @@ async function evaluate(parts: StepParts, lease: JobLease, side: Side, model: st
     },
   );
   committed();
-}
-
-async function tasksOf({ database }: StepParts, jobId: string): Promise<readonly Task[]> {
-  const { tasks } = await database.kysely
-    .selectFrom('training_jobs')
-    .select('tasks')
-    .where('job_id', '=', jobId)
-    .executeTakeFirstOrThrow();
-  return JSON.parse(tasks ?? '[]') as Task[];
 }
 
 /** The job has its model, without a proof. */

@@ -3,7 +3,7 @@ import type { DatasetManifest } from '../../contract/dataset.ts';
 import type { Database, DatabaseTransaction } from '../../database/database.ts';
 import type { EvaluationStore } from '../../evaluations/evaluation-store.ts';
 import type { TrainingProvider } from '../providers/provider.ts';
-import type { Job } from './job-rows.ts';
+import type { Job, JobTasks } from './job-rows.ts';
 
 /** Everything that jobs are driven with. */
 export interface StepParts {
@@ -16,6 +16,7 @@ export interface StepParts {
   /** Writes the dataset of a job into a folder. The same job gives the same bytes, as long as its traces are there. */
   readonly buildDataset: (
     job: Pick<Job, 'account' | 'request'>,
+    heldOut: JobTasks['heldOut'],
     folder: string,
     options: { readonly signal: AbortSignal; readonly format: DatasetManifest['format'] },
   ) => Promise<DatasetManifest>;
