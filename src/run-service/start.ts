@@ -24,15 +24,18 @@ import { createBlobRoute } from '../trace-routes/blob-route.ts';
 import { createEventsRoute } from '../trace-routes/events-route.ts';
 import { LiveDeltas } from '../trace-routes/live-deltas.ts';
 import { createTracesRoutes } from '../trace-routes/traces-route.ts';
+import type { Training } from '../training/training.ts';
 import { createCancelRoute } from './cancel-route.ts';
 import { createCatalogueRoutes } from './catalogue-routes.ts';
 import { createCreateEvaluationRoute } from './create-evaluation-route.ts';
+import { createDefaultTraining } from './default-training.ts';
 import { createEvaluationRoutes } from './evaluation-routes.ts';
 import { addRunMetrics } from './metrics.ts';
 import { createRunRoute } from './run-route.ts';
 import { createSeatDesk, type SeatDesk, type SeatSettings } from './seat-desk.ts';
 import { enqueueForgottenRuns } from './sweep.ts';
 import { createTasksetsRoute } from './tasksets-route.ts';
+import { createTrainingRoutes } from './training-routes.ts';
 import { createUsageRoute } from './usage-route.ts';
 import { createWorkerPool, startWorker, type Worker, type WorkerOptions, type WorkerSettings } from './worker.ts';
 
@@ -62,6 +65,8 @@ export interface RunServiceOptions {
   /** For tests: milliseconds between the comments of a stream. Default 10,000. */
   readonly keepAliveMs?: number;
   readonly seats?: SeatSettings;
+  /** Its jobs and trainers. Default: that of the database, with `proctor/imitation` alone. */
+  readonly training?: Training;
   /** Milliseconds since 1970, for what is kept by time. */
   readonly now?: () => number;
 }
@@ -107,6 +112,7 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     deltas: new LiveDeltas(),
     metrics: createHttpMetrics(),
     worker: undefined,
+    training: options.training ?? createDefaultTraining({ ...options, catalogue }),
   };
   const listener = await listen(createApp(options, parts), { host, port }).catch(async (error: unknown) => {
     await Promise.all([catalogue.close(), seats.close(0), shared === undefined && pool.close()]);
@@ -120,7 +126,7 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     const onDelta: WorkerOptions['onDelta'] = (traceId, attempt, delta) => {
       parts.deltas.publish(traceId, { attempt, ...delta });
     };
-    parts.worker = startWorker({ ...options, ...options.worker, pool, onDelta });
+    parts.worker = startWorker({ ...options, ...options.worker, pool, onDelta, training: parts.training });
   }
   const stopMetrics = addRunMetrics(parts.metrics.registry, {
     store: options.store,
@@ -172,11 +178,12 @@ interface Parts {
   readonly deltas: LiveDeltas;
   readonly metrics: HttpMetrics;
   worker: Worker | undefined;
+  readonly training: Training;
 }
 
 function createApp(options: RunServiceOptions, parts: Parts) {
   const { store, queue, models, accounts, database, logger, appUrl, keepAliveMs, now = Date.now } = options;
-  const { catalogue, seats, closing, deltas, metrics } = parts;
+  const { catalogue, seats, closing, deltas, metrics, training } = parts;
   const tasksets = createTasksets({ directory: options.directory ?? process.cwd(), declared: catalogue });
   const cancelHere = (traceId: string) => cancelIn(parts, traceId);
   const onChange = () => parts.worker?.driver?.wake();
@@ -213,6 +220,9 @@ function createApp(options: RunServiceOptions, parts: Parts) {
       createTasksetsRoute(tasksets, closing),
       createCreateEvaluationRoute({ catalogue, tasksets, models, database, evaluations, now }),
       ...createEvaluationRoutes({ evaluations, closing }),
+      ...createTrainingRoutes({
+        ...{ training, catalogue, tasksets, database, accounts, logger, now, closing, keepAliveMs },
+      }),
       ...createHealthRoutes({
         checks: [storeCheck(database), queueCheck(queue), catalogueCheck(catalogue, logger)],
         closing,
