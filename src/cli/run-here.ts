@@ -5,9 +5,11 @@ import { EnvironmentPool } from '../client/environment-pool.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { messageOf } from '../contract/errors.ts';
 import type { TraceEvent } from '../contract/event.ts';
+import type { ResolvedModel } from '../contract/model.ts';
 import type { RunRequest } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { Trace } from '../contract/trace.ts';
+import { RegisteredModels, toModelFields } from '../model/registered-models.ts';
 import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import { LEASE, type Lease } from '../queue/run-queue.ts';
 import { createLeaseKeeper } from '../queue/threaded-lease-keeper.ts';
@@ -36,7 +38,8 @@ export async function planHere(
   try {
     opened.push(await startTelemetry({ ...installation, warn: note }));
     const { name, target } = resolveEnvironment(environment, installation.environments, installation.directory);
-    installation.models.check(settings.model);
+    const model = await new RegisteredModels(installation.database).resolve('local', settings.model);
+    installation.models.check(model);
     parseScenarioArgs(settings.args, settings.arg); // Syntax errors are reported before the environment starts.
     const environments = new Map([[name, target]]);
     const { hosts, startTimeoutMs } = settings;
@@ -57,7 +60,7 @@ export async function planHere(
       ),
       appUrl: installation.settings.appUrl,
       play: (request, show, stop) =>
-        playHere({ ...installation, environments, pool, leases, cancels }, { request, show }, stop),
+        playHere({ ...installation, environments, pool, leases, cancels }, { request, model, show }, stop),
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {
@@ -94,7 +97,7 @@ async function playHere(
     readonly leases: LeaseKeeper;
     readonly cancels: CancelWatch;
   },
-  { request, show }: { readonly request: RunRequest; show(events: readonly TraceEvent[]): void },
+  { request, model, show }: RunHere,
   stop: AbortSignal,
 ): Promise<Trace> {
   const { environments, pool, store, queue, leases, cancels, models } = parts;
@@ -107,9 +110,12 @@ async function playHere(
   stop.addEventListener('abort', cancel);
   try {
     let lease: Lease | undefined;
-    await store.create({ traceId, account: 'local', queued: { ...request, origin: 'run' } }, async (transaction) => {
-      lease = await queue.enqueueLeased({ traceId, priority: request.priority }, worker, transaction);
-    });
+    await store.create(
+      { traceId, account: 'local', queued: { ...request, ...toModelFields(model), origin: 'run' } },
+      async (transaction) => {
+        lease = await queue.enqueueLeased({ traceId, priority: request.priority }, worker, transaction);
+      },
+    );
     if (lease === undefined) throw new TypeError('A trace was created without its queue entry');
     const logger = createLogger('error', parts.redactor);
     await executeLease(lease, interrupt, { environments, pool, store, queue, leases, cancels, models, logger, worker });
@@ -121,6 +127,13 @@ async function playHere(
     stop.removeEventListener('abort', cancel);
     unsubscribe();
   }
+}
+
+interface RunHere {
+  readonly request: RunRequest;
+  /** Whom its `model` means, the same for all runs of the command. */
+  readonly model: ResolvedModel;
+  show(events: readonly TraceEvent[]): void;
 }
 
 /** It has not ended, since it is not this process any more that plays it. */

@@ -57,6 +57,7 @@ export async function createTrainingJobs({ schema }: Kysely<unknown>): Promise<v
     .createTable('imitation_models')
     .addColumn('name', 'text', (column) => column.primaryKey().notNull())
     .addColumn('base', 'text', (column) => column.notNull())
+    .addColumn('base_gateway', 'text')
     .addColumn('lines', 'integer', (column) => column.notNull())
     .addColumn('conversations', 'text', (column) => column.notNull())
     .addColumn('created_at', 'bigint', (column) => column.notNull())
@@ -111,6 +112,8 @@ export interface ImitationModelsTable {
   name: string;
   /** Asked where nothing that was learned is near. */
   base: string;
+  /** A key of `gateways`; null: by pattern. */
+  base_gateway: string | null;
   lines: number;
   /** JSON lines of the dataset. */
   conversations: string;

@@ -11,6 +11,7 @@ export function identityOf(evaluation: Omit<NewEvaluation, 'account'>): string {
     name: evaluation.name,
     taskset: evaluation.taskset.version,
     models: [...evaluation.models].sort(),
+    ...resolvedFields(evaluation),
     agent: null,
     max_steps: evaluation.maxSteps,
     timeout_seconds: evaluation.timeoutSeconds,
@@ -19,4 +20,11 @@ export function identityOf(evaluation: Omit<NewEvaluation, 'account'>): string {
     pass_threshold: evaluation.passThreshold,
   };
   return createHash('sha256').update(canonicalJson(identity)).digest('hex');
+}
+
+/** A registered model whose head has moved is another model. Evaluations without one keep the identity that they always had. */
+function resolvedFields({ resolved = [] }: Pick<NewEvaluation, 'resolved'>) {
+  if (resolved.length === 0) return {};
+  const targets = resolved.map(({ model, target, gateway }) => [model, target, gateway]);
+  return { resolved: targets.sort((one, other) => (String(one[0]) < String(other[0]) ? -1 : 1)) };
 }

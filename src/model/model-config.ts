@@ -1,3 +1,4 @@
+import type { ResolvedModel } from '../contract/model.ts';
 import type { CallGuard } from './call-guard.ts';
 import type { ChatModel, ReferenceContext } from './chat-model.ts';
 import type { GatewayClient } from './gateway-client.ts';
@@ -42,6 +43,9 @@ export function modelConfigFromEnvironment(env: Readonly<Record<string, string |
   return openAiKey === undefined ? {} : { gatewayUrl: OPENAI_URL, gatewayApiKey: openAiKey };
 }
 
+/** The provider's name of a model, and the key of its gateway (null: by pattern). */
+export type ServedBase = Pick<ResolvedModel, 'target' | 'gateway'>;
+
 /** Models that this process plays itself, beside the reference models. */
 export interface ServedModels {
   /** By the form of its name alone: whether it is there is seen when it is asked. */
@@ -50,7 +54,7 @@ export interface ServedModels {
   create(
     name: string,
     context: ReferenceContext,
-    createOther: (name: string, guard?: CallGuard) => ChatModel,
+    createOther: (model: ServedBase, guard?: CallGuard) => ChatModel,
     guard?: CallGuard,
   ): ChatModel;
 }

@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely';
 import { ApiError } from '../contract/errors.ts';
+import type { EventOf } from '../contract/event.ts';
 import {
   type Checkpoint,
   type NewRegisteredModel,
@@ -149,6 +150,19 @@ export class RegisteredModels {
 /** Whether a name meant another one than itself. */
 export function isRegistered({ model, target, gateway }: ResolvedModel): boolean {
   return target !== model || gateway !== null;
+}
+
+/** How `run.queued` says so. */
+export function toModelFields(
+  resolved: ResolvedModel,
+): Pick<EventOf<'run.queued'>, 'model' | 'model_target' | 'model_gateway'> {
+  const { model, target, gateway } = resolved;
+  return isRegistered(resolved) ? { model, model_target: target, model_gateway: gateway } : { model };
+}
+
+/** Who is asked in a run that was queued so. */
+export function toAskedModel(queued: ReturnType<typeof toModelFields>): Pick<ResolvedModel, 'target' | 'gateway'> {
+  return { target: queued.model_target ?? queued.model, gateway: queued.model_gateway ?? null };
 }
 
 function toResolved(model: string, found: RegisteredModel, step: number | string | null, param: string): ResolvedModel {

@@ -10,6 +10,7 @@ import type { CreatedEvaluation, EvaluationStore, NewEvaluation } from '../evalu
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
+import { RegisteredModels } from '../model/registered-models.ts';
 import { preview } from '../schema/json-schema.ts';
 import { checkTasks } from '../tasks/check-tasks.ts';
 import type { Tasksets } from '../tasks/find-tasksets.ts';
@@ -80,10 +81,12 @@ type Keep = (transaction: DatabaseTransaction, accepted: EvaluationAccepted) => 
 class Creation {
   readonly #options: CreateEvaluationOptions;
   readonly #idempotency: Idempotency<EvaluationAccepted>;
+  readonly #registered: RegisteredModels;
 
   constructor(options: CreateEvaluationOptions) {
     this.#options = options;
     const { database, now } = options;
+    this.#registered = new RegisteredModels(database);
     this.#idempotency = new Idempotency({
       database,
       scope: 'evaluation',
@@ -110,7 +113,7 @@ class Creation {
   async #create(request: Incoming, keep?: Keep): Promise<EvaluationAccepted> {
     const { catalogue, evaluations } = this.#options;
     const { body, signal } = request;
-    this.#checkSettings(body);
+    await this.#checkSettings(body, accountOf(request.caller));
     const taskset = await this.#readTasks(body.tasks, signal);
     await checkTasks(taskset, catalogue, signal);
     const created = await evaluations.create(toNewEvaluation(request, taskset), {
@@ -120,12 +123,15 @@ class Creation {
     return toAccepted(created);
   }
 
-  #checkSettings({ agent, models, sampling, metadata }: Incoming['body']): void {
+  async #checkSettings({ agent, models, sampling, metadata }: Incoming['body'], account: string): Promise<void> {
     if (agent !== null) {
       const message = `agent is ${preview(agent)}, and this service has none: leave it out, and the models play by themselves.`;
       throw new ApiError('invalid_parameter', message, { param: 'agent' });
     }
-    for (const [index, model] of models.entries()) inField(`models.${index}`, () => this.#options.models.check(model));
+    for (const [index, model] of models.entries()) {
+      const resolved = await this.#registered.resolve(account, model, `models.${index}`);
+      inField(`models.${index}`, () => this.#options.models.check(resolved));
+    }
     checkSize('sampling', sampling);
     checkMetadata(metadata);
   }

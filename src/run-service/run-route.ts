@@ -2,12 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { Idempotency } from '../accounts/idempotency.ts';
 import type { Catalogue } from '../client/catalogue.ts';
 import { checkScenarioArgs } from '../client/scenario-args.ts';
+import type { ResolvedModel } from '../contract/model.ts';
 import { type RunAccepted, type RunRequest, runAcceptedSchema, runRequestSchema } from '../contract/run.ts';
 import { checkSize } from '../contract/size-limits.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest, TRACE_ID_HEADER } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
+import { RegisteredModels, toModelFields } from '../model/registered-models.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { NewTrace, TraceStore } from '../trace/trace-store.ts';
 import { traceNotFound } from '../trace-routes/traces-route.ts';
@@ -74,11 +76,13 @@ export function createRunRoute(options: RunRouteOptions): Route {
 class Runs {
   readonly #options: RunRouteOptions;
   readonly #quota: QueuedQuota;
+  readonly #registered: RegisteredModels;
   readonly #idempotency: Idempotency<Accepted>;
 
   constructor(options: RunRouteOptions) {
     this.#options = options;
     this.#quota = new QueuedQuota(options.database);
+    this.#registered = new RegisteredModels(options.database);
     this.#idempotency = new Idempotency({
       database: options.database,
       scope: 'run',
@@ -119,14 +123,15 @@ class Runs {
     const { catalogue, models, store, queue, toTraceUrl } = this.#options;
     const scenario = await catalogue.find(body.env_name, body.scenario_name);
     checkScenarioArgs(scenario, body.scenario_args);
-    models.check(body.model);
+    const model = await this.#registered.resolve(accountOf(caller), body.model);
+    models.check(model);
     checkSize('sampling', body.sampling);
     checkMetadata(body.metadata);
     const keyId = caller?.keyId ?? null;
 
     const traceId = randomBytes(16).toString('hex');
     const accepted = { trace_id: traceId, trace_url: toTraceUrl(traceId) };
-    const queued = toQueued(body, scenario.short_name);
+    const queued = toQueued(body, scenario.short_name, model);
     const entry = { traceId, priority: queued.priority, envName: queued.env_name, keyId };
     const create = () =>
       store.create({ traceId, account: accountOf(caller), keyId, queued }, async (transaction) => {
@@ -138,13 +143,13 @@ class Runs {
   }
 }
 
-function toQueued(request: RunRequest, scenarioName: string): NewTrace['queued'] {
+function toQueued(request: RunRequest, scenarioName: string, model: ResolvedModel): NewTrace['queued'] {
   return {
     origin: 'run',
     env_name: request.env_name,
     scenario_name: scenarioName,
     scenario_args: request.scenario_args,
-    model: request.model,
+    ...toModelFields(model),
     max_steps: request.max_steps,
     timeout_seconds: request.timeout_seconds,
     seed: request.seed,

@@ -5,6 +5,7 @@ import { type Catalogue, catalogueCheck, createCatalogue } from '../client/catal
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { addPoolMetrics } from '../client/pool-metrics.ts';
 import { preloadSessions } from '../client/preload-sessions.ts';
+import type { ResolvedModel } from '../contract/model.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { type Database, storeCheck } from '../database/database.ts';
 import { createEvaluationStore } from '../evaluations/database-evaluation-store.ts';
@@ -15,6 +16,7 @@ import { createHttpMetrics, type HttpMetrics } from '../http/metrics.ts';
 import { assertBindAllowed } from '../http/origin-guard.ts';
 import type { Route } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
+import { RegisteredModels } from '../model/registered-models.ts';
 import { queueCheck, type RunQueue } from '../queue/run-queue.ts';
 import { endsWithin } from '../runtime/deadline.ts';
 import { PROCTOR_VERSION } from '../runtime/version.ts';
@@ -31,6 +33,7 @@ import { createCreateEvaluationRoute } from './create-evaluation-route.ts';
 import { createDefaultTraining } from './default-training.ts';
 import { createEvaluationRoutes } from './evaluation-routes.ts';
 import { addRunMetrics } from './metrics.ts';
+import { createRegisteredModelsRoutes } from './registered-models-routes.ts';
 import { createRunRoute } from './run-route.ts';
 import { createSeatDesk, type SeatDesk, type SeatSettings } from './seat-desk.ts';
 import { enqueueForgottenRuns } from './sweep.ts';
@@ -185,9 +188,10 @@ function createApp(options: RunServiceOptions, parts: Parts) {
   const { store, queue, models, accounts, database, logger, appUrl, keepAliveMs, now = Date.now } = options;
   const { catalogue, seats, closing, deltas, metrics, training } = parts;
   const tasksets = createTasksets({ directory: options.directory ?? process.cwd(), declared: catalogue });
+  const registered = new RegisteredModels(database, { now });
   const cancelHere = (traceId: string) => cancelIn(parts, traceId);
   const onChange = () => parts.worker?.driver?.wake();
-  const canPrice = (model: string) => models.canPrice(model);
+  const canPrice = (model: ResolvedModel) => models.canPrice(model);
   const evaluations = createEvaluationStore({ database, store, queue, appUrl, canPrice, now, cancelHere, onChange });
   return createHttpApp({
     title: 'Proctor run service',
@@ -216,7 +220,8 @@ function createApp(options: RunServiceOptions, parts: Parts) {
       createEventsRoute({ store, accounts, access: 'key-or-browser', deltas, logger, closing, keepAliveMs }),
       createBlobRoute({ store, access: 'key-or-browser' }),
       createUsageRoute(store),
-      ...createCatalogueRoutes(catalogue, models),
+      ...createCatalogueRoutes(catalogue, models, registered),
+      ...createRegisteredModelsRoutes(registered),
       createTasksetsRoute(tasksets, closing),
       createCreateEvaluationRoute({ catalogue, tasksets, models, database, evaluations, now }),
       ...createEvaluationRoutes({ evaluations, closing }),

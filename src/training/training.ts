@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { TrainerConfig } from '../config/config-schema.ts';
 import { ApiError } from '../contract/errors.ts';
+import type { ResolvedModel } from '../contract/model.ts';
 import type { Task } from '../contract/task.ts';
 import type { TrainerList, TrainingAccepted, TrainingRequest } from '../contract/training.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
@@ -83,7 +84,7 @@ export function createTraining(options: TrainingOptions): Training {
     directory: join(options.directory, '.proctor', 'training'),
     buildDataset: ({ account, request: { from, select } }, heldOut, folder, { signal, format }) =>
       buildDataset(options.datasets, { account, from, select, format, heldOut }, folder, { signal }),
-    tryModel: (target, _gateway, signal) => tryModel(models.create(target, NO_SCENARIO), signal),
+    tryModel: (target, gateway, signal) => tryModel(models.create({ target, gateway }, NO_SCENARIO), signal),
     register: (transaction, model) => register(registered, transaction, model),
   };
   return {
@@ -115,13 +116,15 @@ interface Beginnings {
 }
 
 async function begin(
-  { datasets, models }: TrainingOptions,
+  { datasets, models, registered }: TrainingOptions,
   { providers, jobs }: Beginnings,
   { account, keyId, request, tasksets, checkTasks, signal, alongside }: TrainingBeginning,
 ): Promise<TrainingAccepted> {
   const provider = findProvider(providers, request);
   const { evaluate } = request;
-  if (evaluate !== null || provider.kind === 'imitation') checkBase(models, request.base);
+  const base = await registered.resolve(account, request.base, 'base');
+  // A provider's base for training alone may be unknown to the gateways.
+  if (evaluate !== null || provider.kind === 'imitation') checkBase(models, base);
   const heldOut = await loadAll(request.held_out, tasksets, signal);
   const names = evaluate === null ? [] : [evaluate.tasks ?? request.held_out].flat();
   if (evaluate !== null && names.length === 0) {
@@ -137,7 +140,11 @@ async function begin(
   await planDataset(datasets, plan, { signal });
   return await jobs.create({
     ...{ account, keyId },
-    request: { ...request, evaluate: evaluate && { ...evaluate, tasks: names } },
+    request: {
+      ...request,
+      base_model: { target: base.target, gateway: base.gateway },
+      evaluate: evaluate && { ...evaluate, tasks: names },
+    },
     tasks: { heldOut: named, proof: tasks },
     ...(alongside && { alongside }),
   });
@@ -156,7 +163,7 @@ function findProvider(providers: TrainingProviders, { provider: name, method }: 
   throw new ApiError('invalid_parameter', message, { param: 'method' });
 }
 
-function checkBase(models: Models, base: string): void {
+function checkBase(models: Models, base: ResolvedModel): void {
   try {
     models.check(base);
   } catch (error) {

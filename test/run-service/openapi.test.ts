@@ -70,6 +70,7 @@ describe('/openapi.json', () => {
     expect(routes.sort()).toEqual([
       'DELETE /mcp',
       'DELETE /v1/evaluations/{evaluation_id}',
+      'DELETE /v1/models/registered/{name}',
       'DELETE /v1/traces/{trace_id}',
       'GET /healthz',
       'GET /mcp',
@@ -87,6 +88,8 @@ describe('/openapi.json', () => {
       'GET /v1/evaluations/{evaluation_id}/attempts',
       'GET /v1/evaluations/{evaluation_id}/tasks',
       'GET /v1/models',
+      'GET /v1/models/registered',
+      'GET /v1/models/registered/{name}',
       'GET /v1/tasksets',
       'GET /v1/traces',
       'GET /v1/traces/summary',
@@ -94,6 +97,7 @@ describe('/openapi.json', () => {
       'GET /v1/traces/{trace_id}/events',
       'GET /v1/usage',
       'PATCH /v1/evaluations/{evaluation_id}',
+      'PATCH /v1/models/registered/{name}',
       'POST /mcp',
       'POST /v1/agent/run',
       'POST /v1/agent/seats',
@@ -103,6 +107,7 @@ describe('/openapi.json', () => {
       'POST /v1/evaluations/{evaluation_id}/pause',
       'POST /v1/evaluations/{evaluation_id}/rerun',
       'POST /v1/evaluations/{evaluation_id}/resume',
+      'POST /v1/models/registered',
       'POST /v1/traces/{trace_id}/cancel',
     ]);
   });

@@ -1,5 +1,6 @@
 import { createCatalogue } from '../../client/catalogue.ts';
 import type { NewEvaluation } from '../../evaluations/evaluation-store.ts';
+import { RegisteredModels } from '../../model/registered-models.ts';
 import { checkTasks } from '../../tasks/check-tasks.ts';
 import { createTasksets } from '../../tasks/find-tasksets.ts';
 import type { Taskset } from '../../tasks/taskset.ts';
@@ -25,7 +26,8 @@ export async function beginHere(
   stop: AbortSignal,
 ): Promise<Begun> {
   const { installation } = place;
-  for (const model of settings.models) installation.models.check(model);
+  const registered = new RegisteredModels(installation.database);
+  for (const model of settings.models) installation.models.check(await registered.resolve(LOCAL, model));
   const taskset = await loadTasks(settings, installation, stop);
   const wanted = toEvaluation(settings, taskset);
   const store = createStore(installation);

@@ -4,7 +4,7 @@ import { IMITATION_PROVIDER } from '../../contract/training.ts';
 import type { Database } from '../../database/database.ts';
 import { toGatewayMessages } from '../../formats/openai-messages.ts';
 import type { ChatModel, ModelRequest, ModelResponse } from '../../model/chat-model.ts';
-import type { ServedModels } from '../../model/model-config.ts';
+import type { ServedBase, ServedModels } from '../../model/model-config.ts';
 import { answerWith, callsWith } from '../../model/reference-response.ts';
 import { toLearnedMessages } from './conversation.ts';
 import { imitate, type Lesson, toLesson } from './imitate.ts';
@@ -15,7 +15,7 @@ const MAX_LOADED = 4;
 
 export interface Learned {
   readonly lessons: readonly Lesson[];
-  readonly base: string;
+  readonly base: ServedBase;
 }
 
 /** Whether it is the name of a model that `proctor/imitation` made; whether there is one is another matter. */
@@ -58,7 +58,8 @@ export function toLessons(lines: string): readonly Lesson[] {
 
 async function readLearned(kysely: Database['kysely'], name: string): Promise<Learned> {
   const row = await kysely.selectFrom('imitation_models').selectAll().where('name', '=', name).executeTakeFirst();
-  if (row !== undefined) return { lessons: toLessons(row.conversations), base: row.base };
+  if (row !== undefined)
+    return { lessons: toLessons(row.conversations), base: { target: row.base, gateway: row.base_gateway } };
   throw new ApiError(
     'model_not_found',
     `There is no model ${name}: ${IMITATION_PROVIDER} has not made it in this database.`,
@@ -75,11 +76,11 @@ async function readLearned(kysely: Database['kysely'], name: string): Promise<Le
 class ImitationModel implements ChatModel {
   readonly name: string;
   readonly #load: () => Promise<Learned>;
-  readonly #createBase: (name: string) => ChatModel;
+  readonly #createBase: (base: ServedBase) => ChatModel;
   #base: ChatModel | undefined;
   #made = 0;
 
-  constructor(name: string, load: () => Promise<Learned>, createBase: (name: string) => ChatModel) {
+  constructor(name: string, load: () => Promise<Learned>, createBase: (base: ServedBase) => ChatModel) {
     this.name = name;
     this.#load = load;
     this.#createBase = createBase;

@@ -58,20 +58,30 @@ function countLessons(lines: string): number {
 /** Models of one dataset over several bases have names of their own. */
 async function keepModel(database: Database, work: TrainingWork, lines: string, count: number): Promise<string> {
   const plain = `${IMITATION_PROVIDER}:${work.datasetHash}`;
-  const other = `${plain}-${createHash('sha256').update(work.base).digest('hex').slice(0, 8)}`;
+  const other = `${plain}-${createHash('sha256')
+    .update(JSON.stringify([work.base, work.baseGateway]))
+    .digest('hex')
+    .slice(0, 8)}`;
   return await database.transaction(
     async (transaction) => {
       const known = await transaction
         .selectFrom('imitation_models')
-        .select(['name', 'base'])
+        .select(['name', 'base', 'base_gateway'])
         .where('name', 'in', [plain, other])
         .execute();
-      const found = known.find(({ base }) => base === work.base);
+      const found = known.find((row) => row.base === work.base && row.base_gateway === work.baseGateway);
       if (found !== undefined) return found.name;
       const name = known.some((row) => row.name === plain) ? other : plain;
       await transaction
         .insertInto('imitation_models')
-        .values({ name, base: work.base, lines: count, conversations: lines, created_at: Date.now() })
+        .values({
+          name,
+          base: work.base,
+          base_gateway: work.baseGateway,
+          lines: count,
+          conversations: lines,
+          created_at: Date.now(),
+        })
         .execute();
       return name;
     },

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { DatasetManifest } from '../../contract/dataset.ts';
 import { ApiError } from '../../contract/errors.ts';
-import type { Checkpoint } from '../../contract/model.ts';
+import type { Checkpoint, ResolvedModel } from '../../contract/model.ts';
 import type { Task } from '../../contract/task.ts';
 import {
   TRAINING_JOB_ID_PATTERN,
@@ -24,6 +24,8 @@ export interface StoredRequest extends Omit<TrainingRequest, 'evaluate'> {
     readonly attempts: number;
     readonly seed: number | null;
   } | null;
+  /** What `base` meant when the job was made: a registered name is not the provider's. */
+  readonly base_model: Pick<ResolvedModel, 'target' | 'gateway'>;
 }
 
 /** The tasks of a job, as they were when it was made. */
@@ -146,7 +148,7 @@ export async function readJobTasks(queries: Database['kysely'], jobId: string): 
   return JSON.parse(tasks) as JobTasks;
 }
 
-function withEvaluation({ evaluate, ...request }: StoredRequest) {
+function withEvaluation({ evaluate, base_model: _, ...request }: StoredRequest) {
   return { ...request, evaluate: evaluate && { ...evaluate, tasks: [...evaluate.tasks] } };
 }
 

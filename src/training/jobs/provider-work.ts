@@ -29,9 +29,10 @@ export async function workOf(parts: StepParts, lease: JobLease, signal: AbortSig
   const { job } = lease;
   const provider = providerOf(parts, job.request);
   const dataset = await openDataset(parts, job, provider, signal);
-  const { name, base, method, hyperparameters } = job.request;
+  const { name, base_model, method, hyperparameters } = job.request;
   return {
-    ...{ jobId: job.id, name, base, method, hyperparameters, signal },
+    ...{ jobId: job.id, name, method, hyperparameters, signal },
+    ...{ base: base_model.target, baseGateway: base_model.gateway },
     ...dataset,
     get remote() {
       return lease.job.remote;

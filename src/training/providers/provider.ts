@@ -51,7 +51,10 @@ export interface TrainingWork {
   readonly jobId: string;
   /** The name of the model that is made. */
   readonly name: string;
+  /** The provider's name of it. */
   readonly base: string;
+  /** A key of `gateways` that has it; null: by pattern. */
+  readonly baseGateway: string | null;
   readonly method: TrainingMethod;
   readonly hyperparameters: JsonObject;
   readonly datasetHash: string;
