@@ -29,6 +29,7 @@ import {
 import { everyItem, type RequestOptions, toQuery } from './requests.ts';
 import { createSeatsClient, type SeatsClient } from './seats.ts';
 import { type EventsOptions, readTraceEvents } from './trace-events.ts';
+import { createTrainingClient, type TrainingClient } from './training-client.ts';
 
 export { ApiError } from './api-error.ts';
 export type { Fetch, ServiceClientOptions } from './connection.ts';
@@ -108,6 +109,7 @@ export interface ServiceClient {
     delete(traceId: string, options?: RequestOptions): Promise<void>;
   };
   readonly evaluations: EvaluationsClient;
+  readonly training: TrainingClient;
   readonly tasksets: TasksetsClient;
   readonly blobs: {
     /** By its hash, or by the `svc-blob://sha256/<hex>` of a trace. */
@@ -186,6 +188,7 @@ export function createServiceClient(options: ServiceClientOptions = {}): Service
       delete: (traceId, requestOptions) => change('DELETE', tracePath(traceId), requestOptions),
     },
     evaluations: createEvaluationsClient(connection),
+    training: createTrainingClient(connection),
     tasksets: createTasksetsClient(connection),
     blobs: {
       get: (blob, { signal } = {}) =>
