@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import Retail from '../../../environments/retail/environment.ts';
 import { evaluationAcceptedSchema, evaluationDetailSchema } from '../../../src/contract/evaluation.ts';
 import { trainingAcceptedSchema, trainingJobSchema } from '../../../src/contract/training.ts';
 import { inMemory } from '../../../src/mcp/in-memory.ts';
 import { createModels } from '../../../src/model/create-model.ts';
 import { createImitationModels } from '../../../src/training/imitation/imitation-models.ts';
-import Retail from '../../../environments/retail/environment.ts';
-import { COUNTER, openParts, startService, temporaryDirectory, type TestService } from '../../run-service/service.ts';
+import { COUNTER, openParts, startService, type TestService, temporaryDirectory } from '../../run-service/service.ts';
 
 const json = { 'content-type': 'application/json' };
 
@@ -50,8 +49,20 @@ describe('probe', { timeout: 120_000 }, () => {
     const { mkdirSync, writeFileSync } = await import('node:fs');
     mkdirSync(join(directory, 'tasksets'));
     const tests = [
-      ...[7, 42, 7919, 1_000_000].map((target) => ({ id: `t${target}`, env: 'counter', scenario: 'count_to', args: { target }, held_out: true })),
-      ...[12, 40].map((target) => ({ id: `s${target}`, env: 'counter', scenario: 'slow_count', args: { target, delay_ms: target === 12 ? 0 : 1 }, held_out: true })),
+      ...[7, 42, 7919, 1_000_000].map((target) => ({
+        id: `t${target}`,
+        env: 'counter',
+        scenario: 'count_to',
+        args: { target },
+        held_out: true,
+      })),
+      ...[12, 40].map((target) => ({
+        id: `s${target}`,
+        env: 'counter',
+        scenario: 'slow_count',
+        args: { target, delay_ms: target === 12 ? 0 : 1 },
+        held_out: true,
+      })),
       ...['5', '6'].map((id) => ({ id, env: 'retail', scenario: 'task', args: { task_id: id }, held_out: true })),
     ];
     writeFileSync(join(directory, 'tasksets', 'held.jsonl'), tests.map((t) => JSON.stringify(t)).join('\n'));
@@ -69,10 +80,13 @@ describe('probe', { timeout: 120_000 }, () => {
     const { json: ended } = await service.request(`/v1/training/jobs/${accepted.job_id}?wait=60`);
     const job = trainingJobSchema.parse(ended);
     console.log(JSON.stringify({ ...job, proof: job.proof?.compare.comparisons }, null, 1));
-    console.log(readFileSync(join(directory, '.proctor/training', job.job_id, 'dataset/train.jsonl'), 'utf8').slice(0, 3000));
+    console.log(
+      readFileSync(join(directory, '.proctor/training', job.job_id, 'dataset/train.jsonl'), 'utf8').slice(0, 3000),
+    );
     const { json: events } = await service.request(`/v1/training/jobs/${accepted.job_id}/events`);
     void events;
-    for (const row of (await service.request(`/v1/evaluations/${job.evaluations.model}/tasks`)).json.data) console.log(row.task_id, row.mean);
+    for (const row of (await service.request(`/v1/evaluations/${job.evaluations.model}/tasks`)).json.data)
+      console.log(row.task_id, row.mean);
   });
 });
 void onTestFinished;
