@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { isTrainingEnd, type TrainingJob, type TrainingStatus, trainingStatusSchema } from '../contract/training.ts';
+import { type TrainingJob, trainingStatusSchema } from '../contract/training.ts';
+import { isTrainingEnd, type TrainingStatus } from '../contract/training-states.ts';
 import { findEvaluation } from './eval/find-evaluation.ts';
 import { evaluationsOf, openEvaluations } from './eval/open-evaluations.ts';
 import { workOn } from './eval/work-here.ts';

@@ -6,31 +6,11 @@ import { checkpointSchema, registeredNameSchema } from './model.ts';
 import { modelNameSchema, runRequestSchema } from './run.ts';
 import { EVALUATION_LIMITS } from './task.ts';
 import { timeSchema } from './trace.ts';
+import { TRAINING_STATES } from './training-states.ts';
 
 export const TRAINING_JOB_ID_PATTERN = /^train_[0-9a-f]{32}$/;
 
-/** The trainer that every installation has: it runs inside Proctor. */
-export const IMITATION_PROVIDER = 'proctor/imitation';
-
-/** In the order in which a job goes through them; the last three are ends. */
-export const trainingStatusSchema = z.enum([
-  'building',
-  'validating',
-  'uploading',
-  'queued',
-  'training',
-  'deploying',
-  'evaluating',
-  'succeeded',
-  'failed',
-  'cancelled',
-]);
-export type TrainingStatus = z.infer<typeof trainingStatusSchema>;
-
-/** Whether a job of this status goes no further. */
-export function isTrainingEnd(status: TrainingStatus): boolean {
-  return status === 'succeeded' || status === 'failed' || status === 'cancelled';
-}
+export const trainingStatusSchema = z.enum(TRAINING_STATES);
 
 export const trainingMethodSchema = z.enum(['supervised', 'dpo']);
 export type TrainingMethod = z.infer<typeof trainingMethodSchema>;

@@ -1,4 +1,4 @@
-import { isTrainingEnd } from '../contract/training.ts';
+import { isTrainingEnd } from '../contract/training-states.ts';
 import { TextStream } from '../http/text-stream.ts';
 import { sleep } from '../runtime/backoff.ts';
 import type { TrainingJobStore } from '../training/jobs/job-store.ts';

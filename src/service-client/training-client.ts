@@ -1,13 +1,5 @@
-import {
-  isTrainingEnd,
-  type TrainerList,
-  type TrainingAccepted,
-  type TrainingEvent,
-  type TrainingInput,
-  type TrainingJob,
-  type TrainingJobList,
-  type TrainingStatus,
-} from '../contract/training.ts';
+import type { TrainerList, TrainingAccepted, TrainingEvent, TrainingInput, TrainingJob, TrainingJobList } from '../contract/training.ts';
+import { isTrainingEnd, type TrainingStatus } from '../contract/training-states.ts';
 import { type Connection, createKey } from './connection.ts';
 import { everyItem, type RequestOptions, toQuery } from './requests.ts';
 import { type EventsOptions, readEventsUntil } from './trace-events.ts';

@@ -1,4 +1,5 @@
-import { isTrainingEnd, type TrainingEvent, type TrainingJob } from '../../contract/training.ts';
+import type { TrainingEvent, TrainingJob } from '../../contract/training.ts';
+import { isTrainingEnd } from '../../contract/training-states.ts';
 import { colors, printable } from '../terminal.ts';
 
 /** A line for an event, or none where it says nothing to a person. */

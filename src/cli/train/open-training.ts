@@ -1,6 +1,7 @@
 import { createCatalogue } from '../../client/catalogue.ts';
 import { loadProject } from '../../config/project.ts';
-import { isTrainingEnd, type TrainingInput, trainingRequestSchema } from '../../contract/training.ts';
+import { type TrainingInput, trainingRequestSchema } from '../../contract/training.ts';
+import { isTrainingEnd } from '../../contract/training-states.ts';
 import { sleep } from '../../runtime/backoff.ts';
 import { createServiceClient } from '../../service-client/service-client.ts';
 import type { TrainingClient } from '../../service-client/training-client.ts';

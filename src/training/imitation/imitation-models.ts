@@ -1,6 +1,6 @@
 import { ApiError, BoundaryError } from '../../contract/errors.ts';
 import { isJsonObject } from '../../contract/json.ts';
-import { IMITATION_PROVIDER } from '../../contract/training.ts';
+import { IMITATION_PROVIDER } from '../../contract/training-states.ts';
 import type { Database } from '../../database/database.ts';
 import { toGatewayMessages } from '../../formats/openai-messages.ts';
 import type { ChatModel, ModelRequest, ModelResponse } from '../../model/chat-model.ts';

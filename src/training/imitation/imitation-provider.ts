@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { messageOf } from '../../contract/errors.ts';
-import { IMITATION_PROVIDER } from '../../contract/training.ts';
+import { IMITATION_PROVIDER } from '../../contract/training-states.ts';
 import type { Database } from '../../database/database.ts';
 import { ProviderRefused, type TrainingProvider, type TrainingWork } from '../providers/provider.ts';
 import { toLessons } from './imitation-models.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { ApiError } from '../../contract/errors.ts';
-import { isTrainingEnd } from '../../contract/training.ts';
+import { isTrainingEnd } from '../../contract/training-states.ts';
 import { ownerHere } from '../../database/owner.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
 import { ProviderAway, ProviderRefused } from '../providers/provider.ts';

@@ -1,4 +1,5 @@
-import { isTrainingEnd, type NewTrainingEvent, type TrainingStatus } from '../../contract/training.ts';
+import type { NewTrainingEvent } from '../../contract/training.ts';
+import { isTrainingEnd, type TrainingStatus } from '../../contract/training-states.ts';
 import type { Database, DatabaseTransaction } from '../../database/database.ts';
 import { isGone } from '../../database/owner.ts';
 import { type Job, type JobResult, type Remote, type TrainingJobRow, toJob } from './job-rows.ts';

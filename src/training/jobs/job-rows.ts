@@ -3,15 +3,8 @@ import type { DatasetManifest } from '../../contract/dataset.ts';
 import { ApiError } from '../../contract/errors.ts';
 import type { Checkpoint, ResolvedModel } from '../../contract/model.ts';
 import type { Task } from '../../contract/task.ts';
-import {
-  TRAINING_JOB_ID_PATTERN,
-  type TrainingError,
-  type TrainingJob,
-  type TrainingProof,
-  type TrainingRequest,
-  type TrainingStatus,
-  trainingStatusSchema,
-} from '../../contract/training.ts';
+import { TRAINING_JOB_ID_PATTERN, type TrainingError, type TrainingJob, type TrainingProof, type TrainingRequest, trainingStatusSchema } from '../../contract/training.ts';
+import type { TrainingStatus } from '../../contract/training-states.ts';
 import type { TrainingJobsTable } from '../../database/create-training-jobs.ts';
 import type { Database } from '../../database/database.ts';
 

@@ -1,5 +1,5 @@
 import type { TrainerConfig } from '../../config/config-schema.ts';
-import { IMITATION_PROVIDER } from '../../contract/training.ts';
+import { IMITATION_PROVIDER } from '../../contract/training-states.ts';
 import type { Database } from '../../database/database.ts';
 import type { ConfiguredGateway } from '../../model/model-config.ts';
 import { createImitationProvider } from '../imitation/imitation-provider.ts';

@@ -3,13 +3,8 @@ import { expect, onTestFinished } from 'vitest';
 import { createCatalogue } from '../../../src/client/catalogue.ts';
 import type { TrainerConfig } from '../../../src/config/config-schema.ts';
 import { evaluationAcceptedSchema } from '../../../src/contract/evaluation.ts';
-import {
-  type TrainingEvent,
-  type TrainingJob,
-  type TrainingStatus,
-  trainingAcceptedSchema,
-  trainingJobSchema,
-} from '../../../src/contract/training.ts';
+import { type TrainingEvent, type TrainingJob, trainingAcceptedSchema, trainingJobSchema } from '../../../src/contract/training.ts';
+import type { TrainingStatus } from '../../../src/contract/training-states.ts';
 import { createModels } from '../../../src/model/create-model.ts';
 import type { ConfiguredGateway } from '../../../src/model/model-config.ts';
 import { createDefaultTraining } from '../../../src/run-service/default-training.ts';
@@ -29,7 +24,7 @@ import { until } from '../../until.ts';
 export interface TrainingService {
   readonly service: TestService;
   readonly directory: string;
-  /** Successful runs of twelve tasks. */
+  /** Successful runs of 24 tasks. */
   readonly evaluationId: string;
   /** Milliseconds since 1970, as its jobs see them. */
   clock: number;
@@ -117,7 +112,7 @@ export const REQUEST = {
 } as const;
 
 async function evaluate(service: TestService): Promise<string> {
-  const tasks = Array.from({ length: 12 }, (_, index) => ({
+  const tasks = Array.from({ length: 24 }, (_, index) => ({
     ...{ id: `count-${index}`, env: 'counter', scenario: 'count_to', args: { target: 5 + index } },
   }));
   const { json } = await service.request('/v1/evaluations', {

@@ -43,7 +43,7 @@ describe('a trainer on the wire of OpenAI', () => {
     const { server, training, client } = await start();
     const jobId = await training.begin({
       hyperparameters: { n_epochs: 2, seed: 5 },
-      select: { include_reference: true },
+      select: { include_reference: true, validation: 0.2 },
     });
     await training.reaches(jobId, 'queued');
     const job = await providerJob(server);
@@ -156,8 +156,8 @@ describe('a trainer on the wire of OpenAI', () => {
     training.pass(7 * 60 * 60_000);
     await until(async () => (await warnings()).length === 1);
     training.pass(60_000);
-    await until(async () => {
-      const before = polls();
+    const before = polls();
+    await until(() => {
       training.pass(60_000);
       return polls() > before;
     });
