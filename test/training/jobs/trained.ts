@@ -3,7 +3,12 @@ import { expect, onTestFinished } from 'vitest';
 import { createCatalogue } from '../../../src/client/catalogue.ts';
 import type { TrainerConfig } from '../../../src/config/config-schema.ts';
 import { evaluationAcceptedSchema } from '../../../src/contract/evaluation.ts';
-import { type TrainingEvent, type TrainingJob, trainingAcceptedSchema, trainingJobSchema } from '../../../src/contract/training.ts';
+import {
+  type TrainingEvent,
+  type TrainingJob,
+  trainingAcceptedSchema,
+  trainingJobSchema,
+} from '../../../src/contract/training.ts';
 import type { TrainingStatus } from '../../../src/contract/training-states.ts';
 import { createModels } from '../../../src/model/create-model.ts';
 import type { ConfiguredGateway } from '../../../src/model/model-config.ts';
