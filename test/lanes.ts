@@ -46,6 +46,9 @@ export const SLOW_TESTS: readonly string[] = [
   'test/telemetry/reproducibility.test.ts',
   'test/templates/*.test.ts',
   'test/trace/processes.test.ts',
+  'test/training/imitation/loop.test.ts',
+  'test/training/jobs/killed.test.ts',
+  'test/training/providers/*.test.ts',
   'test/upstream/processes.test.ts',
 ];
 

@@ -17,7 +17,8 @@ const LAYERS: readonly (readonly string[])[] = [
   ['upstream'],
   ['mcp-client'],
   ['environment', 'http', 'database', 'process', 'telemetry'],
-  ['redaction', 'schema', 'dialects', 'formats'],
+  ['formats'],
+  ['redaction', 'schema', 'dialects'],
   ['contract', 'runtime', 'statistics', 'text'],
 ];
 
@@ -27,7 +28,15 @@ const LAYERS: readonly (readonly string[])[] = [
  */
 const FOLDERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   mcp: [['host'], ['http', 'stdio'], ['session']],
-  'web/app': [['helpers'], ['environments', 'evaluations', 'usage'], ['runs'], ['compare'], ['trace'], ['components']],
+  'web/app': [
+    ['helpers'],
+    ['training'],
+    ['environments', 'evaluations', 'usage'],
+    ['runs'],
+    ['compare'],
+    ['trace'],
+    ['components'],
+  ],
 };
 
 /** Lines that a file of src may have. */

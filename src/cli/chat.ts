@@ -6,6 +6,7 @@ import { MAX_STEPS, SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { FinishedSession } from '../contract/session.ts';
 import { LOCAL_CALLER } from '../http/api-keys.ts';
+import { RegisteredModels } from '../model/registered-models.ts';
 import { LONGEST_TIMER_MS } from '../runtime/deadline.ts';
 import { type ChatSession, TURN_LIMIT_MS } from '../scenario-server/chat-session.ts';
 import { createSessionEngine, type SessionEngine } from '../scenario-server/session-engine.ts';
@@ -88,7 +89,8 @@ async function chat(environment: string, scenario: string | undefined, options: 
     sessionTtlMs: NO_EXPIRY_MS,
   });
   try {
-    installation.models.check(options.model);
+    const registered = new RegisteredModels(installation.database);
+    installation.models.check(await registered.resolve(LOCAL_CALLER.account, options.model));
     const { entry, args } = await readScenario(engine, name, scenario, options);
     const session = await engine.registry.start({
       account: LOCAL_CALLER.account,

@@ -32,6 +32,10 @@ const USAGE_CODES: ReadonlySet<string> = new Set([
   'model_not_found',
   'taskset_not_found',
   'evaluation_not_found',
+  'provider_not_found',
+  'job_not_found',
+  'held_out_task',
+  'name_taken',
   'invalid_scenario_args',
   'invalid_parameter',
 ]);

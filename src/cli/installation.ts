@@ -1,5 +1,7 @@
 import type { Accounts } from '../accounts/accounts.ts';
 import { createAccounts } from '../accounts/database-accounts.ts';
+import { createCatalogue } from '../client/catalogue.ts';
+import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { knownSecrets } from '../config/known-secrets.ts';
 import { loadProject, type Project } from '../config/project.ts';
 import type { Database } from '../database/database.ts';
@@ -8,8 +10,11 @@ import { createModels, type Models } from '../model/create-model.ts';
 import { openQueue } from '../queue/open-queue.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import { createRedactor, type Redactor } from '../redaction/redactor.ts';
+import { createDefaultTraining, type DefaultTrainingOptions } from '../run-service/default-training.ts';
 import { createTraceStore } from '../trace/database-store.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
+import { createImitationModels } from '../training/imitation/imitation-models.ts';
+import type { Training } from '../training/training.ts';
 
 /** The project of the working directory and the parts that use its database. */
 export interface Installation extends Project, AsyncDisposable {
@@ -18,6 +23,7 @@ export interface Installation extends Project, AsyncDisposable {
   readonly queue: RunQueue;
   readonly accounts: Accounts;
   readonly models: Models;
+  readonly training: Training;
   /** Knows the secrets of the project: for logs and spans, whether traces are stored without them or not. */
   readonly redactor: Redactor;
 }
@@ -35,13 +41,20 @@ export async function openInstallation(options: { readonly port?: number } = {})
     await database.close();
     throw error;
   });
+  const store = createTraceStore(database, { appUrl: settings.appUrl, redactor: settings.redact && redactor });
+  const models = createModels({ ...settings.models, served: createImitationModels(database) });
   return {
     ...project,
     database,
-    store: createTraceStore(database, { appUrl: settings.appUrl, redactor: settings.redact && redactor }),
+    store,
     queue,
     accounts: createAccounts(database),
-    models: createModels(settings.models),
+    models,
+    training: createDefaultTraining({
+      ...{ database, store, queue, models, redactor, catalogue: catalogueOnce(project.environments) },
+      ...{ directory: project.directory, appUrl: settings.appUrl, trainers: settings.trainers },
+      gateways: settings.models.gateways ?? [],
+    }),
     redactor,
     async [Symbol.asyncDispose]() {
       await queue.close();
@@ -55,4 +68,18 @@ function withPort(project: Project, port: number | undefined): Project {
   const { settings } = project;
   const appUrl = settings.isAppUrlNamed ? settings.appUrl : `http://127.0.0.1:${port}`;
   return { ...project, settings: { ...settings, appUrl, ports: { ...settings.ports, runService: port } } };
+}
+
+/** For a process that has no catalogue: environments are started for one question, and ended. */
+function catalogueOnce(environments: ReadonlyMap<string, EnvironmentTarget>): DefaultTrainingOptions['catalogue'] {
+  return {
+    async declaredTasks(environment, scenario) {
+      const catalogue = createCatalogue(environments);
+      try {
+        return await catalogue.declaredTasks(environment, scenario);
+      } finally {
+        await catalogue.close();
+      }
+    },
+  };
 }

@@ -5,9 +5,11 @@ import { EnvironmentPool } from '../client/environment-pool.ts';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { messageOf } from '../contract/errors.ts';
 import type { TraceEvent } from '../contract/event.ts';
+import type { ResolvedModel } from '../contract/model.ts';
 import type { RunRequest } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { Trace } from '../contract/trace.ts';
+import { RegisteredModels, toModelFields } from '../model/registered-models.ts';
 import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import { LEASE, type Lease } from '../queue/run-queue.ts';
 import { createLeaseKeeper } from '../queue/threaded-lease-keeper.ts';
@@ -38,7 +40,7 @@ export async function planHere(
   try {
     opened.push(await startTelemetry({ ...installation, warn: note }));
     const { name, target } = resolveEnvironment(environment, installation.environments, installation.directory);
-    checkPlayer(settings, installation);
+    const model = await resolvePlayer(settings, installation);
     parseScenarioArgs(settings.args, settings.arg); // Syntax errors are reported before the environment starts.
     const environments = new Map([[name, target]]);
     const { hosts, startTimeoutMs } = settings;
@@ -59,7 +61,7 @@ export async function planHere(
       ),
       appUrl: installation.settings.appUrl,
       play: (request, show, stop) =>
-        playHere({ ...installation, environments, pool, leases, cancels }, { request, show }, stop),
+        playHere({ ...installation, environments, pool, leases, cancels }, { request, model, show }, stop),
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {
@@ -69,12 +71,18 @@ export async function planHere(
 }
 
 /** @throws UsageError for an agent without the model that it needs; ApiError agent_not_found, model_not_found. */
-function checkPlayer({ agent, model }: RunSettings, installation: Installation): void {
+async function resolvePlayer({ agent, model }: RunSettings, installation: Installation): Promise<ResolvedModel> {
   const named = model ?? (agent === undefined ? DEFAULT_MODEL : undefined);
+  const registered = new RegisteredModels(installation.database);
+  let resolved: ResolvedModel | undefined;
+  const check = async (each: string) => {
+    resolved = await registered.resolve('local', each);
+    installation.models.check(resolved);
+  };
   const models = named === undefined ? [] : [named];
-  const check = (each: string) => installation.models.check(each);
-  const playing = checkAgent({ agent: agent ?? null, models }, installation, check, true);
+  const [playing] = (await checkAgent({ agent: agent ?? null, models }, installation, check, true)) ?? [];
   if (playing === undefined) throw new UsageError(`Name a model for the agent ${agent} with --model.`);
+  return resolved ?? { model: playing, target: playing, gateway: null };
 }
 
 type Environments = ReadonlyMap<string, EnvironmentTarget>;
@@ -105,7 +113,7 @@ async function playHere(
     readonly leases: LeaseKeeper;
     readonly cancels: CancelWatch;
   },
-  { request, show }: { readonly request: RunRequest; show(events: readonly TraceEvent[]): void },
+  { request, model, show }: RunHere,
   stop: AbortSignal,
 ): Promise<Trace> {
   const { environments, pool, store, queue, leases, cancels, models, agents } = parts;
@@ -118,9 +126,12 @@ async function playHere(
   stop.addEventListener('abort', cancel);
   try {
     let lease: Lease | undefined;
-    await store.create({ traceId, account: 'local', queued: { ...request, origin: 'run' } }, async (transaction) => {
-      lease = await queue.enqueueLeased({ traceId, priority: request.priority }, worker, transaction);
-    });
+    await store.create(
+      { traceId, account: 'local', queued: { ...request, ...toModelFields(model), origin: 'run' } },
+      async (transaction) => {
+        lease = await queue.enqueueLeased({ traceId, priority: request.priority }, worker, transaction);
+      },
+    );
     if (lease === undefined) throw new TypeError('A trace was created without its queue entry');
     const logger = createLogger('error', parts.redactor);
     const played = { environments, pool, store, queue, leases, cancels, models, agents, logger, worker };
@@ -133,6 +144,13 @@ async function playHere(
     stop.removeEventListener('abort', cancel);
     unsubscribe();
   }
+}
+
+interface RunHere {
+  readonly request: RunRequest;
+  /** Whom its `model` means, the same for all runs of the command. */
+  readonly model: ResolvedModel;
+  show(events: readonly TraceEvent[]): void;
 }
 
 /** It has not ended, since it is not this process any more that plays it. */

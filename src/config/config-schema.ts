@@ -46,6 +46,34 @@ const gatewaySchema = z.strictObject({
   maxOutputTokens: z.int().min(1).optional(),
 });
 
+/** How a trained model is made to answer. */
+const deploySchema = z.enum(['none', 'nebius', 'vllm-lora']).default('none');
+const trainerFields = {
+  deploy: deploySchema,
+  /** The base model of a deployment, where it has another name than that for training. */
+  deployBase: z.string().min(1).optional(),
+  /** A key of `gateways`: who answers for its models. Default: the gateway whose pattern fits the model's name. */
+  gateway: z.string().min(1).optional(),
+};
+const remoteTrainerFields = { url: z.url(), apiKey: z.string().min(1).optional(), ...trainerFields };
+
+const trainerSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('openai'), ...remoteTrainerFields }),
+  z.strictObject({
+    kind: z.literal('together'),
+    ...remoteTrainerFields,
+    url: z.url().default('https://api.together.xyz/v1'),
+  }),
+  z.strictObject({ kind: z.literal('fireworks'), ...remoteTrainerFields }),
+  z.strictObject({
+    kind: z.literal('command'),
+    command: z.array(z.string()).min(1),
+    env: textMapSchema.default({}),
+    ...trainerFields,
+  }),
+]);
+export type TrainerConfig = z.output<typeof trainerSchema>;
+
 const portSchema = z.int().min(0).max(65_535);
 
 export const configSchema = z.strictObject({
@@ -54,6 +82,8 @@ export const configSchema = z.strictObject({
   gateways: z.record(z.string().min(1), gatewaySchema).default({}),
   /** Programs that play scenarios by a loop of their own, by name. */
   agents: z.record(z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/), agentEntrySchema).default({}),
+  /** By the name that a training job gives as its `provider`. */
+  trainers: z.record(z.string().min(1).max(200), trainerSchema).default({}),
   store: z.string().min(1).optional(),
   queue: z.string().min(1).optional(),
   ports: z.strictObject({ runService: portSchema.optional(), scenarioServer: portSchema.optional() }).default({}),

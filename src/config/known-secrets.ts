@@ -11,6 +11,7 @@ export function knownSecrets(
   return [
     ...secretsOfVariables(variables),
     ...secretsOfGateways(settings),
+    ...Object.values(settings.trainers).flatMap(secretsOfTrainer),
     ...[...environments.values()].flatMap(secretsOfTarget),
     ...named('database_password', passwordOf(settings.databaseUrl)),
     ...named('queue_password', passwordOf(settings.queueUrl)),
@@ -18,7 +19,7 @@ export function knownSecrets(
 }
 
 interface KnowsSecrets {
-  readonly settings: Pick<Settings, 'models' | 'databaseUrl' | 'queueUrl' | 'apiKey'>;
+  readonly settings: Pick<Settings, 'models' | 'trainers' | 'databaseUrl' | 'queueUrl' | 'apiKey'>;
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;
 }
 
@@ -28,6 +29,10 @@ function secretsOfGateways({ models, apiKey }: KnowsSecrets['settings']): readon
     ...(models.gateways ?? []).flatMap((gateway) => named('gateway_key', gateway.apiKey)),
     ...named('PROCTOR_API_KEY', apiKey),
   ];
+}
+
+function secretsOfTrainer(trainer: Settings['trainers'][string]): readonly Secret[] {
+  return trainer.kind === 'command' ? secretsOfVariables(trainer.env) : named('trainer_key', trainer.apiKey);
 }
 
 function secretsOfTarget(target: EnvironmentTarget): readonly Secret[] {

@@ -3,7 +3,7 @@ import { DEFAULT_DATABASE_URL } from '../database/key-file.ts';
 import { parseAllowedHosts } from '../http/origin-guard.ts';
 import { type ModelConfig, modelConfigFromEnvironment } from '../model/model-config.ts';
 import { withScheme } from '../text/with-scheme.ts';
-import type { ParsedConfig } from './config-schema.ts';
+import type { ParsedConfig, TrainerConfig } from './config-schema.ts';
 
 /** Settings of an installation: from environment variables, the configuration and the defaults, in that order. */
 export interface Settings {
@@ -22,6 +22,8 @@ export interface Settings {
   readonly allowedHosts: readonly string[];
   /** Which gateway serves which model: for `createModels`. */
   readonly models: ModelConfig;
+  /** By name, as the configuration has them. */
+  readonly trainers: Readonly<Record<string, TrainerConfig>>;
   /** For clients of a run service. */
   readonly apiKey: string | undefined;
   /** Whether secrets are taken out of what is stored. Logs and spans have none in any case. */
@@ -46,6 +48,7 @@ export function readSettings(variables: Variables, config: ParsedConfig): Settin
     ports,
     allowedHosts: parseAllowedHosts(variables.PROCTOR_ALLOWED_HOSTS),
     models: readModels(variables, config),
+    trainers: config.trainers,
     apiKey: readVariable(variables, 'PROCTOR_API_KEY'),
     redact: config.redact,
   };

@@ -8,6 +8,8 @@ export const ERRORS = {
   invalid_scenario_args: { status: 400, type: 'invalid_request_error' },
   /** The transcript is longer than the model can read. As OpenAI answers it, so that no client tries it again. */
   context_length_exceeded: { status: 400, type: 'invalid_request_error' },
+  /** A task that is held out, or of the split `test`, would be trained on. */
+  held_out_task: { status: 400, type: 'invalid_request_error' },
   invalid_api_key: { status: 401, type: 'authentication_error' },
   forbidden_origin: { status: 403, type: 'permission_error' },
   forbidden: { status: 403, type: 'permission_error' },
@@ -19,6 +21,8 @@ export const ERRORS = {
   blob_not_found: { status: 404, type: 'not_found_error' },
   evaluation_not_found: { status: 404, type: 'not_found_error' },
   taskset_not_found: { status: 404, type: 'not_found_error' },
+  job_not_found: { status: 404, type: 'not_found_error' },
+  provider_not_found: { status: 404, type: 'not_found_error' },
   tool_not_found: { status: 404, type: 'not_found_error' },
   agent_not_found: { status: 404, type: 'not_found_error' },
   unknown_url: { status: 404, type: 'not_found_error' },
@@ -31,6 +35,7 @@ export const ERRORS = {
   run_finished: { status: 409, type: 'conflict_error' },
   run_running: { status: 409, type: 'conflict_error' },
   evaluation_finished: { status: 409, type: 'conflict_error' },
+  name_taken: { status: 409, type: 'conflict_error' },
   request_too_large: { status: 413, type: 'invalid_request_error' },
   unsupported_media_type: { status: 415, type: 'invalid_request_error' },
   rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },

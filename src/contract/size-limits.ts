@@ -2,8 +2,8 @@ import { ApiError } from './errors.ts';
 import type { JsonObject } from './json.ts';
 import { sizeOf } from './page-budget.ts';
 
-/** Contract section 3: bytes, as JSON, of what a run or a session is started with. */
-export const SIZE_LIMITS = { sampling: 64 * 1024, scenario_args: 1024 * 1024 } as const;
+/** Contract sections 3 and 9: bytes, as JSON, of what a run, a session or a training job is started with. */
+export const SIZE_LIMITS = { sampling: 64 * 1024, scenario_args: 1024 * 1024, hyperparameters: 64 * 1024 } as const;
 
 /** @throws ApiError request_too_large that names the field. */
 export function checkSize(param: keyof typeof SIZE_LIMITS, value: JsonObject): void {

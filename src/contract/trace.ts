@@ -162,9 +162,12 @@ export const traceSchema = z.object({
   env_name: z.string(),
   scenario_name: z.string(),
   scenario_args: jsonObjectSchema,
+  /** As it was asked for. */
   model: z.string(),
   /** Name of the agent that played as a command; there for such traces alone. */
   agent: z.string().optional(),
+  /** The provider's name of it: another one where `model` is the name of a registered model. */
+  model_target: z.string(),
   max_steps: z.int(),
   seed: z.int().nullable(),
   sampling: jsonObjectSchema,

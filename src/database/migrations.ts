@@ -1,8 +1,10 @@
 import { type Kysely, type Migration, Migrator } from 'kysely';
 import { messageOf } from '../contract/errors.ts';
 import { createEvaluations } from './create-evaluations.ts';
+import { createModelTables } from './create-models.ts';
 import { createSchema } from './create-schema.ts';
 import { createSeats } from './create-seats.ts';
+import { createTrainingJobs } from './create-training-jobs.ts';
 
 /**
  * Brings the schema up to date, forward only. Several processes may do so at once: each step runs under the
@@ -31,4 +33,6 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_schema': { up: createSchema },
   '0002_evaluations': { up: createEvaluations },
   '0003_seats': { up: createSeats },
+  '0005_models': { up: createModelTables },
+  '0006_training_jobs': { up: createTrainingJobs },
 };

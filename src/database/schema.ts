@@ -1,5 +1,7 @@
 import type { Generated } from 'kysely';
+import type { ModelCheckpointsTable, RegisteredModelsTable } from './create-models.ts';
 import type { SeatsTable } from './create-seats.ts';
+import type { ImitationModelsTable, TrainingEventsTable, TrainingJobsTable } from './create-training-jobs.ts';
 import type {
   EvaluationReservationsTable,
   GatewayLimitChangesTable,
@@ -30,6 +32,11 @@ export interface DatabaseSchema {
   gateway_users: GatewayUsersTable;
   gateway_limit_changes: GatewayLimitChangesTable;
   seats: SeatsTable;
+  registered_models: RegisteredModelsTable;
+  model_checkpoints: ModelCheckpointsTable;
+  training_jobs: TrainingJobsTable;
+  training_events: TrainingEventsTable;
+  imitation_models: ImitationModelsTable;
 }
 
 export interface TracesTable {

@@ -3,13 +3,14 @@ import { sql } from 'kysely';
 import { MAX_STEPS } from '../contract/names.ts';
 import type { Task } from '../contract/task.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
+import { toModelFields } from '../model/registered-models.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import { MAX_RERUNS } from '../trace/attempt-rows.ts';
 import type { Chosen, NewTrace, TraceStore } from '../trace/trace-store.ts';
 import { type AttemptPlace, attemptsInAll, placeAt, seedOf } from './attempt-order.ts';
 import { type BegunAttempt, insertAttempts, supersede } from './attempt-writes.ts';
 import type { EvaluationRow } from './evaluation-rows.ts';
-import { type EvaluationSettings, parseSettings } from './evaluation-settings.ts';
+import { type EvaluationSettings, parseSettings, resolvedOf } from './evaluation-settings.ts';
 
 export interface BeginOptions {
   readonly database: Database;
@@ -207,7 +208,7 @@ function toTrace(row: EvaluationRow, settings: EvaluationSettings, attempt: Begu
       env_name: task.env,
       scenario_name: toShortName(task),
       scenario_args: task.args,
-      model: settings.models[modelIndex] ?? '',
+      ...toModelFields(resolvedOf(settings, settings.models[modelIndex] ?? '')),
       max_steps: task.max_steps ?? settings.max_steps ?? MAX_STEPS.default,
       timeout_seconds: task.timeout_seconds ?? settings.timeout_seconds ?? DEFAULT_TIMEOUT_SECONDS,
       seed: seedOf(settings.seed, task.id, attemptIndex),

@@ -1,5 +1,6 @@
 import { ApiError, messageOf } from '../contract/errors.ts';
 import type { Budget } from '../contract/evaluation.ts';
+import type { ResolvedModel } from '../contract/model.ts';
 import { EVALUATION_LIMITS } from '../contract/task.ts';
 import { canonicalJson } from '../tasks/canonical-json.ts';
 import { type AttemptGrid, attemptsInAll } from './attempt-order.ts';
@@ -52,14 +53,14 @@ export function checkAttempts(grid: AttemptGrid): void {
 
 /** @throws ApiError invalid_parameter where a budget in US dollars has a model without a price. */
 export function checkPrices(
-  models: readonly string[],
+  models: readonly ResolvedModel[],
   budget: Budget | null | undefined,
-  canPrice: (model: string) => boolean,
+  canPrice: (model: ResolvedModel) => boolean,
 ): void {
   if (budget?.usd === undefined) return;
   const unpriced = models.filter((model) => !canPrice(model));
   if (unpriced.length === 0) return;
-  const names = unpriced.slice(0, 10).map((model) => JSON.stringify(model));
+  const names = unpriced.slice(0, 10).map(({ model }) => JSON.stringify(model));
   throw invalid(
     'budget.usd',
     `budget.usd needs the price of every model, and ${names.join(', ')} has none: set "prices" of its gateway in the ` +

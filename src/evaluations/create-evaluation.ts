@@ -96,11 +96,12 @@ async function insertEvaluation(
   evaluation: NewEvaluation,
   now: number,
 ): Promise<CreatedRow> {
-  const { account, parent = null, taskset, models } = evaluation;
+  const { account, parent = null, taskset, models, resolved = [] } = evaluation;
   if (parent !== null) await findEvaluation(transaction, account, parent, 'parent');
   const evaluationId = `eval_${randomBytes(16).toString('hex')}`;
   const settings: EvaluationSettings = {
     models,
+    ...(resolved.length === 0 ? {} : { resolved }),
     agent: evaluation.agent ?? null,
     ...(evaluation.agent == null ? {} : { agent_version: evaluation.agentVersion ?? null }),
     max_steps: evaluation.maxSteps,

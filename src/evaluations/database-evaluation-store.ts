@@ -7,8 +7,10 @@ import type {
   EvaluationStatus,
   EvaluationSummary,
 } from '../contract/evaluation.ts';
+import type { ResolvedModel } from '../contract/model.ts';
 import { isGradedOutcome, type Outcome } from '../contract/outcome.ts';
 import type { Database } from '../database/database.ts';
+import { isRegistered, RegisteredModels } from '../model/registered-models.ts';
 import { sleep } from '../runtime/backoff.ts';
 import { attemptsInAll } from './attempt-order.ts';
 import { type CancelOptions, endQueued, requestCancels } from './cancel-attempts.ts';
@@ -26,7 +28,7 @@ import {
   lockEvaluation,
   statusOf,
 } from './evaluation-rows.ts';
-import { parseSettings } from './evaluation-settings.ts';
+import { modelsOf, parseSettings } from './evaluation-settings.ts';
 import type {
   AttemptQuery,
   ComparisonQuery,
@@ -47,7 +49,7 @@ export interface EvaluationStoreOptions extends CancelOptions {
   /** Where the pages are, without a slash at the end. */
   readonly appUrl: string | (() => string);
   /** Whether the price of a model is known (`Models.canPrice`): budgets in US dollars need it. Default: it is. */
-  readonly canPrice?: ((model: string) => boolean) | undefined;
+  readonly canPrice?: ((model: ResolvedModel) => boolean) | undefined;
   /** Milliseconds since 1970; default the clock's. */
   readonly now?: (() => number) | undefined;
   /** Told when there may be something to begin: wakes the driver of this process. */
@@ -67,7 +69,8 @@ class DatabaseEvaluationStore implements EvaluationStore {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #figures: FiguresReader;
-  readonly #canPrice: (model: string) => boolean;
+  readonly #registered: RegisteredModels;
+  readonly #canPrice: (model: ResolvedModel) => boolean;
 
   constructor(options: EvaluationStoreOptions) {
     this.#options = options;
@@ -75,6 +78,7 @@ class DatabaseEvaluationStore implements EvaluationStore {
     this.#now = options.now ?? Date.now;
     this.#canPrice = options.canPrice ?? (() => true);
     this.#figures = new FiguresReader(options.database);
+    this.#registered = new RegisteredModels(options.database);
   }
 
   async create(evaluation: NewEvaluation, options: CreateOptions = {}): Promise<CreatedEvaluation> {
@@ -83,8 +87,9 @@ class DatabaseEvaluationStore implements EvaluationStore {
       status: statusOf(created),
       evaluationUrl: this.#urlOf(created.evaluationId),
     });
-    checkPrices(evaluation.models, evaluation.budget, this.#canPrice);
-    const created = await createEvaluation(this.#database, evaluation, {
+    const resolved = await this.#resolve(evaluation);
+    checkPrices(modelsOf(resolved), evaluation.budget, this.#canPrice);
+    const created = await createEvaluation(this.#database, resolved, {
       ...(options.resume === undefined ? {} : { resume: options.resume }),
       now: this.#now,
       alongside: async (transaction, row) => await options.alongside?.(transaction, toCreated(row)),
@@ -94,14 +99,14 @@ class DatabaseEvaluationStore implements EvaluationStore {
   }
 
   async find(evaluation: NewEvaluation): Promise<string | undefined> {
-    return (await findSame(this.#database.kysely, evaluation))?.evaluation_id;
+    return (await findSame(this.#database.kysely, await this.#resolve(evaluation)))?.evaluation_id;
   }
 
   async get(account: string, evaluationId: string): Promise<EvaluationDetail> {
     const row = await findEvaluation(this.#database.kysely, account, evaluationId);
     const { environment_hashes, changed_environments = [], suspects, ...figures } = await this.#figures.of(row);
     const history = await readLimitHistory(this.#database, {
-      models: parseSettings(row.settings).models,
+      models: modelsOf(parseSettings(row.settings)),
       since: Number(row.created_at),
       until: row.finished_at === null ? this.#now() : Number(row.finished_at),
     });
@@ -180,7 +185,7 @@ class DatabaseEvaluationStore implements EvaluationStore {
 
   async patch(account: string, evaluationId: string, patch: EvaluationPatch): Promise<void> {
     await this.#change(account, evaluationId, async (transaction, row) => {
-      checkPrices(parseSettings(row.settings).models, patch.budget, this.#canPrice);
+      checkPrices(modelsOf(parseSettings(row.settings)), patch.budget, this.#canPrice);
       await changeEvaluation(transaction, row, patch, this.#now());
     });
   }
@@ -221,6 +226,16 @@ class DatabaseEvaluationStore implements EvaluationStore {
     });
   }
 
+  /** Whom the names of registered models mean now. @throws ApiError model_not_found for a step that one does not have. */
+  async #resolve(evaluation: NewEvaluation): Promise<NewEvaluation> {
+    const resolved: ResolvedModel[] = [];
+    for (const [index, model] of evaluation.models.entries()) {
+      const meant = await this.#registered.resolve(evaluation.account, model, `models.${index}`);
+      if (isRegistered(meant)) resolved.push(meant);
+    }
+    return { ...evaluation, resolved };
+  }
+
   /** The row is locked: no attempt begins, and no other change comes between. */
   async #change(
     account: string,
@@ -245,7 +260,7 @@ class DatabaseEvaluationStore implements EvaluationStore {
       reports,
     }: Pick<EvaluationSummary, 'progress'> & { readonly reports: readonly EvaluationSummary['reports'][number][] },
   ): EvaluationSummary {
-    const { models, metadata, ...settings } = parseSettings(row.settings);
+    const { models, metadata, resolved: _resolved, ...settings } = parseSettings(row.settings);
     return {
       object: 'evaluation',
       evaluation_id: row.evaluation_id,

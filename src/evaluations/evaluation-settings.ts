@@ -1,9 +1,12 @@
 import type { JsonObject } from '../contract/json.ts';
+import type { ResolvedModel } from '../contract/model.ts';
 
 /** The settings of an evaluation that never change: `evaluations.settings` as JSON. */
 export interface EvaluationSettings {
   /** In the order of the request: attempts name them by their index. */
   readonly models: readonly string[];
+  /** Whom the names of registered models meant when the evaluation was made: it goes on with them, whatever moves meanwhile. */
+  readonly resolved?: readonly ResolvedModel[] | undefined;
   readonly agent: string | null;
   readonly agent_version?: string | null;
   readonly max_steps: number | null;
@@ -17,4 +20,14 @@ export interface EvaluationSettings {
 /** Rows hold what this layer wrote, so that reading them back trusts them. */
 export function parseSettings(settings: string): EvaluationSettings {
   return JSON.parse(settings) as EvaluationSettings;
+}
+
+/** Whom a name of the evaluation means. */
+export function resolvedOf({ resolved = [] }: Pick<EvaluationSettings, 'resolved'>, model: string): ResolvedModel {
+  return resolved.find((each) => each.model === model) ?? { model, target: model, gateway: null };
+}
+
+/** Its models, in their order. */
+export function modelsOf(settings: Pick<EvaluationSettings, 'models' | 'resolved'>): readonly ResolvedModel[] {
+  return settings.models.map((model) => resolvedOf(settings, model));
 }

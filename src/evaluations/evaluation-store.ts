@@ -9,6 +9,7 @@ import type {
   TaskList,
 } from '../contract/evaluation.ts';
 import type { JsonObject } from '../contract/json.ts';
+import type { ResolvedModel } from '../contract/model.ts';
 import type { Outcome } from '../contract/outcome.ts';
 import type { DatabaseTransaction } from '../database/database.ts';
 import type { Taskset } from '../tasks/taskset.ts';
@@ -94,6 +95,8 @@ export interface NewEvaluation {
   /** The agent that plays with each model; undefined: the models play by themselves. */
   readonly agent?: string | null | undefined;
   readonly agentVersion?: string | null | undefined;
+  /** Whom names of registered models mean. The store finds that out; what is given here is not looked at. */
+  readonly resolved?: readonly ResolvedModel[] | undefined;
   /** For each task with each model. */
   readonly attempts: number;
   readonly maxSteps: number | null;

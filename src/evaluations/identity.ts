@@ -11,6 +11,7 @@ export function identityOf(evaluation: Omit<NewEvaluation, 'account'>): string {
     name: evaluation.name,
     taskset: evaluation.taskset.version,
     models: [...evaluation.models].sort(),
+    ...resolvedFields(evaluation),
     agent: agentIdentity(evaluation),
     max_steps: evaluation.maxSteps,
     timeout_seconds: evaluation.timeoutSeconds,
@@ -24,4 +25,11 @@ export function identityOf(evaluation: Omit<NewEvaluation, 'account'>): string {
 /** With another version it is another agent. Null without one, as it was before there were agents. */
 function agentIdentity({ agent = null, agentVersion = null }: Pick<NewEvaluation, 'agent' | 'agentVersion'>) {
   return agent === null ? null : { name: agent, version: agentVersion };
+}
+
+/** A registered model whose head has moved is another model. Evaluations without one keep the identity that they always had. */
+function resolvedFields({ resolved = [] }: Pick<NewEvaluation, 'resolved'>) {
+  if (resolved.length === 0) return {};
+  const targets = resolved.map(({ model, target, gateway }) => [model, target, gateway]);
+  return { resolved: targets.sort((one, other) => (String(one[0]) < String(other[0]) ? -1 : 1)) };
 }

@@ -1,11 +1,12 @@
 import type { LimitChange } from '../contract/evaluation.ts';
+import type { ResolvedModel } from '../contract/model.ts';
 import type { Database } from '../database/database.ts';
 
 /** Changes that one answer holds; of more, the latest. */
 const MAX_CHANGES = 1_000;
 
 export interface LimitHistoryQuery {
-  readonly models: readonly string[];
+  readonly models: readonly ResolvedModel[];
   /** Milliseconds since 1970, both inclusive: while the evaluation ran. */
   readonly since: number;
   readonly until: number;
@@ -17,17 +18,22 @@ export async function readLimitHistory(
   { models, since, until }: LimitHistoryQuery,
 ): Promise<readonly LimitChange[]> {
   if (models.length === 0) return [];
+  // Limits are of whom a name means. Two names of one share them, and the first stands for both.
+  const names = new Map(models.toReversed().map(({ model, target }) => [target, model]));
   const rows = await database.kysely
     .selectFrom('gateway_limit_changes')
     .selectAll()
-    .where('model', 'in', models)
+    .where('model', 'in', [...names.keys()])
     .where('at', '>=', since)
     .where('at', '<=', until)
     .orderBy('at', 'desc')
     .orderBy('version', 'desc')
     .limit(MAX_CHANGES)
     .execute();
-  return rows
-    .reverse()
-    .map(({ at, model, call_limit, reason }) => ({ at: new Date(at).toISOString(), model, limit: call_limit, reason }));
+  return rows.reverse().map(({ at, model, call_limit, reason }) => ({
+    at: new Date(at).toISOString(),
+    model: names.get(model) ?? model,
+    limit: call_limit,
+    reason,
+  }));
 }

@@ -93,7 +93,7 @@ function withoutNullScalars(
 ): Readonly<Record<string, unknown>> {
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const isAbsent = (name: string, value: unknown) =>
-    value === null && !required.has(name) && isScalar(toSchemaAt(schema, [name]));
+    value === null && !required.has(name) && !takesNull(schema, name) && isScalar(toSchemaAt(schema, [name]));
   const entries = Object.entries(body).map(([name, value]) => {
     const inner = isJsonObject(value) ? toSchemaAt(schema, [name]) : undefined;
     const isKnown = inner?.properties !== undefined && isJsonObject(value);
@@ -104,6 +104,13 @@ function withoutNullScalars(
   return Object.fromEntries(
     entries.filter(({ name, value }) => !isAbsent(name, value)).map(({ name, kept }) => [name, kept]),
   );
+}
+
+/** A field that takes null says itself what that is: for most, as if it were absent; in a change, that there is no value any more. */
+function takesNull({ properties }: JsonSchema, name: string): boolean {
+  const field = isJsonObject(properties) ? properties[name] : undefined;
+  const alternatives = isJsonObject(field) && Array.isArray(field.anyOf) ? field.anyOf : [];
+  return alternatives.some((each) => isJsonObject(each) && each.type === 'null');
 }
 
 const SCALARS: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean']);

@@ -1,4 +1,5 @@
 import { ApiError, BoundaryError } from '../contract/errors.ts';
+import type { ResolvedModel } from '../contract/model.ts';
 import type { ModelList } from '../contract/run.ts';
 import { preview } from '../schema/json-schema.ts';
 import type { AgentGateway, AgentModel } from './agent-call.ts';
@@ -13,21 +14,25 @@ import { createModelList, type ListedGateway } from './model-list.ts';
 import type { Prices } from './prices.ts';
 import { checkReferenceModel, createReferenceModel, isReferenceModel } from './reference-models.ts';
 
+/** The provider's name, or that with the key of the gateway that has it (null: by pattern). */
+export type AskedModel = string | Pick<ResolvedModel, 'target' | 'gateway'>;
+
+/** Every method takes the provider's name: `RegisteredModels.resolve` says which one a registered name means. */
 export interface Models {
   /** A model for one session. @throws BoundaryError boundary `model`, code `model_not_found`, as `check` does. */
-  create(name: string, context: ReferenceContext, guard?: CallGuard): ChatModel;
+  create(model: AskedModel, context: ReferenceContext, guard?: CallGuard): ChatModel;
   /**
    * A model as agents at seats ask it: in their own protocols, without retries but those of the guard.
    *
    * @throws ApiError invalid_parameter for a reference model, which has no protocol; model_not_found as `check` does.
    */
-  createForAgent(name: string, guard?: CallGuard): AgentModel;
+  createForAgent(model: AskedModel, guard?: CallGuard): AgentModel;
   /** @throws ApiError model_not_found for an unknown `proctor/` name, and for any other where no gateway would have it. */
-  check(name: string): void;
+  check(model: AskedModel): void;
   /** Whether the cost of its calls is known before they are made: it has prices, or is a reference model. */
-  canPrice(name: string): boolean;
+  canPrice(model: AskedModel): boolean;
   /** The gateway that is asked for it; undefined for a reference model, and where there is none. */
-  gatewayOf(name: string): ModelGateway | undefined;
+  gatewayOf(model: AskedModel): ModelGateway | undefined;
   /** Models of the gateways, cached for a minute, and the reference models. A gateway that does not answer lists none. */
   list(signal: AbortSignal): Promise<ModelList>;
 }
@@ -44,33 +49,44 @@ export interface ModelGateway {
 /** @throws Error for a gateway whose URL is none. Holds nothing open. */
 export function createModels(config: ModelConfig): Models {
   const gateways = toGateways(config);
-  const find = (name: string) => gateways.find((gateway) => gateway.matches(name));
-  const check = (name: string) => {
-    if (isReferenceModel(name)) return checkReferenceModel(name);
-    if (find(name) !== undefined) return;
-    const message = `No gateway is configured for model ${preview(name)}: set PROCTOR_GATEWAY_URL (and PROCTOR_GATEWAY_API_KEY), or use a reference model such as proctor/oracle`;
-    throw new ApiError('model_not_found', message, { param: 'model' });
+  const { served } = config;
+  const find = (asked: AskedModel) => {
+    const { target, gateway } = toAsked(asked);
+    return gateways.find((each) => (gateway === null ? each.matches(target) : each.pattern === gateway));
   };
-  return {
+  const isReference = (asked: AskedModel) => isReferenceModel(toAsked(asked).target);
+  const check = (asked: AskedModel) => {
+    const { target, gateway } = toAsked(asked);
+    if (served?.has(target)) return;
+    if (isReferenceModel(target)) return checkReferenceModel(target);
+    if (find(asked) === undefined)
+      throw gateway === null ? noGateway(target) : unknownGateway(target, gateway, gateways);
+  };
+  const models: Models = {
     check,
-    createForAgent: (name, guard) => {
-      const gateway = isReferenceModel(name) ? undefined : find(name);
-      if (gateway === undefined) check(name);
+    createForAgent: (asked, guard) => {
+      const name = toAsked(asked).target;
+      const gateway = isReferenceModel(name) ? undefined : find(asked);
+      if (gateway === undefined) check(asked);
       if (gateway === undefined) throw notForAgents(name);
       const { idleTimeoutMs, timing } = config;
       return createAgentModel(name, { ...gateway, guard, idleTimeoutMs, timing });
     },
-    canPrice: (name) => isReferenceModel(name) || find(name)?.prices !== undefined,
-    gatewayOf: (name) => (isReferenceModel(name) ? undefined : find(name)),
-    create: (name, context, guard) => {
+    canPrice: (asked) => isReference(asked) || find(asked)?.prices !== undefined,
+    gatewayOf: (asked) => (isReference(asked) ? undefined : find(asked)),
+    create: (asked, context, guard) => {
+      const name = toAsked(asked).target;
       try {
-        check(name);
+        check(asked);
       } catch (thrown) {
         if (!(thrown instanceof ApiError)) throw thrown;
         throw new BoundaryError('model', thrown.code, thrown.message, { cause: thrown });
       }
+      if (served?.has(name)) {
+        return served.create(name, context, (other, given) => models.create(other, context, given), guard);
+      }
       if (isReferenceModel(name)) return createReferenceModel(name, context);
-      const gateway = find(name);
+      const gateway = find(asked);
       if (gateway === undefined) throw new TypeError(`No gateway for ${name}`);
       return createGatewayModel(name, {
         client: gateway.client,
@@ -83,10 +99,30 @@ export function createModels(config: ModelConfig): Models {
     },
     list: createModelList(gateways, config.timing?.now),
   };
+  return models;
+}
+
+function toAsked(asked: AskedModel): Pick<ResolvedModel, 'target' | 'gateway'> {
+  return typeof asked === 'string' ? { target: asked, gateway: null } : asked;
+}
+
+function noGateway(name: string): ApiError {
+  const message = `No gateway is configured for model ${preview(name)}: set PROCTOR_GATEWAY_URL (and PROCTOR_GATEWAY_API_KEY), or use a reference model such as proctor/oracle`;
+  return new ApiError('model_not_found', message, { param: 'model' });
+}
+
+/** The configuration may have changed since the model was registered. */
+function unknownGateway(name: string, key: string, gateways: readonly Gateway[]): ApiError {
+  const keys = gateways.flatMap(({ pattern }) => (pattern === undefined ? [] : preview(pattern)));
+  const known = keys.length === 0 ? 'it has none' : `it has ${keys.join(', ')}`;
+  const message = `The model ${preview(name)} is asked of the gateway ${preview(key)}, which is no key of "gateways" in the configuration: ${known}`;
+  return new ApiError('model_not_found', message, { param: 'model' });
 }
 
 interface Gateway extends ListedGateway, ModelGateway, AgentGateway {
   readonly id: string;
+  /** Its key in the configuration. */
+  readonly pattern?: string;
 }
 
 function notForAgents(name: string): ApiError {
@@ -98,7 +134,7 @@ function toGateways(config: ModelConfig): readonly Gateway[] {
   const { fetch } = config;
   const gateways = (config.gateways ?? []).map((gateway) => {
     const expression = toExpression(gateway.pattern);
-    return toGateway(gateway, fetch, (name) => expression.test(name));
+    return { ...toGateway(gateway, fetch, (name) => expression.test(name)), pattern: gateway.pattern };
   });
   const matches = () => true;
   if (config.client !== undefined) {

@@ -1,4 +1,7 @@
+import type { ResolvedModel } from '../contract/model.ts';
 import type { DialectName } from '../dialects/dialect.ts';
+import type { CallGuard } from './call-guard.ts';
+import type { ChatModel, ReferenceContext } from './chat-model.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import type { Fetch } from './gateway-fetch.ts';
 import type { Prices } from './prices.ts';
@@ -27,6 +30,8 @@ export interface ModelConfig {
   /** Tried before the gateway above, in order; `*` in a pattern stands for any run of characters. */
   readonly gateways?: readonly ConfiguredGateway[];
   readonly fetch?: Fetch | undefined;
+  /** Models with `proctor/` names that are no reference models: those that were trained here. */
+  readonly served?: ServedModels | undefined;
   /** How long a gateway may send nothing, in milliseconds. Default 290,000. */
   readonly idleTimeoutMs?: number | undefined;
   readonly timing?: RetryTiming | undefined;
@@ -39,4 +44,20 @@ export function modelConfigFromEnvironment(env: Readonly<Record<string, string |
   const gatewayUrl = read('PROCTOR_GATEWAY_URL') ?? read('OPENAI_BASE_URL');
   if (gatewayUrl !== undefined) return { gatewayUrl, gatewayApiKey: read('PROCTOR_GATEWAY_API_KEY') ?? openAiKey };
   return openAiKey === undefined ? {} : { gatewayUrl: OPENAI_URL, gatewayApiKey: openAiKey };
+}
+
+/** The provider's name of a model, and the key of its gateway (null: by pattern). */
+export type ServedBase = Pick<ResolvedModel, 'target' | 'gateway'>;
+
+/** Models that this process plays itself, beside the reference models. */
+export interface ServedModels {
+  /** By the form of its name alone: whether it is there is seen when it is asked. */
+  has(name: string): boolean;
+  /** @param createOther makes another model for the same session, such as the one that it falls back on. */
+  create(
+    name: string,
+    context: ReferenceContext,
+    createOther: (model: ServedBase, guard?: CallGuard) => ChatModel,
+    guard?: CallGuard,
+  ): ChatModel;
 }

@@ -9,6 +9,11 @@ export function callWith(call: ToolCall): ModelResponse {
   return respondWith(null, [call]);
 }
 
+/** A response that makes several calls. */
+export function callsWith(calls: readonly ToolCall[]): ModelResponse {
+  return respondWith(null, [...calls]);
+}
+
 /** A response that ends the turn. */
 export function answerWith(text: string, onDelta?: (delta: ModelDelta) => void): ModelResponse {
   if (text !== '') onDelta?.({ content: text });

@@ -26,12 +26,16 @@ export function fitAnswer(text: string, schema: JsonSchema | null): FittedAnswer
 
 /** The request to the model when its answer does not fit. It is made once. */
 export function repairRequest(problem: string, schema: JsonSchema): string {
-  return [
-    `Your answer cannot be used: ${problem}.`,
-    'Reply with the JSON of your answer alone, without any other text. It has to fit this JSON Schema:',
-    JSON.stringify(schema),
-  ].join('\n');
+  return [`${REPAIR_START}${problem}.`, REPAIR_RULE, JSON.stringify(schema)].join('\n');
 }
+
+/** Whether a message asks for an answer that fits. */
+export function isRepairRequest(text: string): boolean {
+  return text.startsWith(REPAIR_START) && text.includes(`\n${REPAIR_RULE}\n`);
+}
+
+const REPAIR_START = 'Your answer cannot be used: ';
+const REPAIR_RULE = 'Reply with the JSON of your answer alone, without any other text. It has to fit this JSON Schema:';
 
 function issuesOf(schema: JsonSchema, value: Json): string {
   return asFields(validateJsonSchema(schema, value))

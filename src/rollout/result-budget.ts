@@ -35,6 +35,15 @@ export class ResultBudget {
   }
 }
 
+/** Whether a result is one that was cut, or says that a part of it was left out. */
+export function isCutResult(content: readonly ContentBlock[]): boolean {
+  return content.some(({ text }) => typeof text === 'string' && CUT_NOTE.test(text));
+}
+
+/** Ends the text of a block that was cut, and is the text of one that was left out. */
+const CUT_NOTE =
+  /(?:^|\n)\[(?:Cut here: the text has|(?:A content block|The structured content) [^\n]* is left out:)[^\n]* a tool result may have \S+ [KM]iB here\]$/;
+
 /** In the order of the blocks; the structured content, which as a rule says the same again, comes last. */
 function cut(result: ToolResult, limit: number): ToolResult {
   let left = limit;

@@ -7,12 +7,19 @@ import {
   modelListSchema,
 } from '../contract/run.ts';
 import { scenarioListSchema } from '../contract/scenario.ts';
+import { accountOf } from '../http/api-keys.ts';
 import { toPublicMessage } from '../http/errors.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
+import { listModels } from '../model/listed-models.ts';
+import type { RegisteredModels } from '../model/registered-models.ts';
 
 /** `GET /v1/environments`, its scenarios and tools, and `GET /v1/models`: what a run can be made of. */
-export function createCatalogueRoutes(catalogue: Catalogue, models: Models): readonly Route[] {
+export function createCatalogueRoutes(
+  catalogue: Catalogue,
+  models: Models,
+  registered: RegisteredModels,
+): readonly Route[] {
   const environments = defineRoute({
     method: 'GET',
     path: '/v1/environments',
@@ -44,10 +51,10 @@ export function createCatalogueRoutes(catalogue: Catalogue, models: Models): rea
   const modelList = defineRoute({
     method: 'GET',
     path: '/v1/models',
-    summary: 'The models of the gateways, and the reference models',
+    summary: 'The registered models, the reference models, and those of the gateways',
     access: 'key-or-browser',
     response: modelListSchema,
-    handle: async ({ signal }) => ({ body: await models.list(signal) }),
+    handle: async ({ signal, caller }) => ({ body: await listModels(models, registered, accountOf(caller), signal) }),
   });
   return [environments, scenarios, tools, modelList];
 }

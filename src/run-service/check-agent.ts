@@ -24,12 +24,12 @@ interface Named {
  * @throws ApiError agent_not_found, model_not_found; invalid_parameter for an agent with a reference model.
  * @returns undefined where models are missing.
  */
-export function checkAgent(
+export async function checkAgent(
   { agent, models }: Named,
   parts: Parts,
-  check: (model: string, index: number) => void,
+  check: (model: string, index: number) => Promise<void>,
   isOurs = false,
-): readonly string[] | undefined {
+): Promise<readonly string[] | undefined> {
   const needs = agent === null ? undefined : needsOf(agent, parts.agents, isOurs);
   if (needs === 'none') return models.length > 0 ? models : [EXTERNAL_MODEL];
   if (models.length === 0) return undefined;
@@ -38,7 +38,7 @@ export function checkAgent(
       const message = `${model} plays by itself: an agent asks a model of a gateway.`;
       throw new ApiError('invalid_parameter', message, { param: 'model' });
     }
-    check(model, index);
+    await check(model, index);
   }
   return models;
 }

@@ -3,7 +3,8 @@ import type { AgentDefinition } from '../agents/agent-definition.ts';
 import type { Agents } from '../agents/agents.ts';
 import { ApiError, BoundaryError } from '../contract/errors.ts';
 import type { CallGuard } from '../model/call-guard.ts';
-import type { Models } from '../model/create-model.ts';
+import type { AskedModel, Models } from '../model/create-model.ts';
+import { toAskedModel } from '../model/registered-models.ts';
 import type { Agent } from '../rollout/agent.ts';
 import { CommandAgent } from '../seats/command-agent.ts';
 import type { TraceRow } from '../trace/trace-store.ts';
@@ -24,11 +25,11 @@ export function commandAgentOf(
   { agents, models, logger }: Parts,
   guard: CallGuard | undefined,
 ): (() => Agent) | undefined {
-  const { agent: name, model } = request;
+  const { agent: name } = request;
   if (!name) return undefined;
   return () => {
     const definition = findHere(agents, name);
-    const asked = definition.needs === 'none' ? undefined : createModel(models, model, guard);
+    const asked = definition.needs === 'none' ? undefined : createModel(models, toAskedModel(request), guard);
     return new CommandAgent({ definition, model: asked, hidden: agents?.hidden ?? [], logger });
   };
 }
@@ -45,9 +46,9 @@ function findHere(agents: Agents | undefined, name: string): AgentDefinition {
 }
 
 /** @throws BoundaryError `model`. */
-function createModel(models: Parts['models'], name: string, guard: CallGuard | undefined) {
+function createModel(models: Parts['models'], model: AskedModel, guard: CallGuard | undefined) {
   try {
-    return models.createForAgent(name, guard);
+    return models.createForAgent(model, guard);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     throw new BoundaryError('model', error.code, error.message, { cause: error });

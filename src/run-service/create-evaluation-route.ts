@@ -11,6 +11,7 @@ import type { CreatedEvaluation, EvaluationStore, NewEvaluation } from '../evalu
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
+import { RegisteredModels } from '../model/registered-models.ts';
 import { checkTasks } from '../tasks/check-tasks.ts';
 import type { Tasksets } from '../tasks/find-tasksets.ts';
 import { readTaskList } from '../tasks/read-task-list.ts';
@@ -83,10 +84,12 @@ type Keep = (transaction: DatabaseTransaction, accepted: EvaluationAccepted) => 
 class Creation {
   readonly #options: CreateEvaluationOptions;
   readonly #idempotency: Idempotency<EvaluationAccepted>;
+  readonly #registered: RegisteredModels;
 
   constructor(options: CreateEvaluationOptions) {
     this.#options = options;
     const { database, now } = options;
+    this.#registered = new RegisteredModels(database);
     this.#idempotency = new Idempotency({
       database,
       scope: 'evaluation',
@@ -113,7 +116,7 @@ class Creation {
   async #create(request: Incoming, keep?: Keep): Promise<EvaluationAccepted> {
     const { catalogue, evaluations } = this.#options;
     const { body, signal } = request;
-    const models = this.#checkSettings(body);
+    const models = await this.#checkSettings(body, accountOf(request.caller));
     const taskset = await this.#readTasks(body.tasks, signal);
     await checkTasks(taskset, catalogue, signal);
     const created = await evaluations.create(toNewEvaluation(request, { taskset, models, ...this.#agentOf(body) }), {
@@ -124,9 +127,15 @@ class Creation {
   }
 
   /** @returns the models that play. */
-  #checkSettings({ agent, models, sampling, metadata }: Incoming['body']): readonly string[] {
-    const check = (model: string, index: number) => inField(`models.${index}`, () => this.#options.models.check(model));
-    const playing = checkAgent({ agent, models }, this.#options, check);
+  async #checkSettings(
+    { agent, models, sampling, metadata }: Incoming['body'],
+    account: string,
+  ): Promise<readonly string[]> {
+    const check = async (model: string, index: number) => {
+      const resolved = await this.#registered.resolve(account, model, `models.${index}`);
+      inField(`models.${index}`, () => this.#options.models.check(resolved));
+    };
+    const playing = await checkAgent({ agent, models }, this.#options, check);
     if (playing === undefined) {
       throw new ApiError('missing_required_parameter', 'models is required: a list of 1 to 100 names.', {
         param: 'models',

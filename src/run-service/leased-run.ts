@@ -11,6 +11,7 @@ import type { ModelDelta } from '../model/chat-model.ts';
 import type { Models } from '../model/create-model.ts';
 import { freeOfCost } from '../model/prices.ts';
 import { isReferenceModel } from '../model/reference-models.ts';
+import { toAskedModel } from '../model/registered-models.ts';
 import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import type { Lease, RunQueue } from '../queue/run-queue.ts';
 import { executeRun } from '../rollout/execute-run.ts';
@@ -162,9 +163,10 @@ async function executeAttempt(
         return await pool.connect(known, { ...connectOptions, codeHash, kind: 'run', isAlone });
       },
       createAgent: commandAgentOf(row, options, guard),
-      createModel: (name, context) => {
-        const created = models.create(name, context, guard);
-        return isAttempt(row) && isReferenceModel(name) ? freeOfCost(created) : created;
+      createModel: (_name, context) => {
+        const asked = toAskedModel(row.request);
+        const created = models.create(asked, context, guard);
+        return isAttempt(row) && isReferenceModel(asked.target) ? freeOfCost(created) : created;
       },
       recorder: createRecorder(store, row.traceId, number),
       signal: interrupt.signal,
@@ -199,11 +201,12 @@ async function beginGuard(
   { request, traceId }: TraceRow,
   { guards, models }: LeasedRunOptions,
 ): Promise<AttemptGuard | undefined> {
-  const { evaluation, model } = request;
+  const { evaluation } = request;
   if (guards === undefined || !evaluation) return undefined;
-  const gateway = models.gatewayOf(model);
+  const asked = toAskedModel(request);
+  const gateway = models.gatewayOf(asked);
   if (gateway === undefined) return undefined;
-  return await guards.begin({ evaluationId: evaluation.evaluation_id, traceId, model, gateway });
+  return await guards.begin({ evaluationId: evaluation.evaluation_id, traceId, model: asked.target, gateway });
 }
 
 /**

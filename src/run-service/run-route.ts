@@ -4,6 +4,7 @@ import { Idempotency } from '../accounts/idempotency.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { Catalogue } from '../client/catalogue.ts';
 import { checkScenarioArgs } from '../client/scenario-args.ts';
+import type { ResolvedModel } from '../contract/model.ts';
 import {
   type RunAccepted,
   type RunRequest,
@@ -17,6 +18,7 @@ import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest, TRACE_ID_HEADER } from '../http/route.ts';
 import { parseBody } from '../http/validation.ts';
 import type { Models } from '../model/create-model.ts';
+import { RegisteredModels, toModelFields } from '../model/registered-models.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { NewTrace, TraceStore } from '../trace/trace-store.ts';
 import { traceNotFound } from '../trace-routes/traces-route.ts';
@@ -86,11 +88,13 @@ export function createRunRoute(options: RunRouteOptions): Route {
 class Runs {
   readonly #options: RunRouteOptions;
   readonly #quota: QueuedQuota;
+  readonly #registered: RegisteredModels;
   readonly #idempotency: Idempotency<Accepted>;
 
   constructor(options: RunRouteOptions) {
     this.#options = options;
     this.#quota = new QueuedQuota(options.database);
+    this.#registered = new RegisteredModels(options.database);
     this.#idempotency = new Idempotency({
       database: options.database,
       scope: 'run',
@@ -131,14 +135,14 @@ class Runs {
     const { catalogue, store, queue, toTraceUrl } = this.#options;
     const scenario = await catalogue.find(body.env_name, body.scenario_name);
     checkScenarioArgs(scenario, body.scenario_args);
-    const model = this.#modelOf(body);
+    const model = await this.#modelOf(body, accountOf(caller));
     checkSize('sampling', body.sampling);
     checkMetadata(body.metadata);
     const keyId = caller?.keyId ?? null;
 
     const traceId = randomBytes(16).toString('hex');
     const accepted = { trace_id: traceId, trace_url: toTraceUrl(traceId) };
-    const queued = toQueued({ ...body, model }, scenario.short_name);
+    const queued = toQueued({ ...body, model: model.model }, scenario.short_name, model);
     const entry = { traceId, priority: queued.priority, envName: queued.env_name, keyId };
     const create = () =>
       store.create({ traceId, account: accountOf(caller), keyId, queued }, async (transaction) => {
@@ -149,22 +153,29 @@ class Runs {
     return accepted;
   }
 
-  #modelOf(body: Incoming['body']): string {
+  async #modelOf(body: Incoming['body'], account: string): Promise<ResolvedModel> {
     const { models } = this.#options;
     const named = { agent: body.agent, models: body.model === undefined ? [] : [body.model] };
-    const [model] = checkAgent(named, this.#options, (each) => models.check(each)) ?? [];
+    let resolved: ResolvedModel | undefined;
+    const check = async (each: string) => {
+      resolved = await this.#registered.resolve(account, each);
+      models.check(resolved);
+    };
+    const [model] = (await checkAgent(named, this.#options, check)) ?? [];
+    if (resolved !== undefined) return resolved;
     // Said as of any field that is missing.
-    return model ?? (parseBody(runRequestSchema, { ...body }) as RunRequest).model;
+    const name = model ?? (parseBody(runRequestSchema, { ...body }) as RunRequest).model;
+    return { model: name, target: name, gateway: null };
   }
 }
 
-function toQueued(request: RunRequest, scenarioName: string): NewTrace['queued'] {
+function toQueued(request: RunRequest, scenarioName: string, model: ResolvedModel): NewTrace['queued'] {
   return {
     origin: 'run',
     env_name: request.env_name,
     scenario_name: scenarioName,
     scenario_args: request.scenario_args,
-    model: request.model,
+    ...toModelFields(model),
     max_steps: request.max_steps,
     timeout_seconds: request.timeout_seconds,
     seed: request.seed,

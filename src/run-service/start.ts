@@ -6,6 +6,7 @@ import { type Catalogue, catalogueCheck, createCatalogue } from '../client/catal
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { addPoolMetrics } from '../client/pool-metrics.ts';
 import { preloadSessions } from '../client/preload-sessions.ts';
+import type { ResolvedModel } from '../contract/model.ts';
 import { SHUTDOWN_GRACE_MS } from '../contract/names.ts';
 import { type Database, storeCheck } from '../database/database.ts';
 import { createEvaluationStore } from '../evaluations/database-evaluation-store.ts';
@@ -16,6 +17,7 @@ import { createHttpMetrics, type HttpMetrics } from '../http/metrics.ts';
 import { assertBindAllowed } from '../http/origin-guard.ts';
 import type { Route } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
+import { RegisteredModels } from '../model/registered-models.ts';
 import { queueCheck, type RunQueue } from '../queue/run-queue.ts';
 import { endsWithin } from '../runtime/deadline.ts';
 import { PROCTOR_VERSION } from '../runtime/version.ts';
@@ -25,15 +27,19 @@ import { createBlobRoute } from '../trace-routes/blob-route.ts';
 import { createEventsRoute } from '../trace-routes/events-route.ts';
 import { LiveDeltas } from '../trace-routes/live-deltas.ts';
 import { createTracesRoutes } from '../trace-routes/traces-route.ts';
+import type { Training } from '../training/training.ts';
 import { createCancelRoute } from './cancel-route.ts';
 import { createCatalogueRoutes } from './catalogue-routes.ts';
 import { createCreateEvaluationRoute } from './create-evaluation-route.ts';
+import { createDefaultTraining } from './default-training.ts';
 import { createEvaluationRoutes } from './evaluation-routes.ts';
 import { addRunMetrics } from './metrics.ts';
+import { createRegisteredModelsRoutes } from './registered-models-routes.ts';
 import { createRunRoute } from './run-route.ts';
 import { createSeatDesk, type SeatDesk, type SeatSettings } from './seat-desk.ts';
 import { enqueueForgottenRuns } from './sweep.ts';
 import { createTasksetsRoute } from './tasksets-route.ts';
+import { createTrainingRoutes } from './training-routes.ts';
 import { createUsageRoute } from './usage-route.ts';
 import { createWorkerPool, startWorker, type Worker, type WorkerOptions, type WorkerSettings } from './worker.ts';
 
@@ -67,6 +73,8 @@ export interface RunServiceOptions {
   /** For tests: milliseconds between the comments of a stream. Default 10,000. */
   readonly keepAliveMs?: number;
   readonly seats?: SeatSettings;
+  /** Its jobs and trainers. Default: that of the database, with `proctor/imitation` alone. */
+  readonly training?: Training;
   /** Milliseconds since 1970, for what is kept by time. */
   readonly now?: () => number;
 }
@@ -112,6 +120,7 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     deltas: new LiveDeltas(),
     metrics: createHttpMetrics(),
     worker: undefined,
+    training: options.training ?? createDefaultTraining({ ...options, catalogue }),
   };
   const listener = await listen(createApp(options, parts), { host, port }).catch(async (error: unknown) => {
     await Promise.all([catalogue.close(), seats.close(0), shared === undefined && pool.close()]);
@@ -126,7 +135,7 @@ export async function startRunService(options: RunServiceOptions): Promise<RunSe
     const onDelta: WorkerOptions['onDelta'] = (traceId, attempt, delta) => {
       parts.deltas.publish(traceId, { attempt, ...delta });
     };
-    parts.worker = startWorker({ ...options, ...options.worker, pool, onDelta });
+    parts.worker = startWorker({ ...options, ...options.worker, pool, onDelta, training: parts.training });
   }
   const stopMetrics = addRunMetrics(parts.metrics.registry, {
     store: options.store,
@@ -178,15 +187,17 @@ interface Parts {
   readonly deltas: LiveDeltas;
   readonly metrics: HttpMetrics;
   worker: Worker | undefined;
+  readonly training: Training;
 }
 
 function createApp(options: RunServiceOptions, parts: Parts) {
   const { store, queue, models, agents, accounts, database, logger, appUrl, keepAliveMs, now = Date.now } = options;
-  const { catalogue, seats, closing, deltas, metrics } = parts;
+  const { catalogue, seats, closing, deltas, metrics, training } = parts;
   const tasksets = createTasksets({ directory: options.directory ?? process.cwd(), declared: catalogue });
+  const registered = new RegisteredModels(database, { now });
   const cancelHere = (traceId: string) => cancelIn(parts, traceId);
   const onChange = () => parts.worker?.driver?.wake();
-  const canPrice = (model: string) => models.canPrice(model);
+  const canPrice = (model: ResolvedModel) => models.canPrice(model);
   const evaluations = createEvaluationStore({ database, store, queue, appUrl, canPrice, now, cancelHere, onChange });
   return createHttpApp({
     title: 'Proctor run service',
@@ -216,10 +227,14 @@ function createApp(options: RunServiceOptions, parts: Parts) {
       createEventsRoute({ store, accounts, access: 'key-or-browser', deltas, logger, closing, keepAliveMs }),
       createBlobRoute({ store, access: 'key-or-browser' }),
       createUsageRoute(store),
-      ...createCatalogueRoutes(catalogue, models),
+      ...createCatalogueRoutes(catalogue, models, registered),
+      ...createRegisteredModelsRoutes(registered),
       createTasksetsRoute(tasksets, closing),
       createCreateEvaluationRoute({ catalogue, tasksets, models, agents, database, evaluations, now }),
       ...createEvaluationRoutes({ evaluations, closing }),
+      ...createTrainingRoutes({
+        ...{ training, catalogue, tasksets, database, accounts, logger, now, closing, keepAliveMs },
+      }),
       ...createHealthRoutes({
         checks: [storeCheck(database), queueCheck(queue), catalogueCheck(catalogue, logger)],
         closing,

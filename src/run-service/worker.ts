@@ -10,6 +10,8 @@ import { createLeaseKeeper } from '../queue/threaded-lease-keeper.ts';
 import { RunInterrupted } from '../rollout/run.ts';
 import { endsWithin } from '../runtime/deadline.ts';
 import type { TraceRow } from '../trace/trace-store.ts';
+import type { JobDriver } from '../training/jobs/job-driver.ts';
+import type { Training } from '../training/training.ts';
 import { Admission, type Candidate } from './admission.ts';
 import { type CancelWatch, createCancelWatch } from './cancel-watch.ts';
 import { defaultCapacity, defaultConcurrency } from './default-concurrency.ts';
@@ -45,6 +47,8 @@ export interface WorkerOptions
    * Without it keys have no such limit, and nobody looks.
    */
   readonly database?: Database | undefined;
+  /** Whose jobs it works on; undefined: none. */
+  readonly training?: Training | undefined;
 }
 
 /** Executes runs from the queue. Whoever started it stops it. */
@@ -97,6 +101,7 @@ class QueueWorker implements Worker {
   readonly #poll: NodeJS.Timeout;
   readonly #sweeps: Sweeps | undefined;
   readonly #guards: AttemptGuards | undefined;
+  readonly #jobs: JobDriver | undefined;
   #isStopping = false;
   #isWoken = false;
   #filling: Promise<void> | undefined;
@@ -123,6 +128,7 @@ class QueueWorker implements Worker {
     this.#guards = database && createAttemptGuards({ database, worker: this.name, logger });
     const cancelHere = (traceId: string) => this.cancel(traceId);
     this.driver = database && startDriver({ ...options, database, cancelHere });
+    this.#jobs = options.training?.drive(logger);
     this.#wake();
   }
 
@@ -145,7 +151,13 @@ class QueueWorker implements Worker {
     clearInterval(this.#poll);
     for (const run of this.#active) run.interrupt.abort(new RunInterrupted('released'));
     const runs = [...this.#active];
-    const ended = [this.#filling, this.#sweeps?.stop(), this.driver?.stop(), ...runs.map((run) => run.ended)];
+    const ended = [
+      this.#filling,
+      this.#sweeps?.stop(),
+      this.driver?.stop(),
+      this.#jobs?.stop(),
+      ...runs.map((run) => run.ended),
+    ];
     const isDone = await endsWithin(
       Promise.all([...ended, this.#options.pool === undefined && this.pool.close()]).then(() =>
         Promise.all([this.#leases.close(), this.#guards?.close()]),

@@ -7,6 +7,7 @@ import { hashTargetCode } from '../client/module-hash.ts';
 import { MAX_STEPS } from '../contract/names.ts';
 import type { Database } from '../database/database.ts';
 import type { Models } from '../model/create-model.ts';
+import { RegisteredModels } from '../model/registered-models.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
 import { endsWithin } from '../runtime/deadline.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
@@ -83,6 +84,7 @@ export function createSessionEngine(options: SessionEngineOptions): SessionEngin
     records,
     scenarios,
     models,
+    registered: new RegisteredModels(database),
     logger,
     serverId,
     connect: (environment, connectOptions) => pool.connect(targetOf(environments, environment), connectOptions),

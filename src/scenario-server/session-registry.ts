@@ -4,8 +4,10 @@ import type { EnvironmentClient } from '../client/environment-client.ts';
 import type { WarmConnectOptions } from '../client/warm-pool.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
+import type { ResolvedModel } from '../contract/model.ts';
 import { checkSize } from '../contract/size-limits.ts';
 import type { Models } from '../model/create-model.ts';
+import { type RegisteredModels, toModelFields } from '../model/registered-models.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
 import { sessionFinished } from '../rollout/session-end.ts';
 import { loopSlices } from '../runtime/loop-slices.ts';
@@ -21,6 +23,7 @@ export interface SessionRegistryOptions {
   readonly records: SessionRecords;
   readonly scenarios: Scenarios;
   readonly models: Models;
+  readonly registered: RegisteredModels;
   readonly logger: Logger;
   /** Id of this server, for traces. */
   readonly serverId: string;
@@ -88,20 +91,21 @@ export class SessionRegistry {
     const { scenarios, models, defaults, maxSessions, store, records, sessionTtlMs } = this.#options;
     const { account, model = defaults.model, maxSteps = defaults.maxSteps } = start;
     const found = await scenarios.check(scenario, args);
-    models.check(model);
+    const resolved = await this.#options.registered.resolve(account, model);
+    models.check(resolved);
     checkSize('sampling', sampling);
     if (this.#active.size + this.#starting >= maxSessions) throw atCapacity(maxSessions);
     if (this.#closed !== undefined) throw this.#closed;
     this.#starting += 1;
     try {
-      const session = await this.#create(found, { account, args, model, maxSteps });
+      const session = await this.#create(found, { account, args, model, maxSteps }, resolved);
       const { id, traceId, options } = session;
       const queued = {
         origin: 'chat',
         env_name: options.environment,
         scenario_name: options.scenario,
         scenario_args: args,
-        model,
+        ...toModelFields(resolved),
         max_steps: maxSteps,
         timeout_seconds: Math.ceil(sessionTtlMs / 1_000),
         seed: null,
@@ -198,6 +202,7 @@ export class SessionRegistry {
   async #create(
     { environment, entry }: FoundScenario,
     start: Pick<ChatSession['options'], 'account' | 'args' | 'model' | 'maxSteps'>,
+    resolved: ResolvedModel,
   ): Promise<ChatSession> {
     const { store, serverId, sessionTtlMs, limits, now } = this.#options;
     const environmentHash = await this.#options.hashOf(environment);
@@ -212,7 +217,7 @@ export class SessionRegistry {
       listedName: entry.name,
       ttlMs: sessionTtlMs,
       connect: (options) => this.#options.connect(environment, { ...options, codeHash: environmentHash }),
-      createModel: (name, context) => this.#options.models.create(name, context),
+      createModel: (_name, context) => this.#options.models.create(resolved, context),
       recorder: createRecorder(store, traceId, 1),
       server: serverId,
       environmentHash,

@@ -15,6 +15,7 @@ import { createHttpMetrics } from '../http/metrics.ts';
 import { assertBindAllowed } from '../http/origin-guard.ts';
 import type { Route } from '../http/route.ts';
 import { mountEndpoint } from '../mcp/http/mounted-endpoint.ts';
+import { RegisteredModels } from '../model/registered-models.ts';
 import { PROCTOR_VERSION } from '../runtime/version.ts';
 import { createBlobRoute } from '../trace-routes/blob-route.ts';
 import { createEventsRoute } from '../trace-routes/events-route.ts';
@@ -133,7 +134,7 @@ export async function startScenarioServer(options: ScenarioServerOptions): Promi
       createChatRoute({ registry, idempotency, logger, toTraceUrl, now, ...options.turnLimits }),
       ...createSessionRoutes({ registry, toTraceUrl, now }),
       ...createLifecycleRoutes(tools),
-      ...createCatalogueRoutes(scenarios, models, options.model),
+      ...createCatalogueRoutes(scenarios, models, new RegisteredModels(database), options.model),
       ...createHealthRoutes({
         checks: [storeCheck(database), catalogueCheck(catalogue, logger)],
         closing: closing.signal,

@@ -5,11 +5,13 @@ import type { EnvironmentPool } from '../client/environment-pool.ts';
 import type { McpEnvironmentClient } from '../client/mcp-environment-client.ts';
 import { hashTargetCode } from '../client/module-hash.ts';
 import { ApiError } from '../contract/errors.ts';
+import type { ResolvedModel } from '../contract/model.ts';
 import type { SetupResult } from '../contract/scenario.ts';
 import { type AnswerWay, EXTERNAL_MODEL, type SeatRequest } from '../contract/seat.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
 import type { AgentModel } from '../model/agent-call.ts';
 import type { Models } from '../model/create-model.ts';
+import { RegisteredModels, toModelFields } from '../model/registered-models.ts';
 import type { AgentTurn } from '../rollout/agent.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import type { NewTrace, TraceStore } from '../trace/trace-store.ts';
@@ -125,13 +127,15 @@ export class Seats {
    */
   async open(start: SeatStart, onCreated: (traceId: string) => void): Promise<NewSeat> {
     if (this.#closed !== undefined) throw this.#closed;
-    const { store, claim } = this.#options;
+    const { store, claim, database } = this.#options;
     const { request, account, keyId } = start;
-    const model = request.model === null ? undefined : this.#options.models.createForAgent(request.model);
+    const resolved =
+      request.model === null ? undefined : await new RegisteredModels(database).resolve(account, request.model);
+    const model = resolved && this.#options.models.createForAgent(resolved);
     const traceId = randomBytes(16).toString('hex');
     const secret = createSeatSecret();
     const secretHash = hashSeatSecret(secret);
-    const queued = toQueued(request, start.scenario);
+    const queued = toQueued(request, start.scenario, resolved);
     const target = this.#targetOf(request.env_name);
     const codeHash = await hashTargetCode(target).catch(() => null);
     const createdAt = this.#options.now();
@@ -296,13 +300,13 @@ interface Connection {
   client: McpEnvironmentClient | undefined;
 }
 
-function toQueued(request: SeatRequest, scenario: string): NewTrace['queued'] {
+function toQueued(request: SeatRequest, scenario: string, model: ResolvedModel | undefined): NewTrace['queued'] {
   return {
     origin: 'agent',
     env_name: request.env_name,
     scenario_name: scenario,
     scenario_args: request.scenario_args,
-    model: request.model ?? EXTERNAL_MODEL,
+    ...(model === undefined ? { model: EXTERNAL_MODEL } : toModelFields(model)),
     max_steps: request.max_steps,
     timeout_seconds: request.timeout_seconds,
     seed: request.seed,

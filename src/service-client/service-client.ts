@@ -1,13 +1,6 @@
 import type { ModelDeltaEvent, TraceEvent } from '../contract/event.ts';
 import type { Outcome } from '../contract/outcome.ts';
-import type {
-  EnvironmentList,
-  EnvironmentToolList,
-  ModelList,
-  RunAccepted,
-  RunInput,
-  RunStatus,
-} from '../contract/run.ts';
+import type { EnvironmentList, EnvironmentToolList, RunAccepted, RunInput, RunStatus } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { TotalsGroupBy, TraceTotals, UsageGroupBy, UsageList } from '../contract/totals.ts';
 import type { Origin, Trace, TraceList, TraceSummary } from '../contract/trace.ts';
@@ -26,9 +19,11 @@ import {
   type EvaluationsClient,
   type TasksetsClient,
 } from './evaluations-client.ts';
+import { createModelsClient, type ModelsClient } from './models-client.ts';
 import { everyItem, type RequestOptions, toQuery } from './requests.ts';
 import { createSeatsClient, type SeatsClient } from './seats.ts';
 import { type EventsOptions, readTraceEvents } from './trace-events.ts';
+import { createTrainingClient, type TrainingClient } from './training-client.ts';
 
 export { ApiError } from './api-error.ts';
 export type { Fetch, ServiceClientOptions } from './connection.ts';
@@ -41,6 +36,7 @@ export type {
   TaskListQuery,
   TasksetsClient,
 } from './evaluations-client.ts';
+export type { ModelsClient, RegisteredModelsClient } from './models-client.ts';
 export type { RequestOptions } from './requests.ts';
 export type { SeatsClient } from './seats.ts';
 export type { EventsOptions } from './trace-events.ts';
@@ -108,6 +104,7 @@ export interface ServiceClient {
     delete(traceId: string, options?: RequestOptions): Promise<void>;
   };
   readonly evaluations: EvaluationsClient;
+  readonly training: TrainingClient;
   readonly tasksets: TasksetsClient;
   readonly blobs: {
     /** By its hash, or by the `svc-blob://sha256/<hex>` of a trace. */
@@ -119,7 +116,7 @@ export interface ServiceClient {
     /** Tools that the environment lists to an agent; a scenario may offer fewer. */
     tools(envName: string, options?: RequestOptions): Promise<EnvironmentToolList>;
   };
-  readonly models: { list(options?: RequestOptions): Promise<ModelList> };
+  readonly models: ModelsClient;
   usage(
     query?: { readonly since?: string; readonly until?: string; readonly group_by?: UsageGroupBy },
     options?: RequestOptions,
@@ -186,6 +183,7 @@ export function createServiceClient(options: ServiceClientOptions = {}): Service
       delete: (traceId, requestOptions) => change('DELETE', tracePath(traceId), requestOptions),
     },
     evaluations: createEvaluationsClient(connection),
+    training: createTrainingClient(connection),
     tasksets: createTasksetsClient(connection),
     blobs: {
       get: (blob, { signal } = {}) =>
@@ -202,7 +200,7 @@ export function createServiceClient(options: ServiceClientOptions = {}): Service
         read(`/v1/environments/${encodeURIComponent(envName)}/scenarios`, requestOptions),
       tools: (envName, requestOptions) => read(`/v1/environments/${encodeURIComponent(envName)}/tools`, requestOptions),
     },
-    models: { list: (requestOptions) => read('/v1/models', requestOptions) },
+    models: createModelsClient(connection),
     usage: (query = {}, requestOptions) => read(`/v1/usage${toQuery({ ...query })}`, requestOptions),
   };
 }

@@ -33,13 +33,27 @@ export async function* readTraceEvents(
 export async function* readEventsAt(
   connection: Connection,
   path: string,
-  { after = 0, signal }: EventsOptions = {},
+  options: EventsOptions = {},
 ): AsyncGenerator<TraceEvent | ModelDeltaEvent, void> {
+  yield* readEventsUntil<TraceEvent | ModelDeltaEvent>(connection, path, isRunFinished, options);
+}
+
+function isRunFinished({ type }: TraceEvent | ModelDeltaEvent): boolean {
+  return type === 'run.finished';
+}
+
+/** Any stream of numbered events, to one that is the last. @throws as `readTraceEvents` */
+export async function* readEventsUntil<Event extends object>(
+  connection: Connection,
+  path: string,
+  isLast: (event: Event) => boolean,
+  { after = 0, signal }: EventsOptions = {},
+): AsyncGenerator<Event, void> {
   const place = { after };
   for (let failures = 0; ; ) {
     const before = place.after;
     try {
-      if (yield* readConnection(connection, path, place, signal)) return;
+      if (yield* readConnection(connection, path, isLast, place, signal)) return;
     } catch (error) {
       signal?.throwIfAborted();
       if (!isAway(error) || failures >= MAX_FAILURES) throw error;
@@ -50,12 +64,13 @@ export async function* readEventsAt(
 }
 
 /** @returns true when there will be no more. */
-async function* readConnection(
+async function* readConnection<Event extends object>(
   connection: Connection,
   path: string,
+  isLast: (event: Event) => boolean,
   place: { after: number },
   given: AbortSignal | undefined,
-): AsyncGenerator<TraceEvent | ModelDeltaEvent, boolean> {
+): AsyncGenerator<Event, boolean> {
   const gone = new AbortController();
   const signal = given === undefined ? gone.signal : AbortSignal.any([given, gone.signal]);
   const silence = new Silence(() =>
@@ -69,10 +84,10 @@ async function* readConnection(
       signal,
     });
     if (response.status === 204 || response.body === null) return true;
-    for await (const event of readEvents(response.body, silence)) {
-      if ('seq' in event) place.after = event.seq;
+    for await (const event of readEvents<Event>(response.body, silence)) {
+      if ('seq' in event && typeof event.seq === 'number') place.after = event.seq;
       yield event;
-      if (event.type === 'run.finished') return true;
+      if (isLast(event)) return true;
     }
     return false;
   } finally {
@@ -102,10 +117,7 @@ class Silence {
 }
 
 /** Events hold everything that their other fields say. */
-async function* readEvents(
-  body: ReadableStream<Uint8Array>,
-  silence: Silence,
-): AsyncGenerator<TraceEvent | ModelDeltaEvent, void> {
+async function* readEvents<Event>(body: ReadableStream<Uint8Array>, silence: Silence): AsyncGenerator<Event, void> {
   const texts = readEventData(body, () => silence.broken());
   for (;;) {
     const next = await texts.next().catch((cause: unknown) => {

@@ -30,12 +30,15 @@ export interface Tasksets {
   list(signal?: AbortSignal): Promise<TasksetList['data']>;
   /**
    * @param name the path of a file in `tasksets`, without its ending, `<environment>/<scenario>`, or `<environment>` for
-   *   the tasks of all its scenarios. Never another path.
+   *   the tasks of all its scenarios. Never another path. With `:train`, `:validation` or `:test` behind it, those tasks of
+   *   it that are of this split.
    * @throws ApiError `taskset_not_found` that lists those that there are. @throws TasksRefused for one that is not valid.
    * @throws BoundaryError `environment` where its environment fails.
    */
   load(name: string, signal?: AbortSignal): Promise<Taskset>;
 }
+
+const SPLIT_NAME = /^(.+):(train|validation|test)$/s;
 
 /** Names that a message lists before it says how many more there are. */
 const MAX_LISTED = 20;
@@ -46,8 +49,14 @@ export function createTasksets({ directory, declared }: TasksetsOptions): Taskse
     ...(await declaredSources(declared, environments)),
   ];
 
-  const load = async (name: string, signal?: AbortSignal) => {
+  const load = async (asked: string, signal?: AbortSignal) => {
     signal?.throwIfAborted();
+    const [, name = asked, split] = SPLIT_NAME.exec(asked) ?? [];
+    const whole = await loadWhole(name, signal);
+    return split === undefined ? whole : ofSplit(whole, asked, split);
+  };
+
+  const loadWhole = async (name: string, signal?: AbortSignal) => {
     // No other environment is started for it.
     const own = declared.environments().filter((each) => name === each || name.startsWith(`${each}/`));
     const known = await sources(own);
@@ -75,6 +84,22 @@ export function createTasksets({ directory, declared }: TasksetsOptions): Taskse
   };
 
   return { list, load };
+}
+
+/** @throws ApiError taskset_not_found where none of its tasks is of the split. */
+function ofSplit({ name, tasks, origin }: Taskset, asked: string, split: string): Taskset {
+  const chosen = [...tasks.keys()].filter((index) => tasks[index]?.split === split);
+  if (chosen.length === 0) {
+    throw new ApiError('taskset_not_found', `The taskset ${preview(name)} has no task of the split ${split}.`, {
+      param: 'tasks',
+    });
+  }
+  const positions = chosen.map((index) => origin.positions[index] ?? index);
+  return createTaskset(
+    asked,
+    chosen.flatMap((index) => tasks[index] ?? []),
+    { file: origin.file, by: origin.by, positions },
+  );
 }
 
 interface Source {

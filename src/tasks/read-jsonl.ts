@@ -1,10 +1,10 @@
 import { messageOf } from '../contract/errors.ts';
+import { ByteLines } from '../runtime/byte-lines.ts';
 import { NO_UTF8, openTasksFile } from './open-file.ts';
 import type { TasksReader } from './tasks-reader.ts';
 
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
 const CHUNK_BYTES = 1024 * 1024;
-const LINE_END = 0x0a;
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
@@ -20,7 +20,7 @@ export async function readJsonLines(
 ): Promise<void> {
   const file = await openTasksFile(path, label);
   try {
-    const lines = new ByteLines((number, line) => takeLine(reader, number, line));
+    const lines = new ByteLines(MAX_LINE_BYTES, (number, line) => takeLine(reader, number, line));
     const stream = file.createReadStream({ autoClose: false, highWaterMark: CHUNK_BYTES, ...(signal && { signal }) });
     for await (const chunk of stream) lines.push(chunk);
     lines.end();
@@ -60,43 +60,4 @@ export function withoutExcerpt(message: string): string {
     .replace(/, (?:\.\.\.)?".*$/su, '')
     .replace(/ in JSON(?= at position)/, '')
     .replaceAll(/\p{Cc}+/gu, ' ');
-}
-
-/** Cuts bytes into lines, and holds at most one line of the longest length. */
-class ByteLines {
-  readonly #onLine: (number: number, line: Uint8Array | undefined) => void;
-  #number = 0;
-  #parts: Uint8Array[] = [];
-  #length = 0;
-
-  /** @param onLine gets no line where it is too long. Lines count from 1. */
-  constructor(onLine: (number: number, line: Uint8Array | undefined) => void) {
-    this.#onLine = onLine;
-  }
-
-  push(chunk: Uint8Array): void {
-    let start = 0;
-    for (let end = chunk.indexOf(LINE_END); end !== -1; end = chunk.indexOf(LINE_END, start)) {
-      this.#take(chunk.subarray(start, end));
-      this.end();
-      start = end + 1;
-    }
-    this.#take(chunk.subarray(start));
-  }
-
-  end(): void {
-    this.#number += 1;
-    const [only = new Uint8Array()] = this.#parts;
-    const line = this.#parts.length > 1 ? Buffer.concat(this.#parts) : only;
-    const isTooLong = this.#length > MAX_LINE_BYTES;
-    this.#parts = [];
-    this.#length = 0;
-    this.#onLine(this.#number, isTooLong ? undefined : line);
-  }
-
-  #take(part: Uint8Array): void {
-    this.#length += part.length;
-    if (this.#length > MAX_LINE_BYTES) this.#parts = [];
-    else if (part.length > 0) this.#parts.push(part);
-  }
 }

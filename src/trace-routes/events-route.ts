@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
-import { ApiError } from '../contract/errors.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
 import { TextStream } from '../http/text-stream.ts';
 import { isFinal } from '../trace/trace-heads.ts';
 import type { TraceRow, TraceStore } from '../trace/trace-store.ts';
 import { startEventFeed } from './event-feed.ts';
+import { parseLastEventId } from './last-event-id.ts';
 import { LiveDeltas } from './live-deltas.ts';
 import { findRow, type TraceAccess } from './traces-route.ts';
 
@@ -83,17 +83,6 @@ function tracePlace(store: TraceStore): EventsPlace {
     path: '/v1/traces/:trace_id/events',
     find: (params, account) => findRow(store, params.trace_id, account),
   };
-}
-
-function parseLastEventId(header: string | readonly string[] | undefined): number {
-  const text = String(header ?? '').trim();
-  if (text === '') return 0;
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new ApiError(
-    'invalid_parameter',
-    `Last-Event-ID has to be the id of an event, a number, got ${JSON.stringify(text.slice(0, 100))}.`,
-    { param: 'Last-Event-ID' },
-  );
 }
 
 function endedStream(): TextStream {

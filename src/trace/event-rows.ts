@@ -141,6 +141,6 @@ export function byTraceId(a: NumberedRequest, b: NumberedRequest): number {
 }
 
 /** Rows hold what this layer wrote, so that reading them back trusts them. */
-function toTraceEvent({ seq, at, attempt, body }: EventsTable): TraceEvent {
+export function toTraceEvent({ seq, at, attempt, body }: Omit<EventsTable, 'trace_id' | 'type'>): TraceEvent {
   return { seq, at: new Date(at).toISOString(), attempt, ...(JSON.parse(body) as EventBody) };
 }

@@ -36,12 +36,13 @@ export function toSummary({
 
 const NO_EVALUATION = { evaluation_id: null, task_id: null, attempt_index: null, rerun: 0, superseded: false } as const;
 
-/** A summary as it was stored. Those of earlier versions say neither why an attempt ended nor what its outcome is. */
+/** A summary as it was stored. Those of earlier versions say neither why an attempt ended, what its outcome is nor whom they asked. */
 export function parseSummary(stored: string): TraceSummary {
   const summary = JSON.parse(stored) as TraceSummary;
   const attempts = summary.attempts.map((entry) => ({ ...entry, error: entry.error ?? null }));
   const outcome = summary.outcome ?? toOutcome({ trace: summary, lastResponse: undefined, isAnswerUnfit: false });
-  return { ...NO_EVALUATION, ...summary, outcome, attempts };
+  const target = summary.model_target ?? summary.model;
+  return { ...NO_EVALUATION, ...summary, model_target: target, outcome, attempts };
 }
 
 /** `projectTrace` event by event, for events that are read in pages. */
@@ -127,6 +128,7 @@ export class TraceProjection {
       scenario_args: request.scenario_args,
       model: request.model,
       ...(request.agent ? { agent: request.agent } : {}),
+      model_target: request.model_target ?? request.model,
       max_steps: request.max_steps,
       seed: request.seed,
       sampling: request.sampling,

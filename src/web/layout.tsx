@@ -49,6 +49,7 @@ const LINKS = {
     ['/', 'Runs'],
     ['/evaluations', 'Evaluations'],
     ['/environments', 'Environments'],
+    ['/training', 'Training'],
     ['/usage', 'Usage'],
   ],
   '/traces': [

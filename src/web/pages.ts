@@ -41,6 +41,8 @@ const RUN_SERVICE_PATHS = [
   '/evaluations',
   '/evaluations/compare',
   '/evaluations/:evaluation_id',
+  '/training',
+  '/training/:job_id',
   '/usage',
 ] as const;
 

@@ -53,7 +53,7 @@ describe.skipIf(executablePath === undefined)('a run that goes on, in Chromium',
     const models: Models = {
       list,
       check: () => {},
-      create: (name) => ({ name, respond }),
+      create: () => ({ name: 'any', respond }),
       canPrice: () => false,
       gatewayOf: () => undefined,
       createForAgent: () => {

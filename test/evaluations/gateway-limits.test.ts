@@ -10,7 +10,8 @@ import { addEvaluation, CONNECT } from './rows.ts';
 const TEST_MS = 60_000;
 
 async function historyOf(database: Database, model = 'm-1') {
-  const changes = await readLimitHistory(database, { models: [model], since: 0, until: Date.now() + 1_000 });
+  const models = [{ model, target: model, gateway: null }];
+  const changes = await readLimitHistory(database, { models, since: 0, until: Date.now() + 1_000 });
   return changes.map(({ reason, limit }) => ({ reason, limit }));
 }
 

@@ -27,7 +27,7 @@ export async function openEvaluations(databaseUrl?: string): Promise<EvaluationP
     evaluations: createEvaluationStore({
       ...parts,
       appUrl: 'https://app.example',
-      canPrice: (model) => model !== 'unpriced',
+      canPrice: ({ target }) => target !== 'unpriced',
       now: () => opened.clock,
       onChange: () => driver?.wake(),
     }),

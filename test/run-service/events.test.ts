@@ -299,7 +299,7 @@ describe('model.delta', () => {
     const models: Models = {
       list,
       check: () => {},
-      create: (name) => ({ name, respond }),
+      create: () => ({ name: 'any', respond }),
       canPrice: () => false,
       gatewayOf: () => undefined,
       createForAgent: () => {

@@ -1,5 +1,6 @@
 import { createCatalogue } from '../../client/catalogue.ts';
 import type { NewEvaluation } from '../../evaluations/evaluation-store.ts';
+import { RegisteredModels } from '../../model/registered-models.ts';
 import { checkAgent } from '../../run-service/check-agent.ts';
 import { checkTasks } from '../../tasks/check-tasks.ts';
 import { createTasksets } from '../../tasks/find-tasksets.ts';
@@ -26,7 +27,7 @@ export async function beginHere(
   stop: AbortSignal,
 ): Promise<Begun> {
   const { installation } = place;
-  const played = playedBy(settings, installation);
+  const played = await playedBy(settings, installation);
   const taskset = await loadTasks(settings, installation, stop);
   const wanted = { ...toEvaluation(settings, taskset), ...played };
   const store = createStore(installation);
@@ -73,12 +74,14 @@ function toEvaluation(settings: EvalSettings, taskset: Taskset): NewEvaluation {
 }
 
 /** The models and the agent, checked. */
-function playedBy(
+async function playedBy(
   { agent, models }: EvalSettings,
   installation: Installation,
-): Pick<NewEvaluation, 'models' | 'agent' | 'agentVersion'> {
+): Promise<Pick<NewEvaluation, 'models' | 'agent' | 'agentVersion'>> {
   const { agents } = installation;
-  const playing = checkAgent({ agent, models }, installation, (model) => installation.models.check(model), true);
+  const registered = new RegisteredModels(installation.database);
+  const check = async (model: string) => installation.models.check(await registered.resolve(LOCAL, model));
+  const playing = await checkAgent({ agent, models }, installation, check, true);
   if (playing === undefined) throw new UsageError(`Name a model for the agent ${agent} with --model.`);
   return agent === null ? { models: playing } : { models: playing, agent, agentVersion: agents.find(agent).version };
 }

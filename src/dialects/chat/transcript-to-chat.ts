@@ -92,7 +92,7 @@ function toValidName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64) || 'unnamed';
 }
 
-type ToolMessage = Extract<TranscriptMessage, { role: 'tool' }>;
+export type ToolMessage = Extract<TranscriptMessage, { role: 'tool' }>;
 
 interface ToolImage {
   readonly label: string;
@@ -158,4 +158,10 @@ export function cutToolText(text: string): string {
   const { kept, isCut } = cutToBytes(text, MAX_TOOL_TEXT_BYTES);
   if (!isCut) return text;
   return `${kept}\n(cut here: these are the first 32 KiB of ${Buffer.byteLength(text)} bytes)`;
+}
+
+/** Whether a model got less of a result than its tool had answered. */
+export function isCutForModel(message: ToolMessage): boolean {
+  const { text } = showResult(message, 0);
+  return text.length > MAX_TOOL_TEXT_BYTES / 3 && Buffer.byteLength(text) > MAX_TOOL_TEXT_BYTES;
 }

@@ -72,6 +72,18 @@ function Page({ place }: { readonly place: Place | undefined }) {
           {({ CompareEvaluationsPage }) => <CompareEvaluationsPage query={place.query} />}
         </Later>
       );
+    case 'training':
+      return (
+        <Later key={place.page} load={() => import('./training/training-page.tsx')}>
+          {({ TrainingPage }) => <TrainingPage query={place.query} />}
+        </Later>
+      );
+    case 'training-job':
+      return (
+        <Later key={place.page} load={() => import('./training/job-page.tsx')}>
+          {({ JobPage }) => <JobPage key={place.jobId} jobId={place.jobId} />}
+        </Later>
+      );
     case 'usage':
       return <UsagePage query={place.query} />;
     default:
@@ -100,6 +112,7 @@ const RUN_SERVICE_PAGES: readonly Destination[] = [
   { path: '/', title: 'Runs', pages: ['runs', 'trace', 'compare'] },
   { path: '/evaluations', title: 'Evaluations', pages: ['evaluations', 'evaluation', 'compare-evaluations'] },
   { path: '/environments', title: 'Environments', pages: ['environments', 'environment'] },
+  { path: '/training', title: 'Training', pages: ['training', 'training-job'] },
   { path: '/usage', title: 'Usage', pages: ['usage'] },
 ];
 /** Address of the playground of the scenario server beside it, if there is one. */

@@ -64,6 +64,11 @@ export function EvaluationHeader({
         <Fact name="Runs">
           <a href={`/?evaluation_id=${evaluation.evaluation_id}`}>in the list</a>
         </Fact>
+        {isEnded(status) ? (
+          <Fact name="Training">
+            <a href={`/training?evaluation=${evaluation.evaluation_id}`}>train on its successful runs</a>
+          </Fact>
+        ) : null}
       </dl>
       <Warnings evaluation={evaluation} />
     </header>

@@ -1,0 +1,21 @@
+import type { RegisteredModel } from '../contract/model.ts';
+import type { ModelList } from '../contract/run.ts';
+import type { Models } from './create-model.ts';
+import type { RegisteredModels } from './registered-models.ts';
+
+/** All that an account may name as a `model`: its registered models first, then the reference models and those of gateways. */
+export async function listModels(
+  models: Models,
+  registered: RegisteredModels,
+  account: string,
+  signal: AbortSignal,
+): Promise<ModelList> {
+  const own = (await registered.list(account)).map(toListed);
+  const names = new Set(own.map(({ id }) => id));
+  const { data } = await models.list(signal);
+  return { object: 'list', data: [...own, ...data.filter(({ id }) => !names.has(id))] };
+}
+
+function toListed({ name, created_at: at }: RegisteredModel): ModelList['data'][number] {
+  return { id: name, object: 'model', created: Math.floor(Date.parse(at) / 1_000), owned_by: 'registered' };
+}

@@ -1,0 +1,86 @@
+import { type Kysely, sql } from 'kysely';
+import type { Trace } from '../contract/trace.ts';
+import type { DatabaseSchema } from '../database/schema.ts';
+import { toTraceEvent } from './event-rows.ts';
+import { TraceProjection } from './projection.ts';
+
+/** Traces whose sizes are asked for at once. */
+const SIZED_AT_ONCE = 400;
+/** Bytes of events that are read at once: one trace of more is read by itself. */
+const BYTES_AT_ONCE = 4 * 1_024 * 1_024;
+
+/**
+ * Many traces, one after the other, in the order of their ids; one that is not there is left out. Some megabytes of events
+ * are held at a time. They have no address, and do not say whether they were superseded.
+ *
+ * @throws the reason of the signal.
+ */
+export async function* readTraces(
+  queries: Kysely<DatabaseSchema>,
+  traceIds: readonly string[],
+  signal: AbortSignal,
+): AsyncGenerator<Trace, void> {
+  for (let from = 0; from < traceIds.length; from += SIZED_AT_ONCE) {
+    const ids = traceIds.slice(from, from + SIZED_AT_ONCE);
+    const sizes = await readSizes(queries, ids);
+    for (const batch of batchesOf(ids, sizes)) {
+      signal.throwIfAborted();
+      const projections = await project(queries, batch);
+      for (const id of batch) {
+        const projection = projections.get(id);
+        if (projection !== undefined) yield projection.toTrace();
+      }
+    }
+  }
+}
+
+async function readSizes(
+  queries: Kysely<DatabaseSchema>,
+  traceIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await queries
+    .selectFrom('events')
+    .select(['trace_id', sql<number>`sum(octet_length(${sql.ref('body')}))`.as('bytes')])
+    .where('trace_id', 'in', traceIds)
+    .groupBy('trace_id')
+    .execute();
+  return new Map(rows.map(({ trace_id, bytes }) => [trace_id, Number(bytes)]));
+}
+
+function batchesOf(ids: readonly string[], sizes: ReadonlyMap<string, number>): readonly (readonly string[])[] {
+  const batches: string[][] = [];
+  let left = 0;
+  for (const id of ids) {
+    const bytes = sizes.get(id);
+    if (bytes === undefined) continue;
+    const last = batches.at(-1);
+    if (last === undefined || bytes > left) {
+      batches.push([id]);
+      left = BYTES_AT_ONCE - bytes;
+    } else {
+      last.push(id);
+      left -= bytes;
+    }
+  }
+  return batches;
+}
+
+async function project(
+  queries: Kysely<DatabaseSchema>,
+  traceIds: readonly string[],
+): Promise<ReadonlyMap<string, TraceProjection>> {
+  const rows = await queries
+    .selectFrom('events')
+    .select(['trace_id', 'seq', 'attempt', 'at', 'body'])
+    .where('trace_id', 'in', traceIds)
+    .orderBy('trace_id')
+    .orderBy('seq')
+    .execute();
+  const projections = new Map<string, TraceProjection>();
+  for (const { trace_id: traceId, ...row } of rows) {
+    const projection = projections.get(traceId) ?? new TraceProjection({ traceId, traceUrl: '' });
+    projections.set(traceId, projection);
+    projection.add(toTraceEvent(row));
+  }
+  return projections;
+}

@@ -1,0 +1,110 @@
+import type {
+  DatasetCounts,
+  DatasetFormat,
+  DatasetManifest,
+  DatasetSelect,
+  DatasetSource,
+  DatasetStepName,
+} from '../../contract/dataset.ts';
+import type { Task } from '../../contract/task.ts';
+import type { Database } from '../../database/database.ts';
+import { findEvaluation } from '../../evaluations/evaluation-rows.ts';
+import type { Redactor } from '../../redaction/redactor.ts';
+import type { TraceStore } from '../../trace/trace-store.ts';
+import { choosePairs, chooseTraces } from './choose.ts';
+import { StepCounts } from './counts.ts';
+import { withDatasetFolder } from './dataset-folder.ts';
+import { guardLines } from './guard.ts';
+import { selectTraces } from './select-traces.ts';
+import { type SplitLines, splitLines } from './split.ts';
+import { writeDataset } from './write-dataset.ts';
+
+/** What a dataset is made with. */
+export interface DatasetParts {
+  readonly database: Database;
+  readonly traces: Pick<TraceStore, 'blob'>;
+  /** Knows the secrets: a line in which it finds one is dropped. */
+  readonly redactor: Redactor;
+  /** Tasks that a scenario declares, for traces outside of evaluations; none where it is not known. */
+  readonly declaredTasks?:
+    | ((env: string, scenario: string, signal: AbortSignal) => Promise<readonly Task[]>)
+    | undefined;
+}
+
+export interface DatasetRequest {
+  readonly account: string;
+  readonly from: DatasetSource;
+  readonly format: DatasetFormat;
+  readonly select: DatasetSelect;
+  /** Tasksets that nothing may be trained on, read already. */
+  readonly heldOut: readonly { readonly name: string; readonly tasks: readonly Task[] }[];
+}
+
+export interface DatasetOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress?: ((progress: DatasetProgress) => void) | undefined;
+}
+
+export interface DatasetProgress {
+  readonly step: DatasetStepName;
+  /** Traces so far. */
+  readonly done: number;
+}
+
+/** What `buildDataset` writes. */
+export interface DatasetPlan {
+  readonly request: DatasetRequest;
+  /** The steps up to `guard`. */
+  readonly steps: readonly DatasetCounts[];
+  readonly lines: SplitLines;
+}
+
+/**
+ * Everything before a line is written: select, deduplicate, choose, split and guard. It writes nothing.
+ *
+ * @throws ApiError `held_out_task` with at most 20 ids; `evaluation_not_found`; the reason of the signal.
+ */
+export async function planDataset(
+  parts: DatasetParts,
+  request: DatasetRequest,
+  options: DatasetOptions,
+): Promise<DatasetPlan> {
+  const { from, select, format, account } = request;
+  if ('evaluations' in from) {
+    for (const id of from.evaluations) {
+      await findEvaluation(parts.database.kysely, account, id, 'from.evaluations');
+    }
+  }
+  const selected = await selectTraces(parts, request, options);
+  const choose = new StepCounts('choose');
+  const isPairs = format === 'openai-dpo';
+  const chosen = isPairs
+    ? choosePairs(selected.candidates, select, choose)
+    : chooseTraces(selected.candidates, select, choose);
+  const lines = splitLines(chosen, select);
+  await guardLines(parts, request, chosen, options);
+  const passed = (step: DatasetStepName) => ({ step, in: chosen.length, out: chosen.length, dropped: {} });
+  const counts = [selected.select, selected.deduplicate, choose].map((each) => each.toCounts());
+  return { request, steps: [...counts, passed('split'), passed('guard')], lines };
+}
+
+/**
+ * Writes a dataset: `train.jsonl`, `validation.jsonl`, `sources.jsonl`, `dataset.json` and `dataset.md`. They are written
+ * into a folder beside `folder`, which takes its name when all is there: a folder that exists is a whole dataset. One that
+ * was there before is replaced if it is a dataset or empty. The same traces and request give the same bytes.
+ *
+ * A dataset without lines is one too: whoever trains on it looks at `lines`.
+ *
+ * @throws as `planDataset`; Error for a folder that holds anything else.
+ */
+export async function buildDataset(
+  parts: DatasetParts,
+  request: DatasetRequest,
+  folder: string,
+  options: DatasetOptions,
+): Promise<DatasetManifest> {
+  return await withDatasetFolder(folder, async (path) => {
+    const plan = await planDataset(parts, request, options);
+    return await writeDataset(parts, plan, path, options);
+  });
+}

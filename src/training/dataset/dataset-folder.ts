@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { DATASET_FILES } from '../../contract/dataset.ts';
+
+/**
+ * Has a dataset written into a new folder beside `folder`, and gives it that name when `write` is done. Where that fails,
+ * nothing is changed.
+ *
+ * @throws Error for a `folder` that is no dataset and not empty; what `write` throws.
+ */
+export async function withDatasetFolder<T>(folder: string, write: (path: string) => Promise<T>): Promise<T> {
+  const target = resolve(folder);
+  const parent = dirname(target);
+  await refuseOthers(target, folder);
+  await mkdir(parent, { recursive: true });
+  await removeLeftOvers(parent, basename(target));
+  const own = join(parent, `${prefixOf(basename(target))}${process.pid}.${randomBytes(4).toString('hex')}`);
+  await mkdir(own);
+  try {
+    const written = await write(own);
+    await replace(target, own, folder);
+    return written;
+  } finally {
+    await rm(own, { recursive: true, force: true });
+  }
+}
+
+/** A folder cannot be put in the place of one that has files: that one goes first, and is deleted when the new one is there. */
+async function replace(target: string, own: string, folder: string): Promise<void> {
+  const isThere = await refuseOthers(target, folder);
+  const old = `${own}.old`;
+  if (isThere) await rename(target, old);
+  try {
+    await rename(own, target);
+  } catch (error) {
+    if (isThere) await rename(old, target);
+    throw error;
+  }
+  await rm(old, { recursive: true, force: true });
+}
+
+/** @returns whether it is there. @throws Error where it holds what is no part of a dataset. */
+async function refuseOthers(target: string, folder: string): Promise<boolean> {
+  const names: readonly string[] | undefined = await readdir(target).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    if (error.code === 'ENOTDIR') throw new Error(`${folder} is a file: name a folder for the dataset.`);
+    throw error;
+  });
+  const known: readonly string[] = Object.values(DATASET_FILES);
+  const other = names?.find((name) => !known.includes(name));
+  if (other === undefined) return names !== undefined;
+  throw new Error(`${folder} holds ${JSON.stringify(other)}, which is no file of a dataset: name a new folder.`);
+}
+
+function prefixOf(name: string): string {
+  return `.${name}.writing.`;
+}
+
+/** Folders of processes that were killed while they wrote. */
+async function removeLeftOvers(parent: string, name: string): Promise<void> {
+  for (const entry of await readdir(parent)) {
+    if (!entry.startsWith(prefixOf(name))) continue;
+    const pid = Number(entry.slice(prefixOf(name).length).split('.')[0]);
+    if (Number.isInteger(pid) && !isAlive(pid)) await rm(join(parent, entry), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

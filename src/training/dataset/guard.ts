@@ -1,0 +1,59 @@
+import { ApiError } from '../../contract/errors.ts';
+import { preview } from '../../schema/json-schema.ts';
+import type { DatasetOptions, DatasetParts, DatasetRequest } from './build-dataset.ts';
+import { type Candidate, type ChosenLine, compareTraces } from './candidate.ts';
+import { isHeldOut, readHeldOutTasks, taskKeyOf } from './source-tasks.ts';
+
+/** Ids that a refusal names. */
+const MAX_NAMED = 20;
+
+/**
+ * Refuses a dataset with a task that nothing may be learned from: one that is held out or of the split `test`, by its
+ * evaluation or as its scenario declares it, and one of a taskset that is held out. Tasks are the same by environment,
+ * scenario and arguments, whatever their ids.
+ *
+ * @throws ApiError `held_out_task` with at most 20 ids.
+ */
+export async function guardLines(
+  { database, declaredTasks }: DatasetParts,
+  { heldOut, from }: DatasetRequest,
+  lines: readonly ChosenLine[],
+  { signal }: Pick<DatasetOptions, 'signal'>,
+): Promise<void> {
+  const traces = lines.flatMap(({ trace, rejected }) => (rejected === undefined ? [trace] : [trace, rejected]));
+  const evaluations = new Set(traces.flatMap(({ evaluationId }) => evaluationId ?? []));
+  if ('evaluations' in from) for (const id of from.evaluations) evaluations.add(id);
+  const forbidden = new Map(await readHeldOutTasks(database.scans, [...evaluations]));
+  for (const task of heldOut.flatMap(({ tasks }) => tasks)) forbidden.set(taskKeyOf(task), task.id);
+  if (declaredTasks !== undefined) {
+    for (const [env, scenario] of outsideEvaluations(traces)) {
+      for (const task of await declaredTasks(env, scenario, signal)) {
+        if (isHeldOut(task)) forbidden.set(taskKeyOf(task), task.id);
+      }
+    }
+  }
+  const found = traces.toSorted(compareTraces).filter(({ taskKey }) => forbidden.has(taskKey));
+  const ids = [...new Set(found.map(({ taskId, taskKey }) => taskId ?? forbidden.get(taskKey) ?? ''))];
+  if (ids.length > 0) throw heldOutTasks(ids);
+}
+
+/** The scenarios of traces that are of no evaluation. */
+function outsideEvaluations(traces: readonly Candidate[]): readonly (readonly [env: string, scenario: string])[] {
+  const found = new Map<string, readonly [string, string]>();
+  for (const { evaluationId, envName, scenarioName } of traces) {
+    if (evaluationId === null) found.set(`${envName}\n${scenarioName}`, [envName, scenarioName]);
+  }
+  return [...found.values()];
+}
+
+function heldOutTasks(ids: readonly string[]): ApiError {
+  const named = ids.slice(0, MAX_NAMED).map((id) => preview(id));
+  const more = ids.length > named.length ? `, and ${ids.length - named.length} more` : '';
+  const tasks = ids.length === 1 ? '1 task is' : `${ids.length} tasks are`;
+  return new ApiError(
+    'held_out_task',
+    `${tasks} held out or of the split test, and nothing is trained on those: ${named.join(', ')}${more}. ` +
+      'Leave them out: take evaluations without them, or only tasks of the split train (select.splits).',
+    { param: 'from' },
+  );
+}

@@ -1,0 +1,116 @@
+import { type Kysely, sql } from 'kysely';
+import type { DatasetFilter, DatasetSource } from '../../contract/dataset.ts';
+import type { DatabaseSchema } from '../../database/schema.ts';
+import {
+  and,
+  columnConditions,
+  createdIn,
+  metadataConditions,
+  rewardConditions,
+  traceConditions,
+} from '../../trace/outcome-conditions.ts';
+import type { TraceFilters } from '../../trace/trace-filters.ts';
+
+type Queries = Kysely<DatabaseSchema>;
+
+/** Ids that one query gives: few enough to hold, and so many that a source has few queries. */
+const IDS_AT_ONCE = 50_000;
+const ROWS_AT_ONCE = 400;
+
+/** A trace of a source, as its row has it. */
+export interface SourceRow {
+  readonly trace_id: string;
+  readonly created_at: number;
+  readonly origin: string;
+  readonly status: string;
+  /** Null for one that has not ended, or ended before outcomes were written. */
+  readonly outcome: string | null;
+  readonly reward: number | null;
+  readonly is_superseded: number;
+  readonly env_name: string;
+  readonly scenario_name: string;
+  readonly evaluation_id: string | null;
+  readonly task_id: string | null;
+  /** JSON of what was asked for. */
+  readonly request: string;
+}
+
+/** The traces of a source by some hundreds, oldest first. A trace of two evaluations that are named twice comes once. */
+export async function* selectRows(
+  queries: Queries,
+  account: string,
+  from: DatasetSource,
+  signal: AbortSignal,
+): AsyncGenerator<readonly SourceRow[], void> {
+  for (const filters of filtersOf(account, from)) {
+    for await (const ids of selectIds(queries, filters)) {
+      for (let at = 0; at < ids.length; at += ROWS_AT_ONCE) {
+        signal.throwIfAborted();
+        yield await readRows(queries, ids.slice(at, at + ROWS_AT_ONCE));
+      }
+    }
+  }
+}
+
+function filtersOf(account: string, from: DatasetSource): readonly TraceFilters[] {
+  if ('filter' in from) return [{ ...toTraceFilters(from.filter), account }];
+  return [...new Set(from.evaluations)].map((evaluationId) => ({ account, evaluationId }));
+}
+
+function toTraceFilters(filter: DatasetFilter): TraceFilters {
+  const { env_name, scenario_name, model, status, origin, min_reward, max_reward, since, until, metadata } = filter;
+  return {
+    ...(env_name === undefined ? {} : { envName: env_name }),
+    ...(scenario_name === undefined ? {} : { scenarioName: scenario_name }),
+    ...(model === undefined ? {} : { model }),
+    ...(status === undefined ? {} : { status }),
+    ...(origin === undefined ? {} : { origin }),
+    ...(min_reward === undefined ? {} : { minReward: min_reward }),
+    ...(max_reward === undefined ? {} : { maxReward: max_reward }),
+    ...(since === undefined ? {} : { since: Date.parse(since) }),
+    ...(until === undefined ? {} : { until: Date.parse(until) }),
+    ...(metadata === undefined ? {} : { metadata }),
+  };
+}
+
+async function* selectIds(queries: Queries, filters: TraceFilters): AsyncGenerator<readonly string[], void> {
+  let after: { readonly created_at: number; readonly trace_id: string } | undefined;
+  for (;;) {
+    const beyond =
+      after === undefined
+        ? []
+        : [sql<boolean>`(row.created_at, row.trace_id) > (${after.created_at}, ${after.trace_id})`];
+    const rows = await queries
+      .selectFrom('traces as row')
+      .select(['row.trace_id', 'row.created_at'])
+      .where(
+        and(
+          ...columnConditions(filters),
+          ...createdIn(filters),
+          ...metadataConditions(filters, false),
+          ...rewardConditions(filters),
+          ...traceConditions(filters),
+          ...beyond,
+        ),
+      )
+      .orderBy('row.created_at')
+      .orderBy('row.trace_id')
+      .limit(IDS_AT_ONCE)
+      .execute();
+    yield rows.map(({ trace_id }) => trace_id);
+    after = rows.at(-1);
+    if (rows.length < IDS_AT_ONCE) return;
+  }
+}
+
+async function readRows(queries: Queries, ids: readonly string[]): Promise<readonly SourceRow[]> {
+  if (ids.length === 0) return [];
+  const rows = await queries
+    .selectFrom('traces')
+    .select(['trace_id', 'created_at', 'origin', 'status', 'outcome', 'reward', 'is_superseded'])
+    .select(['env_name', 'scenario_name', 'evaluation_id', 'task_id', 'request'])
+    .where('trace_id', 'in', ids)
+    .execute();
+  const byId = new Map(rows.map((row) => [row.trace_id, { ...row, created_at: Number(row.created_at) }]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}

@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import type { Json, JsonObject } from '../../contract/json.ts';
+import type { Trace } from '../../contract/trace.ts';
+import { canonicalJson } from '../../tasks/canonical-json.ts';
+import { readTraces } from '../../trace/read-traces.ts';
+import type { DatasetOptions, DatasetParts, DatasetRequest } from './build-dataset.ts';
+import type { Candidate, TraceFacts } from './candidate.ts';
+import { StepCounts } from './counts.ts';
+import { type SourceRow, selectRows } from './select-rows.ts';
+import { rowReason, type SelectRules, traceReason } from './select-rules.ts';
+import { readTasksOf, taskKeyOf } from './source-tasks.ts';
+
+export interface SelectedTraces {
+  readonly candidates: readonly Candidate[];
+  readonly select: StepCounts;
+  readonly deduplicate: StepCounts;
+}
+
+/**
+ * The first two steps in one reading: traces that fit, and of those that did the same for one task the oldest. A trace in
+ * memory is a few hundred bytes.
+ */
+export async function selectTraces(
+  { database }: Pick<DatasetParts, 'database'>,
+  request: DatasetRequest,
+  { signal, onProgress }: DatasetOptions,
+): Promise<SelectedTraces> {
+  const { account, from } = request;
+  const rules: SelectRules = { ...request, origin: 'filter' in from ? from.filter.origin : undefined };
+  const select = new StepCounts('select');
+  const deduplicate = new StepCounts('deduplicate');
+  const candidates: Candidate[] = [];
+  const seen = new Set<string>();
+  for await (const rows of selectRows(database.scans, account, from, signal)) {
+    const tasks = await readTasksOf(database.scans, rows);
+    const facts = new Map<string, TraceFacts>();
+    for (const row of rows) {
+      const task = tasks.get(row.trace_id);
+      const reason = rowReason(row, task, rules);
+      if (reason === undefined)
+        facts.set(row.trace_id, toFacts(row, task === undefined ? keyOf(row) : taskKeyOf(task)));
+      else select.dropped(reason);
+    }
+    for await (const trace of readTraces(database.scans, [...facts.keys()], signal)) {
+      const known = facts.get(trace.trace_id);
+      if (known === undefined) continue;
+      const reason = traceReason(trace, rules);
+      if (reason !== undefined) {
+        select.dropped(reason);
+        continue;
+      }
+      select.kept();
+      const did = `${known.taskKey}${hashOfDeeds(trace)}`;
+      if (seen.has(did)) {
+        deduplicate.dropped('duplicate');
+        continue;
+      }
+      seen.add(did);
+      deduplicate.kept();
+      candidates.push(toCandidate(known, trace));
+    }
+    onProgress?.({ step: 'select', done: select.in });
+  }
+  return { candidates, select, deduplicate };
+}
+
+function toFacts(row: SourceRow, taskKey: string): TraceFacts {
+  return {
+    traceId: row.trace_id,
+    createdAt: row.created_at,
+    envName: row.env_name,
+    scenarioName: row.scenario_name,
+    evaluationId: row.evaluation_id,
+    taskId: row.task_id,
+    taskKey,
+    reward: row.reward ?? 0,
+  };
+}
+
+/** The request is as it was sent; the trace has no secrets. */
+function keyOf({ env_name: env, scenario_name: scenario, request }: SourceRow): string {
+  const { scenario_args: args } = JSON.parse(request) as { readonly scenario_args: JsonObject };
+  return taskKeyOf({ env, scenario, args });
+}
+
+/** What was done, in base64: calls with their arguments, and the answer. */
+function hashOfDeeds({ steps, answer }: Trace): string {
+  const calls = steps.flatMap(({ message }) =>
+    message.tool_calls.map((call): Json => [call.name, call.raw_arguments ?? call.arguments]),
+  );
+  return createHash('sha256')
+    .update(textOf([calls, answer]))
+    .digest('base64');
+}
+
+/** Half of a surrogate pair has no canonical form: such a text is as it is. */
+function textOf(value: Json): string {
+  try {
+    return canonicalJson(value);
+  } catch {
+    return JSON.stringify(value);
+  }
+}
+
+function toCandidate(facts: TraceFacts, trace: Trace): Candidate {
+  return {
+    ...facts,
+    model: trace.model,
+    modelCalls: trace.usage.model_calls,
+    tokens: trace.usage.total_tokens,
+    hasTools: trace.tools.length > 0,
+  };
+}

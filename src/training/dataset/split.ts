@@ -1,0 +1,27 @@
+import type { DatasetSelect } from '../../contract/dataset.ts';
+import { byTime, type ChosenLine } from './candidate.ts';
+import { shareOf } from './choose.ts';
+
+export interface SplitLines {
+  readonly train: readonly ChosenLine[];
+  readonly validation: readonly ChosenLine[];
+}
+
+/**
+ * Tasks, not traces: all lines of a task are on one side. The same task is on the same side in every dataset of the seed.
+ * Where all would be for validation, nothing is.
+ */
+export function splitLines(
+  lines: readonly ChosenLine[],
+  { seed, validation }: Pick<DatasetSelect, 'seed' | 'validation'>,
+): SplitLines {
+  const ordered = lines.toSorted(byTime);
+  const isValidation = ({ trace }: ChosenLine) => shareOf(seed, trace.taskKey) < validation;
+  const train = ordered.filter((line) => !isValidation(line));
+  if (train.length === 0) return { train: ordered, validation: [] };
+  return { train, validation: ordered.filter(isValidation) };
+}
+
+export function tasksOf(lines: readonly ChosenLine[]): number {
+  return new Set(lines.map(({ trace }) => trace.taskKey)).size;
+}

@@ -1,0 +1,61 @@
+import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
+import { type Token, tokensOf } from './tokens.ts';
+
+/** A message, as far as it is learned from. */
+export interface LearnedMessage {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly text: string;
+  readonly tokens: readonly Token[];
+  /** Those of an assistant. */
+  readonly calls: readonly { readonly name: string; readonly arguments: JsonObject }[];
+  /** The tool of a result. */
+  readonly tool: string | undefined;
+  /** False: it is no example. */
+  readonly isTrained: boolean;
+}
+
+/** @param messages in the form of OpenAI's chat completions: those of a line of a dataset, or of a request. */
+export function toLearnedMessages(messages: readonly unknown[]): readonly LearnedMessage[] {
+  const toolsById = new Map<string, string>();
+  return messages.filter(isJsonObject).flatMap((message) => {
+    const role = toRole(message.role);
+    if (role === undefined) return [];
+    const calls = role === 'assistant' ? callsOf(message, toolsById) : [];
+    const tool = role === 'tool' ? toolsById.get(String(message.tool_call_id)) : undefined;
+    const text = textOf(message.content);
+    return [{ role, text, tokens: tokensOf(text), calls, tool, isTrained: message.weight !== 0 }];
+  });
+}
+
+function toRole(role: Json | undefined): LearnedMessage['role'] | undefined {
+  if (role === 'developer') return 'system';
+  return role === 'system' || role === 'user' || role === 'assistant' || role === 'tool' ? role : undefined;
+}
+
+function callsOf(message: JsonObject, toolsById: Map<string, string>): LearnedMessage['calls'] {
+  const calls = Array.isArray(message.tool_calls) ? message.tool_calls.filter(isJsonObject) : [];
+  return calls.flatMap((call) => {
+    const called = isJsonObject(call.function) ? call.function : {};
+    if (typeof called.name !== 'string') return [];
+    toolsById.set(String(call.id), called.name);
+    const given = parse(called.arguments);
+    return given === undefined ? [] : [{ name: called.name, arguments: given }];
+  });
+}
+
+function parse(given: Json | undefined): JsonObject | undefined {
+  if (isJsonObject(given)) return given;
+  if (typeof given !== 'string') return undefined;
+  try {
+    const value: unknown = JSON.parse(given);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf(content: Json | undefined): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  return content.flatMap((part) => (isJsonObject(part) && typeof part.text === 'string' ? [part.text] : [])).join('\n');
+}

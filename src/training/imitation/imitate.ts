@@ -1,0 +1,133 @@
+import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
+import type { LearnedMessage } from './conversation.ts';
+import { counterpart, countOf, likeness, replaceValues, type Token } from './tokens.ts';
+
+/** Conversations that were learned from, each with what it asks for. */
+export interface Lesson {
+  readonly messages: readonly LearnedMessage[];
+  readonly task: Task;
+}
+
+interface Task {
+  readonly tokens: readonly Token[];
+  readonly shapes: ReadonlyMap<string, number>;
+}
+
+/** The next message of an assistant. */
+export interface Imitated {
+  readonly text: string;
+  readonly calls: readonly { readonly name: string; readonly arguments: JsonObject }[];
+}
+
+/** Tasks that are less alike than this are not the same kind of task: nothing was learned for them. */
+const LEAST_LIKENESS = 0.6;
+/** Lessons whose tasks are nearest, which are looked at turn by turn. */
+const NEAREST = 50;
+/** For the task itself, which counts more than what was seen last. */
+const TASK_WEIGHT = 2;
+/** For every message that one conversation is longer than the other. */
+const LENGTH_WEIGHT = 0.01;
+
+export function toLesson(messages: readonly LearnedMessage[]): Lesson {
+  return { messages, task: toTask(messages) };
+}
+
+/**
+ * What was done in the learned conversation that is nearest to this one: the task is alike, the same tool was used last, and
+ * it said the same kind of thing. Values are those of this conversation: an id that stood somewhere there is taken from the
+ * same place here.
+ *
+ * @returns undefined where no learned task is near.
+ */
+export function imitate(lessons: readonly Lesson[], messages: readonly LearnedMessage[]): Imitated | undefined {
+  const here = toTask(messages);
+  const near = lessons
+    .map((lesson) => ({ lesson, alike: likeness(lesson.task.shapes, here.shapes) }))
+    .filter(({ alike }) => alike >= LEAST_LIKENESS)
+    .sort((a, b) => b.alike - a.alike)
+    .slice(0, NEAREST);
+  let best: { readonly lesson: Lesson; readonly at: number; readonly score: number } | undefined;
+  for (const { lesson, alike } of near) {
+    for (const [at, message] of lesson.messages.entries()) {
+      if (message.role !== 'assistant' || !message.isTrained) continue;
+      const score = scoreOf(lesson, at, messages, here);
+      if (score === undefined) continue;
+      const total = TASK_WEIGHT * alike + score;
+      if (best === undefined || total > best.score) best = { lesson, at, score: total };
+    }
+  }
+  const example = best?.lesson.messages[best.at];
+  if (best === undefined || example === undefined) return undefined;
+  const carry = carrier(best.lesson.messages.slice(0, best.at), messages);
+  return {
+    text: replaceValues(example.text, ({ text }) => carry(text)),
+    calls: example.calls.map(({ name, arguments: given }) => ({ name, arguments: carryObject(given, carry) })),
+  };
+}
+
+function toTask(messages: readonly LearnedMessage[]): Task {
+  const tokens = messages.flatMap((message) => (message.role === 'user' ? message.tokens : []));
+  return { tokens, shapes: countOf(tokens.map(({ shape }) => shape)) };
+}
+
+/** How well an example fits what was seen last; undefined where another tool, or none, was used. */
+function scoreOf(
+  { messages: lesson, task }: Lesson,
+  at: number,
+  messages: readonly LearnedMessage[],
+  here: Task,
+): number | undefined {
+  const [there, last] = [lesson[at - 1], messages.at(-1)];
+  if (there?.role !== last?.role || there?.tool !== last?.tool) return undefined;
+  const lengths = LENGTH_WEIGHT * Math.abs(at - messages.length);
+  // The task itself is what was seen last.
+  if (last?.role !== 'tool' || there === undefined) return 1 - lengths;
+  const before = labels(there.tokens, task.tokens, task.tokens);
+  const now = labels(last.tokens, here.tokens, task.tokens);
+  return likeness(countOf(before), countOf(now)) - lengths;
+}
+
+/** Tokens by their kind, and values by the place of the task at which they stand too: that one is reached matters. */
+function labels(tokens: readonly Token[], task: readonly Token[], learned: readonly Token[]): readonly string[] {
+  const places = new Map<string, number>();
+  for (const [place, token] of learned.entries()) {
+    if (!token.isValue) continue;
+    const index = task === learned ? place : counterpart(token.text, learned, task);
+    const text = index === undefined ? undefined : task[index]?.text;
+    if (text !== undefined && !places.has(text)) places.set(text, place);
+  }
+  return tokens.flatMap(({ text, shape, isValue }) =>
+    isValue ? [shape, `place ${places.get(text) ?? 'none'}`] : [shape],
+  );
+}
+
+type Carry = (value: string) => string;
+
+/** Takes a value of the learned conversation to this one: by the newest message there that holds it. */
+function carrier(learned: readonly LearnedMessage[], messages: readonly LearnedMessage[]): Carry {
+  return (value) => {
+    for (const source of learned.toReversed()) {
+      if (source.role === 'assistant' || source.role === 'system') continue;
+      if (!source.tokens.some(({ text }) => text === value)) continue;
+      const twin = messages.findLast(({ role, tool }) => role === source.role && tool === source.tool);
+      const index = twin && counterpart(value, source.tokens, twin.tokens);
+      const found = index === undefined ? undefined : twin?.tokens[index]?.text;
+      if (found !== undefined) return found;
+    }
+    return value;
+  };
+}
+
+function carryObject(given: JsonObject, carry: Carry): JsonObject {
+  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, carryValue(value, carry)]));
+}
+
+function carryValue(value: Json, carry: Carry): Json {
+  if (typeof value === 'string') return replaceValues(value, ({ text }) => carry(text));
+  if (typeof value === 'number') {
+    const carried = Number(carry(String(value)));
+    return Number.isFinite(carried) ? carried : value;
+  }
+  if (Array.isArray(value)) return value.map((each) => carryValue(each, carry));
+  return isJsonObject(value) ? carryObject(value, carry) : value;
+}

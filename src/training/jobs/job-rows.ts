@@ -1,0 +1,161 @@
+import type { Selectable } from 'kysely';
+import type { DatasetManifest } from '../../contract/dataset.ts';
+import { ApiError } from '../../contract/errors.ts';
+import type { Checkpoint, ResolvedModel } from '../../contract/model.ts';
+import type { Task } from '../../contract/task.ts';
+import {
+  TRAINING_JOB_ID_PATTERN,
+  type TrainingError,
+  type TrainingJob,
+  type TrainingProof,
+  type TrainingRequest,
+  trainingStatusSchema,
+} from '../../contract/training.ts';
+import type { TrainingStatus } from '../../contract/training-states.ts';
+import type { TrainingJobsTable } from '../../database/create-training-jobs.ts';
+import type { Database } from '../../database/database.ts';
+
+export type TrainingJobRow = Selectable<TrainingJobsTable>;
+
+/** The request of a job, with the names of the tasksets that its proof is made on. */
+export interface StoredRequest extends Omit<TrainingRequest, 'evaluate'> {
+  readonly evaluate: {
+    readonly tasks: readonly string[];
+    readonly attempts: number;
+    readonly seed: number | null;
+  } | null;
+  /** What `base` meant when the job was made: a registered name is not the provider's. */
+  readonly base_model: Pick<ResolvedModel, 'target' | 'gateway'>;
+}
+
+/** The tasks of a job, as they were when it was made. */
+export interface JobTasks {
+  /** Nothing is trained on these: those of the proof are among them. */
+  readonly heldOut: readonly { readonly name: string; readonly tasks: readonly Task[] }[];
+  readonly proof: readonly Task[];
+}
+
+/** Names by which the provider knows what belongs to a job, and the place up to which its events were read. */
+export type Remote = Readonly<Record<string, string>>;
+
+/** Everything that a job has brought so far. */
+export interface JobResult {
+  readonly checkpoints?: readonly Checkpoint[];
+  readonly progress?: { readonly done: number; readonly total: number };
+  /** The provider's name of the finished model. */
+  readonly target?: string;
+  /** A key of `gateways`; null: by pattern. */
+  readonly gateway?: string | null;
+  readonly trouble?: { readonly since: number; readonly message: string } | null;
+  readonly error?: TrainingError;
+  readonly baseEvaluation?: string;
+  readonly modelEvaluation?: string;
+  readonly proof?: TrainingProof;
+  readonly proofError?: string;
+  /** The warning of a long wait was given. */
+  readonly warned?: boolean;
+}
+
+/** A row, read. */
+export interface Job {
+  readonly id: string;
+  readonly account: string;
+  readonly keyId: string | null;
+  readonly status: TrainingStatus;
+  readonly request: StoredRequest;
+  readonly dataset: DatasetManifest | null;
+  readonly remote: Remote;
+  readonly result: JobResult;
+  readonly isCancelRequested: boolean;
+  readonly failures: number;
+  /** Milliseconds since 1970. */
+  readonly statusSince: number;
+}
+
+export function toJob(row: TrainingJobRow): Job {
+  return {
+    id: row.job_id,
+    account: row.account,
+    keyId: row.key_id,
+    status: statusOf(row),
+    request: JSON.parse(row.request) as StoredRequest,
+    dataset: row.dataset === null ? null : (JSON.parse(row.dataset) as DatasetManifest),
+    remote: JSON.parse(row.remote) as Remote,
+    result: JSON.parse(row.result) as JobResult,
+    isCancelRequested: row.cancel_requested === 1,
+    failures: row.failures,
+    statusSince: Number(row.status_since),
+  };
+}
+
+export function statusOf({ status }: Pick<TrainingJobRow, 'status'>): TrainingStatus {
+  return trainingStatusSchema.parse(status);
+}
+
+/** The job as clients see it. @param appUrl where the pages are, without a slash at the end. */
+export function toTrainingJob(row: TrainingJobRow, appUrl: string): TrainingJob {
+  const { id, status, request, dataset, remote, result, isCancelRequested } = toJob(row);
+  const { checkpoints = [], progress = null, target = null, trouble, error = null } = result;
+  return {
+    object: 'training_job',
+    job_id: id,
+    job_url: jobUrl(appUrl, id),
+    ...withEvaluation(request),
+    status,
+    cancel_requested: isCancelRequested,
+    created_at: toTime(row.created_at),
+    started_at: row.started_at === null ? null : toTime(row.started_at),
+    finished_at: row.finished_at === null ? null : toTime(row.finished_at),
+    dataset: dataset && toShownDataset(dataset),
+    provider_ids: Object.fromEntries(Object.entries(remote).filter(([name]) => !name.startsWith('_'))),
+    progress,
+    checkpoints: [...checkpoints],
+    target,
+    trouble: trouble ? { since: toTime(trouble.since), message: trouble.message } : null,
+    error,
+    proof: result.proof ?? null,
+    proof_error: result.proofError ?? null,
+    evaluations: { base: result.baseEvaluation ?? null, model: result.modelEvaluation ?? null },
+  };
+}
+
+export function jobUrl(appUrl: string, jobId: string): string {
+  return `${appUrl}/training/${jobId}`;
+}
+
+/** @throws ApiError job_not_found */
+export async function findJob(queries: Database['kysely'], account: string, jobId: string): Promise<TrainingJobRow> {
+  const row = TRAINING_JOB_ID_PATTERN.test(jobId)
+    ? await queries
+        .selectFrom('training_jobs')
+        .selectAll()
+        .where('job_id', '=', jobId)
+        .where('account', '=', account)
+        .executeTakeFirst()
+    : undefined;
+  if (row !== undefined) return row;
+  const message = `There is no training job ${JSON.stringify(jobId.slice(0, 100))}: GET /v1/training/jobs lists those that there are.`;
+  throw new ApiError('job_not_found', message);
+}
+
+/** Read when they are needed: they may be many. */
+export async function readJobTasks(queries: Database['kysely'], jobId: string): Promise<JobTasks> {
+  const { tasks } = await queries
+    .selectFrom('training_jobs')
+    .select('tasks')
+    .where('job_id', '=', jobId)
+    .executeTakeFirstOrThrow();
+  return JSON.parse(tasks) as JobTasks;
+}
+
+function withEvaluation({ evaluate, base_model: _, ...request }: StoredRequest) {
+  return { ...request, evaluate: evaluate && { ...evaluate, tasks: [...evaluate.tasks] } };
+}
+
+function toShownDataset({ format, hash, steps, lines, tasks, models }: DatasetManifest) {
+  return { format, hash, steps, lines, tasks, models };
+}
+
+function toTime(milliseconds: number | string): string {
+  return new Date(Number(milliseconds)).toISOString();
+}

@@ -1,0 +1,236 @@
+import type { JsonObject } from '../../contract/json.ts';
+import type { Checkpoint } from '../../contract/model.ts';
+import type { NewTrainingEvent } from '../../contract/training.ts';
+import { ProviderRefused, type ProviderReport, type TrainingProvider, type TrainingWork } from './provider.ts';
+import { askProvider, type ProviderAddress } from './provider-http.ts';
+import { numberIn, numbersIn, objectIn, objectsIn, shortText, textIn } from './wire-values.ts';
+
+/** By which our job is found again. */
+const JOB_ID = 'proctor_job_id';
+/** Pages of a list that are looked through. */
+const MAX_PAGES = 50;
+const PAGE = '100';
+
+export interface OpenAiOptions extends ProviderAddress {
+  readonly gateway?: string | undefined;
+  readonly deploy?: TrainingProvider['deploy'] | undefined;
+  /** `top`: hyperparameters stand in the body beside `method`, as Nebius wants them. */
+  readonly hyperparameters?: 'method' | 'top';
+}
+
+/** The wire of OpenAI's files and fine-tuning jobs, at any base URL. */
+export function createOpenAiProvider(options: OpenAiOptions): TrainingProvider {
+  const list = (work: TrainingWork, path: string, query: Readonly<Record<string, string>> = {}) =>
+    pagesOf(options, work.signal, path, query);
+  return {
+    name: options.name,
+    kind: 'openai',
+    methods: ['supervised', 'dpo'],
+    minimumLines: 10,
+    maximumBytes: 512 * 1024 * 1024,
+    gateway: options.gateway,
+    format: (method) => (method === 'dpo' ? 'openai-dpo' : 'openai'),
+    async upload(work) {
+      await uploadFile(options, work, 'train', work.trainFile);
+      if (work.validationFile !== undefined) await uploadFile(options, work, 'validation', work.validationFile);
+    },
+    async submit(work) {
+      const found = await findJob(options, work);
+      if (found !== undefined) return await work.keep({ job: found });
+      const job = await create(options, work);
+      await work.keep({ job });
+    },
+    async find(work) {
+      const found = work.remote.job ?? (await findJob(options, work));
+      if (found !== undefined) await work.keep({ job: found });
+      return found !== undefined;
+    },
+    async poll(work) {
+      const { body } = await askProvider(options, { method: 'GET', path: jobPath(work), signal: work.signal });
+      const events = await newEvents(list(work, `${jobPath(work)}/events`), work.remote._last_event);
+      const checkpoints = await readCheckpoints(list(work, `${jobPath(work)}/checkpoints`));
+      return toReport(options, body, events, checkpoints);
+    },
+    async cancel(work) {
+      const path = `${jobPath(work)}/cancel`;
+      // A refusal says that it has ended: the next poll tells how.
+      await askProvider(options, { method: 'POST', path, signal: work.signal, allowed: [400, 404, 409, 422] });
+    },
+    ...(options.deploy === undefined ? {} : { deploy: options.deploy }),
+  };
+}
+
+function jobPath({ remote }: TrainingWork): string {
+  return `/fine_tuning/jobs/${encodeURIComponent(remote.job ?? '')}`;
+}
+
+/** The items of a list, page by page. */
+async function* pagesOf(
+  address: ProviderAddress,
+  signal: AbortSignal,
+  path: string,
+  query: Readonly<Record<string, string>>,
+): AsyncGenerator<JsonObject, void> {
+  let after: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const paging: Record<string, string> = after === undefined ? { limit: PAGE } : { limit: PAGE, after };
+    // A list that its provider does not have is empty.
+    const { body, status } = await askProvider(address, {
+      ...{ method: 'GET', path, query: { ...query, ...paging }, signal },
+      allowed: [404, 405],
+    });
+    if (status >= 400) return;
+    const items = objectsIn(body, 'data');
+    yield* items;
+    const last = items.at(-1);
+    after = last && textIn(last, 'id');
+    if (body.has_more !== true || after === undefined) return;
+  }
+}
+
+/** The file of this part of the job, which is sent where it is not there: its name carries the job. */
+async function uploadFile(
+  address: ProviderAddress,
+  work: TrainingWork,
+  part: 'train' | 'validation',
+  path: string,
+): Promise<void> {
+  const key = `${part}_file`;
+  if (work.remote[key] !== undefined) return;
+  const name = fileName(work, part);
+  for await (const file of pagesOf(address, work.signal, '/files', { purpose: 'fine-tune' })) {
+    const id = textIn(file, 'id');
+    if (textIn(file, 'filename') === name && id !== undefined && file.status !== 'error') {
+      return await work.keep({ [key]: id });
+    }
+  }
+  await work.stillMine();
+  const form = { fields: { purpose: 'fine-tune' }, file: { path, name } };
+  const { body } = await askProvider(address, { method: 'POST', path: '/files', form, signal: work.signal });
+  const id = textIn(body, 'id');
+  if (id === undefined)
+    throw new ProviderRefused('provider_refused', `${address.name} took the file ${name} and gave it no id.`);
+  if (body.status === 'error') {
+    const why = textIn(body, 'status_details') ?? 'it does not say why';
+    throw new ProviderRefused('file_refused', `${address.name} refused the file ${name}: ${shortText(why)}`);
+  }
+  await work.keep({ [key]: id });
+}
+
+export function fileName({ jobId }: TrainingWork, part: 'train' | 'validation'): string {
+  return `${jobId}-${part}.jsonl`;
+}
+
+async function findJob(address: ProviderAddress, work: TrainingWork): Promise<string | undefined> {
+  // Not every server of this wire filters, or keeps metadata; the file is of this job alone.
+  for await (const job of pagesOf(address, work.signal, '/fine_tuning/jobs', { [`metadata[${JOB_ID}]`]: work.jobId })) {
+    const isOurs =
+      textIn(objectIn(job, 'metadata'), JOB_ID) === work.jobId ||
+      (work.remote.train_file !== undefined && job.training_file === work.remote.train_file);
+    if (isOurs) return textIn(job, 'id');
+  }
+  return undefined;
+}
+
+async function create(options: OpenAiOptions, work: TrainingWork): Promise<string> {
+  const { base, method, hyperparameters, remote } = work;
+  const { seed, ...others } = hyperparameters;
+  const isTop = options.hyperparameters === 'top';
+  const json: JsonObject = {
+    model: base,
+    training_file: remote.train_file ?? '',
+    ...(remote.validation_file === undefined ? {} : { validation_file: remote.validation_file }),
+    suffix: toSuffix(work.name),
+    ...(typeof seed === 'number' ? { seed } : {}),
+    metadata: { [JOB_ID]: work.jobId },
+    ...(isTop ? { hyperparameters: others } : {}),
+    method: { type: method, [method]: isTop ? {} : { hyperparameters: others } },
+  };
+  await work.stillMine();
+  const { body } = await askProvider(options, { method: 'POST', path: '/fine_tuning/jobs', json, signal: work.signal });
+  const id = textIn(body, 'id');
+  if (id === undefined) throw new ProviderRefused('provider_refused', `${options.name} made a job and gave it no id.`);
+  return id;
+}
+
+/** At most 64 characters of the model's name, of a kind that every server takes. */
+export function toSuffix(name: string): string {
+  return name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]/g, '-')
+    .slice(0, 40);
+}
+
+interface NewEvents {
+  readonly events: readonly NewTrainingEvent[];
+  readonly last: string | undefined;
+}
+
+/** They come newest first: those before the last one that was read are known. */
+async function newEvents(newestFirst: AsyncIterable<JsonObject>, last: string | undefined): Promise<NewEvents> {
+  const found: JsonObject[] = [];
+  for await (const event of newestFirst) {
+    if (textIn(event, 'id') === last && last !== undefined) break;
+    found.push(event);
+  }
+  const [newest] = found;
+  return { events: found.reverse().flatMap(toEvent), last: (newest && textIn(newest, 'id')) ?? last };
+}
+
+function toEvent(event: JsonObject): readonly NewTrainingEvent[] {
+  const { step, ...metrics } = numbersIn(objectIn(event, 'data'));
+  if (event.type === 'metrics' && step !== undefined) return [{ type: 'metrics', step, metrics }];
+  const message = textIn(event, 'message');
+  if (message === undefined) return [];
+  const level = event.level === 'error' ? 'error' : event.level === 'warn' ? 'warning' : 'info';
+  return [{ type: 'log', level, message: shortText(message) }];
+}
+
+async function readCheckpoints(list: AsyncIterable<JsonObject>): Promise<readonly Checkpoint[]> {
+  const found: Checkpoint[] = [];
+  for await (const checkpoint of list) {
+    const target = textIn(checkpoint, 'fine_tuned_model_checkpoint') ?? textIn(checkpoint, 'id');
+    const step = numberIn(checkpoint, 'step_number');
+    if (target === undefined || step === undefined || !Number.isInteger(step) || step < 0) continue;
+    const { step: _, ...metrics } = numbersIn(objectIn(checkpoint, 'metrics'));
+    found.push({ step, target, metrics });
+  }
+  return found;
+}
+
+const STATUSES: Readonly<Record<string, ProviderReport['status']>> = {
+  validating_files: 'queued',
+  queued: 'queued',
+  succeeded: 'succeeded',
+  failed: 'failed',
+  cancelled: 'cancelled',
+};
+
+function toReport(
+  { name, deploy }: OpenAiOptions,
+  job: JsonObject,
+  { events, last }: NewEvents,
+  checkpoints: readonly Checkpoint[],
+): ProviderReport {
+  const status = STATUSES[textIn(job, 'status') ?? ''] ?? 'training';
+  const error = objectIn(job, 'error');
+  const param = textIn(error, 'param');
+  const isFile = param === 'training_file' || param === 'validation_file';
+  const said = textIn(error, 'message') ?? 'it does not say why.';
+  return {
+    status,
+    // A model that is yet to be deployed has no name of its own everywhere.
+    target: textIn(job, 'fine_tuned_model') ?? (deploy && checkpoints.toSorted((a, b) => b.step - a.step)[0]?.target),
+    checkpoints,
+    events,
+    ...(last === undefined ? {} : { remote: { _last_event: last } }),
+    ...(status === 'failed' && {
+      error: {
+        code: isFile ? 'file_refused' : 'provider_failed',
+        message: isFile
+          ? `${name} refused the ${param === 'training_file' ? 'file for training' : 'file for validation'}: ${shortText(said)} The line counts in that file, and "sources.jsonl" beside it says which trace it is from.`
+          : `${name} failed: ${shortText(said)} Start the job again; if it fails so once more, this sentence is for the provider.`,
+      },
+    }),
+  };
+}

@@ -1,0 +1,144 @@
+import { spawn } from 'node:child_process';
+import { open, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf } from '../../contract/errors.ts';
+import { signalGroup } from '../../process/process-group.ts';
+import { readOwnProcesses } from '../../process/process-table.ts';
+import { sleep } from '../../runtime/backoff.ts';
+
+/**
+ * A program that trains, in a folder that is the job's. It goes on when the service ends, and is found again by its files:
+ * `pid.<n>` is made by the program's own shell before anything else, and by one alone, so that a start whose end nobody saw
+ * is not repeated; `exit.<n>` holds its exit code.
+ */
+export interface ProgramPlace {
+  readonly directory: string;
+  /** From 1: a program that was lost is started again. */
+  readonly attempt: number;
+}
+
+export type ProgramState =
+  | { readonly state: 'running'; readonly pid: number }
+  | { readonly state: 'ended'; readonly code: number }
+  /** It was never there, or is gone without a word. */
+  | { readonly state: 'lost' };
+
+/** Refuses a second program of one attempt; the rest is what runs. */
+const SHELL = 'set -C; echo $$ > "$1" || exit 75; set +C; exit_file=$2; shift 2; "$@"; echo $? > "$exit_file"';
+/** As `sh` is told by it: which job its arguments are of. */
+const SHELL_NAME = 'proctor-training';
+const LOOK_EVERY_MS = 50;
+/** Between the request to end and the end by force. */
+const GRACE_MS = 5_000;
+/** A shell that has been started needs a moment to say so. */
+const BEGINNING_MS = 5_000;
+
+/** Starts the program, and resolves when it is there. @throws Error where it cannot be started. */
+export async function startProgram(
+  place: ProgramPlace,
+  command: readonly string[],
+  { cwd, env }: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+): Promise<void> {
+  const paths = pathsOf(place);
+  const output = await open(paths.stdout, 'a', 0o600);
+  const errors = await open(paths.stderr, 'a', 0o600);
+  try {
+    const child = spawn('/bin/sh', ['-c', SHELL, SHELL_NAME, paths.pid, paths.exit, ...command], {
+      ...{ cwd, env, detached: true },
+      stdio: ['ignore', output.fd, errors.fd],
+    });
+    child.unref();
+    await new Promise<void>((resolve, reject) => child.once('spawn', resolve).once('error', reject));
+  } finally {
+    await Promise.all([output.close(), errors.close()]);
+  }
+  const endsAt = performance.now() + BEGINNING_MS;
+  while (performance.now() < endsAt && (await stateOf(place)).state === 'lost') await sleep(LOOK_EVERY_MS);
+}
+
+export async function stateOf(place: ProgramPlace): Promise<ProgramState> {
+  const { pid: pidFile, exit } = pathsOf(place);
+  const code = await readNumber(exit);
+  if (code !== undefined) return { state: 'ended', code };
+  const pid = await readNumber(pidFile);
+  if (pid !== undefined && isOurs(pid, pidFile)) return { state: 'running', pid };
+  // It may have ended between the two looks.
+  const late = await readNumber(exit);
+  return late === undefined ? { state: 'lost' } : { state: 'ended', code: late };
+}
+
+/** Ends the program with everything that it has started. */
+export async function endProgram(place: ProgramPlace): Promise<void> {
+  const found = await stateOf(place);
+  if (found.state !== 'running') return;
+  signalGroup(found.pid, 'SIGTERM');
+  const endsAt = performance.now() + GRACE_MS;
+  while (performance.now() < endsAt && isGroupThere(found.pid)) await sleep(LOOK_EVERY_MS);
+  signalGroup(found.pid, 'SIGKILL');
+  while (performance.now() < endsAt + GRACE_MS && isGroupThere(found.pid)) await sleep(LOOK_EVERY_MS);
+}
+
+/** What a program that has ended left running. */
+export async function endRest(place: ProgramPlace): Promise<void> {
+  const pid = await readNumber(pathsOf(place).pid);
+  if (pid !== undefined) signalGroup(pid, 'SIGKILL');
+  await rm(pathsOf(place).pid, { force: true });
+}
+
+/** The last characters of its errors. */
+export async function readErrors(place: ProgramPlace, characters: number): Promise<string> {
+  const text = await readTail(pathsOf(place).stderr, characters).catch((error: unknown) => messageOf(error));
+  return text.trim();
+}
+
+/** Bytes of its output from a place on, at most so many. */
+export async function readOutput(place: ProgramPlace, from: number, bytes: number): Promise<Buffer> {
+  const file = await open(pathsOf(place).stdout, 'r');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, from);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+function pathsOf({ directory, attempt }: ProgramPlace) {
+  return {
+    pid: join(directory, `pid.${attempt}`),
+    exit: join(directory, `exit.${attempt}`),
+    stdout: join(directory, `stdout.${attempt}.jsonl`),
+    stderr: join(directory, `stderr.${attempt}.log`),
+  };
+}
+
+/** Its number may be another program's by now: where the system shows arguments, they name the file. */
+function isOurs(pid: number, pidFile: string): boolean {
+  if (process.platform !== 'linux') return isGroupThere(pid);
+  return readOwnProcesses().some((row) => row.pid === pid && row.command.includes(`\0${pidFile}\0`));
+}
+
+function isGroupThere(leader: number): boolean {
+  try {
+    process.kill(-leader, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function readNumber(path: string): Promise<number | undefined> {
+  const text = await readFile(path, 'utf8').catch(() => '');
+  return /^\d+\n$/.test(text) ? Number(text) : undefined;
+}
+
+async function readTail(path: string, characters: number): Promise<string> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const from = Math.max(0, size - characters);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(characters), 0, characters, from);
+    return buffer.subarray(0, bytesRead).toString('utf8');
+  } finally {
+    await file.close();
+  }
+}
