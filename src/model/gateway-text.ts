@@ -1,4 +1,5 @@
 import { withoutMachineText } from '../redaction/machine-text.ts';
+import { cutToBytes } from '../text/cut-to-bytes.ts';
 
 const MAX_TEXT_BYTES = 1_024;
 /** A shorter "key" is the dummy of a gateway without keys, and part of many words. */
@@ -27,13 +28,4 @@ export function cleanGatewayText(text: string, keys: readonly string[]): string 
     .trim();
   const { kept, isCut } = cutToBytes(cleaned, MAX_TEXT_BYTES - '…'.length * 3);
   return isCut ? `${kept}…` : kept;
-}
-
-/** The start of a text that fits into `maxBytes` of UTF-8, never with half a character at its end. */
-export function cutToBytes(text: string, maxBytes: number): { readonly kept: string; readonly isCut: boolean } {
-  if (text.length * 3 <= maxBytes) return { kept: text, isCut: false };
-  const bytes = new TextEncoder().encode(text);
-  if (bytes.length <= maxBytes) return { kept: text, isCut: false };
-  // As a stream, the decoder keeps an unfinished character back.
-  return { kept: new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true }), isCut: true };
 }

@@ -1,3 +1,4 @@
+import { toGatewayMessages, toGatewayTool } from '../formats/openai-messages.ts';
 import { loopSlices } from '../runtime/loop-slices.ts';
 import type { CallGuard } from './call-guard.ts';
 import type { ChatModel, ModelRequest, ModelResponse } from './chat-model.ts';
@@ -9,7 +10,6 @@ import { withWatch } from './guarded-tries.ts';
 import { type Prices, withCost } from './prices.ts';
 import { type RetryTiming, systemTiming, withRetries } from './retries.ts';
 import { StreamAssembly } from './stream-assembly.ts';
-import { toGatewayMessages, toGatewayTool } from './transcript-to-gateway.ts';
 
 /** Just below the 300 s of silence after which Node's own `fetch` gives up. */
 const DEFAULT_IDLE_TIMEOUT_MS = 290_000;

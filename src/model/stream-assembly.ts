@@ -1,6 +1,6 @@
 import type { AssistantMessage, FinishReason } from '../contract/chat.ts';
 import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
-import { toExtra } from './assistant-extra.ts';
+import { toExtra } from '../formats/assistant-extra.ts';
 import type { ModelDelta, ModelResponse } from './chat-model.ts';
 import { answeredFailure, GatewayFailure } from './gateway-failure.ts';
 import { toUsage } from './gateway-usage.ts';

@@ -2,9 +2,9 @@ import type { ChatUsage } from '../contract/chat-completions.ts';
 import { readableText } from '../contract/content-text.ts';
 import type { ApiError } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
+import { cutToolText } from '../formats/openai-messages.ts';
 import { TextStream } from '../http/text-stream.ts';
 import type { ModelDelta } from '../model/chat-model.ts';
-import { cutToolText } from '../model/transcript-to-gateway.ts';
 import { TEXT_SEPARATOR } from './answered-turn.ts';
 import type { ChatCompletion, ReplyHead } from './chat-completion.ts';
 

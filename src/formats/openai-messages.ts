@@ -1,8 +1,8 @@
 import type { AgentTool, AssistantMessage, ContentBlock, TranscriptMessage } from '../contract/chat.ts';
 import { isJsonObject, type JsonObject } from '../contract/json.ts';
 import type { ContentPart } from '../contract/scenario.ts';
+import { cutToBytes } from '../text/cut-to-bytes.ts';
 import { parseExtra } from './assistant-extra.ts';
-import { cutToBytes } from './gateway-text.ts';
 
 /** A message as OpenAI's chat completions takes it. */
 export type GatewayMessage = { readonly role: string; readonly [field: string]: unknown };

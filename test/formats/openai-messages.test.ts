@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ContentBlock, TranscriptMessage } from '../../src/contract/chat.ts';
-import { chunkModel, DONE } from './chunk-model.ts';
-import { delta, toRequest, USER_MESSAGE } from './fake-gateway.ts';
+import { chunkModel, DONE } from '../model/chunk-model.ts';
+import { delta, toRequest, USER_MESSAGE } from '../model/fake-gateway.ts';
 
 async function sent(...messages: TranscriptMessage[]): Promise<unknown> {
   const { model, bodies } = chunkModel(DONE);

@@ -1,0 +1,63 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { AssistantMessage, TranscriptMessage } from '../contract/chat.ts';
+import { readableText } from '../contract/content-text.ts';
+import type { PromptMessage } from '../contract/scenario.ts';
+import type { Step, ToolResultRecord, Trace } from '../contract/trace.ts';
+
+/** One message of a trace's transcript, and the step whose response it is, if it is one. */
+export interface TracedMessage {
+  readonly message: TranscriptMessage;
+  readonly step: Step | undefined;
+}
+
+/**
+ * The transcript that the model of a trace had at its end, with its last response: system text, instructions of a caller,
+ * the scenario's prompt, then the turns (contract section 2). Bytes may be references of blobs.
+ */
+export function toTranscript(trace: Trace): readonly TracedMessage[] {
+  const instructions: TracedMessage[] = [];
+  const turns: TracedMessage[] = [];
+  for (const turn of trace.turns) {
+    const steps = trace.steps.filter((step) => step.turn === turn.turn);
+    // Without a step, the messages of a turn that was cut off were taken back.
+    if (steps.length === 0 && (turn.status === 'failed' || turn.status === 'aborted')) continue;
+    for (const message of messagesOf(trace, turn)) {
+      (message.role === 'system' ? instructions : turns).push(said(message));
+    }
+    for (const step of steps) {
+      turns.push({ message: withoutRawArguments(step.message), step });
+      turns.push(...step.tool_results.map((result) => ({ message: toToolMessage(result), step: undefined })));
+    }
+  }
+  const system: TracedMessage[] =
+    trace.system === null ? [] : [{ message: { role: 'system', content: trace.system }, step: undefined }];
+  return [...system, ...instructions, ...trace.prompt.map(said), ...turns];
+}
+
+/** A first turn to which nobody has said anything shows the scenario's prompt, which comes before all turns. */
+function messagesOf(trace: Trace, turn: Trace['turns'][number]): readonly PromptMessage[] {
+  return turn.turn === 1 && isDeepStrictEqual(turn.messages, trace.prompt) ? [] : turn.messages;
+}
+
+/** A message of an assistant that a prompt or a caller wrote has its text alone. */
+function said(message: PromptMessage): TracedMessage {
+  const { role, content } = message;
+  if (role !== 'assistant') return { message: { role, content }, step: undefined };
+  const text = readableText(content);
+  return { message: { role, content: text, reasoning: null, tool_calls: [] }, step: undefined };
+}
+
+/** As it was sent back: gateways refuse arguments that are not JSON. */
+function withoutRawArguments(message: AssistantMessage): AssistantMessage {
+  if (message.tool_calls.every((call) => call.raw_arguments === null)) return message;
+  const calls = message.tool_calls.map((call) =>
+    call.raw_arguments === null ? call : { ...call, arguments: {}, raw_arguments: null },
+  );
+  return { ...message, tool_calls: calls };
+}
+
+function toToolMessage(result: ToolResultRecord): TranscriptMessage {
+  const { tool_call_id, name, content, structured_content: structured, is_error } = result;
+  const isObject = typeof structured === 'object' && structured !== null && !Array.isArray(structured);
+  return { role: 'tool', tool_call_id, name, content, structured_content: isObject ? structured : null, is_error };
+}
