@@ -108,7 +108,9 @@ export type RunErrorBody = z.infer<typeof runErrorSchema>;
 
 /** Code of a run that was ended because its evaluation's budget does not pay for its next model call. No HTTP surface answers with it. */
 export const OVER_BUDGET = 'over_budget';
-export type RunErrorCode = ErrorCode | typeof OVER_BUDGET;
+/** Code of a run whose agent began without the tools of its scenario: it says nothing about the agent's model. */
+export const AGENT_WITHOUT_TOOLS = 'agent_without_tools';
+export type RunErrorCode = ErrorCode | typeof OVER_BUDGET | typeof AGENT_WITHOUT_TOOLS;
 
 /** A failure of a run, named by the boundary at which it happened. It becomes data on the trace. */
 export class BoundaryError extends Error {

@@ -11,8 +11,10 @@ import { jsonObjectSchema } from './json.ts';
 import { evaluationSchema, promptMessageSchema } from './scenario.ts';
 import {
   attemptEndSchema,
+  ledgerEntrySchema,
   logSchema,
   originSchema,
+  stepInputSchema,
   stopReasonSchema,
   timeSchema,
   turnStatusSchema,
@@ -75,7 +77,15 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     duration_ms: z.int(),
   }),
   z.object({ type: type('turn.started'), turn: z.int(), messages: z.array(promptMessageSchema) }),
-  z.object({ type: type('model.requested'), turn: z.int(), step: z.int() }),
+  z.object({
+    type: type('model.requested'),
+    turn: z.int(),
+    step: z.int(),
+    /** Those that follow are of calls of an agent at a seat alone. */
+    branch: z.string().nullable().optional(),
+    compacted: z.boolean().optional(),
+    input: stepInputSchema.optional(),
+  }),
   z.object({
     type: type('model.responded'),
     turn: z.int(),
@@ -86,6 +96,19 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     token_ids: z.json(),
     logprobs: z.json(),
     retries: z.int(),
+    duration_ms: z.int(),
+  }),
+  /** A call of an agent at a seat that its gateway has not answered: no step. The agent decides whether it asks again. */
+  z.object({
+    type: type('model.failed'),
+    turn: z.int(),
+    /** The number that the step would have had; the next one may get it. */
+    step: z.int(),
+    branch: z.string().nullable(),
+    code: z.string(),
+    message: z.string(),
+    /** HTTP status that the agent was answered with. */
+    status: z.int(),
     duration_ms: z.int(),
   }),
   z.object({
@@ -108,6 +131,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     is_error: z.boolean(),
     duration_ms: z.int(),
   }),
+  /** The model calls and the tool calls of an agent at a seat differ. */
+  ledgerEntrySchema.extend({ type: type('ledger.noted') }),
   z.object({ type: type('turn.finished'), turn: z.int(), status: turnStatusSchema, tool_ms: z.int() }),
   /** `fits` is false where the scenario has an answer schema and the answer is not of it, after the model was asked twice. */
   z.object({ type: type('answer.submitted'), answer: z.json(), fits: z.boolean().optional() }),

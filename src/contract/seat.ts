@@ -11,10 +11,17 @@ export const SUBMIT_ANSWER = 'submit_answer';
 /** Where the MCP endpoint of all seats is: the secret says which one is meant. */
 export const SEAT_MCP_PATH = '/mcp';
 
+/**
+ * How an agent gives its answer: by `submit_answer`; by its last text, when its process has ended or somebody ends the seat
+ * without an answer; or by either.
+ */
+export const answerWaySchema = z.enum(['tool', 'final_message', 'either']);
+export type AnswerWay = z.infer<typeof answerWaySchema>;
+
 /** Body of `POST /v1/agent/seats`: a run request, with `model` null for an agent that brings its own (contract section 8). */
 export const seatRequestSchema = runRequestSchema.extend({
   model: modelNameSchema.nullable().default(null),
-  answer: z.enum(['tool', 'final_message', 'either']).nullable().default(null),
+  answer: answerWaySchema.nullable().default(null),
 });
 export type SeatRequest = z.infer<typeof seatRequestSchema>;
 /** As a client sends it: what has a default may be left out. */
@@ -35,6 +42,18 @@ const seatConfigsSchema = z.object({
 });
 export type SeatConfigs = z.infer<typeof seatConfigsSchema>;
 
+const seatModelSchema = z.object({
+  /** The same secret as that of the MCP address. */
+  api_key: z.string(),
+  /** Chat completions and Responses; with `/v1`. */
+  openai_base_url: z.string(),
+  /** Messages; without `/v1`. */
+  anthropic_base_url: z.string(),
+  /** `generateContent`; without a version. */
+  gemini_base_url: z.string(),
+});
+export type SeatModelAddresses = z.infer<typeof seatModelSchema>;
+
 /** Answer of `POST /v1/agent/seats`: setup has run, and the agent may begin. */
 export const seatSchema = z.object({
   trace_id: z.string(),
@@ -44,8 +63,8 @@ export const seatSchema = z.object({
   prompt: z.array(promptMessageSchema),
   system: z.string().nullable(),
   mcp: z.object({ url: z.string(), headers: z.record(z.string(), z.string()) }),
-  /** Addresses for its model calls: there are none yet. */
-  model: z.null(),
+  /** Addresses for its model calls; null for an agent that brings its own model. */
+  model: seatModelSchema.nullable(),
   /** Variables for the process of the agent. */
   env: z.record(z.string(), z.string()),
   configs: seatConfigsSchema,

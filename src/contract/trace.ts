@@ -54,9 +54,30 @@ const toolResultSchema = z.object({
 });
 export type ToolResultRecord = z.infer<typeof toolResultSchema>;
 
+/** Protocols in which an agent at a seat asks its model. */
+export const seatDialectSchema = z.enum(['chat', 'responses', 'messages', 'gemini']);
+export type SeatDialect = z.infer<typeof seatDialectSchema>;
+
+/** The request of an agent at a seat to its model. */
+export const stepInputSchema = z.object({
+  dialect: seatDialectSchema,
+  /** The name that the agent sent; the model of the run has answered. */
+  model: z.string(),
+  /** Its messages since the last step of the same conversation; all of them where there is none, or after a compaction. */
+  messages: z.array(jsonObjectSchema),
+  /** The tools that it offered; absent where they are those of the last step of the same conversation. */
+  tools: z.array(agentToolSchema).optional(),
+});
+export type StepInput = z.infer<typeof stepInputSchema>;
+
 const stepSchema = z.object({
   step: z.int(),
   turn: z.int(),
+  /** At a seat: null for the main conversation, a name for one beside it, such as a title or a sub-agent. Absent elsewhere. */
+  branch: z.string().nullable().optional(),
+  /** At a seat: the agent has replaced what came before by a summary of its own. */
+  compacted: z.boolean().optional(),
+  input: stepInputSchema.optional(),
   started_at: timeSchema,
   model_ms: z.int(),
   message: assistantMessageSchema,
@@ -68,6 +89,24 @@ const stepSchema = z.object({
   tool_results: z.array(toolResultSchema),
 });
 export type Step = z.infer<typeof stepSchema>;
+
+/**
+ * A difference between the calls that the model of an agent at a seat asked for and those that the agent made over MCP:
+ * `not_called` the agent made none; `result_changed` its model was told another result; `not_asked_for` no model asked.
+ */
+export const ledgerEntrySchema = z.object({
+  /** The step that asked; for `not_asked_for` the last main step before the call, 0 where there was none. */
+  step: z.int(),
+  tool_call_id: z.string(),
+  kind: z.enum(['not_called', 'result_changed', 'not_asked_for']),
+  /** Bare name of the tool. */
+  name: z.string(),
+  /** Text of the environment's result; for `not_called` the arguments as JSON. Null where there is none. */
+  expected: z.string().nullable(),
+  /** Text that the model was told; for `not_asked_for` the arguments as JSON. Null where it was told nothing. */
+  reported: z.string().nullable(),
+});
+export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
 
 export const turnStatusSchema = z.enum(['running', 'answered', 'max_steps', 'length', 'failed', 'aborted']);
 export type TurnStatus = z.infer<typeof turnStatusSchema>;
@@ -137,8 +176,10 @@ export const traceSchema = z.object({
   tools: z.array(agentToolSchema),
   turns: z.array(turnSchema),
   steps: z.array(stepSchema),
-  /** Calls of an agent that brings its own model, in the order in which they came; there without steps alone. */
+  /** Calls of an agent at a seat that none of its steps asked for, in the order in which they came. */
   tool_calls: z.array(toolResultSchema).optional(),
+  /** Differences between the model calls and the tool calls of an agent at a seat with a model. Absent elsewhere. */
+  ledger: z.array(ledgerEntrySchema).optional(),
   answer: z.json(),
   reward: z.number().nullable(),
   evaluation: evaluationSchema.nullable(),
@@ -158,7 +199,7 @@ export const traceSchema = z.object({
 export type Trace = z.infer<typeof traceSchema>;
 
 /** A trace as lists hold it. */
-export const traceSummarySchema = traceSchema.omit({ steps: true, tool_calls: true, logs: true });
+export const traceSummarySchema = traceSchema.omit({ steps: true, tool_calls: true, ledger: true, logs: true });
 export type TraceSummary = z.infer<typeof traceSummarySchema>;
 
 export const traceListSchema = z.object({

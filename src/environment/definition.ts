@@ -32,6 +32,8 @@ export interface EnvironmentDefinition {
   readonly closeHooks: readonly Hook[];
   /** Declarations that the author adds, removes or changes while sessions are open. */
   readonly changes: Changes<DefinitionChange>;
+  /** Told each time that a client has been given the list of tools. */
+  readonly onToolsListed?: (() => void) | undefined;
 }
 
 /** Tools, resources, prompts or scenarios were declared or taken back, or a resource has another content. */

@@ -1,4 +1,4 @@
-import { ApiError, BoundaryError, ERRORS, OVER_BUDGET } from '../contract/errors.ts';
+import { AGENT_WITHOUT_TOOLS, ApiError, BoundaryError, ERRORS, OVER_BUDGET } from '../contract/errors.ts';
 import { withoutMachineText } from '../redaction/machine-text.ts';
 
 /** The error that a client sees for a thrown value. Anything but an `ApiError` becomes `internal_error`. */
@@ -16,7 +16,9 @@ export function toApiError(thrown: unknown, requestId: string): ApiError {
 
 function upstreamCode(error: BoundaryError) {
   if (error.code === 'context_length_exceeded' || error.code === 'model_not_found') return error.code;
-  if (error.code !== OVER_BUDGET && ERRORS[error.code].type === 'upstream_error') return error.code;
+  const { code } = error;
+  const isOfHttp = code !== OVER_BUDGET && code !== AGENT_WITHOUT_TOOLS;
+  if (isOfHttp && ERRORS[code].type === 'upstream_error') return code;
   return error.boundary === 'model' ? 'model_failed' : 'environment_failed';
 }
 

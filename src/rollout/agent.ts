@@ -1,6 +1,7 @@
 import type { EnvironmentClient } from '../client/environment-client.ts';
 import type { AgentTool } from '../contract/chat.ts';
-import type { JsonObject } from '../contract/json.ts';
+import type { Json, JsonObject } from '../contract/json.ts';
+import type { SetupResult } from '../contract/scenario.ts';
 import type { OnWait } from '../model/call-guard.ts';
 import type { ModelDelta, ModelResponse } from '../model/chat-model.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
@@ -17,6 +18,10 @@ export interface Agent {
    *   The transcript is whole in each case: no call is left without a result.
    */
   takeTurn(turn: AgentTurn): Promise<'answered' | 'max_steps' | 'length'>;
+  /** The answer that it gave otherwise than by its last text, and that fits; undefined without one. */
+  readonly submitted?: Json | undefined;
+  /** True for one that takes one turn alone: it is not asked again for an answer that fits. Default false. */
+  readonly playsOnce?: boolean;
 }
 
 /** A turn as the agent gets it. */
@@ -28,6 +33,7 @@ export interface AgentTurn {
   readonly transcript: Transcript;
   readonly progress: TurnProgress;
   readonly client: EnvironmentClient;
+  readonly setup: SetupResult;
   readonly tools: readonly AgentTool[];
   readonly readOnlyTools: ReadonlySet<string>;
   readonly sampling: JsonObject;

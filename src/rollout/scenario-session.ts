@@ -1,5 +1,5 @@
 import type { EnvironmentClient } from '../client/environment-client.ts';
-import { messageOf } from '../contract/errors.ts';
+import { AGENT_WITHOUT_TOOLS, messageOf } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
 import type { Evaluation, PromptMessage, SetupResult } from '../contract/scenario.ts';
@@ -129,14 +129,14 @@ export class ScenarioSession {
     try {
       this.#stage ??= await openStage(this.#options, this.#opening(stopped, span));
       if (this.#state.phase === 'opening') this.#state = { phase: 'turn', over: this.#state.over };
-      const { transcript, agent, setup, ...stage } = this.#stage;
+      const { transcript, agent, ...stage } = this.#stage;
       const record = (event: EventBody) => {
         recorder.record(event);
         onEvent?.(event);
       };
       const added = transcript.beginTurn(messages);
       this.#sampling = sampling;
-      const shown = turn === 1 && added.length === 0 ? setup.prompt : [...added];
+      const shown = turn === 1 && added.length === 0 ? stage.setup.prompt : [...added];
       record({ type: 'turn.started', turn, messages: await recorder.toStored(shown) });
       const progress: TurnProgress = { responses: [], toolMs: 0 };
       let ending: TurnEnding;
@@ -185,7 +185,7 @@ export class ScenarioSession {
   async repairAnswer(options: Omit<TurnOptions, 'maxSteps'>): Promise<TurnResult | undefined> {
     const answer_schema = this.setup?.answer_schema ?? null;
     const fitted = this.#fitLastText();
-    if (answer_schema === null || fitted.fits) return undefined;
+    if (answer_schema === null || fitted.fits || this.#stage?.agent.playsOnce) return undefined;
     const request = repairRequest(fitted.problem, answer_schema);
     const turn = { sampling: this.#sampling, ...options, maxSteps: 1 };
     if (this.#state.phase === 'finishing') {
@@ -272,7 +272,8 @@ export class ScenarioSession {
         const { signal, clear } = startDeadline(this.#limits.repairMs, toError);
         await this.repairAnswer({ signal, span: options.span }).finally(clear);
       }
-      ending = gradedEnding(options, await this.#evaluate(options));
+      const isGraded = options.error?.code !== AGENT_WITHOUT_TOOLS;
+      ending = isGraded ? gradedEnding(options, await this.#evaluate(options)) : ungradedEnding(options, null);
     } catch (thrown) {
       if (options.error && this.#stop === undefined) {
         const message = `The evaluation after the failure failed too: ${messageOf(thrown)}`;
@@ -286,7 +287,7 @@ export class ScenarioSession {
   async #evaluate(options: FinishOptions): Promise<Evaluation> {
     const { recorder, scenario } = this.#options;
     if (this.#stage === undefined) throw new Error('The session ended before its first turn');
-    const { answer = null, span = NO_SPAN } = options;
+    const { answer = this.#stage.agent.submitted ?? null, span = NO_SPAN } = options;
     const limitMs = Math.min(this.#limits.evaluateMs, options.limitMs ?? Number.POSITIVE_INFINITY);
     const submitted = answer === null ? this.#fitLastText() : { answer, fits: true };
     this.#submitted = submitted.answer;

@@ -51,7 +51,7 @@ export function createSeatDesk(options: SeatDeskOptions): SeatDesk {
   return {
     seats,
     routes: createSeatRoutes({ ...options, seats }),
-    mount: createSeatMount(seats, (line) => logger.warn(line)),
+    mount: createSeatMount({ find: (secret) => seats.doorOf(secret) }, (line) => logger.warn(line)),
     async close(graceMs) {
       await seats.close(graceMs);
       cancels.close();

@@ -1,10 +1,10 @@
-import type { ConnectOptions, EnvironmentClient, ToolResult } from '../client/environment-client.ts';
+import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
 import { ApiError, BoundaryError } from '../contract/errors.ts';
 import type { EventOf } from '../contract/event.ts';
-import type { Json, JsonObject } from '../contract/json.ts';
-import type { SetupResult } from '../contract/scenario.ts';
+import type { Json } from '../contract/json.ts';
 import { SUBMIT_ANSWER } from '../contract/seat.ts';
 import type { Redactor } from '../redaction/redactor.ts';
+import type { AgentTurn } from '../rollout/agent.ts';
 import { ROLLOUT_LIMITS, RunTimeoutError } from '../rollout/limits.ts';
 import { RunInterrupted } from '../rollout/run.ts';
 import { ScenarioSession } from '../rollout/scenario-session.ts';
@@ -26,6 +26,8 @@ export interface OpenSeatOptions {
   /** Name of the owner, for the trace. */
   readonly worker: string;
   readonly environmentHash: string | null;
+  /** Whether the model calls of its agent come here too: then `max_steps` counts them. */
+  readonly hasModel: boolean;
   /** Takes secrets out of its span. */
   readonly redactor: Redactor;
 }
@@ -37,13 +39,11 @@ export interface OpenSeatOptions {
 export class OpenSeat {
   readonly traceId: string;
   readonly options: OpenSeatOptions;
-  readonly #agent = new SeatAgent();
+  readonly agent: SeatAgent;
   readonly #session: ScenarioSession;
   readonly #deadline: Deadline;
   readonly #idle = new AbortController();
   readonly #span: TraceSpan;
-  #client: EnvironmentClient | undefined;
-  #answer: Json = null;
   #ended: Promise<SessionEnd | undefined> = Promise.resolve(undefined);
 
   constructor(options: OpenSeatOptions) {
@@ -51,16 +51,14 @@ export class OpenSeat {
     const { env_name: environment, scenario_name: scenario, scenario_args: args, seed, model } = request;
     this.traceId = traceId;
     this.options = options;
+    this.agent = new SeatAgent({ hasModel: options.hasModel });
     this.#session = new ScenarioSession({
       id: traceId,
       scenario,
       args,
       seed,
-      connect: async (connectOptions) => {
-        this.#client = await options.connect(connectOptions);
-        return this.#client;
-      },
-      createAgent: () => this.#agent,
+      connect: (connectOptions) => options.connect(connectOptions),
+      createAgent: () => this.agent,
       sampling: {},
       recorder,
       worker,
@@ -78,12 +76,7 @@ export class OpenSeat {
 
   /** True once nothing of the agent is taken any more; the evaluation may go on. */
   get isOver(): boolean {
-    return this.#agent.isOver || this.#session.end !== undefined;
-  }
-
-  /** The environment, for what an agent may read there. Undefined before it is connected. */
-  get client(): EnvironmentClient | undefined {
-    return this.#client;
+    return this.agent.isOver || this.#session.end !== undefined;
   }
 
   /**
@@ -92,7 +85,7 @@ export class OpenSeat {
    * @throws BoundaryError boundary `environment` or `setup`, ApiError `capacity_exceeded`, or what it was ended with
    *   meanwhile. Its trace has ended then, and says why.
    */
-  async open(): Promise<SetupResult> {
+  async open(): Promise<AgentTurn> {
     const turn = this.#span.run(() =>
       this.#session.turn([], {
         maxSteps: this.options.request.max_steps,
@@ -102,26 +95,18 @@ export class OpenSeat {
     );
     this.#ended = this.#conclude(turn);
     try {
-      await Promise.race([this.#agent.begun, turn]);
+      const begun = await Promise.race([this.agent.begun, turn]);
+      if ('setup' in begun) return begun;
     } catch (thrown) {
       if (thrown instanceof ApiError || thrown instanceof BoundaryError) throw thrown;
       throw (await this.#ended)?.error ?? this.#isOverAlready();
     }
-    const { setup } = this.#session;
-    if (setup === undefined) throw this.#isOverAlready();
-    return setup;
-  }
-
-  /** Calls a tool of the environment as the agent. Its failures are results. */
-  async call(name: string, args: JsonObject, signal: AbortSignal): Promise<ToolResult> {
-    return await this.#agent.call(name, args, signal);
+    throw this.#isOverAlready();
   }
 
   /** Ends the run with this answer. @returns false where it was over already: the first end counts. */
   submit(answer: Json): boolean {
-    if (!this.#agent.answer()) return false;
-    this.#answer = answer;
-    return true;
+    return this.agent.answer(answer);
   }
 
   /** Ends it because its agent has not been heard of for so many milliseconds. */
@@ -162,7 +147,7 @@ export class OpenSeat {
 
   #toFinish(turn: TurnResult): FinishOptions {
     const span = this.#span;
-    if (turn.status === 'answered') return { stopReason: 'answered', answer: this.#answer, span };
+    if (turn.status === 'answered') return { stopReason: 'answered', span };
     if (turn.status === 'failed') return { stopReason: 'error', error: turn.error, span };
     if (turn.status !== 'aborted') return { stopReason: turn.status, span };
     const message = turn.reason instanceof Error ? turn.reason.message : 'The turn was aborted';

@@ -3,7 +3,7 @@ import type { ToolResult } from '../client/environment-client.ts';
 import { toErrorResult } from '../client/mcp-tools.ts';
 import type { ToolCall } from '../contract/chat.ts';
 import { BoundaryError } from '../contract/errors.ts';
-import type { JsonObject } from '../contract/json.ts';
+import type { Json, JsonObject } from '../contract/json.ts';
 import { isTooDeep, MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
 import { OUTSIDE_STEPS } from '../contract/names.ts';
 import { sizeOf } from '../contract/page-budget.ts';
@@ -16,25 +16,40 @@ const MAX_ARGUMENT_BYTES = 32 * 1_024 * 1_024;
 
 type TurnStatus = 'answered' | 'max_steps';
 
+export interface SeatAgentOptions {
+  /** True: `max_steps` is of its model calls, which are counted elsewhere, and it may call tools as often as it likes. */
+  readonly hasModel?: boolean;
+}
+
+/** The step of a model that asked for a call, and the call's id there. */
+export interface AskedCall {
+  readonly step: number;
+  readonly id: string;
+}
+
 /**
  * An agent that sits somewhere else: it calls tools when it likes, as any client of an MCP server does, until it has
  * answered or used up its calls. Calls that come together run together. Each is durable before the agent has its result.
  */
 export class SeatAgent implements Agent {
-  /** Resolves once it may call. It never rejects, and stays open where setup fails. */
-  readonly begun: Promise<void>;
+  readonly playsOnce = true;
+  /** Resolves, with its turn, once it may call. It never rejects, and stays open where setup fails. */
+  readonly begun: Promise<AgentTurn>;
+  readonly #countsCalls: boolean;
   readonly #over: Promise<TurnStatus>;
+  readonly #ending = new AbortController();
   readonly #running = new Set<Promise<ToolResult>>();
   #turn: AgentTurn | undefined;
-  #isOver = false;
+  #submitted: Json | undefined;
   #calls = 0;
   #argumentBytes = 0;
   #runningSince = 0;
-  #begin: () => void = () => {};
+  #begin: (turn: AgentTurn) => void = () => {};
   #finish: (status: TurnStatus) => void = () => {};
   #fail: (cause: BoundaryError) => void = () => {};
 
-  constructor() {
+  constructor({ hasModel = false }: SeatAgentOptions = {}) {
+    this.#countsCalls = !hasModel;
     this.begun = new Promise((resolve) => {
       this.#begin = resolve;
     });
@@ -47,7 +62,22 @@ export class SeatAgent implements Agent {
 
   /** True from the answer on, or from whatever else has ended its turn: nothing is taken any more. */
   get isOver(): boolean {
-    return this.#isOver;
+    return this.#ending.signal.aborted;
+  }
+
+  /** Aborted once nothing is taken any more. */
+  get over(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** The answer that was submitted; undefined without one: then its last text counts, where a model's texts are seen. */
+  get submitted(): Json | undefined {
+    return this.#submitted;
+  }
+
+  /** Tool calls that go on. */
+  get running(): number {
+    return this.#running.size;
   }
 
   async takeTurn(turn: AgentTurn): Promise<TurnStatus> {
@@ -55,10 +85,10 @@ export class SeatAgent implements Agent {
     try {
       // The trace says that the seat is open before anybody is told so.
       await turn.recorder.settled();
-      this.#begin();
+      this.#begin(turn);
       return await untilAborted(this.#over, turn.signal);
     } finally {
-      this.#isOver = true;
+      this.#ending.abort(OVER);
       // Calls that came before the answer are served first; those of a turn that was aborted are aborted with it.
       await Promise.allSettled(this.#running);
     }
@@ -68,12 +98,13 @@ export class SeatAgent implements Agent {
    * Calls a tool.
    *
    * @param signal aborted when the client gives the call up.
+   * @param asked where the agent's model has asked for it.
    * @returns its result; an error that the agent may read where nothing could be called any more.
    */
-  async call(name: string, args: JsonObject, signal: AbortSignal): Promise<ToolResult> {
+  async call(name: string, args: JsonObject, signal: AbortSignal, asked?: AskedCall): Promise<ToolResult> {
     const turn = this.#turn;
-    if (turn === undefined || this.#isOver) return toErrorResult('The run has ended: no tool can be called any more.');
-    if (this.#calls >= turn.maxSteps) {
+    if (turn === undefined || this.isOver) return toErrorResult('The run has ended: no tool can be called any more.');
+    if (this.#countsCalls && this.#calls >= turn.maxSteps) {
       return toErrorResult(`All ${turn.maxSteps} tool calls of this run are used up: it is being evaluated.`);
     }
     const bytes = sizeOf(args);
@@ -85,35 +116,46 @@ export class SeatAgent implements Agent {
     this.#argumentBytes += bytes;
     this.#calls += 1;
     if (this.#running.size === 0) this.#runningSince = performance.now();
-    const running = this.#run(turn, { name, args, signal });
+    const running = this.#run(turn, { name, args, signal, asked });
     this.#running.add(running);
     try {
       return await running;
     } finally {
       this.#running.delete(running);
       if (this.#running.size === 0) turn.progress.toolMs += performance.now() - this.#runningSince;
-      if (this.#calls >= turn.maxSteps && this.#running.size === 0) this.#end('max_steps');
+      if (this.#countsCalls && this.#calls >= turn.maxSteps && this.#running.size === 0) this.end('max_steps');
     }
   }
 
   /** Ends the turn with an answer. @returns false where it was over already. */
-  answer(): boolean {
-    return this.#end('answered');
+  answer(answer: Json): boolean {
+    if (this.isOver) return false;
+    this.#submitted = answer;
+    return this.end('answered');
   }
 
-  #end(status: TurnStatus): boolean {
-    if (this.#isOver) return false;
-    this.#isOver = true;
+  /** Ends the turn as it stands: `answered` submits its last text. @returns false where it was over already. */
+  end(status: TurnStatus): boolean {
+    if (this.isOver) return false;
+    this.#ending.abort(OVER);
     this.#finish(status);
     return true;
   }
 
-  async #run(turn: AgentTurn, { name, args, signal }: Called): Promise<ToolResult> {
-    const id = `call_${randomBytes(8).toString('hex')}`;
+  /** Fails the turn. @returns false where it was over already. */
+  fail(cause: BoundaryError): boolean {
+    if (this.isOver) return false;
+    this.#fail(cause);
+    this.#ending.abort(OVER);
+    return true;
+  }
+
+  async #run(turn: AgentTurn, { name, args, signal, asked }: Called): Promise<ToolResult> {
+    const id = asked?.id ?? `call_${randomBytes(8).toString('hex')}`;
     const call = { id, name, ...toKept(args) };
     const { answered, interruption } = await answerToolCalls([call], {
       ...turn,
-      step: OUTSIDE_STEPS,
+      step: asked?.step ?? OUTSIDE_STEPS,
       finishReason: 'tool_calls',
       signal: AbortSignal.any([turn.signal, signal]),
     });
@@ -123,6 +165,9 @@ export class SeatAgent implements Agent {
     return answered[0]?.result ?? toErrorResult('The call was not run.');
   }
 }
+
+/** One for all: an error that is made takes longer than to end by it. */
+const OVER = new Error('The turn of the agent is over');
 
 /** As of any run: arguments that nobody could read are kept as the text that came, and the agent is told. */
 function toKept(args: JsonObject): Pick<ToolCall, 'arguments' | 'raw_arguments'> {
@@ -134,4 +179,5 @@ interface Called {
   readonly name: string;
   readonly args: JsonObject;
   readonly signal: AbortSignal;
+  readonly asked: AskedCall | undefined;
 }

@@ -25,10 +25,14 @@ export interface SeatServerParts {
   /** Tools that the scenario allows. */
   readonly tools: readonly AgentToolEntry[];
   readonly resources: readonly AgentResource[];
+  /** Whether the agent may end the run by `submit_answer`. */
+  readonly hasAnswerTool: boolean;
   call(name: string, args: JsonObject, signal: AbortSignal): Promise<ToolResult>;
   read(uri: string, signal: AbortSignal): Promise<unknown>;
   /** @returns false where the run is over already. */
   submit(answer: Json): boolean;
+  /** Told each time that the tools are listed. */
+  onListed(): void;
 }
 
 /**
@@ -42,21 +46,23 @@ export class SeatServer extends EnvironmentServer {
     super({
       name: parts.name,
       ...(parts.version === '' ? {} : { version: parts.version }),
-      instructions: `The task is the prompt "task". Call ${SUBMIT_ANSWER} with your final answer, once, when you are done.`,
+      instructions: `The task is the prompt "task".${parts.hasAnswerTool ? ` Call ${SUBMIT_ANSWER} with your final answer, once, when you are done.` : ''}`,
     });
     this.#parts = parts;
   }
 
   /** Nothing of it is registered: the tools and resources are those of another server, under their own names. */
   override get [ENVIRONMENT](): EnvironmentDefinition {
-    const { tools, resources, setup } = this.#parts;
+    const { tools, resources, setup, hasAnswerTool, onListed } = this.#parts;
     const submit = createAnswerTool(setup.answer_schema, (answer) => this.#parts.submit(answer));
+    const all = [...tools.map((tool) => this.#toTool(tool)), ...(hasAnswerTool ? [submit] : [])];
     const task = toTaskPrompt(setup);
     return {
       ...super[ENVIRONMENT],
-      tools: new Map([...tools.map((tool) => this.#toTool(tool)), submit].map((tool) => [tool.name, tool])),
+      tools: new Map(all.map((tool) => [tool.name, tool])),
       resources: new Map(resources.map((resource) => [resource.uri, this.#toResource(resource)])),
       prompts: new Map([[task.name, task]]),
+      onToolsListed: onListed,
     };
   }
 

@@ -1,24 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import { listAgentResources, readAgentResource } from '../client/agent-resources.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import type { EnvironmentPool } from '../client/environment-pool.ts';
 import type { McpEnvironmentClient } from '../client/mcp-environment-client.ts';
 import { hashTargetCode } from '../client/module-hash.ts';
-import { ApiError, BoundaryError } from '../contract/errors.ts';
+import { ApiError } from '../contract/errors.ts';
 import type { SetupResult } from '../contract/scenario.ts';
-import { EXTERNAL_MODEL, type SeatRequest, SUBMIT_ANSWER } from '../contract/seat.ts';
+import { type AnswerWay, EXTERNAL_MODEL, type SeatRequest } from '../contract/seat.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
-import { DEFAULT_BODY_LIMIT_BYTES } from '../http/body.ts';
-import { type MountedEndpoint, mountEndpoint } from '../mcp/http/mounted-endpoint.ts';
+import type { AgentTurn } from '../rollout/agent.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import type { NewTrace, TraceStore } from '../trace/trace-store.ts';
-import { OpenRequests } from './open-requests.ts';
 import { OpenSeat } from './open-seat.ts';
+import { RecentSet } from './recent-set.ts';
+import { SeatDoor } from './seat-door.ts';
 import { SeatRows } from './seat-rows.ts';
 import { createSeatSecret, hashSeatSecret } from './seat-secret.ts';
-import { SeatServer } from './seat-server.ts';
 
 export interface SeatsOptions {
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;
@@ -55,6 +52,8 @@ export interface HeldSeat {
   readonly traceId: string;
   readonly account: string;
   readonly request: SeatRequest;
+  /** How its agent gives its answer. */
+  readonly answer: AnswerWay;
   readonly setup: SetupResult;
   readonly seat: OpenSeat;
   readonly createdAt: number;
@@ -66,16 +65,13 @@ export interface NewSeat extends HeldSeat {
 }
 
 interface Held extends HeldSeat {
-  readonly endpoint: MountedEndpoint;
-  readonly requests: OpenRequests;
+  readonly door: SeatDoor;
 }
 
 const IDLE_MS = 10 * 60_000;
 const LOOK_EVERY_MS = 5_000;
-/** MCP sessions of one seat; the one that was idle longest gives way. */
-const MAX_MCP_SESSIONS = 100;
-/** Milliseconds for replies that are on their way when a seat ends, and for the MCP sessions to end. */
-const LAST_REPLIES_MS = 2_000;
+/** Secrets of runs that have ended, whose agents are told so. */
+const MAX_ENDED = 10_000;
 
 /** The seats of this process (contract section 8). Whoever made it closes it. */
 export class Seats {
@@ -86,6 +82,7 @@ export class Seats {
   readonly #open = new Map<string, OpenSeat>();
   readonly #byHash = new Map<string, Held>();
   readonly #ending = new Set<Promise<void>>();
+  readonly #ended = new RecentSet(MAX_ENDED);
   readonly #timer: NodeJS.Timeout;
   readonly #stopWatch: () => void;
   #closed: ApiError | undefined;
@@ -134,11 +131,13 @@ export class Seats {
       this.#follow(seat);
       // It was closed while the trace was written: nothing else would end it.
       if (this.#closed !== undefined) void seat.fail(this.#closed);
-      const setup = await opening;
-      const endpoint = await this.#openEndpoint(seat, setup, connection);
-      const held = { traceId, account, request, setup, seat, createdAt, endpoint, requests: this.#newRequests() };
+      const turn = await opening;
+      const { setup } = turn;
+      const answer = request.answer ?? 'tool';
+      const door = await this.#openDoor(seat, turn, answer, connection);
+      const held = { traceId, account, request, answer, setup, seat, createdAt, door };
       if (seat.isOver) {
-        await endpoint.close(0);
+        await door.close();
         throw new ApiError('run_finished', `The run of trace ${traceId} was ended before its agent could begin.`);
       }
       this.#byHash.set(secretHash, held);
@@ -156,13 +155,13 @@ export class Seats {
     return held?.account === account && !held.seat.isOver ? held : undefined;
   }
 
-  /** Answers a request of MCP with this secret. @returns false where no open seat has it. */
-  async handle(request: IncomingMessage, response: ServerResponse, secret: string | undefined): Promise<boolean> {
-    const held = secret === undefined ? undefined : this.#byHash.get(hashSeatSecret(secret));
-    if (held === undefined || held.seat.isOver) return false;
-    if (isWork(request)) held.requests.add(response);
-    await held.endpoint.handle(request, response, 'agent');
-    return true;
+  /** The door of the seat with this secret. */
+  doorOf(secret: string | undefined): SeatDoor | 'over' | undefined {
+    if (secret === undefined) return undefined;
+    const hash = hashSeatSecret(secret);
+    const held = this.#byHash.get(hash);
+    if (held !== undefined) return held.seat.isOver ? 'over' : held.door;
+    return this.#ended.has(hash) ? 'over' : undefined;
   }
 
   /** Ends the run of a seat without an evaluation; another trace is none of its business. */
@@ -173,7 +172,7 @@ export class Seats {
   /** Ends the seats whose agents have not been heard of for too long. */
   expire(): void {
     const { idleMs = IDLE_MS } = this.#options;
-    for (const { seat, requests } of this.#byHash.values()) if (requests.idleMs >= idleMs) seat.expire(idleMs);
+    for (const { seat, door } of this.#byHash.values()) if (door.idleMs >= idleMs) seat.expire(idleMs);
   }
 
   /** Ends the traces of seats whose owner is gone, as failed. @returns how many. */
@@ -210,6 +209,7 @@ export class Seats {
     const { target, codeHash, connection } = way;
     return new OpenSeat({
       traceId,
+      hasModel: false,
       request: queued,
       connect: async (options) => {
         connection.client = await pool.connect(target, { ...options, codeHash });
@@ -222,40 +222,19 @@ export class Seats {
     });
   }
 
-  /** The MCP server of a seat that is set up. */
-  async #openEndpoint(seat: OpenSeat, setup: SetupResult, { client }: Connection): Promise<MountedEndpoint> {
+  async #openDoor(seat: OpenSeat, turn: AgentTurn, answer: AnswerWay, { client }: Connection): Promise<SeatDoor> {
     if (client === undefined) throw new TypeError('The scenario was set up without a client');
-    const signal = AbortSignal.timeout(READ_LISTS_MS);
-    const [tools, resources] = await Promise.all([
-      client.tools({ patterns: setup.tools, signal }),
-      listAgentResources(client, { signal }),
-    ]);
-    if (tools.some(({ name }) => name === SUBMIT_ANSWER)) {
-      const message = `The environment has a tool ${SUBMIT_ANSWER} of its own, by which an agent at a seat gives its answer: name it otherwise`;
-      throw new BoundaryError('setup', 'environment_failed', message);
-    }
-    const { name, version } = client;
-    const source = () =>
-      new SeatServer({
-        name,
-        version,
-        setup,
-        tools,
-        resources,
-        call: (tool, args, abort) => seat.call(tool, args, abort),
-        read: (uri, abort) => readAgentResource(client, uri, { signal: abort }),
-        submit: (answer) => seat.submit(answer),
-      });
-    return mountEndpoint(source, {
-      report: (line) => this.#options.logger.warn({ traceId: seat.traceId }, line),
-      maxSessions: MAX_MCP_SESSIONS,
-      idleTimeoutMs: (this.#options.idleMs ?? IDLE_MS) * 2,
-      maxBodyBytes: DEFAULT_BODY_LIMIT_BYTES,
+    const { logger, now, idleMs = IDLE_MS } = this.#options;
+    return await SeatDoor.open({
+      agent: seat.agent,
+      turn,
+      client,
+      setup: turn.setup,
+      answer,
+      now,
+      idleTimeoutMs: idleMs * 2,
+      report: (line) => logger.warn({ traceId: seat.traceId }, line),
     });
-  }
-
-  #newRequests(): OpenRequests {
-    return new OpenRequests(this.#options.now);
   }
 
   /** Cleans up after a seat, whether its agent could begin or not. */
@@ -271,12 +250,10 @@ export class Seats {
     }, traceId);
   }
 
-  #leave(secretHash: string, { endpoint, requests, traceId }: Held): void {
+  #leave(secretHash: string, { door, traceId }: Held): void {
     this.#byHash.delete(secretHash);
-    this.#keep(async () => {
-      await requests.none(LAST_REPLIES_MS);
-      await endpoint.close(LAST_REPLIES_MS);
-    }, traceId);
+    this.#ended.add(secretHash);
+    this.#keep(() => door.close(), traceId);
   }
 
   /** Work that `close` waits for. */
@@ -288,14 +265,6 @@ export class Seats {
     this.#ending.add(working);
   }
 }
-
-/** A stream that waits for messages is none, of either era. On 2026-07-28 the header has to say what the body asks. */
-function isWork({ method, headers }: IncomingMessage): boolean {
-  return method === 'POST' && headers['mcp-method'] !== 'subscriptions/listen';
-}
-
-/** Milliseconds for the lists of an environment that is set up. */
-const READ_LISTS_MS = 60_000;
 
 interface Connection {
   client: McpEnvironmentClient | undefined;

@@ -1,6 +1,6 @@
 import type { EventOf, TraceEvent } from '../contract/event.ts';
 import { OUTSIDE_STEPS } from '../contract/names.ts';
-import type { Step, Trace, TurnStatus } from '../contract/trace.ts';
+import type { LedgerEntry, Step, Trace, TurnStatus } from '../contract/trace.ts';
 import { sumUsage } from '../contract/usage.ts';
 import { ToolResults } from './tool-results.ts';
 import type { LastResponse } from './trace-outcome.ts';
@@ -16,6 +16,7 @@ export type AttemptFields = Pick<
   | 'turns'
   | 'steps'
   | 'tool_calls'
+  | 'ledger'
   | 'answer'
   | 'evaluation'
   | 'usage'
@@ -40,7 +41,8 @@ export class AttemptProjection {
   #waitedMs = 0;
   #setup: EventOf<'setup.completed'> | undefined;
   readonly #turns: Turn[] = [];
-  readonly #requestedAt = new Map<number, string>();
+  readonly #requested = new Map<number, Requested>();
+  #ledger: LedgerEntry[] | undefined;
   readonly #steps: Omit<Step, 'tool_results'>[] = [];
   readonly #toolResults = new ToolResults();
   #answer: Trace['answer'] = null;
@@ -70,16 +72,20 @@ export class AttemptProjection {
         this.#turns.push({ turn: event.turn, startedAt: event.at, messages: event.messages, end: undefined });
         break;
       case 'model.requested':
-        this.#requestedAt.set(event.step, event.at);
+        this.#requested.set(event.step, event);
+        if (event.input !== undefined) this.#ledger ??= [];
         break;
       case 'model.responded':
-        this.#steps.push(toStep(event, this.#requestedAt.get(event.step)));
+        this.#steps.push(toStep(event, this.#requested.get(event.step)));
         break;
       case 'tool.called':
         this.#toolResults.called(event);
         break;
       case 'tool.responded':
         this.#toolResults.responded(event);
+        break;
+      case 'ledger.noted':
+        this.#ledger = [...(this.#ledger ?? []), toLedgerEntry(event)];
         break;
       case 'turn.finished':
         this.#endTurns({ at: event.at, status: event.status, toolMs: event.tool_ms }, event.turn);
@@ -109,6 +115,7 @@ export class AttemptProjection {
       turns: this.#turns.map((turn) => this.#toTraceTurn(turn)),
       steps: this.#steps.map((step) => ({ ...step, tool_results: this.#toolResults.of(step.step) })),
       ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
+      ...(this.#ledger === undefined ? {} : { ledger: this.#ledger }),
       answer: this.#answer,
       evaluation: this.#evaluated?.evaluation ?? null,
       usage: {
@@ -133,7 +140,8 @@ export class AttemptProjection {
   }
 
   get lastResponse(): LastResponse | undefined {
-    const last = this.#steps.at(-1);
+    // The side calls of an agent at a seat say nothing of the end.
+    const last = this.#steps.findLast(({ branch }) => branch === undefined || branch === null);
     if (last === undefined) return undefined;
     return { finishReason: last.finish_reason, isRefusal: (last.message.refusal ?? '') !== '' };
   }
@@ -185,11 +193,17 @@ export function millisecondsBetween(from: string, to: string): number {
   return Math.max(0, Date.parse(to) - Date.parse(from));
 }
 
-function toStep(event: EventOf<'model.responded'> & TraceEvent, requestedAt: string | undefined) {
+type Requested = EventOf<'model.requested'> & TraceEvent;
+
+function toStep(event: EventOf<'model.responded'> & TraceEvent, requested: Requested | undefined) {
+  const { branch, compacted, input } = requested ?? {};
   return {
     step: event.step,
     turn: event.turn,
-    started_at: requestedAt ?? new Date(Date.parse(event.at) - event.duration_ms).toISOString(),
+    ...(branch === undefined ? {} : { branch }),
+    ...(compacted === undefined ? {} : { compacted }),
+    ...(input === undefined ? {} : { input }),
+    started_at: requested?.at ?? new Date(Date.parse(event.at) - event.duration_ms).toISOString(),
     model_ms: event.duration_ms,
     message: event.message,
     finish_reason: event.finish_reason,
@@ -198,6 +212,11 @@ function toStep(event: EventOf<'model.responded'> & TraceEvent, requestedAt: str
     logprobs: event.logprobs,
     retries: event.retries,
   };
+}
+
+function toLedgerEntry(event: EventOf<'ledger.noted'>): LedgerEntry {
+  const { step, tool_call_id, kind, name, expected, reported } = event;
+  return { step, tool_call_id, kind, name, expected, reported };
 }
 
 function sum(numbers: readonly number[]): number {

@@ -24,7 +24,7 @@ export function projectTrace(events: Iterable<TraceEvent>, identity: TraceIdenti
 }
 
 /** A trace as lists hold it. */
-export function toSummary({ steps: _steps, tool_calls: _calls, logs: _logs, ...summary }: Trace): TraceSummary {
+export function toSummary({ steps: _steps, tool_calls: _calls, ledger: _ledger, logs: _logs, ...summary }: Trace): TraceSummary {
   return summary;
 }
 

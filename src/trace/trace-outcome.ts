@@ -1,4 +1,4 @@
-import type { Boundary, RunErrorBody } from '../contract/errors.ts';
+import { AGENT_WITHOUT_TOOLS, type Boundary, OVER_BUDGET, type RunErrorBody } from '../contract/errors.ts';
 import type { Outcome } from '../contract/outcome.ts';
 import type { Trace } from '../contract/trace.ts';
 
@@ -28,6 +28,12 @@ const OUTCOME_OF: Readonly<Record<Boundary, Outcome>> = {
   agent: 'agent_error',
 };
 
+/** Codes that say more than their boundary. */
+const OUTCOME_OF_CODE: Readonly<Record<string, Outcome | undefined>> = {
+  [OVER_BUDGET]: 'over_budget',
+  [AGENT_WITHOUT_TOOLS]: 'invalid',
+};
+
 /** How a trace ended (contract section 7, "Outcome of a trace"); null while it has not. */
 export function toOutcome({ trace, lastResponse, isAnswerUnfit }: OutcomeFacts): Outcome | null {
   switch (trace.status) {
@@ -49,7 +55,7 @@ export function toOutcome({ trace, lastResponse, isAnswerUnfit }: OutcomeFacts):
 /** A run that failed without saying where has lost its worker. */
 function ofError(error: RunErrorBody | null): Outcome {
   if (error === null) return 'infra_error';
-  return error.code === 'over_budget' ? 'over_budget' : OUTCOME_OF[error.boundary];
+  return OUTCOME_OF_CODE[error.code] ?? OUTCOME_OF[error.boundary];
 }
 
 function isRefused({ finishReason, isRefusal }: LastResponse): boolean {

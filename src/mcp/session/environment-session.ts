@@ -174,7 +174,10 @@ export class EnvironmentSession implements HostedSession {
 
   #bindTools(): void {
     this.server.setRequestHandler('tools/list', ({ params }, mcp) =>
-      this.#answerList(params, mcp, ({ tools }) => ({ tools: listTools(tools) })),
+      this.#answerList(params, mcp, ({ tools }) => {
+        this.#options.definition.onToolsListed?.();
+        return { tools: listTools(tools) };
+      }),
     );
     this.server.setRequestHandler('tools/call', ({ params }, mcp) =>
       this.#answer(mcp, async (request) => {

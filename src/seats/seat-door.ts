@@ -1,0 +1,87 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { McpEnvironmentClient } from '../client/mcp-environment-client.ts';
+import type { SetupResult } from '../contract/scenario.ts';
+import type { AnswerWay } from '../contract/seat.ts';
+import type { MountedEndpoint } from '../mcp/http/mounted-endpoint.ts';
+import type { AgentTurn } from '../rollout/agent.ts';
+import { OpenRequests } from './open-requests.ts';
+import type { SeatAgent } from './seat-agent.ts';
+import { openSeatEndpoint } from './seat-endpoint.ts';
+
+/** Milliseconds for replies that are on their way when a seat ends, and for the MCP sessions to end. */
+const LAST_REPLIES_MS = 2_000;
+
+export interface SeatDoorOptions {
+  /** In its turn: it has begun. */
+  readonly agent: SeatAgent;
+  readonly turn: AgentTurn;
+  /** The environment, set up. */
+  readonly client: McpEnvironmentClient;
+  readonly setup: SetupResult;
+  readonly answer: AnswerWay;
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Milliseconds after which an MCP session that nobody uses is ended. */
+  readonly idleTimeoutMs: number;
+  report(line: string): void;
+}
+
+/**
+ * The way in for one agent in its turn: the MCP endpoint with the tools of its scenario, and the addresses for its model
+ * calls where it has a model of the run. It does not know how requests come to it, nor who plays the session.
+ * Whoever opened it closes it.
+ */
+export class SeatDoor {
+  readonly #agent: SeatAgent;
+  readonly #endpoint: MountedEndpoint;
+  readonly #requests: OpenRequests;
+
+  private constructor(options: SeatDoorOptions, endpoint: MountedEndpoint) {
+    this.#agent = options.agent;
+    this.#endpoint = endpoint;
+    this.#requests = new OpenRequests(options.now);
+  }
+
+  /** @throws BoundaryError `environment`, and `setup` for an environment that has a tool `submit_answer` of its own. */
+  static async open(options: SeatDoorOptions): Promise<SeatDoor> {
+    const { agent, client, setup, answer, idleTimeoutMs, report } = options;
+    const { endpoint } = await openSeatEndpoint({
+      client,
+      setup,
+      hasAnswerTool: answer !== 'final_message',
+      idleTimeoutMs,
+      report,
+      call: (name, args, signal) => agent.call(name, args, signal),
+      submit: (value) => agent.answer(value),
+      onListed: () => {},
+    });
+    return new SeatDoor(options, endpoint);
+  }
+
+  /** True once nothing of the agent is taken any more. */
+  get isOver(): boolean {
+    return this.#agent.isOver;
+  }
+
+  /** Milliseconds since it had a request; 0 while it has one. */
+  get idleMs(): number {
+    return this.#requests.idleMs;
+  }
+
+  /** Answers a request of MCP whose Host, Origin and secret have been checked. Never rejects. */
+  async handleMcp(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (isWork(request)) this.#requests.add(response);
+    await this.#endpoint.handle(request, response, 'agent');
+  }
+
+  /** Lets replies end that are on their way, then the MCP sessions. Never rejects. */
+  async close(): Promise<void> {
+    await this.#requests.none(LAST_REPLIES_MS);
+    await this.#endpoint.close(LAST_REPLIES_MS);
+  }
+}
+
+/** A stream that waits for messages is none, of either era. On 2026-07-28 the header has to say what the body asks. */
+function isWork({ method, headers }: IncomingMessage): boolean {
+  return method === 'POST' && headers['mcp-method'] !== 'subscriptions/listen';
+}

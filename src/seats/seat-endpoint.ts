@@ -1,0 +1,65 @@
+import { listAgentResources, readAgentResource } from '../client/agent-resources.ts';
+import type { AgentToolEntry } from '../client/environment-client.ts';
+import type { McpEnvironmentClient } from '../client/mcp-environment-client.ts';
+import { BoundaryError } from '../contract/errors.ts';
+import type { SetupResult } from '../contract/scenario.ts';
+import { SUBMIT_ANSWER } from '../contract/seat.ts';
+import { DEFAULT_BODY_LIMIT_BYTES } from '../http/body.ts';
+import { type MountedEndpoint, mountEndpoint } from '../mcp/http/mounted-endpoint.ts';
+import { SeatServer, type SeatServerParts } from './seat-server.ts';
+
+/** MCP sessions of one seat; the one that was idle longest gives way. */
+const MAX_MCP_SESSIONS = 100;
+/** Milliseconds for the lists of an environment that is set up. */
+const READ_LISTS_MS = 60_000;
+
+export interface SeatEndpointOptions extends Pick<SeatServerParts, 'call' | 'submit' | 'onListed'> {
+  /** The environment, set up. */
+  readonly client: McpEnvironmentClient;
+  readonly setup: SetupResult;
+  /** Whether the agent may end the run by `submit_answer`. */
+  readonly hasAnswerTool: boolean;
+  /** Milliseconds after which an MCP session that nobody uses is ended. */
+  readonly idleTimeoutMs: number;
+  report(line: string): void;
+}
+
+/** The MCP server of a seat that is set up. Whoever opened it closes the endpoint. */
+export interface SeatEndpoint {
+  readonly endpoint: MountedEndpoint;
+  /** The tools that the scenario allows. */
+  readonly tools: readonly AgentToolEntry[];
+}
+
+/** @throws BoundaryError `environment`, and `setup` for an environment that has a tool of the seat's name. */
+export async function openSeatEndpoint(options: SeatEndpointOptions): Promise<SeatEndpoint> {
+  const { client, setup, hasAnswerTool, idleTimeoutMs, report, call, submit, onListed } = options;
+  const signal = AbortSignal.timeout(READ_LISTS_MS);
+  const [tools, resources] = await Promise.all([
+    client.tools({ patterns: setup.tools, signal }),
+    listAgentResources(client, { signal }),
+  ]);
+  if (hasAnswerTool && tools.some(({ name }) => name === SUBMIT_ANSWER)) {
+    const message = `The environment has a tool ${SUBMIT_ANSWER} of its own, by which an agent at a seat gives its answer: name it otherwise`;
+    throw new BoundaryError('setup', 'environment_failed', message);
+  }
+  const { name, version } = client;
+  const source = () =>
+    new SeatServer({
+      name,
+      version,
+      setup,
+      tools,
+      resources,
+      hasAnswerTool,
+      call,
+      read: (uri, abort) => readAgentResource(client, uri, { signal: abort }),
+      submit,
+      onListed,
+    });
+  const maxBodyBytes = DEFAULT_BODY_LIMIT_BYTES;
+  return {
+    endpoint: mountEndpoint(source, { report, maxSessions: MAX_MCP_SESSIONS, idleTimeoutMs, maxBodyBytes }),
+    tools,
+  };
+}
