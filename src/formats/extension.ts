@@ -50,6 +50,7 @@ export const traceExtensionSchema = kept.extend({
   tool_calls: z.int(),
   /** Calls outside of steps, where the format has no place for them. */
   outside: traceSchema.shape.tool_calls,
+  ledger: traceSchema.shape.ledger,
 });
 export type TraceExtension = z.infer<typeof traceExtensionSchema>;
 
@@ -93,6 +94,7 @@ export function toTraceExtension(trace: Trace, context: WriteContext): JsonObjec
     turns: trace.turns.map(({ messages: _messages, steps: _steps, ...turn }) => turn),
     ...(isPromptTold ? {} : { prompt: withAddresses(trace.prompt, 'prompt', context) }),
     tool_calls: trace.usage.tool_calls,
+    ledger: trace.ledger,
   });
 }
 
@@ -138,7 +140,7 @@ export function fromExtension(
 ): ImportedTrace {
   const { options, bytesAt } = context;
   const { version: _v, trace_id: _id, origin: _origin, turns, prompt, outcome, ...fields } = extension;
-  const { tool_calls: calls, outside, ...rest } = fields;
+  const { tool_calls: calls, outside, ledger, ...rest } = fields;
   const first = messagesOf(told.messages, turns[0]?.turn ?? 1);
   const toolCalls = outside === undefined ? told.tool_calls : withBytes(outside, bytesAt);
   return {
@@ -154,6 +156,7 @@ export function fromExtension(
     })),
     steps: told.steps,
     ...(toolCalls === undefined ? {} : { tool_calls: toolCalls }),
+    ...(ledger === undefined ? {} : { ledger }),
     usage: {
       model_calls: told.steps.length,
       tool_calls: calls,

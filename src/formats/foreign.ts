@@ -2,14 +2,8 @@ import type { FinishReason } from '../contract/chat.ts';
 import { MAX_STEPS } from '../contract/names.ts';
 import type { Step, Trace } from '../contract/trace.ts';
 import { sumUsage } from '../contract/usage.ts';
-import {
-  type Conversation,
-  type ImportedTrace,
-  NO_TIMING,
-  type ReadContext,
-  toCount,
-  UNKNOWN_VERSIONS,
-} from './imported-trace.ts';
+import { type ImportedTrace, NO_TIMING, type ReadContext, toCount, UNKNOWN_VERSIONS } from './imported-trace.ts';
+import type { ReadConversation } from './read-conversation.ts';
 
 /** Facts of a file of others beside its conversation; what is left out is not known. */
 export interface ForeignFacts {
@@ -45,7 +39,7 @@ const MAX_NAME = 200;
 
 /** A trace of a file of others: what it does not say is 0, null or empty. */
 export function toForeignTrace(
-  conversation: Conversation,
+  conversation: ReadConversation,
   facts: ForeignFacts,
   { options }: ReadContext,
 ): ImportedTrace {
@@ -92,6 +86,7 @@ export function toForeignTrace(
     usage: { model_calls: steps.length, tool_calls: calls, ...sumUsage(steps.map(({ usage }) => usage)) },
     timing: {
       ...NO_TIMING,
+      queued_ms: millisecondsBetween(createdAt, startedAt),
       model_ms: steps.reduce((total, { model_ms }) => total + model_ms, 0),
       tool_ms: steps.flatMap((step) => step.tool_results).reduce((total, { duration_ms }) => total + duration_ms, 0),
     },
@@ -141,16 +136,20 @@ function turnStatus(status: ImportedTrace['status'], stopReason: string): Trace[
   return stopReason === 'max_steps' || stopReason === 'length' ? stopReason : 'answered';
 }
 
-function firstTime({ turns, steps }: Conversation): string | undefined {
+function firstTime({ turns, steps }: ReadConversation): string | undefined {
   return timesOf(turns, steps)[0];
 }
 
-function lastTime({ turns, steps }: Conversation): string | undefined {
+function lastTime({ turns, steps }: ReadConversation): string | undefined {
   return timesOf(turns, steps).at(-1);
 }
 
-function timesOf(turns: Conversation['turns'], steps: readonly Step[]): string[] {
+function timesOf(turns: ReadConversation['turns'], steps: readonly Step[]): string[] {
   return [...turns.map((turn) => turn.started_at ?? ''), ...steps.map((step) => step.started_at)]
     .filter((time) => time !== '')
     .sort();
+}
+
+function millisecondsBetween(from: string | undefined, to: string | null): number {
+  return from === undefined || to === null ? 0 : Math.max(0, Date.parse(to) - Date.parse(from));
 }

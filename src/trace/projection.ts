@@ -24,7 +24,13 @@ export function projectTrace(events: Iterable<TraceEvent>, identity: TraceIdenti
 }
 
 /** A trace as lists hold it. */
-export function toSummary({ steps: _steps, tool_calls: _calls, ledger: _ledger, logs: _logs, ...summary }: Trace): TraceSummary {
+export function toSummary({
+  steps: _steps,
+  tool_calls: _calls,
+  ledger: _ledger,
+  logs: _logs,
+  ...summary
+}: Trace): TraceSummary {
   return summary;
 }
 
@@ -113,7 +119,7 @@ export class TraceProjection {
         lastResponse: attempt.lastResponse,
         isAnswerUnfit: attempt.isAnswerUnfit,
       }),
-      ...toEvaluationFields(request.evaluation),
+      ...toEvaluationFields(request),
       attempt: this.#attempts.at(-1)?.attempt ?? 1,
       attempts: this.#attempts.map((entry) => ({ ...entry })),
       env_name: request.env_name,
@@ -147,8 +153,8 @@ export class TraceProjection {
 type Stamped<Type extends TraceEvent['type']> = EventOf<Type> & TraceEvent;
 type AttemptEntry = Trace['attempts'][number];
 
-function toEvaluationFields(evaluation: EventOf<'run.queued'>['evaluation']) {
-  if (evaluation === null || evaluation === undefined) return NO_EVALUATION;
+function toEvaluationFields({ evaluation, imported }: EventOf<'run.queued'>) {
+  if (evaluation === null || evaluation === undefined) return { ...NO_EVALUATION, ...imported };
   const { rerun_limit: _limit, ...fields } = evaluation;
   return { ...fields, superseded: false };
 }

@@ -9,16 +9,20 @@ const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 /** Audio, since v1.8. */
 const AUDIO_TYPES = ['wav', 'mpeg', 'mp4', 'aac', 'ogg', 'flac', 'webm', 'aiff'].map((kind) => `audio/${kind}`);
 
-/** A text for one block of text, else a list of parts. A block that ATIF has no part for is named by its kind. */
-export function toAtifContent(
+/** A result: a text for one block of text, else a list of parts. A block that ATIF has no part for is named by its kind. */
+export function toAtifContent(content: readonly ContentBlock[], field: string, context: WriteContext) {
+  const [first, ...others] = content;
+  if (others.length === 0 && first?.type === 'text' && typeof first.text === 'string') return first.text;
+  return toAtifParts(content, field, context);
+}
+
+/** A message: a list stays one. */
+export function toAtifParts(
   content: string | readonly ContentBlock[],
   field: string,
   context: WriteContext,
 ): string | JsonObject[] {
-  if (typeof content === 'string') return content;
-  const [first, ...others] = content;
-  if (first === undefined) return '';
-  if (others.length === 0 && first.type === 'text' && typeof first.text === 'string') return first.text;
+  if (typeof content === 'string' || content.length === 0) return typeof content === 'string' ? content : '';
   return content.map((block) => toPart(block, field, context));
 }
 

@@ -1,11 +1,9 @@
-import { z } from 'zod';
 import type { ContentBlock } from '../../contract/chat.ts';
 import { readableText } from '../../contract/content-text.ts';
-import { isJsonObject } from '../../contract/json.ts';
+import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import type { ContentPart, PromptMessage } from '../../contract/scenario.ts';
 import type { Step, ToolResultRecord } from '../../contract/trace.ts';
 import { withBytes } from '../addresses.ts';
-import { describeIssue } from '../describe-issue.ts';
 import {
   EXTENSION,
   fromExtension,
@@ -16,9 +14,8 @@ import {
   type TraceExtension,
   traceExtensionSchema,
 } from '../extension.ts';
-import { toForeignTrace } from '../foreign.ts';
+import { nameOf, toForeignTrace } from '../foreign.ts';
 import {
-  Conversation,
   FormatError,
   type ImportedTrace,
   openCall,
@@ -27,67 +24,18 @@ import {
   toResult,
   toTime,
 } from '../imported-trace.ts';
+import { ReadConversation, type ReadStep } from '../read-conversation.ts';
 import { toTools } from '../tool-definitions.ts';
 import { loseOthers } from '../unknown-fields.ts';
 import { fromAtifContent } from './parts.ts';
-
-const text = z.string().nullish();
-const part = z.looseObject({
-  type: z.string(),
-  text,
-  source: z.looseObject({ media_type: z.string(), path: z.string() }).nullish(),
-});
-const content = z.union([z.string(), z.array(part)]).nullish();
-const count = z.number().nullish();
-const extra = z.record(z.string(), z.unknown()).nullish();
-
-const stepSchema = z.looseObject({
-  timestamp: text,
-  source: z.enum(['system', 'user', 'agent']),
-  message: content,
-  model_name: text,
-  reasoning_content: text,
-  tool_calls: z
-    .array(z.looseObject({ tool_call_id: z.string(), function_name: z.string(), arguments: z.unknown(), extra }))
-    .nullish(),
-  observation: z
-    .looseObject({ results: z.array(z.looseObject({ source_call_id: text, content, extra })).nullish() })
-    .nullish(),
-  metrics: z
-    .looseObject({
-      prompt_tokens: count,
-      completion_tokens: count,
-      cached_tokens: count,
-      cost_usd: count,
-      prompt_token_ids: z.json().optional(),
-      completion_token_ids: z.json().optional(),
-      logprobs: z.json().optional(),
-      extra,
-    })
-    .nullish(),
-  llm_call_count: count,
-  extra,
-});
-type AtifStep = z.infer<typeof stepSchema>;
-
-const trajectorySchema = z.looseObject({
-  schema_version: z.string(),
-  session_id: text,
-  trajectory_id: text,
-  agent: z.looseObject({ name: z.string(), version: text, model_name: text, tool_definitions: z.unknown() }),
-  steps: z.array(stepSchema).min(1),
-  final_metrics: z
-    .looseObject({
-      total_prompt_tokens: count,
-      total_completion_tokens: count,
-      total_cached_tokens: count,
-      total_cost_usd: count,
-    })
-    .nullish(),
-  subagent_trajectories: z.array(z.unknown()).nullish(),
-  extra,
-});
-type Trajectory = z.infer<typeof trajectorySchema>;
+import {
+  type AtifContent,
+  type AtifStep,
+  parseTrajectory,
+  STEP_FIELDS,
+  TRAJECTORY_FIELDS,
+  type Trajectory,
+} from './shapes.ts';
 
 export function isAtif(given: unknown): boolean {
   return isJsonObject(given) && typeof given.schema_version === 'string' && given.schema_version.startsWith('ATIF');
@@ -100,9 +48,7 @@ export function readTrajectory(given: unknown, context: ReadContext): ImportedTr
     const got = JSON.stringify(version)?.slice(0, 100) ?? 'nothing';
     throw new FormatError(`schema_version is ${got}; ATIF-v1.0 to ATIF-v1.8, and later ones of version 1, are read.`);
   }
-  const parsed = trajectorySchema.safeParse(given);
-  if (!parsed.success) throw new FormatError(describeIssue(parsed.error));
-  const trajectory = parsed.data;
+  const trajectory = parseTrajectory(given);
   const extension = readExtension(traceExtensionSchema, trajectory.extra, 'extra', context);
   return extension === undefined ? readForeign(trajectory, context) : readOwn(trajectory, extension, context);
 }
@@ -111,7 +57,8 @@ function readOwn(trajectory: Trajectory, extension: TraceExtension, context: Rea
   const messages: { turn: number; message: PromptMessage }[] = [];
   const steps: Step[] = [];
   let outside: ToolResultRecord[] | undefined;
-  for (const step of trajectory.steps.slice(1)) {
+  const branches = (trajectory.subagent_trajectories ?? []).flatMap((each) => parseTrajectory(each).steps);
+  for (const step of [...trajectory.steps.slice(1), ...branches]) {
     const own = readExtension(stepExtensionSchema.or(messageExtensionSchema), step.extra, 'steps[].extra', context);
     if (own !== undefined && 'usage' in own) {
       const { content: told, reasoning, refusal, extra: sent, ...fields } = own;
@@ -135,6 +82,7 @@ function readOwn(trajectory: Trajectory, extension: TraceExtension, context: Rea
       outside = results;
     }
   }
+  steps.sort((one, other) => one.step - other.step);
   const told = { tools: toTools(trajectory.agent.tool_definitions), steps, messages };
   const all = outside === undefined ? told : { ...told, tool_calls: outside };
   const prompt = extension.turns.length === 0 ? { prompt: messages.map(({ message }) => message) } : {};
@@ -143,19 +91,15 @@ function readOwn(trajectory: Trajectory, extension: TraceExtension, context: Rea
 
 function readForeign(trajectory: Trajectory, context: ReadContext): ImportedTrace {
   const { losses } = context;
-  const conversation = new Conversation();
+  const conversation = new ReadConversation();
   loseOthers(trajectory, TRAJECTORY_FIELDS, '', losses);
-  losses.add(
-    'subagent_trajectories',
-    'runs of other agents are not read',
-    trajectory.subagent_trajectories?.length ?? 0,
-  );
   for (const step of trajectory.steps) {
     loseOthers(step, STEP_FIELDS, 'steps[]', losses);
     loseOthers(step.extra, [EXTENSION], 'steps[].extra', losses);
     addForeignStep(conversation, step, trajectory, context);
   }
   loseOthers(trajectory.extra, [EXTENSION, 'task', 'env_id'], 'extra', losses);
+  addBranches(conversation, trajectory, context);
   const { agent, final_metrics: total } = trajectory;
   return toForeignTrace(
     conversation,
@@ -178,16 +122,12 @@ function readForeign(trajectory: Trajectory, context: ReadContext): ImportedTrac
   );
 }
 
-const TRAJECTORY_FIELDS = [
-  ...['schema_version', 'session_id', 'trajectory_id', 'agent', 'steps', 'final_metrics', 'subagent_trajectories'],
-  'extra',
-];
-const STEP_FIELDS = [
-  ...['step_id', 'timestamp', 'source', 'message', 'model_name', 'reasoning_content', 'tool_calls', 'observation'],
-  ...['metrics', 'llm_call_count', 'extra'],
-];
-
-function addForeignStep(conversation: Conversation, step: AtifStep, { agent }: Trajectory, context: ReadContext): void {
+function addForeignStep(
+  conversation: ReadConversation,
+  step: AtifStep,
+  { agent }: Trajectory,
+  context: ReadContext,
+): void {
   const at = toTime(step.timestamp);
   const isFirst = conversation.system === null && conversation.turns.length === 0;
   if (step.source === 'system' && isFirst) {
@@ -199,32 +139,55 @@ function addForeignStep(conversation: Conversation, step: AtifStep, { agent }: T
     if (step.model_name && agent.model_name && step.model_name !== agent.model_name) {
       context.losses.add('steps[].model_name', 'a trace has one model');
     }
-    const said = partsOf(step.message, context);
-    const metrics = step.metrics ?? {};
-    const tokens = { prompt: metrics.prompt_token_ids ?? null, completion: metrics.completion_token_ids ?? null };
-    const read = conversation.addStep({
-      message: {
-        content: readableText(said) || null,
-        reasoning: step.reasoning_content ?? null,
-        tool_calls: callsOf(step),
-      },
-      usage: {
-        prompt_tokens: toCount(metrics.prompt_tokens),
-        completion_tokens: toCount(metrics.completion_tokens),
-        cached_tokens: toCount(metrics.cached_tokens),
-        reasoning_tokens: toCount(metrics.extra?.reasoning_tokens),
-        cost_usd: metrics.cost_usd ?? null,
-      },
-      startedAt: at,
-      tokenIds: tokens.prompt === null && tokens.completion === null ? null : tokens,
-      logprobs:
-        metrics.logprobs === undefined || metrics.logprobs === null
-          ? null
-          : { content: metrics.logprobs, refusal: null },
-    });
+    const read = conversation.addStep(toReadStep(step, context));
     addResults(read, step, context);
   }
   sayLoose(conversation, step, context);
+}
+
+function toReadStep(step: AtifStep, context: ReadContext): ReadStep {
+  const said = partsOf(step.message, context);
+  const metrics = step.metrics ?? {};
+  const tokens = { prompt: metrics.prompt_token_ids ?? null, completion: metrics.completion_token_ids ?? null };
+  return {
+    message: {
+      content: readableText(said) || null,
+      reasoning: step.reasoning_content ?? null,
+      tool_calls: callsOf(step),
+    },
+    usage: {
+      prompt_tokens: toCount(metrics.prompt_tokens),
+      completion_tokens: toCount(metrics.completion_tokens),
+      cached_tokens: toCount(metrics.cached_tokens),
+      reasoning_tokens: toCount(metrics.extra?.reasoning_tokens),
+      cost_usd: metrics.cost_usd ?? null,
+    },
+    startedAt: toTime(step.timestamp),
+    tokenIds: tokens.prompt === null && tokens.completion === null ? null : tokens,
+    logprobs:
+      metrics.logprobs === undefined || metrics.logprobs === null ? null : { content: metrics.logprobs, refusal: null },
+  };
+}
+
+/** Runs of sub-agents: conversations beside the main one, each under its id. What a sub-agent was told is the input of its next step. */
+function addBranches(conversation: ReadConversation, parent: Trajectory, context: ReadContext): void {
+  for (const each of parent.subagent_trajectories ?? []) {
+    const trajectory = parseTrajectory(each);
+    const name = nameOf(trajectory.trajectory_id ?? trajectory.session_id ?? trajectory.agent.name);
+    const model = nameOf(trajectory.agent.model_name ?? trajectory.agent.name);
+    let told: JsonObject[] = [];
+    for (const step of trajectory.steps) {
+      loseOthers(step, STEP_FIELDS, 'subagent_trajectories[].steps[]', context.losses);
+      if (step.source !== 'agent') {
+        told.push({ role: step.source, content: readableText(partsOf(step.message, context)) });
+        continue;
+      }
+      const input = told.length === 0 ? undefined : { dialect: 'chat' as const, model, messages: told };
+      addResults(conversation.addStep({ ...toReadStep(step, context), branch: { name, input } }), step, context);
+      told = [];
+    }
+    addBranches(conversation, trajectory, context);
+  }
 }
 
 /** Calls of a step. What a model sent that was no JSON is in the call's extension. */
@@ -256,7 +219,7 @@ function addResults(
 }
 
 /** An observation that answers no call is what the agent was told next. */
-function sayLoose(conversation: Conversation, step: AtifStep, context: ReadContext): void {
+function sayLoose(conversation: ReadConversation, step: AtifStep, context: ReadContext): void {
   const calls = (step.tool_calls ?? []).map((call) => call.tool_call_id);
   for (const { source_call_id: id, content: told } of step.observation?.results ?? []) {
     if (step.source === 'agent' && id && calls.includes(id)) continue;
@@ -271,7 +234,7 @@ function toMessage(step: AtifStep, context: ReadContext): PromptMessage {
 }
 
 /** Parts that a message may have: text and images. */
-function partsOf(given: z.infer<typeof content>, context: ReadContext): ContentPart[] {
+function partsOf(given: AtifContent, context: ReadContext): ContentPart[] {
   return blocksOf(given, 'steps[].message', context).map((block): ContentPart => {
     const { type, data, mimeType, text: said } = block;
     if (type === 'image' && typeof data === 'string' && typeof mimeType === 'string') return { type, data, mimeType };
@@ -279,7 +242,7 @@ function partsOf(given: z.infer<typeof content>, context: ReadContext): ContentP
   });
 }
 
-function blocksOf(given: z.infer<typeof content>, field: string, { bytesAt, losses }: ReadContext): ContentBlock[] {
+function blocksOf(given: AtifContent, field: string, { bytesAt, losses }: ReadContext): ContentBlock[] {
   return fromAtifContent(given, bytesAt, () => {
     losses.add(field, 'bytes are read from files beneath the folder of the file alone, never from addresses');
   });

@@ -7,7 +7,7 @@ import { withAddresses } from '../addresses.ts';
 import { EXTENSION, toResultExtension, toStepExtension, toTraceExtension, withoutUndefined } from '../extension.ts';
 import type { LineFormat, WriteContext } from '../format.ts';
 import { openCall } from '../imported-trace.ts';
-import { toAtifContent } from './parts.ts';
+import { toAtifContent, toAtifParts } from './parts.ts';
 
 /** Versions that are written. They differ by their label alone: 1.8 adds audio. */
 export const ATIF_VERSIONS = ['1.8', '1.7'] as const;
@@ -19,19 +19,13 @@ export function atifFormat(version: AtifVersion): LineFormat {
 }
 
 function toTrajectory(trace: Trace, version: AtifVersion, context: WriteContext): JsonObject {
-  const steps = [...toSteps(trace, context)].map((step, index) => ({ step_id: index + 1, ...step }));
+  const steps = numbered(toSteps(trace, context));
+  const branches = toBranches(trace, version, context);
   const { usage } = trace;
   return {
-    schema_version: `ATIF-v${version}`,
-    session_id: trace.trace_id,
-    trajectory_id: trace.trace_id,
-    agent: {
-      name: trace.model,
-      version: trace.versions.proctor === '' ? 'unknown' : trace.versions.proctor,
-      model_name: trace.model,
-      tool_definitions: trace.tools.map(toDefinition),
-    },
+    ...toHead(trace, version, trace.trace_id),
     steps,
+    ...(branches.length === 0 ? {} : { subagent_trajectories: branches }),
     final_metrics: withoutUndefined({
       total_prompt_tokens: usage.prompt_tokens,
       total_completion_tokens: usage.completion_tokens,
@@ -43,13 +37,45 @@ function toTrajectory(trace: Trace, version: AtifVersion, context: WriteContext)
   };
 }
 
+function toHead(trace: Trace, version: AtifVersion, id: string): JsonObject {
+  return {
+    schema_version: `ATIF-v${version}`,
+    session_id: trace.trace_id,
+    trajectory_id: id,
+    agent: {
+      name: trace.model,
+      version: trace.versions.proctor === '' ? 'unknown' : trace.versions.proctor,
+      model_name: trace.model,
+      tool_definitions: trace.tools.map(toDefinition),
+    },
+  };
+}
+
+function numbered(steps: Iterable<JsonObject>): JsonObject[] {
+  return [...steps].map((step, index) => ({ step_id: index + 1, ...step }));
+}
+
+/** Conversations beside the main one: each is a trajectory of its own. */
+function toBranches(trace: Trace, version: AtifVersion, context: WriteContext): JsonObject[] {
+  const names = new Set(trace.steps.flatMap(({ branch }) => (isMain(branch) ? [] : [branch])));
+  return [...names].map((name) => ({
+    ...toHead(trace, version, `${trace.trace_id}/${name}`),
+    steps: numbered(trace.steps.filter(({ branch }) => branch === name).map((step) => toAgentStep(step, context))),
+  }));
+}
+
+function isMain(branch: Step['branch']): branch is null | undefined {
+  return branch === null || branch === undefined;
+}
+
 function* toSteps(trace: Trace, context: WriteContext): Generator<JsonObject> {
   yield { timestamp: trace.created_at, source: 'system', message: trace.system ?? '' };
   // Without a turn the prompt is all that there is; otherwise the first turn begins with it, or the extension has it.
   if (trace.turns.length === 0) for (const message of trace.prompt) yield toMessageStep(message, 0, trace, context);
   for (const turn of trace.turns) {
     for (const message of turn.messages) yield toMessageStep(message, turn.turn, trace, context);
-    for (const step of trace.steps) if (step.turn === turn.turn) yield toAgentStep(step, context);
+    const own = trace.steps.filter((step) => step.turn === turn.turn && isMain(step.branch));
+    for (const step of own) yield toAgentStep(step, context);
   }
   if (trace.tool_calls !== undefined && trace.tool_calls.length > 0) yield toOutsideStep(trace.tool_calls, context);
 }
@@ -63,7 +89,7 @@ function toMessageStep(
 ): JsonObject {
   const field = turn === 0 ? 'prompt[].content' : 'turns[].messages[].content';
   const source = role === 'assistant' ? 'agent' : role;
-  const message = toAtifContent(content, field, context);
+  const message = toAtifParts(content, field, context);
   const isKept = typeof content === 'string' ? true : isReadBack(content, message, context);
   const own = { turn, ...(isKept ? {} : { message: withAddresses({ role, content }, field, context) }) };
   return {
