@@ -3,6 +3,11 @@ import type { JsonObject } from '../../contract/json.ts';
 import { addressOrLoss } from '../addresses.ts';
 import type { TraceBytes, WriteContext } from '../format.ts';
 
+export interface AtifContext extends WriteContext {
+  /** False up to v1.7, whose readers refuse a file with audio. */
+  readonly hasAudio: boolean;
+}
+
 /** The only images that ATIF has. */
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 
@@ -10,7 +15,7 @@ const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 const AUDIO_TYPES = ['wav', 'mpeg', 'mp4', 'aac', 'ogg', 'flac', 'webm', 'aiff'].map((kind) => `audio/${kind}`);
 
 /** A result: a text for one block of text, else a list of parts. A block that ATIF has no part for is named by its kind. */
-export function toAtifContent(content: readonly ContentBlock[], field: string, context: WriteContext) {
+export function toAtifContent(content: readonly ContentBlock[], field: string, context: AtifContext) {
   const [first, ...others] = content;
   if (others.length === 0 && first?.type === 'text' && typeof first.text === 'string') return first.text;
   return toAtifParts(content, field, context);
@@ -20,15 +25,15 @@ export function toAtifContent(content: readonly ContentBlock[], field: string, c
 export function toAtifParts(
   content: string | readonly ContentBlock[],
   field: string,
-  context: WriteContext,
+  context: AtifContext,
 ): string | JsonObject[] {
   if (typeof content === 'string' || content.length === 0) return typeof content === 'string' ? content : '';
   return content.map((block) => toPart(block, field, context));
 }
 
-function toPart({ type, text, data, mimeType }: ContentBlock, field: string, context: WriteContext): JsonObject {
+function toPart({ type, text, data, mimeType }: ContentBlock, field: string, context: AtifContext): JsonObject {
   if (type === 'text' && typeof text === 'string') return { type: 'text', text };
-  const types = type === 'image' ? IMAGE_TYPES : type === 'audio' ? AUDIO_TYPES : [];
+  const types = type === 'image' ? IMAGE_TYPES : type === 'audio' && context.hasAudio ? AUDIO_TYPES : [];
   if (typeof data === 'string' && typeof mimeType === 'string' && types.includes(mimeType)) {
     const path = addressOrLoss({ mimeType, data }, field, context);
     if (path !== undefined) return { type, source: { media_type: mimeType, path } };

@@ -19,7 +19,7 @@ const stepSchema = z.looseObject({
   model_name: text,
   reasoning_content: text,
   tool_calls: z
-    .array(z.looseObject({ tool_call_id: z.string(), function_name: z.string(), arguments: z.unknown(), extra }))
+    .array(z.looseObject({ tool_call_id: z.string(), function_name: z.string(), arguments: z.unknown().optional(), extra }))
     .nullish(),
   observation: z
     .looseObject({ results: z.array(z.looseObject({ source_call_id: text, content, extra })).nullish() })
@@ -45,7 +45,7 @@ const trajectorySchema = z.looseObject({
   schema_version: z.string(),
   session_id: text,
   trajectory_id: text,
-  agent: z.looseObject({ name: z.string(), version: text, model_name: text, tool_definitions: z.unknown() }),
+  agent: z.looseObject({ name: z.string(), version: text, model_name: text, tool_definitions: z.unknown().optional() }),
   steps: z.array(stepSchema).min(1),
   final_metrics: z
     .looseObject({

@@ -5,20 +5,23 @@ import type { PromptMessage } from '../../contract/scenario.ts';
 import type { Step, ToolResultRecord, Trace } from '../../contract/trace.ts';
 import { withAddresses } from '../addresses.ts';
 import { EXTENSION, toResultExtension, toStepExtension, toTraceExtension, withoutUndefined } from '../extension.ts';
-import type { LineFormat, WriteContext } from '../format.ts';
+import type { LineFormat } from '../format.ts';
 import { openCall } from '../imported-trace.ts';
-import { toAtifContent, toAtifParts } from './parts.ts';
+import { type AtifContext, toAtifContent, toAtifParts } from './parts.ts';
 
-/** Versions that are written. They differ by their label alone: 1.8 adds audio. */
+/** Versions that are written. They differ by their label, and by audio, which 1.8 has added. */
 export const ATIF_VERSIONS = ['1.8', '1.7'] as const;
 export type AtifVersion = (typeof ATIF_VERSIONS)[number];
 
 /** ATIF: one document for a trace. */
 export function atifFormat(version: AtifVersion): LineFormat {
-  return { name: 'atif', toLine: (trace, context) => toTrajectory(trace, version, context) };
+  return {
+    name: 'atif',
+    toLine: (trace, context) => toTrajectory(trace, version, { ...context, hasAudio: version !== '1.7' }),
+  };
 }
 
-function toTrajectory(trace: Trace, version: AtifVersion, context: WriteContext): JsonObject {
+function toTrajectory(trace: Trace, version: AtifVersion, context: AtifContext): JsonObject {
   const steps = numbered(toSteps(trace, context));
   const branches = toBranches(trace, version, context);
   const { usage } = trace;
@@ -56,7 +59,7 @@ function numbered(steps: Iterable<JsonObject>): JsonObject[] {
 }
 
 /** Conversations beside the main one: each is a trajectory of its own. */
-function toBranches(trace: Trace, version: AtifVersion, context: WriteContext): JsonObject[] {
+function toBranches(trace: Trace, version: AtifVersion, context: AtifContext): JsonObject[] {
   const names = new Set(trace.steps.flatMap(({ branch }) => (isMain(branch) ? [] : [branch])));
   return [...names].map((name) => ({
     ...toHead(trace, version, `${trace.trace_id}/${name}`),
@@ -68,7 +71,7 @@ function isMain(branch: Step['branch']): branch is null | undefined {
   return branch === null || branch === undefined;
 }
 
-function* toSteps(trace: Trace, context: WriteContext): Generator<JsonObject> {
+function* toSteps(trace: Trace, context: AtifContext): Generator<JsonObject> {
   yield { timestamp: trace.created_at, source: 'system', message: trace.system ?? '' };
   // Without a turn the prompt is all that there is; otherwise the first turn begins with it, or the extension has it.
   if (trace.turns.length === 0) for (const message of trace.prompt) yield toMessageStep(message, 0, trace, context);
@@ -81,12 +84,7 @@ function* toSteps(trace: Trace, context: WriteContext): Generator<JsonObject> {
 }
 
 /** A message that nobody's model has answered with: what an agent was told, and examples that a prompt shows. */
-function toMessageStep(
-  { role, content }: PromptMessage,
-  turn: number,
-  trace: Trace,
-  context: WriteContext,
-): JsonObject {
+function toMessageStep({ role, content }: PromptMessage, turn: number, trace: Trace, context: AtifContext): JsonObject {
   const field = turn === 0 ? 'prompt[].content' : 'turns[].messages[].content';
   const source = role === 'assistant' ? 'agent' : role;
   const message = toAtifParts(content, field, context);
@@ -101,7 +99,7 @@ function toMessageStep(
   };
 }
 
-function toAgentStep(step: Step, context: WriteContext): JsonObject {
+function toAgentStep(step: Step, context: AtifContext): JsonObject {
   const { message, usage } = step;
   const { tool_calls: calls } = message;
   const results = step.tool_results.map((record, index) => {
@@ -148,7 +146,7 @@ function toCall({
 function toObservation(
   record: ToolResultRecord,
   call: AssistantMessage['tool_calls'][number] | undefined,
-  context: WriteContext,
+  context: AtifContext,
 ): JsonObject {
   const field = 'steps[].tool_results[].content';
   const content = toAtifContent(record.content, field, context);
@@ -171,7 +169,7 @@ function toObservation(
 }
 
 /** Calls of an agent whose model calls nobody has seen: a step of the agent without one. */
-function toOutsideStep(calls: readonly ToolResultRecord[], context: WriteContext): JsonObject {
+function toOutsideStep(calls: readonly ToolResultRecord[], context: AtifContext): JsonObject {
   const asked = calls.map(({ tool_call_id: id, name, arguments: given, raw_arguments }) => ({
     id,
     name,
@@ -190,7 +188,7 @@ function toOutsideStep(calls: readonly ToolResultRecord[], context: WriteContext
 }
 
 /** Whether a reader of the format has the content back as it was. */
-function isReadBack(content: readonly ContentBlock[], written: string | JsonObject[], context: WriteContext): boolean {
+function isReadBack(content: readonly ContentBlock[], written: string | JsonObject[], context: AtifContext): boolean {
   if (content.some(({ type }) => type !== 'text' && type !== 'image' && type !== 'audio')) return false;
   if (content.length === 0) return false;
   const kinds = content.map(({ type, text, data, mimeType }) => ({
