@@ -51,6 +51,8 @@ export const traceExtensionSchema = kept.extend({
   /** Calls outside of steps, where the format has no place for them. */
   outside: traceSchema.shape.tool_calls,
   ledger: traceSchema.shape.ledger,
+  /** Steps of conversations beside the main one, where the format has no place for them. */
+  beside: traceSchema.shape.steps.optional(),
 });
 export type TraceExtension = z.infer<typeof traceExtensionSchema>;
 
@@ -62,6 +64,8 @@ export const stepExtensionSchema = step.omit({ message: true, tool_results: true
   reasoning: z.string().nullable(),
   refusal: step.shape.message.shape.refusal,
   extra: step.shape.message.shape.extra,
+  /** What was sent in place of arguments, by call, where the format has no place for it at the call. */
+  raw_arguments: z.array(z.string().nullable()).optional(),
 });
 export type StepExtension = z.infer<typeof stepExtensionSchema>;
 
@@ -140,7 +144,8 @@ export function fromExtension(
 ): ImportedTrace {
   const { options, bytesAt } = context;
   const { version: _v, trace_id: _id, origin: _origin, turns, prompt, outcome, ...fields } = extension;
-  const { tool_calls: calls, outside, ledger, ...rest } = fields;
+  const { tool_calls: calls, outside, ledger, beside, ...rest } = fields;
+  const steps = [...told.steps, ...withBytes(beside ?? [], bytesAt)].sort((one, other) => one.step - other.step);
   const first = messagesOf(told.messages, turns[0]?.turn ?? 1);
   const toolCalls = outside === undefined ? told.tool_calls : withBytes(outside, bytesAt);
   return {
@@ -152,15 +157,15 @@ export function fromExtension(
     turns: turns.map((turn) => ({
       ...turn,
       messages: messagesOf(told.messages, turn.turn),
-      steps: told.steps.filter((each) => each.turn === turn.turn).map((each) => each.step),
+      steps: steps.filter((each) => each.turn === turn.turn).map((each) => each.step),
     })),
-    steps: told.steps,
+    steps,
     ...(toolCalls === undefined ? {} : { tool_calls: toolCalls }),
     ...(ledger === undefined ? {} : { ledger }),
     usage: {
-      model_calls: told.steps.length,
+      model_calls: steps.length,
       tool_calls: calls,
-      ...sumUsage(told.steps.map(({ usage }) => usage)),
+      ...sumUsage(steps.map(({ usage }) => usage)),
     },
     answer_fits: !(outcome === 'agent_error' && rest.error?.boundary !== 'agent'),
   };

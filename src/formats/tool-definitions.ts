@@ -1,4 +1,4 @@
-import type { AgentTool } from '../contract/chat.ts';
+import { type AgentTool, agentToolSchema } from '../contract/chat.ts';
 import { isJsonObject } from '../contract/json.ts';
 
 /** Tools of a list in OpenAI's form, with or without its wrapping; what is no tool is left out. */
@@ -16,4 +16,9 @@ export function toTools(given: unknown): AgentTool[] {
       },
     ];
   });
+}
+
+/** Tools as traces have them; what is none is left out. */
+export function toAgentTools(given: unknown): AgentTool[] {
+  return agentToolSchema.array().safeParse(given).data ?? [];
 }

@@ -2,8 +2,13 @@ import { describe, expect, it } from 'vitest';
 import type { Trace } from '../../src/contract/trace.ts';
 import { readTrajectory } from '../../src/formats/atif/read.ts';
 import { ATIF_VERSIONS, atifFormat } from '../../src/formats/atif/write.ts';
+import { IMPORT_LIMITS } from '../../src/formats/import-limits.ts';
 import type { ImportedTrace } from '../../src/formats/imported-trace.ts';
+import { InspectHead, Places } from '../../src/formats/inspect/log-head.ts';
+import { readJsonLog } from '../../src/formats/inspect/read-log.ts';
+import { toSample } from '../../src/formats/inspect/write-sample.ts';
 import { jsonlFormat, readOwnTrace } from '../../src/formats/jsonl.ts';
+import { toSummary } from '../../src/trace/projection.ts';
 import { randomTrace } from './random-trace.ts';
 import { comparable, readContext, stored, writeContext } from './round-trip.ts';
 
@@ -19,6 +24,14 @@ const FORMATS: Readonly<Record<string, (trace: Trace) => ImportedTrace>> = {
       (trace: Trace) => readTrajectory(asText(atifFormat(version).toLine(trace, writeContext())), readContext()),
     ]),
   ),
+  inspect: (trace) => {
+    const head = new InspectHead();
+    head.add(toSummary(trace));
+    const log = { ...head.toJson('log'), samples: [toSample(trace, new Places().of(trace), writeContext())] };
+    const [read] = [...readJsonLog(asText(log), readContext(), IMPORT_LIMITS)];
+    if (read === undefined) throw new Error('The log has no sample');
+    return read;
+  },
 };
 
 describe.each(Object.entries(FORMATS))('a trace that went through %s', (_name, through) => {

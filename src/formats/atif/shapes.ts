@@ -19,7 +19,9 @@ const stepSchema = z.looseObject({
   model_name: text,
   reasoning_content: text,
   tool_calls: z
-    .array(z.looseObject({ tool_call_id: z.string(), function_name: z.string(), arguments: z.unknown().optional(), extra }))
+    .array(
+      z.looseObject({ tool_call_id: z.string(), function_name: z.string(), arguments: z.unknown().optional(), extra }),
+    )
     .nullish(),
   observation: z
     .looseObject({ results: z.array(z.looseObject({ source_call_id: text, content, extra })).nullish() })
