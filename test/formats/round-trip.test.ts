@@ -8,6 +8,8 @@ import { InspectHead, Places } from '../../src/formats/inspect/log-head.ts';
 import { readJsonLog } from '../../src/formats/inspect/read-log.ts';
 import { toSample } from '../../src/formats/inspect/write-sample.ts';
 import { jsonlFormat, readOwnTrace } from '../../src/formats/jsonl.ts';
+import { ResultRows } from '../../src/formats/verifiers/read.ts';
+import { toResultRow } from '../../src/formats/verifiers/write.ts';
 import { toSummary } from '../../src/trace/projection.ts';
 import { randomTrace } from './random-trace.ts';
 import { comparable, readContext, stored, writeContext } from './round-trip.ts';
@@ -31,6 +33,10 @@ const FORMATS: Readonly<Record<string, (trace: Trace) => ImportedTrace>> = {
     const [read] = [...readJsonLog(asText(log), readContext(), IMPORT_LIMITS)];
     if (read === undefined) throw new Error('The log has no sample');
     return read;
+  },
+  verifiers: (trace) => {
+    const rows = new ResultRows({ env: undefined, model: undefined });
+    return rows.read(asText(toResultRow(trace, 0, writeContext())), readContext());
   },
 };
 
