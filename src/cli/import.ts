@@ -1,19 +1,13 @@
 import type { Command } from 'commander';
 import { messageOf } from '../contract/errors.ts';
-import { createFileBytes } from '../formats/file-bytes.ts';
-import { IMPORT_LIMITS } from '../formats/import-limits.ts';
-import { FormatError, type ReadContext, type ReadOptions } from '../formats/imported-trace.ts';
+import { FormatError } from '../formats/imported-trace.ts';
 import { Losses } from '../formats/losses.ts';
-import { readTraces } from '../formats/read-file.ts';
-import { importedTraceId, importTraces, type TraceToImport } from '../trace/import-traces.ts';
 import { countText } from './amounts.ts';
 import { SilentFailure } from './failure.ts';
-import { type Installation, openInstallation } from './installation.ts';
+import { importFile } from './import/import-file.ts';
+import { openInstallation } from './installation.ts';
 import { listenForStop } from './signals.ts';
 import { note, print, printable, printJson } from './terminal.ts';
-
-/** Traces that are written in one transaction. */
-const BATCH = 50;
 
 export function addImportCommand(program: Command): void {
   program
@@ -62,7 +56,13 @@ async function runImport(files: readonly string[], options: ImportOptions): Prom
   for (const file of files) {
     if (stop.signal.aborted) break;
     try {
-      const read = await importFile(installation, file, { account, envName, scenarioName, score });
+      const read = await importFile(installation.database, file, {
+        redactor: installation.store.redactor,
+        account,
+        envName,
+        scenarioName,
+        score,
+      });
       losses.addAll(read.losses);
       imported.push({ file, trace_ids: read.traceIds });
       if (!json) print(`${printable(file)}: ${countText(read.traceIds.length, 'trace')}, ${read.added} of them new`);
@@ -76,34 +76,4 @@ async function runImport(files: readonly string[], options: ImportOptions): Prom
   if (json) printJson({ imported, refused, lost });
   else for (const { field, count, why } of lost) note(`lost: ${printable(field)} (${count}): ${printable(why)}`);
   if (refused.length > 0 || stop.signal.aborted) throw new SilentFailure();
-}
-
-/** Twice through the file: the first time to see that all of it can be read. */
-async function importFile(
-  { database, store }: Installation,
-  file: string,
-  { account, ...options }: ReadOptions & { readonly account: string },
-): Promise<{ readonly traceIds: readonly string[]; readonly added: number; readonly losses: Losses }> {
-  const begin = (): ReadContext => ({ options, losses: new Losses(), bytesAt: createFileBytes(file, IMPORT_LIMITS) });
-  for await (const _ of readTraces(file, begin()));
-  const context = begin();
-  const traceIds: string[] = [];
-  const equal = new Map<string, number>();
-  let added = 0;
-  let batch: TraceToImport[] = [];
-  const write = async () => {
-    added += await importTraces(database, batch, { account, redactor: store.redactor });
-    batch = [];
-  };
-  for await (const trace of readTraces(file, context)) {
-    const first = importedTraceId(account, trace, 0);
-    const count = equal.get(first) ?? 0;
-    equal.set(first, count + 1);
-    const traceId = count === 0 ? first : importedTraceId(account, trace, count);
-    traceIds.push(traceId);
-    batch.push({ traceId, trace });
-    if (batch.length >= BATCH) await write();
-  }
-  await write();
-  return { traceIds, added, losses: context.losses };
 }
