@@ -60,3 +60,17 @@ function bytesField(value: Readonly<Record<string, unknown>>): 'data' | 'blob' |
 function mimeTypeOf({ mimeType }: Readonly<Record<string, unknown>>): string {
   return typeof mimeType === 'string' ? mimeType : 'application/octet-stream';
 }
+
+/** Whether a value has bytes that lie in a store, and are named by a reference. */
+export function refersToBytes(value: unknown, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return false;
+  if (Array.isArray(value)) return value.some((each) => refersToBytes(each, depth + 1));
+  const object = value as Readonly<Record<string, unknown>>; // Neither null nor a list.
+  for (const key in object) {
+    const each = object[key];
+    if (typeof each === 'string') {
+      if ((key === 'data' || key === 'blob') && each.startsWith('svc-blob:')) return true;
+    } else if (refersToBytes(each, depth + 1)) return true;
+  }
+  return false;
+}

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../contract/json.ts';
 import { type Trace, traceSchema } from '../contract/trace.ts';
-import { parseDataUrl, toDataUrl, withAddresses, withBytes } from './addresses.ts';
+import { parseDataUrl, refersToBytes, toDataUrl, withAddresses, withBytes } from './addresses.ts';
 import { describeIssue } from './describe-issue.ts';
 import type { LineFormat, WriteContext } from './format.ts';
 import { FormatError, type ImportedTrace, type ReadContext } from './imported-trace.ts';
@@ -9,7 +9,7 @@ import { jsonOf } from './json-of.ts';
 /** Our own traces, as `GET /v1/traces/{trace_id}` answers, a line each. Their bytes stand in them: nothing is lost. */
 export const jsonlFormat: LineFormat = {
   name: 'jsonl',
-  toLine: (trace, context) => jsonOf(withInlineBytes(trace, context)),
+  toLine: (trace, context) => jsonOf(refersToBytes(trace) ? withInlineBytes(trace, context) : trace),
 };
 
 function withInlineBytes(trace: Trace, context: WriteContext): Trace {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Trace } from '../../contract/trace.ts';
-import { toDataUrl } from '../../formats/addresses.ts';
+import { refersToBytes, toDataUrl } from '../../formats/addresses.ts';
 import type { TraceBytes, WriteContext } from '../../formats/format.ts';
 import { Losses } from '../../formats/losses.ts';
 import { loadBytes } from '../../trace/trace-bytes.ts';
@@ -12,15 +12,15 @@ import type { TraceStore } from '../../trace/trace-store.ts';
 export class TraceReader {
   readonly losses = new Losses();
   readonly #store: TraceStore;
-  readonly #imagesBeside: string | undefined;
   #bytes: ReadonlyMap<string, TraceBytes> = new Map();
   readonly #paths = new Map<string, string>();
+  readonly #images: ImageFiles | undefined;
   #count = 0;
 
   /** @param imagesBeside a file: images are written into `images/` beside it, in place of `data:` URLs. */
   constructor(store: TraceStore, imagesBeside: string | undefined) {
     this.#store = store;
-    this.#imagesBeside = imagesBeside;
+    this.#images = imagesBeside === undefined ? undefined : new ImageFiles(imagesBeside);
   }
 
   /** Traces that were read so far. */
@@ -62,12 +62,13 @@ export class TraceReader {
   async #load(traces: readonly Trace[]): Promise<void> {
     this.#paths.clear();
     const found = new Map<string, TraceBytes>();
-    for (const trace of traces.filter(refersToBytes)) {
+    for (const trace of traces) {
+      if (!refersToBytes(trace)) continue;
       const account = (await this.#store.row(trace.trace_id))?.account;
       if (account === undefined) continue;
       const keep = (reference: string, { bytes, mimeType }: { bytes: Uint8Array; mimeType: string }) => {
-        if (this.#imagesBeside === undefined) return true;
-        this.#paths.set(reference, writeImage(this.#imagesBeside, bytes, mimeType));
+        if (this.#images === undefined) return true;
+        this.#paths.set(reference, this.#images.write(bytes, mimeType));
         return false;
       };
       for (const [reference, bytes] of await loadBytes(this.#store, trace, account, keep)) found.set(reference, bytes);
@@ -80,8 +81,8 @@ export class TraceReader {
     if (typeof known === 'string') return known;
     if (known === undefined && bytes.data.startsWith('svc-blob:')) return undefined;
     const { data } = known ?? bytes;
-    if (this.#imagesBeside === undefined) return toDataUrl({ mimeType: bytes.mimeType, data });
-    return writeImage(this.#imagesBeside, Buffer.from(data, 'base64'), bytes.mimeType);
+    if (this.#images === undefined) return toDataUrl({ mimeType: bytes.mimeType, data });
+    return this.#images.write(Buffer.from(data, 'base64'), bytes.mimeType);
   }
 }
 
@@ -95,16 +96,24 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   'audio/mpeg': 'mp3',
 };
 
-/** By their content: the same image is one file, and a file that is there has the same bytes. */
-function writeImage(file: string, bytes: Uint8Array, mimeType: string): string {
-  const sha256 = createHash('sha256').update(bytes).digest('hex');
-  const path = `images/${sha256}.${EXTENSIONS[mimeType] ?? 'bin'}`;
-  const target = join(dirname(file), path);
-  mkdirSync(dirname(target), { recursive: true });
-  writeFileSync(target, bytes);
-  return path;
-}
+/** Images beside a file, by their content: the same image is one file, and a file that is there has the same bytes. */
+class ImageFiles {
+  readonly #folder: string;
+  /** Names of files that were written. */
+  readonly #written = new Set<string>();
 
-function refersToBytes(trace: Trace): boolean {
-  return JSON.stringify(trace).includes('svc-blob://');
+  constructor(file: string) {
+    this.#folder = join(dirname(file), 'images');
+  }
+
+  /** @returns its path beside the file. */
+  write(bytes: Uint8Array, mimeType: string): string {
+    const name = `${createHash('sha256').update(bytes).digest('hex')}.${EXTENSIONS[mimeType] ?? 'bin'}`;
+    if (!this.#written.has(name)) {
+      if (this.#written.size === 0) mkdirSync(this.#folder, { recursive: true });
+      writeFileSync(join(this.#folder, name), bytes);
+      this.#written.add(name);
+    }
+    return `images/${name}`;
+  }
 }
