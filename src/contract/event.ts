@@ -59,6 +59,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
       })
       .nullable()
       .optional(),
+    /** Task and attempt of the evaluation elsewhere that an imported trace is of, as its file says. */
+    imported: z.object({ task_id: z.string().nullable(), attempt_index: z.int().nullable() }).optional(),
     /** How the attempt before this one ended; null for the first. */
     previous_end: attemptEndSchema.nullable(),
     /** Why the attempt before this one was lost, where that is known. */

@@ -9,6 +9,7 @@ import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { isFinal } from '../trace/trace-heads.ts';
 import type { TraceQuery, TraceRow, TraceStore } from '../trace/trace-store.ts';
+import { LOST_HEADER, toExportReply } from './export-reply.ts';
 import { MAX_WAIT_SECONDS, waitForEnd } from './wait-for-end.ts';
 
 /** Access to traces: `browser` if a server shows them only on its pages. */
@@ -21,7 +22,10 @@ export interface TracesRouteOptions {
   readonly closing: AbortSignal;
 }
 
-const waitQuerySchema = z.object({ wait: z.int().min(0).max(MAX_WAIT_SECONDS).default(0) });
+const waitQuerySchema = z.object({
+  wait: z.int().min(0).max(MAX_WAIT_SECONDS).default(0),
+  format: z.string().optional().meta({ description: 'As a file: atif, inspect, openai, trl or jsonl' }),
+});
 
 export const timeQuerySchema = z.iso.datetime({ offset: true }).optional();
 /** A zero character cannot be stored, so that nothing has it. */
@@ -70,15 +74,19 @@ export function createTracesRoutes({ store, access, closing }: TracesRouteOption
     access,
     query: waitQuerySchema,
     response: traceSchema,
-    about: { errors: ['trace_not_found'] },
+    about: {
+      errors: ['trace_not_found', 'run_running'],
+      replyHeaders: { [LOST_HEADER]: 'With a format: the fields that it cannot hold, each with its count' },
+    },
     async handle({ params, queryValues, caller, signal }) {
-      const trace = await findTrace(store, params.trace_id, accountOf(caller));
-      if (queryValues.wait === 0) return { body: trace };
-      await waitForEnd(store, trace.trace_id, {
-        seconds: queryValues.wait,
-        signal: AbortSignal.any([signal, closing]),
-      });
-      return { body: await findTrace(store, trace.trace_id, accountOf(caller)) };
+      const account = accountOf(caller);
+      const { wait: seconds, format } = queryValues;
+      const trace = await findTrace(store, params.trace_id, account);
+      if (seconds > 0) {
+        await waitForEnd(store, trace.trace_id, { seconds, signal: AbortSignal.any([signal, closing]) });
+      }
+      const shown = seconds > 0 ? await findTrace(store, trace.trace_id, account) : trace;
+      return format === undefined ? { body: shown } : await toExportReply(store, shown, { format, account });
     },
   });
   const list = defineRoute({

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import type { Database } from '../database/database.ts';
+import type { Database, DatabaseTransaction } from '../database/database.ts';
 import { isReferenceBroken } from '../database/is-reference-broken.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
 
@@ -23,29 +23,34 @@ export async function putBlob(
   for (let tries = 1; ; tries++) {
     try {
       await database.transaction(async (transaction) => {
-        const known = await transaction
-          .selectFrom('blobs')
-          .select('sha256')
-          .where('sha256', '=', sha256)
-          .executeTakeFirst();
-        if (known === undefined) {
-          await transaction
-            .insertInto('blobs')
-            .values({ sha256, mime_type: mimeType, bytes })
-            .onConflict((conflict) => conflict.column('sha256').doNothing())
-            .execute();
-        }
-        await transaction
-          .insertInto('trace_blobs')
-          .values({ trace_id: traceId, sha256 })
-          .onConflict((conflict) => conflict.columns(['trace_id', 'sha256']).doNothing())
-          .execute();
+        await insertBlob(transaction, traceId, { sha256, mimeType, bytes });
       });
       return sha256;
     } catch (error) {
       if (tries === MAX_TRIES || !isReferenceBroken(error)) throw error;
     }
   }
+}
+
+/** The same inside of a transaction of others. */
+export async function insertBlob(
+  transaction: DatabaseTransaction,
+  traceId: string,
+  { sha256, mimeType, bytes }: { readonly sha256: string; readonly mimeType: string; readonly bytes: Uint8Array },
+): Promise<void> {
+  const known = await transaction.selectFrom('blobs').select('sha256').where('sha256', '=', sha256).executeTakeFirst();
+  if (known === undefined) {
+    await transaction
+      .insertInto('blobs')
+      .values({ sha256, mime_type: mimeType, bytes })
+      .onConflict((conflict) => conflict.column('sha256').doNothing())
+      .execute();
+  }
+  await transaction
+    .insertInto('trace_blobs')
+    .values({ trace_id: traceId, sha256 })
+    .onConflict((conflict) => conflict.columns(['trace_id', 'sha256']).doNothing())
+    .execute();
 }
 
 export async function readBlob(

@@ -29,6 +29,19 @@ export function columnConditions(filters: TraceFilters, unindexed: readonly stri
   });
 }
 
+/** Origins of traces that say nothing of the runs of an installation: summaries have them where they are asked for alone. */
+const BESIDE = ['check', 'import'] as const;
+
+/** Leaves out what is beside the runs, unless an origin is asked for. */
+export function withoutBeside({ origin }: Pick<TraceFilters, 'origin'>): Condition[] {
+  return origin === undefined ? [sql<SqlBool>`${column('origin')} not in (${sql.join(BESIDE)})`] : [];
+}
+
+/** Somebody else has paid for the traces that were imported. */
+export function notImported(): Condition {
+  return sql<SqlBool>`${column('origin')} <> ${'import'}`;
+}
+
 export function createdIn({ since, until }: Pick<TraceFilters, 'since' | 'until'>): Condition[] {
   return between('created_at', since, until);
 }

@@ -120,7 +120,7 @@ export class TraceProjection {
         lastResponse: attempt.lastResponse,
         isAnswerUnfit: attempt.isAnswerUnfit,
       }),
-      ...toEvaluationFields(request.evaluation),
+      ...toEvaluationFields(request),
       attempt: this.#attempts.at(-1)?.attempt ?? 1,
       attempts: this.#attempts.map((entry) => ({ ...entry })),
       env_name: request.env_name,
@@ -156,8 +156,8 @@ export class TraceProjection {
 type Stamped<Type extends TraceEvent['type']> = EventOf<Type> & TraceEvent;
 type AttemptEntry = Trace['attempts'][number];
 
-function toEvaluationFields(evaluation: EventOf<'run.queued'>['evaluation']) {
-  if (evaluation === null || evaluation === undefined) return NO_EVALUATION;
+function toEvaluationFields({ evaluation, imported }: EventOf<'run.queued'>) {
+  if (evaluation === null || evaluation === undefined) return { ...NO_EVALUATION, ...imported };
   const { rerun_limit: _limit, ...fields } = evaluation;
   return { ...fields, superseded: false };
 }

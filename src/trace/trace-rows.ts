@@ -53,8 +53,8 @@ export function toTracesRow({ traceId, account, keyId, createdAt, request, shown
     request: JSON.stringify(request),
     key_id: keyId,
     evaluation_id: request.evaluation?.evaluation_id ?? null,
-    task_id: request.evaluation?.task_id ?? null,
-    attempt_index: request.evaluation?.attempt_index ?? null,
+    task_id: request.evaluation?.task_id ?? request.imported?.task_id ?? null,
+    attempt_index: request.evaluation?.attempt_index ?? request.imported?.attempt_index ?? null,
   };
 }
 

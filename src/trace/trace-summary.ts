@@ -10,6 +10,7 @@ import {
   ofTracesWith,
   rewardConditions,
   traceConditions,
+  withoutBeside,
 } from './outcome-conditions.ts';
 import { HISTOGRAM_BINS, isPassed, NO_REWARD, toHistogramBin } from './reward-bins.ts';
 import type { SummaryOptions, TraceFilters } from './trace-filters.ts';
@@ -124,6 +125,7 @@ function finishedPart(
   if (filters.status !== undefined && UNFINISHED.includes(filters.status)) return [];
   const condition = and(
     ...columnConditions(filters),
+    ...withoutBeside(filters),
     ...rewardConditions(filters),
     ...createdIn(filters),
     ...metadataConditions(filters, isRareMetadata),
@@ -145,6 +147,7 @@ function unfinishedPart(filters: TraceFilters, column: GroupColumn | undefined):
   if (status !== undefined && !UNFINISHED.includes(status)) return [];
   const condition = and(
     ...columnConditions(filters, ['env_name', 'scenario_name', 'model', 'origin']),
+    ...withoutBeside(filters),
     ...createdIn(filters),
     ...metadataConditions(filters, false),
     ...traceConditions(filters),

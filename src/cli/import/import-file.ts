@@ -1,0 +1,59 @@
+import type { Database } from '../../database/database.ts';
+import { createFileBytes } from '../../formats/file-bytes.ts';
+import { IMPORT_LIMITS, type ImportLimits } from '../../formats/import-limits.ts';
+import type { ReadContext, ReadOptions } from '../../formats/imported-trace.ts';
+import { Losses } from '../../formats/losses.ts';
+import { readTraces } from '../../formats/read-file.ts';
+import type { Redactor } from '../../redaction/redactor.ts';
+import { importedTraceId, importTraces, type TraceToImport } from '../../trace/import-traces.ts';
+
+/** Traces that are written in one transaction. */
+const BATCH = 50;
+
+export interface ImportFileOptions extends ReadOptions {
+  readonly account: string;
+  readonly redactor: Redactor;
+  /** Default: those of the contract. */
+  readonly limits?: ImportLimits;
+}
+
+export interface ImportedFile {
+  /** Of all traces of the file, those that were there among them. */
+  readonly traceIds: readonly string[];
+  readonly added: number;
+  readonly losses: Losses;
+}
+
+/**
+ * Stores the traces of a file. It goes through the file twice: the first time to see that all of it can be read.
+ *
+ * @throws FormatError for a file that is refused: nothing of it is stored.
+ */
+export async function importFile(
+  database: Database,
+  file: string,
+  { account, redactor, limits = IMPORT_LIMITS, ...options }: ImportFileOptions,
+): Promise<ImportedFile> {
+  const begin = (): ReadContext => ({ options, losses: new Losses(), bytesAt: createFileBytes(file, limits) });
+  for await (const _ of readTraces(file, begin(), limits));
+  const context = begin();
+  const traceIds: string[] = [];
+  const equal = new Map<string, number>();
+  let added = 0;
+  let batch: TraceToImport[] = [];
+  const write = async () => {
+    added += await importTraces(database, batch, { account, redactor });
+    batch = [];
+  };
+  for await (const trace of readTraces(file, context, limits)) {
+    const first = importedTraceId(account, trace, 0);
+    const count = equal.get(first) ?? 0;
+    equal.set(first, count + 1);
+    const traceId = count === 0 ? first : importedTraceId(account, trace, count);
+    traceIds.push(traceId);
+    batch.push({ traceId, trace });
+    if (batch.length >= BATCH) await write();
+  }
+  await write();
+  return { traceIds, added, losses: context.losses };
+}

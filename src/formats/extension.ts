@@ -1,0 +1,180 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { isJsonObject, type JsonObject } from '../contract/json.ts';
+import type { PromptMessage } from '../contract/scenario.ts';
+import { type Step, type ToolResultRecord, type Trace, traceSchema } from '../contract/trace.ts';
+import { sumUsage } from '../contract/usage.ts';
+import { withAddresses, withBytes } from './addresses.ts';
+import type { WriteContext } from './format.ts';
+import type { ImportedTrace, ReadContext } from './imported-trace.ts';
+
+/** The name under which every format that has a place for extensions keeps what it has no field for. */
+export const EXTENSION = 'proctor';
+
+const kept = traceSchema.pick({
+  status: true,
+  stop_reason: true,
+  task_id: true,
+  attempt_index: true,
+  env_name: true,
+  scenario_name: true,
+  scenario_args: true,
+  model: true,
+  max_steps: true,
+  seed: true,
+  sampling: true,
+  metadata: true,
+  versions: true,
+  created_at: true,
+  started_at: true,
+  finished_at: true,
+  answer: true,
+  reward: true,
+  evaluation: true,
+  timing: true,
+  error: true,
+});
+
+/** Fields of a trace that a conversation has no place for. */
+export const traceExtensionSchema = kept.extend({
+  version: z.literal(1),
+  /** Where it comes from; a trace that is imported has an id of its own. */
+  trace_id: z.string(),
+  origin: z.string(),
+  outcome: z.string().nullable(),
+  /** Null: the scenario has no system prompt, where the format needs one. */
+  system: z.string().nullable(),
+  turns: z.array(traceSchema.shape.turns.element.omit({ messages: true, steps: true })),
+  /** The prompt, where it is not what the first turn begins with. */
+  prompt: traceSchema.shape.prompt.optional(),
+  tool_calls: z.int(),
+  /** Calls outside of steps, where the format has no place for them. */
+  outside: traceSchema.shape.tool_calls,
+  ledger: traceSchema.shape.ledger,
+  /** Steps of conversations beside the main one, where the format has no place for them. */
+  beside: traceSchema.shape.steps.optional(),
+});
+export type TraceExtension = z.infer<typeof traceExtensionSchema>;
+
+const step = traceSchema.shape.steps.element;
+
+/** Fields of a step that a message has no place for. */
+export const stepExtensionSchema = step.omit({ message: true, tool_results: true }).extend({
+  content: z.string().nullable(),
+  reasoning: z.string().nullable(),
+  refusal: step.shape.message.shape.refusal,
+  extra: step.shape.message.shape.extra,
+  /** What was sent in place of arguments, by call, where the format has no place for it at the call. */
+  raw_arguments: z.array(z.string().nullable()).optional(),
+});
+export type StepExtension = z.infer<typeof stepExtensionSchema>;
+
+const result = step.shape.tool_results.element;
+
+/** Fields of a result that a message has no place for. */
+export const resultExtensionSchema = result.partial();
+export type ResultExtension = z.infer<typeof resultExtensionSchema>;
+
+/** Message of a turn: which one, and its content where the format has changed it. */
+export const messageExtensionSchema = z.object({
+  turn: z.int(),
+  message: traceSchema.shape.prompt.element.optional(),
+});
+
+export function toTraceExtension(trace: Trace, context: WriteContext): JsonObject {
+  const { losses } = context;
+  losses.add('attempts', 'a file tells of the last attempt', trace.attempts.length - 1);
+  losses.add('logs', 'the format has no log', trace.logs.length);
+  const fields = Object.fromEntries(Object.keys(kept.shape).map((name) => [name, trace[name as keyof Trace]]));
+  const isPromptTold = isDeepStrictEqual(trace.prompt, trace.turns[0]?.messages ?? []);
+  return withoutUndefined({
+    version: 1,
+    trace_id: trace.trace_id,
+    origin: trace.origin,
+    outcome: trace.outcome,
+    ...fields,
+    evaluation: withAddresses(trace.evaluation, 'evaluation', context),
+    system: trace.system,
+    turns: trace.turns.map(({ messages: _messages, steps: _steps, ...turn }) => turn),
+    ...(isPromptTold ? {} : { prompt: withAddresses(trace.prompt, 'prompt', context) }),
+    tool_calls: trace.usage.tool_calls,
+    ledger: trace.ledger,
+  });
+}
+
+export function toStepExtension({ message, tool_results: _results, ...fields }: Step): JsonObject {
+  const { content, reasoning, refusal, extra } = message;
+  return withoutUndefined({ ...fields, content, reasoning, refusal, extra });
+}
+
+/** @param known fields that the format itself gives back. */
+export function toResultExtension(
+  record: ToolResultRecord,
+  known: Partial<ToolResultRecord>,
+  context: WriteContext,
+): JsonObject {
+  const fields = Object.entries(record).filter(
+    ([name, value]) => !isDeepStrictEqual(value, known[name as keyof ToolResultRecord]),
+  );
+  return withAddresses(Object.fromEntries(fields) as JsonObject, 'steps[].tool_results[].content', context);
+}
+
+/** What is written under the name of Proctor, if it is what this version writes; undefined, and a loss, for anything else. */
+export function readExtension<Schema extends z.ZodType>(
+  schema: Schema,
+  extra: unknown,
+  field: string,
+  { losses }: ReadContext,
+): z.output<Schema> | undefined {
+  const given = isJsonObject(extra) ? extra[EXTENSION] : undefined;
+  if (given === undefined || given === null) return undefined;
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  losses.add(`${field}.${EXTENSION}`, 'it is not as this version of Proctor writes it, and was read as of others');
+  return undefined;
+}
+
+/** A trace that this project has written: every field comes back. */
+export function fromExtension(
+  extension: TraceExtension,
+  told: Pick<Trace, 'tools' | 'steps' | 'tool_calls'> & {
+    readonly messages: readonly { readonly turn: number; readonly message: PromptMessage }[];
+  },
+  context: ReadContext,
+): ImportedTrace {
+  const { options, bytesAt } = context;
+  const { version: _v, trace_id: _id, origin: _origin, turns, prompt, outcome, ...fields } = extension;
+  const { tool_calls: calls, outside, ledger, beside, ...rest } = fields;
+  const steps = [...told.steps, ...withBytes(beside ?? [], bytesAt)].sort((one, other) => one.step - other.step);
+  const first = messagesOf(told.messages, turns[0]?.turn ?? 1);
+  const toolCalls = outside === undefined ? told.tool_calls : withBytes(outside, bytesAt);
+  return {
+    ...rest,
+    env_name: options.envName ?? rest.env_name,
+    scenario_name: options.scenarioName ?? rest.scenario_name,
+    prompt: prompt === undefined ? first : withBytes(prompt, bytesAt),
+    tools: told.tools,
+    turns: turns.map((turn) => ({
+      ...turn,
+      messages: messagesOf(told.messages, turn.turn),
+      steps: steps.filter((each) => each.turn === turn.turn).map((each) => each.step),
+    })),
+    steps,
+    ...(toolCalls === undefined ? {} : { tool_calls: toolCalls }),
+    ...(ledger === undefined ? {} : { ledger }),
+    usage: {
+      model_calls: steps.length,
+      tool_calls: calls,
+      ...sumUsage(steps.map(({ usage }) => usage)),
+    },
+    answer_fits: !(outcome === 'agent_error' && rest.error?.boundary !== 'agent'),
+  };
+}
+
+function messagesOf(messages: readonly { readonly turn: number; readonly message: PromptMessage }[], turn: number) {
+  return messages.filter((each) => each.turn === turn).map(({ message }) => message);
+}
+
+export function withoutUndefined(fields: Readonly<Record<string, unknown>>): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as JsonObject; // By the filter.
+}

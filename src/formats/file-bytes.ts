@@ -1,0 +1,51 @@
+import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { dirname, extname, isAbsolute, relative, resolve } from 'node:path';
+import { parseDataUrl } from './addresses.ts';
+import type { TraceBytes } from './format.ts';
+import type { ImportLimits } from './import-limits.ts';
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.png': 'image/png',
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+  '.gif': 'image/gif',
+  '.webp': 'image/webp',
+  '.svg': 'image/svg+xml',
+  '.wav': 'audio/wav',
+  '.mp3': 'audio/mpeg',
+};
+
+/** An image is that large at most; a file may name many. */
+const MAX_IMAGE_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Reads the bytes that a file names: of `data:` URLs, and of paths beneath the folder of the file, links followed. All else
+ * is not read: an address is never asked for, and no path leads out of the folder.
+ *
+ * @param path of the file, or of its folder.
+ */
+export function createFileBytes(path: string, limits: ImportLimits): (address: string) => TraceBytes | undefined {
+  let left: number = limits.unpackedBytes;
+  return (address) => {
+    const inline = address.startsWith('data:') ? parseDataUrl(address) : undefined;
+    if (inline !== undefined || /^[a-z][a-z0-9+.-]+:/i.test(address) || address.includes('\0')) return inline;
+    const file = findBeneath(path, address);
+    if (file === undefined || file.size > Math.min(MAX_IMAGE_BYTES, left)) return undefined;
+    left -= file.size;
+    const mimeType = TYPES[extname(file.path).toLowerCase()] ?? 'application/octet-stream';
+    return { mimeType, data: readFileSync(file.path).toString('base64') };
+  };
+}
+
+function findBeneath(path: string, address: string): { readonly path: string; readonly size: number } | undefined {
+  try {
+    const folder = realpathSync(statSync(path).isDirectory() ? path : dirname(path));
+    const found = realpathSync(resolve(folder, address));
+    const way = relative(folder, found);
+    if (way === '' || way.startsWith('..') || isAbsolute(way)) return undefined;
+    const stats = statSync(found);
+    return stats.isFile() ? { path: found, size: stats.size } : undefined;
+  } catch {
+    return undefined; // There is no such file, or this user may not read it.
+  }
+}

@@ -1,0 +1,23 @@
+import { FormatError } from './imported-trace.ts';
+
+const MIB = 1024 * 1024;
+
+/** Contract section 11, "Limits". What is over one of them is refused by name. */
+export const IMPORT_LIMITS = {
+  fileBytes: 256 * MIB,
+  memberBytes: 256 * MIB,
+  unpackedBytes: 1024 * MIB,
+  depth: 256,
+  samples: 100_000,
+  /** Members of a zip. Our choice: a large sample has several. */
+  members: 500_000,
+} as const;
+export type ImportLimits = { readonly [Name in keyof typeof IMPORT_LIMITS]: number };
+
+export function sizeText(bytes: number): string {
+  return bytes >= MIB ? `${Math.floor(bytes / MIB)} MiB` : `${bytes} bytes`;
+}
+
+export function tooLarge(name: string, limit: number): FormatError {
+  return new FormatError(`${name} is larger than ${sizeText(limit)}, which is the limit.`);
+}

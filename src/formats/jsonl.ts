@@ -1,0 +1,55 @@
+import { isJsonObject, type JsonObject } from '../contract/json.ts';
+import { type Trace, traceSchema } from '../contract/trace.ts';
+import { parseDataUrl, refersToBytes, toDataUrl, withAddresses, withBytes } from './addresses.ts';
+import { describeIssue } from './describe-issue.ts';
+import type { LineFormat, WriteContext } from './format.ts';
+import { FormatError, type ImportedTrace, type ReadContext } from './imported-trace.ts';
+import { jsonOf } from './json-of.ts';
+
+/** Our own traces, as `GET /v1/traces/{trace_id}` answers, a line each. Their bytes stand in them: nothing is lost. */
+export const jsonlFormat: LineFormat = {
+  name: 'jsonl',
+  toLine: (trace, context) => jsonOf(refersToBytes(trace) ? withInlineBytes(trace, context) : trace),
+};
+
+function withInlineBytes(trace: Trace, context: WriteContext): Trace {
+  const addressed = withAddresses(trace, 'content', { ...context, addressOf: (bytes) => urlOf(bytes, context) });
+  return withBytes(addressed, parseDataUrl);
+}
+
+/** Most bytes stand there already. */
+function urlOf(bytes: Parameters<WriteContext['addressOf']>[0], context: WriteContext): string | undefined {
+  return bytes.data.startsWith('svc-blob:') ? context.addressOf(bytes) : toDataUrl(bytes);
+}
+
+export function isOwnTrace(given: unknown): boolean {
+  return isJsonObject(given) && given.object === 'trace' && Array.isArray(given.steps);
+}
+
+/** @throws FormatError for what is no trace of this version, and for one that has not ended. */
+export function readOwnTrace(given: unknown, { options, losses }: ReadContext): ImportedTrace {
+  const version = isJsonObject(given) ? given.version : undefined;
+  if (version !== 1) throw new FormatError(`version is ${JSON.stringify(version)}; traces of version 1 are read.`);
+  const parsed = traceSchema.safeParse(withDefaults(given));
+  if (!parsed.success) throw new FormatError(describeIssue(parsed.error));
+  const trace = parsed.data;
+  if (trace.status === 'queued' || trace.status === 'running') {
+    throw new FormatError(`The run of trace ${trace.trace_id} is ${trace.status}: export it when it has ended.`);
+  }
+  losses.add('attempts', 'the attempts before the last one stay where it was run', trace.attempts.length - 1);
+  losses.add('logs', 'logs are not read', trace.logs.length);
+  const { outcome, error } = trace;
+  return {
+    ...trace,
+    env_name: options.envName ?? trace.env_name,
+    scenario_name: options.scenarioName ?? trace.scenario_name,
+    answer_fits: !(outcome === 'agent_error' && error?.boundary !== 'agent'),
+  };
+}
+
+/** Fields that earlier versions did not have. */
+function withDefaults(given: unknown): JsonObject {
+  const fields = isJsonObject(given) ? given : {};
+  const since = { outcome: null, evaluation_id: null, task_id: null, attempt_index: null, rerun: 0, superseded: false };
+  return { ...since, ...fields };
+}

@@ -1,0 +1,59 @@
+import { messageOf } from '../contract/errors.ts';
+import { isTooDeep } from '../contract/json-depth.ts';
+import { FormatError } from './imported-trace.ts';
+
+/**
+ * The value of a text of JSON. `NaN` and `Infinity`, which Python writes and JSON has not, are null.
+ *
+ * @throws FormatError for what is no JSON, and for one that is nested deeper than `depth`.
+ */
+export function parseJson(text: string, depth: number, label = 'The file'): unknown {
+  const value = parse(text.startsWith('\uFEFF') ? text.slice(1) : text, label);
+  if (isTooDeep(value, depth))
+    throw new FormatError(`${label} is nested deeper than ${depth} levels, which is the limit.`);
+  return value;
+}
+
+function parse(text: string, label: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (!/NaN|Infinity/.test(text)) throw notJson(label, error);
+  }
+  try {
+    return JSON.parse(withoutNonNumbers(text));
+  } catch (error) {
+    throw notJson(label, error);
+  }
+}
+
+function notJson(label: string, error: unknown): FormatError {
+  return new FormatError(`${label} is no JSON: ${messageOf(error).slice(0, 200)}.`, { cause: error });
+}
+
+/** Texts are skipped as they are: they may hold such a word. */
+function withoutNonNumbers(text: string): string {
+  const pieces: string[] = [];
+  let start = 0;
+  while (start < text.length) {
+    const quote = text.indexOf('"', start);
+    const end = quote === -1 ? text.length : quote;
+    pieces.push(text.slice(start, end).replaceAll(/\bNaN\b|-?\bInfinity\b/g, 'null'));
+    if (quote === -1) break;
+    const close = endOfText(text, quote);
+    pieces.push(text.slice(quote, close));
+    start = close;
+  }
+  return pieces.join('');
+}
+
+function endOfText(text: string, quote: number): number {
+  for (let at = quote + 1; ; ) {
+    const close = text.indexOf('"', at);
+    if (close === -1) return text.length;
+    let slashes = 0;
+    while (text[close - 1 - slashes] === '\\') slashes += 1;
+    if (slashes % 2 === 0) return close + 1;
+    at = close + 1;
+  }
+}

@@ -1,0 +1,121 @@
+import { ApiError } from '../contract/errors.ts';
+import type { Trace } from '../contract/trace.ts';
+import { toDataUrl } from '../formats/addresses.ts';
+import { atifFormat } from '../formats/atif/write.ts';
+import { EXPORT_FORMATS, type WriteContext } from '../formats/format.ts';
+import { InspectHead, Places } from '../formats/inspect/log-head.ts';
+import { toSample } from '../formats/inspect/write-sample.ts';
+import { jsonlFormat } from '../formats/jsonl.ts';
+import { Losses } from '../formats/losses.ts';
+import { openAiFormat } from '../formats/openai.ts';
+import { trlFormat } from '../formats/trl.ts';
+import type { RouteReply } from '../http/route.ts';
+import { BLOB_PREFIX } from '../trace/blob-references.ts';
+import { toSummary } from '../trace/projection.ts';
+import { loadBytes } from '../trace/trace-bytes.ts';
+import { isFinal } from '../trace/trace-heads.ts';
+import type { TraceStore } from '../trace/trace-store.ts';
+
+/** The header that lists what the format could not hold: `<field>=<count>`, separated by commas. */
+export const LOST_HEADER = 'x-proctor-lost';
+
+/** A header may not grow without end; what is cut is told as `...`. */
+const MAX_HEADER = 2_000;
+
+type RouteFormat = 'jsonl' | 'atif' | 'inspect' | 'openai' | 'trl';
+
+const FILES: Readonly<Record<RouteFormat, { readonly type: string; readonly ending: string }>> = {
+  jsonl: { type: 'application/x-ndjson', ending: 'jsonl' },
+  atif: { type: 'application/json', ending: 'atif.json' },
+  inspect: { type: 'application/json', ending: 'inspect.json' },
+  openai: { type: 'application/x-ndjson', ending: 'openai.jsonl' },
+  trl: { type: 'application/x-ndjson', ending: 'trl.jsonl' },
+};
+
+/**
+ * A trace as a file of a format.
+ *
+ * @throws ApiError invalid_parameter for a format that has no file for one trace, run_running for a trace that has not ended.
+ */
+export async function toExportReply(
+  store: TraceStore,
+  trace: Trace,
+  { format, account }: { readonly format: string; readonly account: string },
+): Promise<RouteReply> {
+  if (!isRouteFormat(format)) throw unknownFormat(format);
+  if (!isFinal(trace)) {
+    const hint = 'wait for its end (?wait=60), or read the trace without a format';
+    throw new ApiError('run_running', `The run of trace ${trace.trace_id} is ${trace.status}: ${hint}.`);
+  }
+  const losses = new Losses();
+  const addressOf = format === 'atif' ? blobUrls(trace) : await inlineBytes(store, trace, account);
+  const { type, ending } = FILES[format];
+  const file = render(trace, format, { losses, addressOf });
+  return {
+    headers: {
+      'content-type': `${type}; charset=utf-8`,
+      'content-disposition': `attachment; filename="${trace.trace_id}.${ending}"`,
+      ...toLostHeader(losses),
+    },
+    body: `${file}\n`,
+  };
+}
+
+function render(trace: Trace, format: RouteFormat, context: WriteContext): string {
+  if (format === 'inspect') {
+    const head = new InspectHead();
+    head.add(toSummary(trace));
+    const samples = [toSample(trace, new Places().of(trace), context)];
+    return JSON.stringify({ ...head.toJson(trace.trace_id), samples });
+  }
+  const formats = { jsonl: jsonlFormat, atif: atifFormat('1.8'), openai: openAiFormat(), trl: trlFormat() };
+  const line = formats[format].toLine(trace, context);
+  if (line !== undefined) return JSON.stringify(line);
+  const [loss] = context.losses.toList().filter(({ field }) => field === 'trace');
+  throw new ApiError(
+    'invalid_parameter',
+    `The trace has no line in the format ${format}: ${loss?.why ?? 'it does not fit'}.`,
+    {
+      param: 'format',
+    },
+  );
+}
+
+/** A reader of the file may ask this server for the bytes, with a key or a cookie as for the trace. */
+function blobUrls(trace: Trace): WriteContext['addressOf'] {
+  const base = trace.trace_url.replace(/\/traces\/[^/]*$/, '');
+  return (bytes) => {
+    if (!bytes.data.startsWith(BLOB_PREFIX)) return toDataUrl(bytes);
+    return `${base}/v1/blobs/${bytes.data.slice(BLOB_PREFIX.length)}`;
+  };
+}
+
+async function inlineBytes(store: TraceStore, trace: Trace, account: string): Promise<WriteContext['addressOf']> {
+  const found = await loadBytes(store, trace, account);
+  return (bytes) => {
+    if (!bytes.data.startsWith(BLOB_PREFIX)) return toDataUrl(bytes);
+    const known = found.get(bytes.data);
+    return known && toDataUrl({ mimeType: bytes.mimeType, data: known.data });
+  };
+}
+
+function toLostHeader(losses: Losses): Record<string, string> {
+  const lost = losses.toList().map(({ field, count }) => `${encodeURI(field)}=${count}`);
+  const text = lost.join(', ');
+  if (text === '') return {};
+  return { [LOST_HEADER]: text.length <= MAX_HEADER ? text : `${text.slice(0, MAX_HEADER)}...` };
+}
+
+function isRouteFormat(format: string): format is RouteFormat {
+  return Object.hasOwn(FILES, format);
+}
+
+function unknownFormat(format: string): ApiError {
+  const isKnown = EXPORT_FORMATS.some((known) => known === format);
+  const way = isKnown
+    ? `it takes several traces: "proctor export --format ${format}" writes it`
+    : `it has to be one of ${Object.keys(FILES).join(', ')}`;
+  return new ApiError('invalid_parameter', `format is ${JSON.stringify(format.slice(0, 60))}; ${way}.`, {
+    param: 'format',
+  });
+}

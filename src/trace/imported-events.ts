@@ -1,0 +1,142 @@
+import type { EventBody } from '../contract/event.ts';
+import { OUTSIDE_STEPS } from '../contract/names.ts';
+import type { Step, ToolResultRecord } from '../contract/trace.ts';
+import type { ImportedTrace } from '../formats/imported-trace.ts';
+
+/** An event with its own time. */
+export interface TimedEvent {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly body: EventBody;
+}
+
+/** Longest run that is asked for; an imported one is over. */
+const TIMEOUT_SECONDS = 3_600;
+
+/**
+ * The events of which the trace is a projection: a trace of a file is stored as any other. What a file does not say is
+ * left out, as far as an event may be.
+ *
+ * @param now stands for a time that neither the file nor another time of it tells, in milliseconds since 1970.
+ */
+export function toImportedEvents(trace: ImportedTrace, now: number): readonly TimedEvent[] {
+  const createdAt = timeOf(trace.created_at) ?? now;
+  const startedAt = timeOf(trace.started_at);
+  const finishedAt = timeOf(trace.finished_at) ?? startedAt ?? createdAt;
+  const base = startedAt ?? createdAt;
+  return [
+    { at: createdAt, body: toQueued(trace) },
+    ...toStart(trace, createdAt, startedAt),
+    ...toSetup(trace, base),
+    ...toTurns(trace, base, finishedAt),
+    ...toEnd(trace, finishedAt),
+  ];
+}
+
+function toQueued(trace: ImportedTrace): EventBody {
+  return {
+    type: 'run.queued',
+    origin: 'import',
+    env_name: trace.env_name,
+    scenario_name: trace.scenario_name,
+    scenario_args: trace.scenario_args,
+    model: trace.model,
+    max_steps: trace.max_steps,
+    timeout_seconds: TIMEOUT_SECONDS,
+    seed: trace.seed,
+    sampling: trace.sampling,
+    metadata: trace.metadata,
+    priority: 0,
+    imported: { task_id: trace.task_id, attempt_index: trace.attempt_index },
+    previous_end: null,
+  };
+}
+
+function toStart(trace: ImportedTrace, createdAt: number, startedAt: number | undefined): TimedEvent[] {
+  if (startedAt === undefined) return [];
+  const { versions, timing } = trace;
+  // It waited in the queue until it started, and after that for a place. An attempt before this one makes it negative.
+  const waitedMs = timing.queued_ms - Math.max(0, startedAt - createdAt);
+  const started: TimedEvent = { at: startedAt, body: { type: 'run.started', worker: 'import', versions } };
+  if (timing.environment_ms === 0 && waitedMs === 0) return [started];
+  const duration = { waited_ms: waitedMs, duration_ms: timing.environment_ms };
+  return [started, { at: startedAt, body: { type: 'environment.ready', name: trace.env_name, versions, ...duration } }];
+}
+
+function toSetup({ system, prompt, tools, timing }: ImportedTrace, at: number): TimedEvent[] {
+  const isEmpty = system === null && prompt.length === 0 && tools.length === 0 && timing.setup_ms === 0;
+  if (isEmpty) return [];
+  const setup = { system, prompt, tools, answer_schema: null, duration_ms: timing.setup_ms };
+  return [{ at, body: { type: 'setup.completed', ...setup } }];
+}
+
+function* toTurns(trace: ImportedTrace, base: number, finishedAt: number): Generator<TimedEvent> {
+  // Calls that were made and have no result are counted alone.
+  let unanswered =
+    trace.usage.tool_calls - [...trace.steps.flatMap((step) => step.tool_results), ...(trace.tool_calls ?? [])].length;
+  for (const [index, { turn, started_at, finished_at, messages, status }] of trace.turns.entries()) {
+    const begunAt = timeOf(started_at) ?? base;
+    const endedAt = timeOf(finished_at) ?? finishedAt;
+    yield { at: begunAt, body: { type: 'turn.started', turn, messages } };
+    for (const step of trace.steps.filter((each) => each.turn === turn)) {
+      yield* toStep(step, timeOf(step.started_at) ?? begunAt);
+      const open = step.message.tool_calls.slice(step.tool_results.length);
+      for (const call of open.slice(0, Math.max(0, unanswered))) {
+        unanswered -= 1;
+        const { id, name, arguments: given, raw_arguments } = call;
+        const body = { turn, step: step.step, tool_call_id: id, name, arguments: given, raw_arguments };
+        yield { at: begunAt, body: { type: 'tool.called', ...body } };
+      }
+    }
+    const isLast = index === trace.turns.length - 1;
+    if (isLast) for (const record of trace.tool_calls ?? []) yield* toCall(record, turn, OUTSIDE_STEPS, begunAt);
+    // A trace tells of the wall time of all turns together.
+    yield {
+      at: endedAt,
+      body: { type: 'turn.finished', turn, status, tool_ms: index === 0 ? trace.timing.tool_ms : 0 },
+    };
+  }
+  for (const { ...entry } of trace.ledger ?? []) yield { at: finishedAt, body: { type: 'ledger.noted', ...entry } };
+}
+
+function* toStep(step: Step, at: number): Generator<TimedEvent> {
+  const { turn, branch, compacted, input, message, finish_reason, usage, token_ids, logprobs, retries } = step;
+  const beside = {
+    ...(branch === undefined ? {} : { branch }),
+    ...(compacted === undefined ? {} : { compacted }),
+    ...(input === undefined ? {} : { input }),
+  };
+  yield { at, body: { type: 'model.requested', turn, step: step.step, ...beside } };
+  const said = { message, finish_reason, usage, token_ids, logprobs, retries, duration_ms: step.model_ms };
+  const respondedAt = at + step.model_ms;
+  yield { at: respondedAt, body: { type: 'model.responded', turn, step: step.step, ...said } };
+  for (const record of step.tool_results) yield* toCall(record, turn, step.step, respondedAt);
+}
+
+function* toCall(record: ToolResultRecord, turn: number, step: number, at: number): Generator<TimedEvent> {
+  const { tool_call_id, name, arguments: given, raw_arguments, ...responded } = record;
+  const place = { turn, step, tool_call_id, name };
+  yield { at, body: { type: 'tool.called', ...place, arguments: given, raw_arguments } };
+  yield { at: at + record.duration_ms, body: { type: 'tool.responded', ...place, ...responded } };
+}
+
+function* toEnd(trace: ImportedTrace, at: number): Generator<TimedEvent> {
+  const { answer, answer_fits, evaluation, timing, error } = trace;
+  if (answer !== null || !answer_fits) {
+    yield { at, body: { type: 'answer.submitted', answer, ...(answer_fits ? {} : { fits: false }) } };
+  }
+  if (evaluation !== null) {
+    yield { at, body: { type: 'evaluation.completed', evaluation, duration_ms: timing.evaluate_ms } };
+  }
+  const status = trace.status === 'completed' || trace.status === 'cancelled' ? trace.status : 'failed';
+  const end = { status, stop_reason: trace.stop_reason ?? 'error', reward: trace.reward, error } as const;
+  yield { at, body: { type: 'run.finished', ...end } };
+}
+
+/** Times of files may be anything; those of traces are of the years that databases and pages can show. */
+function timeOf(time: string | null): number | undefined {
+  const at = time === null || time === '' ? Number.NaN : Date.parse(time);
+  return at >= 0 && at < MAX_TIME ? at : undefined;
+}
+
+const MAX_TIME = Date.parse('9999-01-01T00:00:00Z');

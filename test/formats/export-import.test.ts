@@ -1,0 +1,176 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type ExportPlan, exportTraces } from '../../src/cli/export/export-traces.ts';
+import { importFile } from '../../src/cli/import/import-file.ts';
+import type { Trace } from '../../src/contract/trace.ts';
+import type { Database } from '../../src/database/database.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
+import { jsonlFormat } from '../../src/formats/jsonl.ts';
+import { NO_REDACTION } from '../../src/redaction/redactor.ts';
+import { createTraceStore } from '../../src/trace/database-store.ts';
+import type { TraceStore } from '../../src/trace/trace-store.ts';
+import { newTrace, newTraceId, started } from '../trace/events.ts';
+import { randomTrace } from './random-trace.ts';
+import { comparable, writeContext } from './round-trip.ts';
+
+let folder: string;
+let database: Database;
+let store: TraceStore;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'proctor-formats-'));
+  database = await openDatabase('sqlite::memory:');
+  store = createTraceStore(database, { appUrl: 'http://127.0.0.1:8320', redactor: false });
+});
+
+afterEach(async () => {
+  await database.close();
+  await rm(folder, { recursive: true });
+});
+
+const local = { account: 'local', redactor: NO_REDACTION };
+
+/** Stores generated traces, and gives their ids. */
+async function have(count: number, change: (trace: Trace) => Trace = (trace) => trace): Promise<readonly string[]> {
+  const file = join(folder, 'given.jsonl');
+  const traces = Array.from({ length: count }, (_, index) => change(randomTrace(index + 1)));
+  await writeFile(
+    file,
+    traces.map((trace) => `${JSON.stringify(jsonlFormat.toLine(trace, writeContext()))}\n`).join(''),
+  );
+  return (await importFile(database, file, local)).traceIds;
+}
+
+function plan(change: Partial<ExportPlan>): ExportPlan {
+  return {
+    named: [],
+    filters: {},
+    format: 'jsonl',
+    out: undefined,
+    atif: '1.8',
+    signal: new AbortController().signal,
+    ...change,
+  };
+}
+
+async function tracesOf(ids: readonly string[]): Promise<readonly object[]> {
+  const traces: object[] = [];
+  for (const id of ids) {
+    const trace = await store.trace(id);
+    if (trace !== undefined) traces.push(comparable(trace));
+  }
+  return traces;
+}
+
+/** Content whose bytes are put aside. */
+const LARGE = Buffer.alloc(40_000, 7).toString('base64');
+
+function withLargeImage(trace: Trace): Trace {
+  const [first, ...others] = trace.steps;
+  const record = first?.tool_results[0];
+  if (first === undefined || record === undefined) return trace;
+  const content = [{ type: 'image', data: LARGE, mimeType: 'image/png' }];
+  const results = [{ ...record, content }, ...first.tool_results.slice(1)];
+  return { ...trace, steps: [{ ...first, tool_results: results }, ...others] };
+}
+
+describe('traces that were exported from a store and imported into another', () => {
+  it.each([
+    ['jsonl', 'out.jsonl'],
+    ['atif', 'out.jsonl'],
+    ['inspect', 'out.json'],
+    ['inspect', 'out.eval'],
+    ['verifiers', 'folder'],
+  ] as const)('are the same by %s (%s), with the bytes of their images', async (format, name) => {
+    const ids = await have(60, withLargeImage);
+    const out = join(folder, name);
+    const report = await exportTraces(store, plan({ named: ids, format, out }));
+    expect(report.traces).toBe(60);
+    const written = await everything(folder);
+    expect(written).not.toContain('svc-blob:');
+
+    await using other = await openOther();
+    const { traceIds, added } = await importFile(other.database, out, local);
+    expect(added).toBe(60);
+    const read = await Promise.all(traceIds.map((id) => other.store.trace(id)));
+    expect(read.map((trace) => trace && comparable(trace))).toEqual(await tracesOf(ids));
+    expect(read.every((trace) => trace?.origin === 'import')).toBe(true);
+  });
+
+  it('are not there twice when the file is imported again', async () => {
+    const ids = await have(20);
+    const again = await importFile(database, join(folder, 'given.jsonl'), local);
+    expect(again).toMatchObject({ traceIds: ids, added: 0 });
+    await store.remove(ids[0] ?? '');
+    expect((await importFile(database, join(folder, 'given.jsonl'), local)).added).toBe(1);
+  });
+
+  it('are counted neither by usage nor by a summary, unless it asks for them', async () => {
+    await have(5);
+    expect((await store.summary({ account: 'local' })).count).toBe(0);
+    expect((await store.summary({ account: 'local', origin: 'import' })).count).toBe(5);
+    expect(await store.usage({ account: 'local' })).toMatchObject([{ runs: 0, total_tokens: 0 }]);
+    expect((await store.list({ account: 'local' })).data).toHaveLength(5);
+  });
+
+  it('are two where a file has the same one twice', async () => {
+    const line = JSON.stringify(jsonlFormat.toLine(randomTrace(3), writeContext()));
+    await writeFile(join(folder, 'twice.jsonl'), `${line}\n${line}\n`);
+    const { traceIds } = await importFile(database, join(folder, 'twice.jsonl'), local);
+    expect(new Set(traceIds).size).toBe(2);
+  });
+});
+
+describe('an export', () => {
+  it('refuses a run that has not ended, and leaves no file', async () => {
+    const traceId = newTraceId();
+    await store.create(newTrace({}, { traceId }));
+    await store.append(traceId, 1, [started]);
+    const out = join(folder, 'out.jsonl');
+    await expect(exportTraces(store, plan({ named: [traceId], out }))).rejects.toThrow(
+      /has to end before it is exported/,
+    );
+    await expect(exportTraces(store, plan({ filters: { account: 'local' }, out }))).rejects.toThrow(traceId);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('names what is not there', async () => {
+    await expect(exportTraces(store, plan({ named: ['f'.repeat(32)] }))).rejects.toThrow(/There is no trace/);
+    await expect(exportTraces(store, plan({ named: ['eval_none'] }))).rejects.toThrow(/No trace is of "eval_none"/);
+    await expect(exportTraces(store, plan({}))).rejects.toThrow(/Say which traces/);
+  });
+
+  it('lists what its format cannot hold', async () => {
+    const ids = await have(40);
+    const report = await exportTraces(store, plan({ named: ids, format: 'openai', out: join(folder, 'out.jsonl') }));
+    expect(report.lost.map(({ field }) => field)).toEqual(expect.arrayContaining(['reward', 'steps[].started_at']));
+    expect(report.skipped[0]).toMatch(/^Left out, since they did not complete: [0-9a-f]{32}/);
+  });
+
+  it('leaves the file of before where it is stopped', async () => {
+    const ids = await have(10);
+    const out = join(folder, 'out.jsonl');
+    await writeFile(out, 'before');
+    const stopped = plan({ named: ids, out, signal: AbortSignal.abort() });
+    await expect(exportTraces(store, stopped)).rejects.toThrow();
+    expect(await readFile(out, 'utf8')).toBe('before');
+    expect((await readdir(folder)).sort()).toEqual(['given.jsonl', 'out.jsonl']);
+  });
+});
+
+async function openOther() {
+  const opened = await openDatabase('sqlite::memory:');
+  return {
+    database: opened,
+    store: createTraceStore(opened, { appUrl: 'http://127.0.0.1:8320', redactor: false }),
+    [Symbol.asyncDispose]: () => opened.close(),
+  };
+}
+
+async function everything(path: string): Promise<string> {
+  const names = await readdir(path, { recursive: true, withFileTypes: true });
+  const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return (await Promise.all(files.map((file) => readFile(file, 'latin1')))).join('\n');
+}
