@@ -19,6 +19,7 @@ export const ERRORS = {
   blob_not_found: { status: 404, type: 'not_found_error' },
   evaluation_not_found: { status: 404, type: 'not_found_error' },
   taskset_not_found: { status: 404, type: 'not_found_error' },
+  regrade_not_found: { status: 404, type: 'not_found_error' },
   tool_not_found: { status: 404, type: 'not_found_error' },
   unknown_url: { status: 404, type: 'not_found_error' },
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
@@ -108,7 +109,9 @@ export type RunErrorBody = z.infer<typeof runErrorSchema>;
 
 /** Code of a run that was ended because its evaluation's budget does not pay for its next model call. No HTTP surface answers with it. */
 export const OVER_BUDGET = 'over_budget';
-export type RunErrorCode = ErrorCode | typeof OVER_BUDGET;
+/** Code of a run whose repeated steps gave something else than in the trace that it goes on with. No HTTP surface answers with it. */
+export const FORK_DIFFERS = 'fork_differs';
+export type RunErrorCode = ErrorCode | typeof OVER_BUDGET | typeof FORK_DIFFERS;
 
 /** A failure of a run, named by the boundary at which it happened. It becomes data on the trace. */
 export class BoundaryError extends Error {

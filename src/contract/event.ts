@@ -8,6 +8,7 @@ import {
 } from './chat.ts';
 import { runErrorSchema } from './errors.ts';
 import { jsonObjectSchema } from './json.ts';
+import { parentSchema, replayResultSchema } from './replay.ts';
 import { evaluationSchema, promptMessageSchema } from './scenario.ts';
 import {
   attemptEndSchema,
@@ -51,6 +52,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
       })
       .nullable()
       .optional(),
+    /** The trace that it repeats, wholly or in part. */
+    parent: parentSchema.nullable().optional(),
     /** How the attempt before this one ended; null for the first. */
     previous_end: attemptEndSchema.nullable(),
     /** Why the attempt before this one was lost, where that is known. */
@@ -87,6 +90,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     logprobs: z.json(),
     retries: z.int(),
     duration_ms: z.int(),
+    /** True: no model was asked, the response is that of the trace which is repeated. */
+    repeated: z.boolean().optional(),
   }),
   z.object({
     type: type('tool.called'),
@@ -119,6 +124,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     stop_reason: stopReasonSchema,
     reward: z.number().nullable(),
     error: runErrorSchema.nullable(),
+    /** Of a replay. */
+    replay: replayResultSchema.optional(),
   }),
 ]);
 export type EventBody = z.infer<typeof eventBodySchema>;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { agentToolSchema } from './chat.ts';
 import { FORBIDDEN_NAME, givenObjectSchema, isJsonObject, jsonSchemaSchema, scenarioArgsSchema } from './json.ts';
 import { MAX_STEPS } from './names.ts';
+import { forkSchema } from './replay.ts';
 
 /** Limits of a run's metadata. Our choice: enough to search by. */
 export const METADATA_LIMITS = { keys: 64, keyCharacters: 64, valueCharacters: 512 } as const;
@@ -39,8 +40,32 @@ export const runRequestSchema = z.object({
   sampling: givenObjectSchema.meta({ description: 'Sent to the gateway; at most 64 KiB as JSON' }).default({}),
 });
 export type RunRequest = z.infer<typeof runRequestSchema>;
+
+const { env_name, scenario_name, model, max_steps } = runRequestSchema.shape;
+
+/** The body as it comes: of a fork everything that the forked trace says may be left out. */
+export const runBodySchema = runRequestSchema
+  .extend({
+    env_name: env_name.optional(),
+    scenario_name: scenario_name.optional(),
+    scenario_args: scenarioArgsSchema.optional(),
+    model: model.optional(),
+    max_steps: max_steps.unwrap().optional(),
+    seed: z.int().nullable().optional(),
+    fork: forkSchema.optional(),
+  })
+  .superRefine((body, context) => {
+    if (body.fork !== undefined) return;
+    for (const name of ['env_name', 'scenario_name', 'model'] as const) {
+      if (body[name] !== undefined) continue;
+      context.addIssue({ code: 'invalid_type', expected: 'string', input: undefined, path: [name] });
+    }
+  });
+export type RunBody = z.infer<typeof runBodySchema>;
 /** As a client sends it: what has a default may be left out. */
-export type RunInput = z.input<typeof runRequestSchema>;
+export type RunInput =
+  | z.input<typeof runRequestSchema>
+  | (z.input<typeof runBodySchema> & { readonly fork: z.input<typeof forkSchema> });
 
 export const runStatusSchema = z.enum(['queued', 'running', 'completed', 'failed', 'cancelled']);
 export type RunStatus = z.infer<typeof runStatusSchema>;

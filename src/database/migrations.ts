@@ -1,6 +1,7 @@
 import { type Kysely, type Migration, Migrator } from 'kysely';
 import { messageOf } from '../contract/errors.ts';
 import { createEvaluations } from './create-evaluations.ts';
+import { createReplays } from './create-replays.ts';
 import { createSchema } from './create-schema.ts';
 import { createSeats } from './create-seats.ts';
 
@@ -31,4 +32,5 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_schema': { up: createSchema },
   '0002_evaluations': { up: createEvaluations },
   '0003_seats': { up: createSeats },
+  '0007_replay': { up: createReplays },
 };

@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely';
+import type { GradesTable, RegradeRowsTable, RegradesTable } from './create-replays.ts';
 import type { SeatsTable } from './create-seats.ts';
 import type {
   EvaluationReservationsTable,
@@ -30,6 +31,9 @@ export interface DatabaseSchema {
   gateway_users: GatewayUsersTable;
   gateway_limit_changes: GatewayLimitChangesTable;
   seats: SeatsTable;
+  grades: GradesTable;
+  regrades: RegradesTable;
+  regrade_rows: RegradeRowsTable;
 }
 
 export interface TracesTable {
@@ -64,6 +68,10 @@ export interface TracesTable {
   is_superseded: Generated<number>;
   /** Null until it has ended. */
   outcome: Generated<string | null>;
+  /** The trace that it repeats, wholly or in part. */
+  parent_trace_id: Generated<string | null>;
+  /** The reward of its newest grade that has one. */
+  grade_reward: Generated<number | null>;
 }
 
 /** The metadata of each trace once more, by key, so that a list can be filtered by one of them through an index. */
@@ -203,6 +211,9 @@ export interface OutcomesTable {
   is_deleted: number;
   /** As that of the trace. */
   is_superseded: number;
+  /** As that of the trace, with its bin. */
+  grade_reward: number | null;
+  grade_bin: number | null;
 }
 
 /** Which trace refers to which blob. */
@@ -291,4 +302,7 @@ export interface EvaluationAttemptsTable {
   /** Cost of the traces that were superseded, together; null: not known. */
   earlier_usd: number | null;
   earlier_tokens: Generated<number>;
+  /** Reward and outcome by the newest grade of its trace; null without one. */
+  grade_reward: number | null;
+  grade_outcome: string | null;
 }

@@ -26,6 +26,8 @@ export type EndedAttempt = Omit<
   | 'rerun_limit'
   | 'earlier_usd'
   | 'earlier_tokens'
+  | 'grade_reward'
+  | 'grade_outcome'
 >;
 
 /** In an order that never changes: statements are compiled by it. */

@@ -29,13 +29,15 @@ export function toSummary({ steps: _steps, tool_calls: _calls, logs: _logs, ...s
 }
 
 const NO_EVALUATION = { evaluation_id: null, task_id: null, attempt_index: null, rerun: 0, superseded: false } as const;
+/** Summaries of earlier versions have none of these. Grades come after the events: the store adds them. */
+const NOT_REPEATED = { parent: null, replay: null, grades: [] };
 
 /** A summary as it was stored. Those of earlier versions say neither why an attempt ended nor what its outcome is. */
 export function parseSummary(stored: string): TraceSummary {
   const summary = JSON.parse(stored) as TraceSummary;
   const attempts = summary.attempts.map((entry) => ({ ...entry, error: entry.error ?? null }));
   const outcome = summary.outcome ?? toOutcome({ trace: summary, lastResponse: undefined, isAnswerUnfit: false });
-  return { ...NO_EVALUATION, ...summary, outcome, attempts };
+  return { ...NO_EVALUATION, ...NOT_REPEATED, ...summary, outcome, attempts };
 }
 
 /** `projectTrace` event by event, for events that are read in pages. */
@@ -71,7 +73,7 @@ export class TraceProjection {
         this.#updateAttempt({ started_at: event.at });
         break;
       case 'model.responded':
-        this.#used = addUsage(this.#used, event.usage);
+        if (event.repeated !== true) this.#used = addUsage(this.#used, event.usage);
         break;
     }
     this.#attempt?.add(event);
@@ -114,6 +116,9 @@ export class TraceProjection {
         isAnswerUnfit: attempt.isAnswerUnfit,
       }),
       ...toEvaluationFields(request.evaluation),
+      parent: request.parent ?? null,
+      replay: finished?.replay ?? null,
+      grades: [],
       attempt: this.#attempts.at(-1)?.attempt ?? 1,
       attempts: this.#attempts.map((entry) => ({ ...entry })),
       env_name: request.env_name,
