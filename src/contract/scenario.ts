@@ -13,6 +13,17 @@ export const promptMessageSchema = z.object({
 });
 export type PromptMessage = z.infer<typeof promptMessageSchema>;
 
+/**
+ * Parts of a session that differ from one to the next although nothing is wrong: a pattern (`*` matches any run of
+ * characters) of tool names, `prompt`, `tools`, or one field of a tool's structured content. Members of its path are
+ * separated by dots, and `*` is every member. Two results of a volatile tool are compared by `is_error` alone.
+ */
+export const volatilePartSchema = z.union([
+  z.string().min(1),
+  z.strictObject({ tool: z.string().min(1), path: z.string().min(1) }),
+]);
+export type VolatilePart = z.infer<typeof volatilePartSchema>;
+
 /** `structuredContent` of a function of the hub `setup` that belongs to a scenario. */
 export const setupResultSchema = z.object({
   scenario: z.string(),
@@ -20,6 +31,8 @@ export const setupResultSchema = z.object({
   system: z.string().nullable(),
   tools: z.array(z.string()).nullable(),
   answer_schema: jsonSchemaSchema.nullable(),
+  /** There where the scenario declares any. */
+  volatile: z.array(volatilePartSchema).optional(),
 });
 export type SetupResult = z.infer<typeof setupResultSchema>;
 

@@ -16,7 +16,7 @@ import { toVersions } from './versions.ts';
 export interface StageOptions {
   readonly scenario: string;
   readonly args: JsonObject;
-  /** Seed of a reference model. */
+  /** Seed of the environment and of a reference model. */
   readonly seed: number | null;
   /** A fresh environment for this session alone, which closes it. */
   connect(options: ConnectOptions): Promise<EnvironmentClient>;
@@ -80,7 +80,8 @@ export async function openStage(options: StageOptions, opening: Opening): Promis
   opening.onConnected(client);
   opening.enter('setup');
   const startedAt = performance.now();
-  const { setup, tools: listed } = await setUpScenario({ client, scenario, signal, limitMs: setupMs, span }, args);
+  const phase = { client, scenario, signal, limitMs: setupMs, span };
+  const { setup, tools: listed } = await setUpScenario(phase, { args, seed });
   made.setup = setup;
   const tools = listed.map(({ name, description, input_schema }) => ({ name, description, input_schema }));
   recorder.record({

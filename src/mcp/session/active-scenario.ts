@@ -104,6 +104,7 @@ export class ActiveScenario {
         system: scenario.system ?? null,
         tools: scenario.tools === undefined ? null : [...scenario.tools],
         answer_schema: scenario.answer?.jsonSchema ?? null,
+        ...(scenario.volatile === undefined ? {} : { volatile: [...scenario.volatile] }),
       };
     } catch (error) {
       if (run !== undefined) await this.#end({ name, tools, starter, run, context }, SHUTDOWN_GRACE_MS.environment);

@@ -21,6 +21,7 @@ export class ScenarioContext implements ToolContext {
   readonly #aborter = new AbortController();
   #current: ToolContext | undefined;
   #meta: ToolContext['meta'] = {};
+  #seed = 0;
 
   constructor(session: Session) {
     this.session = session;
@@ -29,6 +30,10 @@ export class ScenarioContext implements ToolContext {
 
   get meta(): ToolContext['meta'] {
     return this.#meta;
+  }
+
+  get seed(): number {
+    return this.#seed;
   }
 
   get capabilities(): ClientOffer {
@@ -40,6 +45,7 @@ export class ScenarioContext implements ToolContext {
     const abort = () => this.#aborter.abort(context.signal.reason);
     this.#current = context;
     this.#meta = context.meta;
+    this.#seed = context.seed;
     context.signal.addEventListener('abort', abort, { once: true });
     if (context.signal.aborted) abort();
     try {
@@ -69,6 +75,7 @@ export function withoutWords(request: ToolContext, report: Report): ToolContext 
   const write = (level: LogLevel) => (message: string) => report(`${level}: ${message}`);
   return {
     session: request.session,
+    seed: request.seed,
     signal: request.signal,
     meta: request.meta,
     get capabilities() {
