@@ -9,7 +9,7 @@ import {
 import { runErrorSchema } from './errors.ts';
 import { jsonObjectSchema } from './json.ts';
 import { parentSchema, replayResultSchema } from './replay.ts';
-import { evaluationSchema, promptMessageSchema } from './scenario.ts';
+import { evaluationSchema, promptMessageSchema, volatilePartSchema } from './scenario.ts';
 import {
   attemptEndSchema,
   logSchema,
@@ -75,6 +75,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     prompt: z.array(promptMessageSchema),
     tools: z.array(agentToolSchema),
     answer_schema: z.record(z.string(), z.unknown()).nullable(),
+    /** Parts that may differ from one session to the next; there where the scenario declares any. */
+    volatile: z.array(volatilePartSchema).optional(),
     duration_ms: z.int(),
   }),
   z.object({ type: type('turn.started'), turn: z.int(), messages: z.array(promptMessageSchema) }),

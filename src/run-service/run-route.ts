@@ -2,7 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { Idempotency } from '../accounts/idempotency.ts';
 import type { Catalogue } from '../client/catalogue.ts';
 import { checkScenarioArgs } from '../client/scenario-args.ts';
-import { type RunAccepted, type RunRequest, runAcceptedSchema, runRequestSchema } from '../contract/run.ts';
+import {
+  type RunAccepted,
+  type RunBody,
+  type RunRequest,
+  runAcceptedSchema,
+  runBodySchema,
+  runRequestSchema,
+} from '../contract/run.ts';
 import { checkSize } from '../contract/size-limits.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
 import { accountOf } from '../http/api-keys.ts';
@@ -10,11 +17,13 @@ import { defineRoute, type Route, type RouteReply, type RouteRequest, TRACE_ID_H
 import type { Models } from '../model/create-model.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { NewTrace, TraceStore } from '../trace/trace-store.ts';
-import { traceNotFound } from '../trace-routes/traces-route.ts';
+import { findTrace, traceNotFound } from '../trace-routes/traces-route.ts';
 import { waitForEnd } from '../trace-routes/wait-for-end.ts';
+import { toForkedRequest } from '../trust/fork/fork-request.ts';
+import { toForkParent } from '../trust/replay/replay-request.ts';
 import { checkMetadata } from './check-metadata.ts';
 import { parsePreferredWait } from './prefer.ts';
-import { QueuedQuota } from './queued-quota.ts';
+import type { QueuedQuota } from './queued-quota.ts';
 
 export interface RunRouteOptions {
   readonly catalogue: Catalogue;
@@ -24,6 +33,8 @@ export interface RunRouteOptions {
   readonly queue: RunQueue;
   /** The trace's page. */
   toTraceUrl(traceId: string): string;
+  /** Holds keys to their queued runs. */
+  readonly quota: QueuedQuota;
   /** Aborted when the service shuts down: nobody waits any longer. */
   readonly closing: AbortSignal;
   /** Milliseconds since 1970. */
@@ -32,7 +43,7 @@ export interface RunRouteOptions {
 
 /** An accepted run, before any wait for its end. */
 type Accepted = Pick<RunAccepted, 'trace_id' | 'trace_url'>;
-type Incoming = RouteRequest<RunRequest>;
+type Incoming = RouteRequest<RunBody>;
 
 /** `POST /v1/agent/run`: everything is checked before a run exists, and what was accepted is durable. */
 export function createRunRoute(options: RunRouteOptions): Route {
@@ -42,7 +53,7 @@ export function createRunRoute(options: RunRouteOptions): Route {
     path: '/v1/agent/run',
     summary: 'Run a scenario of an environment with a model',
     access: 'key-or-browser',
-    request: runRequestSchema,
+    request: runBodySchema,
     response: runAcceptedSchema,
     about: {
       requestHeaders: {
@@ -60,6 +71,8 @@ export function createRunRoute(options: RunRouteOptions): Route {
         'env_not_found',
         'scenario_not_found',
         'model_not_found',
+        'trace_not_found',
+        'run_running',
         'idempotency_conflict',
         'request_in_progress',
         'quota_exceeded',
@@ -73,12 +86,10 @@ export function createRunRoute(options: RunRouteOptions): Route {
 
 class Runs {
   readonly #options: RunRouteOptions;
-  readonly #quota: QueuedQuota;
   readonly #idempotency: Idempotency<Accepted>;
 
   constructor(options: RunRouteOptions) {
     this.#options = options;
-    this.#quota = new QueuedQuota(options.database);
     this.#idempotency = new Idempotency({
       database: options.database,
       scope: 'run',
@@ -113,10 +124,11 @@ class Runs {
 
   /** Row, first event, queue entry and key are one transaction; what is refused leaves nothing behind. */
   async #start(
-    { body, caller }: Incoming,
+    { body: given, caller }: Incoming,
     keep?: (transaction: DatabaseTransaction, accepted: Accepted) => Promise<void>,
   ): Promise<Accepted> {
-    const { catalogue, models, store, queue, toTraceUrl } = this.#options;
+    const { catalogue, models, store, queue, quota, toTraceUrl } = this.#options;
+    const body = await toRequest(given, store, accountOf(caller));
     const scenario = await catalogue.find(body.env_name, body.scenario_name);
     checkScenarioArgs(scenario, body.scenario_args);
     models.check(body.model);
@@ -126,19 +138,26 @@ class Runs {
 
     const traceId = randomBytes(16).toString('hex');
     const accepted = { trace_id: traceId, trace_url: toTraceUrl(traceId) };
-    const queued = toQueued(body, scenario.short_name);
+    const queued = toQueued(body, scenario.short_name, given.fork);
     const entry = { traceId, priority: queued.priority, envName: queued.env_name, keyId };
     const create = () =>
       store.create({ traceId, account: accountOf(caller), keyId, queued }, async (transaction) => {
         await keep?.(transaction, accepted);
         await queue.enqueue(entry, transaction);
       });
-    await this.#quota.within(keyId, create);
+    await quota.within(keyId, create);
     return accepted;
   }
 }
 
-function toQueued(request: RunRequest, scenarioName: string): NewTrace['queued'] {
+/** @throws ApiError trace_not_found, run_running or invalid_parameter for a fork. */
+async function toRequest(body: RunBody, store: TraceStore, account: string): Promise<RunRequest> {
+  const { fork, ...request } = body;
+  if (fork === undefined) return runRequestSchema.parse(request);
+  return toForkedRequest(body, fork, await findTrace(store, fork.trace_id, account));
+}
+
+function toQueued(request: RunRequest, scenarioName: string, fork: RunBody['fork']): NewTrace['queued'] {
   return {
     origin: 'run',
     env_name: request.env_name,
@@ -151,6 +170,7 @@ function toQueued(request: RunRequest, scenarioName: string): NewTrace['queued']
     sampling: request.sampling,
     metadata: request.metadata,
     priority: request.priority,
+    ...(fork === undefined ? {} : { parent: toForkParent(fork) }),
   };
 }
 

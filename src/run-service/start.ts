@@ -29,6 +29,8 @@ import { createCatalogueRoutes } from './catalogue-routes.ts';
 import { createCreateEvaluationRoute } from './create-evaluation-route.ts';
 import { createEvaluationRoutes } from './evaluation-routes.ts';
 import { addRunMetrics } from './metrics.ts';
+import { QueuedQuota } from './queued-quota.ts';
+import { createReplayRoute } from './replay-route.ts';
 import { createRunRoute } from './run-route.ts';
 import { createSeatDesk, type SeatDesk, type SeatSettings } from './seat-desk.ts';
 import { enqueueForgottenRuns } from './sweep.ts';
@@ -182,6 +184,8 @@ function createApp(options: RunServiceOptions, parts: Parts) {
   const onChange = () => parts.worker?.driver?.wake();
   const canPrice = (model: string) => models.canPrice(model);
   const evaluations = createEvaluationStore({ database, store, queue, appUrl, canPrice, now, cancelHere, onChange });
+  const toTraceUrl = (id: string) => `${appUrl}/traces/${id}`;
+  const quota = new QueuedQuota(database);
   return createHttpApp({
     title: 'Proctor run service',
     version: PROCTOR_VERSION,
@@ -199,10 +203,12 @@ function createApp(options: RunServiceOptions, parts: Parts) {
         database,
         store,
         queue,
+        quota,
         closing,
         now,
-        toTraceUrl: (id) => `${appUrl}/traces/${id}`,
+        toTraceUrl,
       }),
+      createReplayRoute({ catalogue, store, queue, quota, toTraceUrl }),
       ...createTracesRoutes({ store, access: 'key-or-browser', closing }),
       ...seats.routes,
       createCancelRoute({ store, queue, logger, cancelHere }),

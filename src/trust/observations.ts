@@ -1,8 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ToolResult } from '../client/environment-client.ts';
 import { isJsonObject, type Json } from '../contract/json.ts';
 import type { EnvironmentTool } from '../contract/run.ts';
 import type { PromptMessage, VolatilePart } from '../contract/scenario.ts';
-import { canonicalJson } from '../tasks/canonical-json.ts';
 import { matchesToolPatterns } from '../text/tool-patterns.ts';
 
 /** Compares what two sessions of one scenario have shown, without its volatile parts. */
@@ -43,7 +43,7 @@ function toOffer({ name, description, input_schema }: ToolOffer) {
 }
 
 function isSame(before: unknown, after: unknown): boolean {
-  return canonicalJson(before as Json) === canonicalJson(after as Json);
+  return isDeepStrictEqual(before, after);
 }
 
 /** The value without the members that the paths name; `*` is every member of an object or a list. */
