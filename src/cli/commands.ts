@@ -9,6 +9,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) 
   list: async () => (await import('./list.ts')).addListCommand,
   run: async () => (await import('./run.ts')).addRunCommand,
   eval: async () => (await import('./eval.ts')).addEvalCommand,
+  check: async () => (await import('./check.ts')).addCheckCommand,
   seat: async () => (await import('./seat.ts')).addSeatCommand,
   chat: async () => (await import('./chat.ts')).addChatCommand,
   serve: async () => (await import('./serve.ts')).addServeCommand,
