@@ -83,7 +83,7 @@ export class ActiveScenario {
     const { name, tools } = scenario;
     const replaced = this.#admit(starter);
     this.#become({ kind: 'starting', name, starter });
-    const context = new ScenarioContext(request.session);
+    const context = new ScenarioContext(request);
     let run: ScenarioRun | undefined;
     try {
       if (replaced !== undefined) await this.#end(replaced, SHUTDOWN_GRACE_MS.environment);

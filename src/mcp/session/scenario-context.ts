@@ -21,10 +21,12 @@ export class ScenarioContext implements ToolContext {
   readonly #aborter = new AbortController();
   #current: ToolContext | undefined;
   #meta: ToolContext['meta'] = {};
-  #seed = 0;
+  #seed: number;
 
-  constructor(session: Session) {
+  /** @param request of the setup: a generator may take its context apart before it begins. */
+  constructor({ session, seed }: Pick<ToolContext, 'session' | 'seed'>) {
     this.session = session;
+    this.#seed = seed;
     this.signal = this.#aborter.signal;
   }
 
