@@ -30,6 +30,7 @@ import { createCreateEvaluationRoute } from './create-evaluation-route.ts';
 import { createEvaluationRoutes } from './evaluation-routes.ts';
 import { addRunMetrics } from './metrics.ts';
 import { QueuedQuota } from './queued-quota.ts';
+import { createRegradeRoutes } from './regrade-routes.ts';
 import { createReplayRoute } from './replay-route.ts';
 import { createRunRoute } from './run-route.ts';
 import { createSeatDesk, type SeatDesk, type SeatSettings } from './seat-desk.ts';
@@ -209,6 +210,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
         toTraceUrl,
       }),
       createReplayRoute({ catalogue, store, queue, quota, toTraceUrl }),
+      ...createRegradeRoutes({ database, store, appUrl, now, onCreated: onChange }),
       ...createTracesRoutes({ store, access: 'key-or-browser', closing }),
       ...seats.routes,
       createCancelRoute({ store, queue, logger, cancelHere }),

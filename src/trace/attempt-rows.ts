@@ -60,7 +60,7 @@ function isTriedAgain({ outcome, error }: Trace): boolean {
 }
 
 /** An answer that does not fit its schema is worth nothing, whatever the evaluation has made of it. */
-function rewardOf({ outcome, reward }: Trace): number | null {
+export function rewardOf({ outcome, reward }: Pick<Trace, 'outcome' | 'reward'>): number | null {
   const outcomes: Partial<Record<Outcome, number | null>> = {
     agent_error: 0,
     graded: reward,
