@@ -1,19 +1,25 @@
 import type { TraceEvent } from '../contract/event.ts';
 import type { JsonObject } from '../contract/json.ts';
+import type { Fork } from '../contract/replay.ts';
 import { type RunRequest, runRequestSchema } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { Trace } from '../contract/trace.ts';
 import { checkMetadata } from '../run-service/check-metadata.ts';
+import { toForkedRequest } from '../trust/fork/fork-request.ts';
 import { UsageError } from './failure.ts';
 import { parseMetadata } from './options.ts';
 import type { PoolCommandOptions } from './pool-options.ts';
 import { readScenarioArgs } from './scenario-arguments.ts';
 
+const REFERENCE_MODEL = 'proctor/oracle';
+
 /** Settings that all runs of a command share. */
 export interface RunSettings extends PoolCommandOptions {
   readonly arg?: readonly string[];
   readonly args?: string;
-  readonly model: string;
+  /** Default: `proctor/oracle`, or the model of the forked trace. */
+  readonly model?: string;
+  readonly fork?: Fork;
   readonly runs: number;
   readonly maxSteps?: number;
   /** In seconds. */
@@ -26,13 +32,16 @@ export interface RunSettings extends PoolCommandOptions {
   readonly seed?: number;
 }
 
+/** A run, with the trace that it goes on with, if any. */
+export type PlannedRun = RunRequest & { readonly fork?: Fork };
+
 /** Runs that can begin: everything that can be wrong with the command was found before the first of them exists. */
 export interface RunPlan extends AsyncDisposable {
-  readonly requests: readonly RunRequest[];
+  readonly requests: readonly PlannedRun[];
   /** Where the pages of this directory are; undefined for a service, whose traces are at its own address. */
   readonly appUrl?: string;
   /** One run from its beginning to its end; `stop` cancels it. Its events are shown as they come. */
-  play(request: RunRequest, show: (events: readonly TraceEvent[]) => void, stop: AbortSignal): Promise<Trace>;
+  play(request: PlannedRun, show: (events: readonly TraceEvent[]) => void, stop: AbortSignal): Promise<Trace>;
 }
 
 /** @param typedName of the environment, for messages. @throws UsageError, or ApiError `invalid_scenario_args`. */
@@ -48,10 +57,37 @@ export function toRequests(
   return Array.from({ length: settings.runs }, (_, index) => toRequest(what, settings, index));
 }
 
+/** Runs that go on with a trace. @throws UsageError, or ApiError run_running or invalid_parameter. */
+export function toForks(
+  { envName, scenario }: { readonly envName: string | undefined; readonly scenario: string | undefined },
+  parent: Trace,
+  settings: RunSettings,
+): readonly PlannedRun[] {
+  const { fork } = settings;
+  if (fork === undefined) throw new TypeError('These settings are of no fork');
+  if (settings.arg !== undefined || settings.args !== undefined) {
+    throw new UsageError('A fork has the arguments of its trace: leave --arg and --args out.');
+  }
+  checkMetadata(parseMetadata(settings.metadata));
+  return Array.from({ length: settings.runs }, (_, index) => {
+    const { seed, model, max_steps, ...given } = toRequest(
+      { env_name: parent.env_name, scenario_name: parent.scenario_name, scenario_args: parent.scenario_args },
+      { ...settings, model: settings.model ?? parent.model },
+      index,
+    );
+    const body = {
+      ...given,
+      ...{ model, seed, env_name: envName ?? parent.env_name, scenario_name: scenario ?? parent.scenario_name },
+      ...(settings.maxSteps === undefined ? {} : { max_steps }),
+    };
+    return { ...toForkedRequest(body, fork, parent), fork };
+  });
+}
+
 function toRequest(what: object, settings: RunSettings, index: number): RunRequest {
   const parsed = runRequestSchema.safeParse({
     ...what,
-    model: settings.model,
+    model: settings.model ?? REFERENCE_MODEL,
     max_steps: settings.maxSteps,
     timeout_seconds: settings.timeout,
     metadata: parseMetadata(settings.metadata),
