@@ -41,6 +41,7 @@ const RUN_SERVICE_PATHS = [
   '/evaluations',
   '/evaluations/compare',
   '/evaluations/:evaluation_id',
+  '/regrades/:job_id',
   '/usage',
 ] as const;
 

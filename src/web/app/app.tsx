@@ -72,6 +72,12 @@ function Page({ place }: { readonly place: Place | undefined }) {
           {({ CompareEvaluationsPage }) => <CompareEvaluationsPage query={place.query} />}
         </Later>
       );
+    case 'regrade':
+      return (
+        <Later key={place.page} load={() => import('./evaluations/regrade-page.tsx')}>
+          {({ RegradePage }) => <RegradePage key={place.jobId} {...place} />}
+        </Later>
+      );
     case 'usage':
       return <UsagePage query={place.query} />;
     default:
@@ -98,7 +104,11 @@ interface Destination {
 
 const RUN_SERVICE_PAGES: readonly Destination[] = [
   { path: '/', title: 'Runs', pages: ['runs', 'trace', 'compare'] },
-  { path: '/evaluations', title: 'Evaluations', pages: ['evaluations', 'evaluation', 'compare-evaluations'] },
+  {
+    path: '/evaluations',
+    title: 'Evaluations',
+    pages: ['evaluations', 'evaluation', 'compare-evaluations', 'regrade'],
+  },
   { path: '/environments', title: 'Environments', pages: ['environments', 'environment'] },
   { path: '/usage', title: 'Usage', pages: ['usage'] },
 ];

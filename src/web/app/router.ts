@@ -8,6 +8,7 @@ export type Place =
   | { readonly page: 'runs'; readonly query: URLSearchParams }
   | { readonly page: 'trace'; readonly traceId: string }
   | { readonly page: 'compare'; readonly traceIds: readonly string[] }
+  | { readonly page: 'regrade'; readonly jobId: string }
   | { readonly page: 'environments' }
   | { readonly page: 'environment'; readonly name: string }
   | { readonly page: 'evaluations'; readonly query: URLSearchParams }
@@ -29,6 +30,8 @@ function toPlace({ pathname, searchParams: query }: URL): Place | undefined {
   if (pathname === '/evaluations/compare') return { page: 'compare-evaluations', query };
   const evaluationId = /^\/evaluations\/(\w+)$/.exec(pathname)?.[1];
   if (evaluationId !== undefined) return { page: 'evaluation', evaluationId, query };
+  const jobId = /^\/regrades\/(\w+)$/.exec(pathname)?.[1];
+  if (jobId !== undefined) return { page: 'regrade', jobId };
   if (pathname === '/usage') return { page: 'usage', query };
   return undefined;
 }

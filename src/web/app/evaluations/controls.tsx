@@ -89,6 +89,12 @@ function actionsOf({ evaluation_id: id, status, progress }: EvaluationDetail): r
       run: () => evaluations.cancel(id),
     },
     isEnded(status) && {
+      title: 'Grade again',
+      question:
+        'Every attempt is replayed in the environment of today and graded by its evaluation. The rewards of the runs stay.',
+      run: async () => navigate(`/regrades/${(await service.regrades.evaluation(id)).job_id}`),
+    },
+    isEnded(status) && {
       title: 'Delete',
       isDanger: true,
       question: 'The evaluation and all of its traces are deleted for good.',
