@@ -85,8 +85,10 @@ describe('/openapi.json', () => {
       'GET /v1/evaluations/compare',
       'GET /v1/evaluations/{evaluation_id}',
       'GET /v1/evaluations/{evaluation_id}/attempts',
+      'GET /v1/evaluations/{evaluation_id}/regrades',
       'GET /v1/evaluations/{evaluation_id}/tasks',
       'GET /v1/models',
+      'GET /v1/regrades/{job_id}',
       'GET /v1/tasksets',
       'GET /v1/traces',
       'GET /v1/traces/summary',
@@ -101,9 +103,12 @@ describe('/openapi.json', () => {
       'POST /v1/evaluations',
       'POST /v1/evaluations/{evaluation_id}/cancel',
       'POST /v1/evaluations/{evaluation_id}/pause',
+      'POST /v1/evaluations/{evaluation_id}/regrade',
       'POST /v1/evaluations/{evaluation_id}/rerun',
       'POST /v1/evaluations/{evaluation_id}/resume',
       'POST /v1/traces/{trace_id}/cancel',
+      'POST /v1/traces/{trace_id}/regrade',
+      'POST /v1/traces/{trace_id}/replay',
     ]);
   });
 
@@ -143,6 +148,8 @@ describe('/openapi.json', () => {
           'task_id',
           'attempt_index',
           'outcome',
+          'parent',
+          'grades',
           'min_reward',
           'max_reward',
           'since',

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { toTraceIds } from './compare/compare-path.ts';
+import { navigate, onNavigate } from './navigate.ts';
 import { pageSettings } from './page-settings.ts';
 
 /** Where the browser is. A path that is none of ours is never handled here: the server answers it. */
@@ -36,25 +37,15 @@ function toPlace({ pathname, searchParams: query }: URL): Place | undefined {
   return undefined;
 }
 
-/** Goes to a page of the application without loading the document anew. `replace` leaves no entry to go back to. */
-export function navigate(path: string, { replace = false }: { readonly replace?: boolean } = {}): void {
-  if (replace) history.replaceState(null, '', path);
-  else {
-    history.pushState(null, '', path);
-    scrollTo(0, 0);
-  }
-  for (const listener of listeners) listener();
-}
-
 /** The place, kept up to date. */
 export function usePlace(): Place | undefined {
   const [href, setHref] = useState(location.href);
   useEffect(() => {
     const update = () => setHref(location.href);
-    listeners.add(update);
+    const stop = onNavigate(update);
     addEventListener('popstate', update);
     return () => {
-      listeners.delete(update);
+      stop();
       removeEventListener('popstate', update);
     };
   }, []);
@@ -75,5 +66,3 @@ export function followLinks(event: MouseEvent): void {
   event.preventDefault();
   navigate(`${url.pathname}${url.search}${url.hash}`);
 }
-
-const listeners = new Set<() => void>();

@@ -4,8 +4,8 @@ import { RERUN_STATES } from '../../evaluations/evaluation-data.ts';
 import { formatCountOf } from '../../format.ts';
 import { service } from '../api.ts';
 import { Dialog } from '../components/dialog.tsx';
+import { navigate } from '../navigate.ts';
 import { pageSettings } from '../page-settings.ts';
-import { navigate } from '../router.ts';
 import { isEnded } from './figures.ts';
 
 interface Action {

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { TraceSummary } from '../../../contract/trace.ts';
 import { service } from '../api.ts';
 import { Dialog } from '../components/dialog.tsx';
-import { navigate } from '../router.ts';
+import { navigate } from '../navigate.ts';
 
 /** Asks for the model that goes on with a trace after one of its steps. */
 export function ForkDialog({

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { TraceSummary } from '../../../contract/trace.ts';
 import { service } from '../api.ts';
-import { navigate } from '../router.ts';
+import { navigate } from '../navigate.ts';
 
 /** Buttons for a trace that has ended: it is repeated, or graded again, in the environment of today. */
 export function RepeatActions({ trace }: { readonly trace: TraceSummary }) {
