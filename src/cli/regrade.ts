@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { environmentOfTrace } from '../config/find-environments.ts';
 import { loadProject } from '../config/project.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import type { Regrade, RegradeRow } from '../contract/regrade.ts';
@@ -88,10 +89,18 @@ async function openPlace({ service, ...options }: RegradeOptions): Promise<Place
 }
 
 /** The jobs of a database, as a client of a service would have them. */
-function regradesOf({ database, store, settings }: Installation): Place['regrades'] {
+function regradesOf({ database, store, settings, environments }: Installation): Place['regrades'] {
   const account = 'local';
+  // It is executed here, by the name that it has in the traces.
+  const checkEnvironment = (name: string) => {
+    environmentOfTrace(name, environments);
+  };
   const begin = async (of: Parameters<typeof createRegrade>[2]) => {
-    const job_id = await createRegrade({ database, store, now: Date.now }, { account, keyId: null }, of);
+    const job_id = await createRegrade(
+      { database, store, now: Date.now, checkEnvironment },
+      { account, keyId: null },
+      of,
+    );
     return { job_id, job_url: `${settings.appUrl}/regrades/${job_id}` };
   };
   return {

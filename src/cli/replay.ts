@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { resolveEnvironment } from '../config/find-environments.ts';
+import { environmentOfTrace, resolveEnvironment } from '../config/find-environments.ts';
 import { ApiError } from '../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import type { Difference } from '../contract/replay.ts';
@@ -77,8 +77,11 @@ async function replayHere(traceId: string, options: ReplayOptions, stop: AbortSi
   }
   assertEnded({ trace_id: traceId, status: row.status });
   const name = row.request.env_name;
-  const named = options.environment ?? name;
-  const { target } = resolveEnvironment(named, installation.environments, installation.directory);
+  const { environments, directory } = installation;
+  const { target } =
+    options.environment === undefined
+      ? environmentOfTrace(name, environments)
+      : resolveEnvironment(options.environment, environments, directory);
   await using player = createPlayer(installation, new Map([[name, target]]), options);
   return await player.play(toReplay(row), options.quiet ? () => {} : createRunView(), stop);
 }

@@ -1,7 +1,7 @@
 import { createCatalogue } from '../client/catalogue.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import type { EnvironmentPool } from '../client/environment-pool.ts';
-import { resolveEnvironment } from '../config/find-environments.ts';
+import { environmentOfTrace, resolveEnvironment } from '../config/find-environments.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { Trace } from '../contract/trace.ts';
@@ -33,7 +33,10 @@ export async function planHere(
     opened.push(await startTelemetry({ ...installation, warn: note }));
     const forked = settings.fork && (await readForked(installation, settings.fork.trace_id));
     const typedName = environment ?? forked?.env_name ?? '';
-    const { name, target } = resolveEnvironment(typedName, installation.environments, installation.directory);
+    const { name, target } =
+      environment === undefined
+        ? environmentOfTrace(typedName, installation.environments)
+        : resolveEnvironment(environment, installation.environments, installation.directory);
     parseScenarioArgs(settings.args, settings.arg); // Syntax errors are reported before the environment starts.
     const environments = new Map([[name, target]]);
     const player = createPlayer(installation, environments, settings);

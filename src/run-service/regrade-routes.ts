@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Catalogue } from '../client/catalogue.ts';
 import { regradeAcceptedSchema, regradeListSchema, regradeOutcomeSchema, regradeSchema } from '../contract/regrade.ts';
 import type { Database } from '../database/database.ts';
 import { findEvaluation } from '../evaluations/evaluation-rows.ts';
@@ -10,6 +11,7 @@ import { createRegrade } from '../trust/regrade/create-regrade.ts';
 import { listRegrades, readRegrade, toJobUrl } from '../trust/regrade/read-regrade.ts';
 
 export interface RegradeRoutesOptions {
+  readonly catalogue: Catalogue;
   readonly database: Database;
   readonly store: TraceStore;
   /** Where the pages are, without a slash at the end. */
@@ -30,9 +32,14 @@ const rowsQuerySchema = z.object({
 
 /** Grading traces again: jobs that replay them, and their reports. */
 export function createRegradeRoutes(options: RegradeRoutesOptions): readonly Route[] {
-  const { database, appUrl } = options;
+  const { database, appUrl, catalogue } = options;
+  const checkEnvironment = async (name: string) => void (await catalogue.scenarios(name));
   const begin = async ({ caller }: Pick<RouteRequest, 'caller'>, of: Parameters<typeof createRegrade>[2]) => {
-    const jobId = await createRegrade(options, { account: accountOf(caller), keyId: caller?.keyId ?? null }, of);
+    const jobId = await createRegrade(
+      { ...options, checkEnvironment },
+      { account: accountOf(caller), keyId: caller?.keyId ?? null },
+      of,
+    );
     options.onCreated();
     return { body: { job_id: jobId, job_url: toJobUrl(appUrl, jobId) } };
   };
@@ -42,7 +49,7 @@ export function createRegradeRoutes(options: RegradeRoutesOptions): readonly Rou
     summary: 'Replay a trace that has ended, and grade it by the evaluation of today',
     access,
     response: regradeAcceptedSchema,
-    about: { errors: ['trace_not_found', 'run_running'] },
+    about: { errors: ['trace_not_found', 'env_not_found', 'run_running'] },
     handle: (request) => begin(request, { traceId: request.params.trace_id ?? '' }),
   });
   const ofEvaluation = defineRoute({
@@ -51,7 +58,7 @@ export function createRegradeRoutes(options: RegradeRoutesOptions): readonly Rou
     summary: 'Replay the attempts of an evaluation that does not run, and grade them by the evaluation of today',
     access,
     response: regradeAcceptedSchema,
-    about: { errors: ['evaluation_not_found', 'run_running'] },
+    about: { errors: ['evaluation_not_found', 'env_not_found', 'run_running'] },
     handle: (request) => begin(request, { evaluationId: request.params.evaluation_id ?? '' }),
   });
   const one = defineRoute({

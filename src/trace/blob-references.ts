@@ -25,14 +25,16 @@ export async function replaceBytes<T extends Json>(
 /**
  * Puts bytes back in the place of their references: the other way round.
  *
- * @param get gives base64. What it throws ends the whole.
+ * @param get gives base64; undefined for bytes that are not there, whose reference stays.
  */
-export async function restoreBytes<T extends Json>(value: T, get: (sha256: string) => Promise<string>): Promise<T> {
+export async function restoreBytes<T extends Json>(value: T, get: GetBytes): Promise<T> {
   // As above: only strings inside of it differ.
   return (await restore(value, get, 0)) as T;
 }
 
-async function restore(value: Json, get: (sha256: string) => Promise<string>, depth: number): Promise<Json> {
+type GetBytes = (sha256: string) => Promise<string | undefined>;
+
+async function restore(value: Json, get: GetBytes, depth: number): Promise<Json> {
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value;
   if (Array.isArray(value)) {
     const restored: Json[] = [];
@@ -43,7 +45,8 @@ async function restore(value: Json, get: (sha256: string) => Promise<string>, de
   const restored: JsonObject = {};
   for (const [key, each] of Object.entries(value)) {
     const isReference = key === field && typeof each === 'string' && each.startsWith(BLOB_PREFIX);
-    const whole = isReference ? await get(each.slice(BLOB_PREFIX.length)) : await restore(each, get, depth + 1);
+    const found = isReference ? await get(each.slice(BLOB_PREFIX.length)) : undefined;
+    const whole = isReference ? (found ?? each) : await restore(each, get, depth + 1);
     Object.defineProperty(restored, key, { value: whole, enumerable: true, writable: true, configurable: true });
   }
   return restored;

@@ -1,7 +1,7 @@
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import type { TraceRow, TraceStore } from '../trace/trace-store.ts';
 import { createForkScript } from './fork/fork-script.ts';
-import { readRecorded } from './replay/recorded-trace.ts';
+import { blobsOf, readRecorded } from './replay/recorded-trace.ts';
 import { createReplayScript, type Repetition } from './replay/replay-script.ts';
 
 /** What a run repeats; undefined for one that repeats nothing. It never throws: the run says what is missing. */
@@ -14,9 +14,10 @@ export async function openRepetition(
   try {
     const trace = await store.trace(parent.trace_id, account);
     if (trace === undefined) throw new Error(`The trace ${parent.trace_id} was deleted, and cannot be repeated`);
-    const recorded = await readRecorded(trace, store);
+    const blobs = blobsOf(store, account);
+    const recorded = await readRecorded(trace, blobs);
     if (parent.kind === 'replay') return createReplayScript(recorded, redactor);
-    return await createForkScript(recorded, { afterStep: parent.after_step ?? 0, redactor, store });
+    return await createForkScript(recorded, { afterStep: parent.after_step ?? 0, redactor, blobs });
   } catch (error) {
     const failure = new BoundaryError('worker', 'trace_not_found', messageOf(error), { cause: error });
     return failing(failure);

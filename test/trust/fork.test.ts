@@ -271,3 +271,31 @@ it('a seat is replayed by its calls, and can be begun anew alone', async () => {
   });
   expect(errorOf(refused)).toEqual([400, 'invalid_parameter', 'fork.after_step']);
 });
+
+it('a tool cannot have a fork show bytes of another account', async () => {
+  const secret = Buffer.alloc(40_000, 7);
+  const service = await startNotebook([calls(['clock', {}]), says(''), says('')]);
+  const traceId = await service.write();
+  const { key } = await service.accounts.createKey({ name: 'other', account: 'other' });
+  const others = await service.post(
+    '/v1/agent/run',
+    { env_name: 'notebook', scenario_name: 'write', model: 'proctor/noop' },
+    { authorization: `Bearer ${key}` },
+  );
+  const reference = await service.store.putBlob((others.json as { trace_id: string }).trace_id, secret, 'image/png');
+  const { body } = await service.database.kysely
+    .selectFrom('events')
+    .select('body')
+    .where('trace_id', '=', traceId)
+    .where('type', '=', 'tool.responded')
+    .executeTakeFirstOrThrow();
+  const event = { ...JSON.parse(body), content: [{ type: 'image', data: reference, mimeType: 'image/png' }] };
+  await service.database.kysely
+    .updateTable('events')
+    .set({ body: JSON.stringify(event) })
+    .where('trace_id', '=', traceId)
+    .where('type', '=', 'tool.responded')
+    .execute();
+  await fork(service, { trace_id: traceId, after_step: 1 });
+  expect(JSON.stringify(messagesOf(service))).not.toContain(secret.toString('base64').slice(0, 100));
+});

@@ -6,9 +6,8 @@ import type { ToolResultRecord, Trace } from '../../contract/trace.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import type { Agent } from '../../rollout/agent.ts';
 import { AgentLoop } from '../../rollout/agent-loop.ts';
-import type { TraceStore } from '../../trace/trace-store.ts';
 import { Comparison } from '../replay/comparison.ts';
-import { type RecordedTrace, type RecordedTurn, toWhole } from '../replay/recorded-trace.ts';
+import { type Blobs, type RecordedTrace, type RecordedTurn, toWhole } from '../replay/recorded-trace.ts';
 import { RepeatingAgent } from '../replay/repeating-agent.ts';
 import { type Repetition, toRepeated } from '../replay/replay-script.ts';
 import { toJson } from '../to-json.ts';
@@ -16,19 +15,17 @@ import { toJson } from '../to-json.ts';
 export interface ForkOptions {
   readonly afterStep: number;
   readonly redactor: Redactor;
-  readonly store: Pick<TraceStore, 'blob'>;
+  readonly blobs: Blobs;
 }
 
 /**
  * The run that repeats a trace up to a step, and lets its model go on from there. The model is shown what the one before
  * was: where a repeated result differs in a volatile part, the recorded one.
- *
- * @throws Error for bytes that are not stored any more.
  */
 export async function createForkScript(recorded: RecordedTrace, options: ForkOptions): Promise<Repetition> {
   const { trace } = recorded;
   const turns = turnsUntil(recorded.turns, options.afterStep).map(toRepeated);
-  const taken = await takeOver(trace, turns, options.store);
+  const taken = await takeOver(trace, turns, options.blobs);
   const comparison = new Comparison(trace, options.redactor);
   /** Results that are not the recorded ones, though nothing is wrong. */
   const volatile = new Set<ToolResultRecord>();
@@ -76,17 +73,17 @@ function turnsUntil(turns: readonly RecordedTurn[], afterStep: number): readonly
 
 type Taken = Pick<ToolResultRecord, 'content' | 'structured_content'>;
 
-async function takeOver(trace: Trace, turns: readonly RecordedTurn[], store: ForkOptions['store']) {
+async function takeOver(trace: Trace, turns: readonly RecordedTurn[], blobs: Blobs) {
   const results = new Map<
     ToolResultRecord,
     { readonly content: Taken['content']; readonly structured_content: Structured }
   >();
   for (const result of turns.flatMap(({ steps }) => steps.flatMap((step) => step.tool_results))) {
-    const { content, structured_content } = await toWhole(result, store);
+    const { content, structured_content } = await toWhole(result, blobs);
     // An environment gives an object or nothing there.
     results.set(result, { content, structured_content: structured_content as Structured });
   }
-  return { prompt: await toWhole(trace.prompt, store), results };
+  return { prompt: await toWhole(trace.prompt, blobs), results };
 }
 
 type Structured = { [key: string]: Json } | null;

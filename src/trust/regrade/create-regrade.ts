@@ -19,6 +19,8 @@ export interface CreateRegradeOptions {
   readonly store: TraceStore;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Asked of each environment that is needed. @throws where there is none of that name: its replays would wait for ever. */
+  checkEnvironment(name: string): void | Promise<void>;
 }
 
 /** What an attempt has to have come to: an evaluation, or one that failed of the evaluator. */
@@ -28,7 +30,7 @@ const REGRADED = [...GRADED_OUTCOMES, 'grader_error'] as const;
  * A job that grades a trace, or the attempts of an evaluation, by the environment of today. Whichever process drives the
  * database begins its replays.
  *
- * @returns its id. @throws ApiError trace_not_found, evaluation_not_found or run_running.
+ * @returns its id. @throws ApiError trace_not_found, evaluation_not_found, env_not_found or run_running.
  */
 export async function createRegrade(
   options: CreateRegradeOptions,
@@ -59,10 +61,15 @@ export async function createRegrade(
 
 type Insert = (transaction: DatabaseTransaction, jobId: string) => Promise<unknown>;
 
-async function ofTrace({ store }: CreateRegradeOptions, { account }: RegradeOwner, traceId: string): Promise<Insert> {
+async function ofTrace(
+  { store, ...options }: CreateRegradeOptions,
+  { account }: RegradeOwner,
+  traceId: string,
+): Promise<Insert> {
   const trace = await store.traceSummary(traceId, account);
   if (trace === undefined) throw new ApiError('trace_not_found', `There is no trace ${JSON.stringify(traceId)}.`);
   assertEnded(trace);
+  await options.checkEnvironment(trace.env_name);
   const { task_id, model, attempt_index, evaluation_id } = trace;
   const before = evaluation_id === null ? trace.reward : rewardOf(trace);
   return (transaction, jobId) =>
@@ -77,7 +84,7 @@ async function ofTrace({ store }: CreateRegradeOptions, { account }: RegradeOwne
 
 /** In one statement: an evaluation may have very many attempts. */
 async function ofEvaluation(
-  { database }: CreateRegradeOptions,
+  { database, checkEnvironment }: CreateRegradeOptions,
   { account }: RegradeOwner,
   evaluationId: string,
 ): Promise<Insert> {
@@ -85,6 +92,13 @@ async function ofEvaluation(
   if (row.status === 'running') {
     throw new ApiError('run_running', `Evaluation ${evaluationId} is running: wait for its end, pause or cancel it.`);
   }
+  const environments = await database.kysely
+    .selectFrom('traces')
+    .select('env_name')
+    .distinct()
+    .where('evaluation_id', '=', evaluationId)
+    .execute();
+  for (const { env_name } of environments) await checkEnvironment(env_name);
   return async (transaction, jobId) =>
     await sql`
       insert into regrade_rows (job_id, row_index, trace_id, state, task_id, model, attempt_index, reward_before)

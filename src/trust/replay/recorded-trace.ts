@@ -22,13 +22,13 @@ export interface RecordedTrace {
   readonly turns: readonly RecordedTurn[];
 }
 
-/** @throws Error for bytes that are not stored any more. */
-export async function readRecorded(trace: Trace, store: Pick<TraceStore, 'blob'>): Promise<RecordedTrace> {
+/** @param blobs those that the owner of the trace may see. */
+export async function readRecorded(trace: Trace, blobs: Blobs): Promise<RecordedTrace> {
   const steps = new Map(trace.steps.map((step) => [step.step, step]));
   const turns: RecordedTurn[] = [];
   for (const [index, turn] of trace.turns.entries()) {
     turns.push({
-      messages: await toWhole(callerMessages(trace, index), store),
+      messages: await toWhole(callerMessages(trace, index), blobs),
       steps: turn.steps.flatMap((number) => steps.get(number) ?? []),
       calls: index === 0 ? (trace.tool_calls ?? []) : [],
       status: turn.status,
@@ -40,12 +40,19 @@ export async function readRecorded(trace: Trace, store: Pick<TraceStore, 'blob'>
 /** A trace that ended before its first turn has the setup alone to repeat. */
 const NO_TURN: RecordedTurn = { messages: [], steps: [], calls: [], status: 'answered' };
 
-/** The value with its bytes in the place of their references. @throws Error for bytes that are not stored any more. */
-export async function toWhole<T>(value: T, store: Pick<TraceStore, 'blob'>): Promise<T> {
+/** Gives stored bytes by their hash; undefined for what is not there. */
+export type Blobs = (sha256: string) => Promise<{ readonly bytes: Uint8Array } | undefined>;
+
+/** Those of an account: a tool may have written a reference to bytes of others. */
+export function blobsOf(store: Pick<TraceStore, 'blob'>, account: string): Blobs {
+  return (sha256) => store.blob(sha256, account);
+}
+
+/** The value with its bytes in the place of their references. A reference to nothing is a text like any other. */
+export async function toWhole<T>(value: T, blobs: Blobs): Promise<T> {
   const get = async (sha256: string) => {
-    const blob = await store.blob(sha256);
-    if (blob === undefined) throw new Error(`The bytes ${sha256} of the trace are not stored any more`);
-    return Buffer.from(blob.bytes).toString('base64');
+    const blob = /^[0-9a-f]{64}$/.test(sha256) ? await blobs(sha256) : undefined;
+    return blob && Buffer.from(blob.bytes).toString('base64');
   };
   // It came out of a trace, which is JSON.
   return (await restoreBytes(value as Json, get)) as T;

@@ -34,8 +34,8 @@ export function RegradePage({ jobId }: { readonly jobId: string }) {
         ) : (
           <a href={`/evaluations/${job.evaluation_id}`}>The evaluation</a>
         )}
-        <span class="quiet">{` graded again on ${formatTime(job.created_at)} UTC`}</span>
       </p>
+      <p class="quiet">{`Graded again on ${formatTime(job.created_at)} UTC`}</p>
       <Progress job={job} />
       {job.models.length === 0 ? null : <Models models={job.models} />}
       {rows.length === 0 ? null : <Rows rows={rows} />}
