@@ -126,7 +126,7 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     stop_reason: stopReasonSchema,
     reward: z.number().nullable(),
     error: runErrorSchema.nullable(),
-    /** Of a replay. */
+    /** The result of a replay. */
     replay: replayResultSchema.optional(),
   }),
 ]);

@@ -30,22 +30,21 @@ export const regradeRowSchema = z.object({
   before: z.number().nullable(),
   /** The reward of the new grade. */
   after: z.number().nullable(),
-  /** Of a row that differs. */
+  /** There for a row that differs. */
   difference: differenceSchema.nullable(),
-  /** Of a row that failed. */
+  /** There for a row that failed. */
   error: runErrorSchema.nullable(),
 });
 export type RegradeRow = z.infer<typeof regradeRowSchema>;
 
 /** Mean rewards of one model over the rows that are done with a grade. */
-export const regradeModelSchema = z.object({
+const regradeModelSchema = z.object({
   model: z.string(),
   graded: z.int(),
   changed: z.int(),
   mean_before: z.number().nullable(),
   mean_after: z.number().nullable(),
 });
-export type RegradeModel = z.infer<typeof regradeModelSchema>;
 
 /** Answer of `GET /v1/regrades/{job_id}`. */
 export const regradeSchema = z.object({

@@ -27,7 +27,7 @@ export interface RunOptions {
   /** SHA-256 of the environment's code, hex; null where it is not known. */
   readonly environmentHash?: string | null;
   readonly limits?: Partial<RolloutLimits>;
-  /** Of a run that repeats another one. Default: one turn of its model. */
+  /** Turns and agent of a run that repeats another one. Default: one turn of its model. */
   readonly script?: RunScript | undefined;
   /** The telemetry trace of its spans. Default: no spans. */
   readonly trace?: TraceOptions & { readonly attempt: number };

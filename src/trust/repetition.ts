@@ -4,7 +4,7 @@ import { createForkScript } from './fork/fork-script.ts';
 import { blobsOf, readRecorded } from './replay/recorded-trace.ts';
 import { createReplayScript, type Repetition } from './replay/replay-script.ts';
 
-/** What a run repeats; undefined for one that repeats nothing. It never throws: the run says what is missing. */
+/** The script of a run that repeats a trace; undefined for any other. It never throws: the run says what is missing. */
 export async function openRepetition(
   { account, request: { parent } }: Pick<TraceRow, 'account' | 'request'>,
   store: TraceStore,

@@ -49,7 +49,7 @@ export async function createForkScript(recorded: RecordedTrace, options: ForkOpt
           if (isTaken) return;
           isTaken = true;
           transcript.takeOver(trace.system, taken.prompt);
-          // What is taken over belongs to this trace from now on, blobs among it.
+          // Blobs among it belong to this trace too, from now on.
           await recorder.toStored(toJson([taken.prompt, ...taken.results.values()]));
         },
         successor: goingOn(new AgentLoop(createModel()), trace),

@@ -23,7 +23,7 @@ export interface CreateRegradeOptions {
   checkEnvironment(name: string): void | Promise<void>;
 }
 
-/** What an attempt has to have come to: an evaluation, or one that failed of the evaluator. */
+/** Outcomes of attempts that are graded again: those with an evaluation, and those that failed of the evaluator. */
 const REGRADED = [...GRADED_OUTCOMES, 'grader_error'] as const;
 
 /**

@@ -65,7 +65,7 @@ export class Comparison {
       const before = told(!this.#isSetUp, toJson(this.#trace.error));
       this.#add({ at: 'prompt', ...NOWHERE, before, after: told(this.#isSetUp, toJson(error)) });
     }
-    // Nobody evaluates a run that was cancelled; its replay is evaluated, and has nothing to be compared with.
+    // A cancelled run is not evaluated: the evaluation of its replay has nothing to be compared with.
     const before = evaluation?.reward ?? null;
     if (this.#trace.status !== 'cancelled' && before !== this.#reward) {
       this.#add({ at: 'reward', ...NOWHERE, before, after: this.#reward });

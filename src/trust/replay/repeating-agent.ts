@@ -23,7 +23,7 @@ export interface RepeatingAgentOptions {
   readonly error: Trace['error'];
   /** Told of each result before it is recorded. @returns the event that is recorded. */
   onResult(recorded: ToolResultRecord, place: CallPlace, event: ResultEvent): ResultEvent;
-  /** What the transcript has of a result, after `onResult`. */
+  /** The message of a result in the transcript, after `onResult`. */
   shown?(recorded: ToolResultRecord, message: ToolMessage): ToolMessage;
   /** Called before the first step of a turn, and after each. What it throws ends the turn. */
   beforeStep?(turn: AgentTurn): Promise<void>;

@@ -18,7 +18,7 @@ export function toReplay({ traceId, request }: Pick<TraceRow, 'traceId' | 'reque
   };
 }
 
-/** What a new run says of the trace that it goes on with. */
+/** The parent of a run that goes on with a trace. */
 export function toForkParent(fork: {
   readonly trace_id: string;
   readonly after_step: number;
