@@ -18,6 +18,8 @@ export type {
 } from './contract/evaluation.ts';
 export type { ModelDeltaEvent, TraceEvent } from './contract/event.ts';
 export type { Outcome } from './contract/outcome.ts';
+export type { Regrade, RegradeRow } from './contract/regrade.ts';
+export type { Difference, Fork, Grade, GradesQuery, Parent, ReplayResult } from './contract/replay.ts';
 export type { RunAccepted, RunInput } from './contract/run.ts';
 export type { Seat, SeatInput } from './contract/seat.ts';
 export type { TraceTotals, UsageList } from './contract/totals.ts';
@@ -27,6 +29,7 @@ export {
   ApiError,
   type CreateRunOptions,
   type EvaluationsClient,
+  type RegradesClient,
   type ServiceClient,
   type ServiceClientOptions,
   type TraceFilters,

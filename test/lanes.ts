@@ -21,6 +21,7 @@ export const SLOW_TESTS: readonly string[] = [
   'test/cli/eval/interrupted.test.ts',
   'test/cli/eval/refusals.test.ts',
   'test/cli/old-node.test.ts',
+  'test/cli/replay.test.ts',
   'test/cli/run-at-service.test.ts',
   'test/cli/worker.test.ts',
   'test/dev/reload.test.ts',

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.ts';
+import { type Fork, forkSchema } from '../contract/replay.ts';
 import { readTextArguments } from '../environment/text-arguments.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import { withScheme } from '../text/with-scheme.ts';
@@ -56,6 +57,14 @@ export function parseSampling(text: string): JsonObject {
     // Reported below.
   }
   throw new InvalidArgumentError('It has to be a JSON object such as {"top_p":0.9}.');
+}
+
+/** Reads a trace and its step, `<trace_id>@<k>`. */
+export function parseFork(text: string): Fork {
+  const [, trace_id = '', step] = /^([0-9a-f]{32})@(\d{1,3})$/.exec(text) ?? [];
+  const fork = forkSchema.safeParse({ trace_id, after_step: Number(step) });
+  if (fork.success) return fork.data;
+  throw new InvalidArgumentError('It has to be the id of a trace, @ and a step: 0af7651916cd43dd8448eb211c80319c@4.');
 }
 
 /** @throws UsageError for what is not name=value, and for a name that is there twice. */

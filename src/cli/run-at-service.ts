@@ -1,31 +1,36 @@
 import { loadProject } from '../config/project.ts';
 import type { TraceEvent } from '../contract/event.ts';
-import type { RunInput, RunRequest } from '../contract/run.ts';
+import type { RunInput } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import { EXTERNAL_MODEL } from '../contract/seat.ts';
 import type { Trace } from '../contract/trace.ts';
 import { createServiceClient, type ServiceClient } from '../service-client/service-client.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import { UsageError } from './failure.ts';
-import { type RunPlan, type RunSettings, toRequests } from './run-plan.ts';
+import { type PlannedRun, type RunPlan, type RunSettings, toForks, toRequests } from './run-plan.ts';
 import { scenarioMissing } from './scenario-arguments.ts';
 import { findKey } from './service-key.ts';
 
 /** Runs of a run service: it accepts them, its workers execute them, its store keeps their traces. */
 export async function planAtService(
   baseUrl: string,
-  environment: string,
+  environment: string | undefined,
   scenario: string | undefined,
   settings: RunSettings,
 ): Promise<RunPlan> {
   const service = await connectService(baseUrl);
-  const { scenarios } = await service.environments.scenarios(environment);
-  if (scenario === undefined) throw scenarioMissing(environment, scenarios, `proctor run ${environment}`);
-  return {
-    requests: toRequests(environment, findScenario(scenarios, environment, scenario), settings),
+  const plan = (requests: RunPlan['requests']): RunPlan => ({
+    requests,
     play: (request, show, stop) => playAtService(service, request, show, stop),
     [Symbol.asyncDispose]: async () => {},
-  };
+  });
+  if (settings.fork !== undefined || environment === undefined) {
+    const parent = await service.traces.get(settings.fork?.trace_id ?? '');
+    return plan(toForks({ envName: environment, scenario }, parent, settings));
+  }
+  const { scenarios } = await service.environments.scenarios(environment);
+  if (scenario === undefined) throw scenarioMissing(environment, scenarios, `proctor run ${environment}`);
+  return plan(toRequests(environment, findScenario(scenarios, environment, scenario), settings));
 }
 
 /** The client of a run service, with the key of the variable or of this directory. @throws UsageError without one. */
@@ -36,7 +41,7 @@ export async function connectService(baseUrl: string): Promise<ServiceClient> {
 /** The run is the service's: that this command is stopped does not end it, so that it is told to. */
 async function playAtService(
   service: ServiceClient,
-  request: RunRequest,
+  request: PlannedRun,
   show: (events: readonly TraceEvent[]) => void,
   stop: AbortSignal,
 ): Promise<Trace> {
@@ -52,9 +57,11 @@ async function playAtService(
   }
 }
 
-/** Whether an agent brings its own model, the service knows. */
-function toInput({ model, ...request }: RunRequest): RunInput {
-  return request.agent !== null && model === EXTERNAL_MODEL ? request : { ...request, model };
+/** A run, or one that goes on with a trace. Whether an agent brings its own model, the service knows. */
+function toInput({ fork, ...request }: PlannedRun): RunInput {
+  if (fork !== undefined) return { ...request, fork };
+  const { model, ...others } = request;
+  return request.agent !== null && model === EXTERNAL_MODEL ? others : request;
 }
 
 /** A run that ended meanwhile cannot be cancelled; a service that is away is heard of by whoever reads its events. */

@@ -1,34 +1,30 @@
-import { randomBytes } from 'node:crypto';
 import { createCatalogue } from '../client/catalogue.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
-import { EnvironmentPool } from '../client/environment-pool.ts';
-import { resolveEnvironment } from '../config/find-environments.ts';
-import { messageOf } from '../contract/errors.ts';
-import type { TraceEvent } from '../contract/event.ts';
+import type { EnvironmentPool } from '../client/environment-pool.ts';
+import { environmentOfTrace, resolveEnvironment } from '../config/find-environments.ts';
+import { ApiError } from '../contract/errors.ts';
 import type { ResolvedModel } from '../contract/model.ts';
-import type { RunRequest } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { Trace } from '../contract/trace.ts';
 import { RegisteredModels, toModelFields } from '../model/registered-models.ts';
-import type { LeaseKeeper } from '../queue/lease-keeper.ts';
-import { LEASE, type Lease } from '../queue/run-queue.ts';
-import { createLeaseKeeper } from '../queue/threaded-lease-keeper.ts';
-import { RunInterrupted } from '../rollout/run.ts';
-import { type CancelWatch, createCancelWatch } from '../run-service/cancel-watch.ts';
 import { checkAgent } from '../run-service/check-agent.ts';
-import { executeLease } from '../run-service/leased-run.ts';
+import { toForkParent } from '../trust/replay/replay-request.ts';
 import { UsageError } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
-import { createLogger } from './logger.ts';
 import { parseScenarioArgs } from './options.ts';
-import { DEFAULT_MODEL, type RunPlan, type RunSettings, toRequests } from './run-plan.ts';
+import { createPlayer } from './play-here.ts';
+import { DEFAULT_MODEL, type RunPlan, type RunSettings, toForks, toRequests } from './run-plan.ts';
 import { scenarioMissing } from './scenario-arguments.ts';
 import { startTelemetry } from './telemetry.ts';
 import { note } from './terminal.ts';
 
-/** Runs in this process, with the environments and the database of the working directory. */
+/**
+ * Runs in this process, with the environments and the database of the working directory.
+ *
+ * @param environment undefined for a fork: that of the forked trace.
+ */
 export async function planHere(
-  environment: string,
+  environment: string | undefined,
   scenario: string | undefined,
   settings: RunSettings,
 ): Promise<RunPlan> {
@@ -39,29 +35,31 @@ export async function planHere(
   };
   try {
     opened.push(await startTelemetry({ ...installation, warn: note }));
-    const { name, target } = resolveEnvironment(environment, installation.environments, installation.directory);
-    const model = await resolvePlayer(settings, installation);
+    const forked = settings.fork && (await readForked(installation, settings.fork.trace_id));
+    const typedName = environment ?? forked?.env_name ?? '';
+    const { name, target } =
+      environment === undefined
+        ? environmentOfTrace(typedName, installation.environments)
+        : resolveEnvironment(environment, installation.environments, installation.directory);
     parseScenarioArgs(settings.args, settings.arg); // Syntax errors are reported before the environment starts.
     const environments = new Map([[name, target]]);
-    const { hosts, startTimeoutMs } = settings;
-    const pool = new EnvironmentPool({ perEnvironment: 0, hosts, startTimeoutMs, report: note });
-    opened.push({ [Symbol.asyncDispose]: () => pool.close() });
-    const leases = createLeaseKeeper(installation.queue);
-    opened.push({ [Symbol.asyncDispose]: () => leases.close() });
-    const cancels = createCancelWatch(installation.store, (error) =>
-      note(`Cancelled runs could not be looked for: ${messageOf(error)}`),
-    );
-    opened.push({ [Symbol.asyncDispose]: async () => cancels.close() });
+    const player = createPlayer(installation, environments, settings);
+    opened.push(player);
+    const requests =
+      forked === undefined
+        ? toRequests(
+            name,
+            await readScenario({ environments, ...player }, name, scenario, typedName),
+            settings,
+            typedName,
+          )
+        : toForks({ envName: name, scenario }, forked, settings);
+    const model = await resolvePlayer(settings, requests[0]?.model, installation);
     return {
-      requests: toRequests(
-        name,
-        await readScenario({ environments, pool }, name, scenario, environment),
-        settings,
-        environment,
-      ),
+      requests,
       appUrl: installation.settings.appUrl,
-      play: (request, show, stop) =>
-        playHere({ ...installation, environments, pool, leases, cancels }, { request, model, show }, stop),
+      play: ({ fork, ...request }, show, stop) =>
+        player.play({ ...request, ...toModelFields(model), origin: 'run', ...(fork && { parent: toForkParent(fork) }) }, show, stop),
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {
@@ -70,9 +68,18 @@ export async function planHere(
   }
 }
 
-/** @throws UsageError for an agent without the model that it needs; ApiError agent_not_found, model_not_found. */
-async function resolvePlayer({ agent, model }: RunSettings, installation: Installation): Promise<ResolvedModel> {
-  const named = model ?? (agent === undefined ? DEFAULT_MODEL : undefined);
+/**
+ * The model of all runs of a command, checked with the agent.
+ *
+ * @param forked the model of the requests, which that of a forked trace may be.
+ * @throws UsageError for an agent without the model that it needs; ApiError agent_not_found, model_not_found.
+ */
+async function resolvePlayer(
+  { agent, model }: RunSettings,
+  forked: string | undefined,
+  installation: Installation,
+): Promise<ResolvedModel> {
+  const named = agent === undefined ? (forked ?? DEFAULT_MODEL) : model;
   const registered = new RegisteredModels(installation.database);
   let resolved: ResolvedModel | undefined;
   const check = async (each: string) => {
@@ -85,10 +92,20 @@ async function resolvePlayer({ agent, model }: RunSettings, installation: Instal
   return resolved ?? { model: playing, target: playing, gateway: null };
 }
 
-type Environments = ReadonlyMap<string, EnvironmentTarget>;
+async function readForked({ store }: Installation, traceId: string): Promise<Trace> {
+  const trace = await store.trace(traceId);
+  if (trace !== undefined) return trace;
+  throw new ApiError(
+    'trace_not_found',
+    `There is no trace ${traceId}: "proctor traces list" shows those that there are.`,
+  );
+}
 
 async function readScenario(
-  { environments, pool }: { readonly environments: Environments; readonly pool: EnvironmentPool },
+  {
+    environments,
+    pool,
+  }: { readonly environments: ReadonlyMap<string, EnvironmentTarget>; readonly pool: EnvironmentPool },
   name: string,
   scenario: string | undefined,
   typedName: string,
@@ -100,61 +117,4 @@ async function readScenario(
   } finally {
     await catalogue.close();
   }
-}
-
-/**
- * The run goes the way of every run: a row, its first event and a queue entry in one commit. Only that this process
- * holds the entry from the start; should it die, a worker of the same database finishes the run.
- */
-async function playHere(
-  parts: Installation & {
-    readonly environments: Environments;
-    readonly pool: EnvironmentPool;
-    readonly leases: LeaseKeeper;
-    readonly cancels: CancelWatch;
-  },
-  { request, model, show }: RunHere,
-  stop: AbortSignal,
-): Promise<Trace> {
-  const { environments, pool, store, queue, leases, cancels, models, agents } = parts;
-  const traceId = randomBytes(16).toString('hex');
-  const worker = `command_${process.pid}`;
-  const unsubscribe = store.subscribe(traceId, show);
-  // Its own, since a run is stopped by its heartbeat too, when its lease is lost or someone cancels it.
-  const interrupt = new AbortController();
-  const cancel = () => interrupt.abort(new RunInterrupted('cancelled'));
-  stop.addEventListener('abort', cancel);
-  try {
-    let lease: Lease | undefined;
-    await store.create(
-      { traceId, account: 'local', queued: { ...request, ...toModelFields(model), origin: 'run' } },
-      async (transaction) => {
-        lease = await queue.enqueueLeased({ traceId, priority: request.priority }, worker, transaction);
-      },
-    );
-    if (lease === undefined) throw new TypeError('A trace was created without its queue entry');
-    const logger = createLogger('error', parts.redactor);
-    const played = { environments, pool, store, queue, leases, cancels, models, agents, logger, worker };
-    await executeLease(lease, interrupt, played);
-    const trace = await store.trace(traceId);
-    if (trace === undefined) throw new Error(`Trace ${traceId} is gone: it was deleted while it ran.`);
-    if (trace.status === 'queued' || trace.status === 'running') note(describeTaken(trace));
-    return trace;
-  } finally {
-    stop.removeEventListener('abort', cancel);
-    unsubscribe();
-  }
-}
-
-interface RunHere {
-  readonly request: RunRequest;
-  /** Whom its `model` means, the same for all runs of the command. */
-  readonly model: ResolvedModel;
-  show(events: readonly TraceEvent[]): void;
-}
-
-/** It has not ended, since it is not this process any more that plays it. */
-function describeTaken({ trace_url }: Trace): string {
-  const why = `this process did not renew its lease for ${LEASE.durationMs / 1_000} s`;
-  return `Another worker of this database has taken the run over, because ${why}. It goes on there: ${trace_url}`;
 }

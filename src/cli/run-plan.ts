@@ -1,10 +1,12 @@
 import type { TraceEvent } from '../contract/event.ts';
 import type { JsonObject } from '../contract/json.ts';
+import type { Fork } from '../contract/replay.ts';
 import { type RunRequest, runRequestSchema } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import { EXTERNAL_MODEL } from '../contract/seat.ts';
 import type { Trace } from '../contract/trace.ts';
 import { checkMetadata } from '../run-service/check-metadata.ts';
+import { toForkedRequest } from '../trust/fork/fork-request.ts';
 import { UsageError } from './failure.ts';
 import { parseMetadata } from './options.ts';
 import type { PoolCommandOptions } from './pool-options.ts';
@@ -17,9 +19,10 @@ export const DEFAULT_MODEL = 'proctor/oracle';
 export interface RunSettings extends PoolCommandOptions {
   readonly arg?: readonly string[];
   readonly args?: string;
-  /** Undefined: the oracle, or what the agent brings. */
+  /** Undefined: the oracle, the agent's own, or the model of the forked trace. */
   readonly model?: string;
   readonly agent?: string;
+  readonly fork?: Fork;
   readonly runs: number;
   readonly maxSteps?: number;
   /** In seconds. */
@@ -32,13 +35,16 @@ export interface RunSettings extends PoolCommandOptions {
   readonly seed?: number;
 }
 
+/** A run, with the trace that it goes on with, if any. */
+export type PlannedRun = RunRequest & { readonly fork?: Fork };
+
 /** Runs that can begin: everything that can be wrong with the command was found before the first of them exists. */
 export interface RunPlan extends AsyncDisposable {
-  readonly requests: readonly RunRequest[];
+  readonly requests: readonly PlannedRun[];
   /** Where the pages of this directory are; undefined for a service, whose traces are at its own address. */
   readonly appUrl?: string;
   /** One run from its beginning to its end; `stop` cancels it. Its events are shown as they come. */
-  play(request: RunRequest, show: (events: readonly TraceEvent[]) => void, stop: AbortSignal): Promise<Trace>;
+  play(request: PlannedRun, show: (events: readonly TraceEvent[]) => void, stop: AbortSignal): Promise<Trace>;
 }
 
 /** @param typedName of the environment, for messages. @throws UsageError, or ApiError `invalid_scenario_args`. */
@@ -52,6 +58,34 @@ export function toRequests(
   checkMetadata(parseMetadata(settings.metadata));
   const what = { env_name: envName, scenario_name: scenario.short_name, scenario_args: args };
   return Array.from({ length: settings.runs }, (_, index) => toRequest(what, settings, index));
+}
+
+/** Runs that go on with a trace. @throws UsageError, or ApiError run_running or invalid_parameter. */
+export function toForks(
+  { envName, scenario }: { readonly envName: string | undefined; readonly scenario: string | undefined },
+  parent: Trace,
+  settings: RunSettings,
+): readonly PlannedRun[] {
+  const { fork } = settings;
+  if (fork === undefined) throw new TypeError('These settings are of no fork');
+  if (settings.agent !== undefined) throw new UsageError('A fork goes on with a model: leave --agent out.');
+  if (settings.arg !== undefined || settings.args !== undefined) {
+    throw new UsageError('A fork has the arguments of its trace: leave --arg and --args out.');
+  }
+  checkMetadata(parseMetadata(settings.metadata));
+  return Array.from({ length: settings.runs }, (_, index) => {
+    const { seed, model, max_steps, ...given } = toRequest(
+      { env_name: parent.env_name, scenario_name: parent.scenario_name, scenario_args: parent.scenario_args },
+      { ...settings, model: settings.model ?? parent.model },
+      index,
+    );
+    const body = {
+      ...given,
+      ...{ model, seed, env_name: envName ?? parent.env_name, scenario_name: scenario ?? parent.scenario_name },
+      ...(settings.maxSteps === undefined ? {} : { max_steps }),
+    };
+    return { ...toForkedRequest(body, fork, parent), fork };
+  });
 }
 
 function toRequest(what: object, settings: RunSettings, index: number): RunRequest {

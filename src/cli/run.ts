@@ -2,9 +2,9 @@ import { availableParallelism } from 'node:os';
 import type { Command } from 'commander';
 import { MAX_STEPS } from '../contract/names.ts';
 import type { Trace } from '../contract/trace.ts';
-import { SilentFailure } from './failure.ts';
+import { SilentFailure, UsageError } from './failure.ts';
 import { howToOpen } from './how-to-open.ts';
-import { collect, parseNumber, parseSampling, parseServiceUrl, wholeNumber } from './options.ts';
+import { collect, parseFork, parseNumber, parseSampling, parseServiceUrl, wholeNumber } from './options.ts';
 import { addPoolOptions } from './pool-options.ts';
 import { planAtService } from './run-at-service.ts';
 import { planHere } from './run-here.ts';
@@ -19,14 +19,22 @@ const MAX_CONCURRENCY = 1_000;
 
 export function addRunCommand(program: Command): void {
   const command = program
-    .command('run <environment> [scenario]')
+    .command('run [environment] [scenario]')
     .description('Run a scenario with a model, here and now, and print its reward.')
     .option('--arg <name=value>', 'an argument of the scenario; may be repeated', collect)
     .option('--args <json>', 'the arguments as one JSON object')
-    .option('--model <model>', 'a model of the gateway, proctor/oracle (default), proctor/noop or proctor/random')
     .option(
       '--agent <agent>',
       'an agent that plays with the model: claude, codex, gemini, opencode, acp:<command>, or one of proctor.config.ts',
+    )
+    .option(
+      '--model <model>',
+      'a model of the gateway, proctor/oracle, proctor/noop or proctor/random (default: proctor/oracle; of a fork, that of its trace)',
+    )
+    .option(
+      '--fork <trace@step>',
+      'repeat the steps of a trace up to this one, and let the model go on; 0 is before the first',
+      parseFork,
     )
     .option('-n, --runs <count>', 'how many times', wholeNumber(1, MAX_RUNS), 1)
     .option('--concurrency <count>', 'how many at once (default: the number of cores)', wholeNumber(1, MAX_CONCURRENCY))
@@ -58,6 +66,9 @@ A value of --arg is text where the scenario takes text, and read as JSON elsewhe
 
 Without a scenario it lists those that there are, with their arguments, and ends with 2.
 
+With --fork environment, scenario and arguments are those of the trace, and may be left out. If a repeated step gives
+something else today, the run fails with both.
+
 With --service the runs are those of a run service, executed by its workers: the environment is the name that it has there.
 
 Exit code: 0 when every run completed and the mean reward is at least --min-reward; 1 when not, and when Ctrl-C or SIGTERM
@@ -69,6 +80,7 @@ Examples:
   $ proctor run retail task --arg task_id=1 --model gpt-5-mini --temperature 0.2 --metadata night=2026-01-31 --timeout 600
   $ proctor run counter count_to --arg target=3 --agent codex --model gpt-5
   $ PROCTOR_API_KEY=... proctor run retail task --arg task_id=1 -n 8 --service https://proctor.example
+  $ proctor run --fork 0af7651916cd43dd8448eb211c80319c@4 --model gpt-5-mini -n 8
   $ proctor run ./my/environment.ts solve --args '{"size":[3,4]}' --model proctor/random --seed 7 --json`,
     )
     .action(run);
@@ -83,8 +95,17 @@ interface RunCommandOptions extends RunSettings {
   readonly json?: boolean;
 }
 
-async function run(environment: string, scenario: string | undefined, options: RunCommandOptions): Promise<void> {
+async function run(
+  environment: string | undefined,
+  scenario: string | undefined,
+  options: RunCommandOptions,
+): Promise<void> {
   const { service } = options;
+  if (environment === undefined && options.fork === undefined) {
+    throw new UsageError(
+      'Name an environment, or a trace to go on with: --fork <trace@step>. "proctor list" shows the environments.',
+    );
+  }
   await using plan = await (service === undefined
     ? planHere(environment, scenario, options)
     : planAtService(service, environment, scenario, options));

@@ -54,6 +54,8 @@ export class McpEnvironmentClient implements EnvironmentClient {
   readonly lost: Promise<BoundaryError>;
   /** Resolves when `close` is done. */
   readonly closed: Promise<void>;
+  /** `_meta` of the server's answer to the handshake. */
+  readonly handshakeMeta: JsonObject;
   /** Sessions that may share a process of its code, as the handshake says. */
   readonly sessionsPerProcess: number;
 
@@ -68,6 +70,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
     this.version = connection.server?.version ?? '';
     this.protocol = connection.protocol;
     this.instructions = connection.instructions;
+    this.handshakeMeta = connection.handshakeMeta;
     this.sessionsPerProcess = toCount(connection.handshakeMeta[META.sessionsPerProcess]);
     this.transport = TRANSPORTS[link.kind];
     this.isShared = link.isShared ?? false;

@@ -32,6 +32,22 @@ export function findEnvironments(directory: string, config: ParsedConfig): Reado
 }
 
 /**
+ * Finds the environment that a trace names, by a known name alone: a trace may come from others, and its words are no path
+ * to load code from.
+ *
+ * @throws ApiError env_not_found that lists the known names.
+ */
+export function environmentOfTrace(name: string, known: ReadonlyMap<string, EnvironmentTarget>): NamedEnvironment {
+  const target = known.get(name);
+  if (target !== undefined) return { name, target };
+  throw new ApiError(
+    'env_not_found',
+    `The trace was played in the environment ${JSON.stringify(name)}, which is not known here (${[...known.keys()].join(', ') || 'there is none'}): name the one to use.`,
+    { param: 'env_name' },
+  );
+}
+
+/**
  * Finds the environment that a person names: by the name of a known one, the URL of one that runs elsewhere, the path of a
  * module, or a directory with a module.
  *

@@ -23,6 +23,7 @@ export const ERRORS = {
   taskset_not_found: { status: 404, type: 'not_found_error' },
   job_not_found: { status: 404, type: 'not_found_error' },
   provider_not_found: { status: 404, type: 'not_found_error' },
+  regrade_not_found: { status: 404, type: 'not_found_error' },
   tool_not_found: { status: 404, type: 'not_found_error' },
   agent_not_found: { status: 404, type: 'not_found_error' },
   unknown_url: { status: 404, type: 'not_found_error' },
@@ -118,7 +119,14 @@ export const OVER_BUDGET = 'over_budget';
 export const AGENT_FAILED = 'agent_failed';
 /** Code of a run whose agent began without the tools of its scenario: it says nothing about the agent's model. */
 export const AGENT_WITHOUT_TOOLS = 'agent_without_tools';
-export type RunErrorCode = ErrorCode | typeof OVER_BUDGET | typeof AGENT_WITHOUT_TOOLS | typeof AGENT_FAILED;
+/** Code of a run whose repeated steps gave something else than in the trace that it goes on with. No HTTP surface answers with it. */
+export const FORK_DIFFERS = 'fork_differs';
+export type RunErrorCode =
+  | ErrorCode
+  | typeof OVER_BUDGET
+  | typeof AGENT_WITHOUT_TOOLS
+  | typeof AGENT_FAILED
+  | typeof FORK_DIFFERS;
 
 /** A failure of a run, named by the boundary at which it happened. It becomes data on the trace. */
 export class BoundaryError extends Error {

@@ -8,7 +8,8 @@ import {
 } from './chat.ts';
 import { runErrorSchema } from './errors.ts';
 import { jsonObjectSchema } from './json.ts';
-import { evaluationSchema, promptMessageSchema } from './scenario.ts';
+import { parentSchema, replayResultSchema } from './replay.ts';
+import { evaluationSchema, promptMessageSchema, volatilePartSchema } from './scenario.ts';
 import {
   attemptEndSchema,
   ledgerEntrySchema,
@@ -61,6 +62,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
       .optional(),
     /** Task and attempt of the evaluation elsewhere that an imported trace is of, as its file says. */
     imported: z.object({ task_id: z.string().nullable(), attempt_index: z.int().nullable() }).optional(),
+    /** The trace that it repeats, wholly or in part. */
+    parent: parentSchema.nullable().optional(),
     /** How the attempt before this one ended; null for the first. */
     previous_end: attemptEndSchema.nullable(),
     /** Why the attempt before this one was lost, where that is known. */
@@ -82,6 +85,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     prompt: z.array(promptMessageSchema),
     tools: z.array(agentToolSchema),
     answer_schema: z.record(z.string(), z.unknown()).nullable(),
+    /** Parts that may differ from one session to the next; there where the scenario declares any. */
+    volatile: z.array(volatilePartSchema).optional(),
     duration_ms: z.int(),
   }),
   z.object({ type: type('turn.started'), turn: z.int(), messages: z.array(promptMessageSchema) }),
@@ -105,6 +110,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     logprobs: z.json(),
     retries: z.int(),
     duration_ms: z.int(),
+    /** True: no model was asked, the response is that of the trace which is repeated. */
+    repeated: z.boolean().optional(),
   }),
   /** A call of an agent at a seat that its gateway has not answered: no step. The agent decides whether it asks again. */
   z.object({
@@ -152,6 +159,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     stop_reason: stopReasonSchema,
     reward: z.number().nullable(),
     error: runErrorSchema.nullable(),
+    /** The result of a replay. */
+    replay: replayResultSchema.optional(),
   }),
 ]);
 export type EventBody = z.infer<typeof eventBodySchema>;

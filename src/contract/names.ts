@@ -20,6 +20,10 @@ export const META = {
   scenarioWarnings: 'svc/scenario_warnings',
   /** On a call that one process of ours passes on to another: what its HTTP headers say of its arguments. Our choice. */
   paramHeaders: 'svc/param_headers',
+  /** On setup: the seed of the session, an integer, which the author's code finds as `ctx.seed`. */
+  seed: 'svc/seed',
+  /** In the result of `initialize`: true where the author says that tools reach the machine itself. */
+  unsandboxed: 'svc/unsandboxed',
   /** In `initialize` of a connection that one environment opens to another: how many lie before it. Our choice. */
   connectionDepth: 'svc/connection_depth',
 } as const;

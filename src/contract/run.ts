@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { agentToolSchema } from './chat.ts';
 import { FORBIDDEN_NAME, givenObjectSchema, isJsonObject, jsonSchemaSchema, scenarioArgsSchema } from './json.ts';
 import { MAX_STEPS } from './names.ts';
+import { forkSchema } from './replay.ts';
 
 /** Limits of a run's metadata. Our choice: enough to search by. */
 export const METADATA_LIMITS = { keys: 64, keyCharacters: 64, valueCharacters: 512 } as const;
@@ -47,11 +48,34 @@ export const runRequestSchema = z.object({
   /** The agent that plays, a command of the worker; null: the model plays by itself. */
   agent: agentNameSchema.nullable().default(null),
 });
-/** As a client sends it: `model` may be missing where the agent brings its own. */
-export const runBodySchema = runRequestSchema.extend({ model: modelNameSchema.optional() });
 export type RunRequest = z.infer<typeof runRequestSchema>;
-/** As a client sends it: what has a default may be left out. */
-export type RunInput = z.input<typeof runBodySchema>;
+
+const { env_name, scenario_name, model, max_steps } = runRequestSchema.shape;
+
+/** The body as it comes: of a fork everything that the forked trace says may be left out. */
+export const runBodySchema = runRequestSchema
+  .extend({
+    env_name: env_name.optional(),
+    scenario_name: scenario_name.optional(),
+    scenario_args: scenarioArgsSchema.optional(),
+    model: model.optional(),
+    max_steps: max_steps.unwrap().optional(),
+    seed: z.int().nullable().optional(),
+    fork: forkSchema.optional(),
+  })
+  .superRefine((body, context) => {
+    if (body.fork !== undefined) return;
+    for (const name of ['env_name', 'scenario_name', 'model'] as const) {
+      // An agent may bring its own model; whether it does, its definition says.
+      if (body[name] !== undefined || (name === 'model' && body.agent !== null)) continue;
+      context.addIssue({ code: 'invalid_type', expected: 'string', input: undefined, path: [name] });
+    }
+  });
+export type RunBody = z.infer<typeof runBodySchema>;
+/** As a client sends it: what has a default may be left out, and `model` where the agent brings its own. */
+export type RunInput =
+  | (Omit<z.input<typeof runRequestSchema>, 'model'> & { readonly model?: string | undefined })
+  | (z.input<typeof runBodySchema> & { readonly fork: z.input<typeof forkSchema> });
 
 export const runStatusSchema = z.enum(['queued', 'running', 'completed', 'failed', 'cancelled']);
 export type RunStatus = z.infer<typeof runStatusSchema>;

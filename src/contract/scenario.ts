@@ -13,6 +13,17 @@ export const promptMessageSchema = z.object({
 });
 export type PromptMessage = z.infer<typeof promptMessageSchema>;
 
+/**
+ * Parts of a session that differ from one to the next although nothing is wrong: a pattern (`*` matches any run of
+ * characters) of tool names, `prompt`, `tools`, or one field of a tool's structured content. Members of its path are
+ * separated by dots, and `*` is every member. Two results of a volatile tool are compared by `is_error` alone.
+ */
+export const volatilePartSchema = z.union([
+  z.string().min(1),
+  z.strictObject({ tool: z.string().min(1), path: z.string().min(1) }),
+]);
+export type VolatilePart = z.infer<typeof volatilePartSchema>;
+
 /** `structuredContent` of a function of the hub `setup` that belongs to a scenario. */
 export const setupResultSchema = z.object({
   scenario: z.string(),
@@ -22,6 +33,8 @@ export const setupResultSchema = z.object({
   answer_schema: jsonSchemaSchema.nullable(),
   /** Kinds of tools of a model provider that an agent at a seat may use; absent: none. */
   provider_tools: z.array(z.string()).optional(),
+  /** There where the scenario declares any. */
+  volatile: z.array(volatilePartSchema).optional(),
 });
 export type SetupResult = z.infer<typeof setupResultSchema>;
 

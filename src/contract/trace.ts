@@ -9,6 +9,7 @@ import {
 import { runErrorSchema } from './errors.ts';
 import { jsonObjectSchema } from './json.ts';
 import { outcomeSchema } from './outcome.ts';
+import { gradeSchema, parentSchema, replayResultSchema } from './replay.ts';
 import { runStatusSchema } from './run.ts';
 import { evaluationSchema, promptMessageSchema } from './scenario.ts';
 
@@ -86,6 +87,8 @@ const stepSchema = z.object({
   token_ids: z.json(),
   logprobs: z.json(),
   retries: z.int(),
+  /** True: it is a step of the parent, done again without a model. Its usage is 0. */
+  repeated: z.boolean().optional(),
   tool_results: z.array(toolResultSchema),
 });
 export type Step = z.infer<typeof stepSchema>;
@@ -148,6 +151,10 @@ export const traceSchema = z.object({
   rerun: z.int(),
   /** True: the attempt was run again, and another trace is its latest. */
   superseded: z.boolean(),
+  /** The trace that it repeats, wholly or in part; null elsewhere. */
+  parent: parentSchema.nullable(),
+  /** How it compares to the trace that it replays; null until then, and elsewhere. */
+  replay: replayResultSchema.nullable(),
   attempt: z.int(),
   attempts: z.array(
     z.object({
@@ -188,6 +195,8 @@ export const traceSchema = z.object({
   answer: z.json(),
   reward: z.number().nullable(),
   evaluation: evaluationSchema.nullable(),
+  /** Later evaluations, oldest first. `reward` and `evaluation` stay those of the run. */
+  grades: z.array(gradeSchema),
   usage: usageSchema.extend({ model_calls: z.int(), tool_calls: z.int() }),
   timing: z.object({
     queued_ms: z.int(),

@@ -2,6 +2,7 @@ import { type Kysely, type Migration, Migrator } from 'kysely';
 import { messageOf } from '../contract/errors.ts';
 import { createEvaluations } from './create-evaluations.ts';
 import { createModelTables } from './create-models.ts';
+import { createReplays } from './create-replays.ts';
 import { createSchema } from './create-schema.ts';
 import { createSeats } from './create-seats.ts';
 import { createTrainingJobs } from './create-training-jobs.ts';
@@ -35,4 +36,5 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0003_seats': { up: createSeats },
   '0005_models': { up: createModelTables },
   '0006_training_jobs': { up: createTrainingJobs },
+  '0007_replay': { up: createReplays },
 };

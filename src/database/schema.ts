@@ -1,5 +1,6 @@
 import type { Generated } from 'kysely';
 import type { ModelCheckpointsTable, RegisteredModelsTable } from './create-models.ts';
+import type { GradesTable, RegradeRowsTable, RegradesTable } from './create-replays.ts';
 import type { SeatsTable } from './create-seats.ts';
 import type { ImitationModelsTable, TrainingEventsTable, TrainingJobsTable } from './create-training-jobs.ts';
 import type {
@@ -37,6 +38,9 @@ export interface DatabaseSchema {
   training_jobs: TrainingJobsTable;
   training_events: TrainingEventsTable;
   imitation_models: ImitationModelsTable;
+  grades: GradesTable;
+  regrades: RegradesTable;
+  regrade_rows: RegradeRowsTable;
 }
 
 export interface TracesTable {
@@ -71,6 +75,10 @@ export interface TracesTable {
   is_superseded: Generated<number>;
   /** Null until it has ended. */
   outcome: Generated<string | null>;
+  /** The trace that it repeats, wholly or in part. */
+  parent_trace_id: Generated<string | null>;
+  /** The reward of its newest grade that has one. */
+  grade_reward: Generated<number | null>;
 }
 
 /** The metadata of each trace once more, by key, so that a list can be filtered by one of them through an index. */
@@ -210,6 +218,9 @@ export interface OutcomesTable {
   is_deleted: number;
   /** As that of the trace. */
   is_superseded: number;
+  /** As that of the trace, with its bin. */
+  grade_reward: number | null;
+  grade_bin: number | null;
 }
 
 /** Which trace refers to which blob. */
@@ -298,4 +309,7 @@ export interface EvaluationAttemptsTable {
   /** Cost of the traces that were superseded, together; null: not known. */
   earlier_usd: number | null;
   earlier_tokens: Generated<number>;
+  /** Reward and outcome by the newest grade of its trace; null without one. */
+  grade_reward: number | null;
+  grade_outcome: string | null;
 }

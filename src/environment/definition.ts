@@ -1,6 +1,6 @@
 import type { ContentBlock } from '../contract/chat.ts';
 import type { Json, JsonObject, JsonSchema } from '../contract/json.ts';
-import type { Evaluation, PromptMessage } from '../contract/scenario.ts';
+import type { Evaluation, PromptMessage, VolatilePart } from '../contract/scenario.ts';
 import type { SchemaIssue } from '../schema/json-schema.ts';
 import type { Changes } from './changes.ts';
 import type { ConnectionDefinition } from './connection.ts';
@@ -17,6 +17,8 @@ export interface EnvironmentDefinition {
   readonly instructions: string | undefined;
   /** Sessions that may share one process. */
   readonly sessionsPerProcess: number;
+  /** Its tools reach the machine itself. */
+  readonly unsandboxed: boolean;
   /** Every other constructor option, passed through to the MCP server underneath. */
   readonly serverOptions: Readonly<Record<string, unknown>>;
   readonly tools: ReadonlyMap<string, ToolDefinition>;
@@ -108,6 +110,8 @@ export interface ScenarioDefinition {
   /** Starts the scenario: the normalised generator, whatever the author's style was. */
   start(args: unknown, context: ToolContext): ScenarioRun;
   readonly solution: ((args: unknown) => SolutionSource) | undefined;
+  /** Parts that differ from one session to the next although nothing is wrong. */
+  readonly volatile?: readonly VolatilePart[] | undefined;
   /** Tasks that its author declares: as they are, unchecked. */
   readonly tasks?: DeclaredTaskSource | undefined;
 }
@@ -239,6 +243,8 @@ export interface ToolContext {
   readonly progress: ReportProgress;
   readonly log: Log;
   readonly session: Session;
+  /** The seed of the session, an integer: what is drawn by it can be drawn again. 0 where setup was given none. */
+  readonly seed: number;
   /** `_meta` of the request, without the harness key. */
   readonly meta: Readonly<Record<string, unknown>>;
   /** Capabilities of the client. */
@@ -306,6 +312,8 @@ export interface InitializeContext {
     readonly [key: string]: unknown;
   };
   readonly session: Session;
+  /** The seed that a harness gave with `initialize`; 0 without one. That of setup comes later. */
+  readonly seed: number;
   readonly progress: ReportProgress;
   readonly signal: AbortSignal;
 }

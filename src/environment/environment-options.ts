@@ -13,6 +13,11 @@ export interface EnvironmentServerOptions {
    * state belongs in fields, since everything else of the process is shared.
    */
   readonly sessionsPerProcess?: number;
+  /**
+   * True: its tools reach the machine itself, with all that the process may read, and that is meant so. Operators are
+   * shown it, and `proctor check` warns where it would report an error. False by default.
+   */
+  readonly unsandboxed?: boolean;
   /** Every other option goes to the MCP server underneath. */
   readonly [option: string]: unknown;
 }
@@ -23,12 +28,20 @@ export interface CheckedOptions {
   readonly version: string;
   readonly instructions: string | undefined;
   readonly sessionsPerProcess: number;
+  readonly unsandboxed: boolean;
   readonly serverOptions: Readonly<Record<string, unknown>>;
 }
 
 /** @throws TypeError without a name, and for an option of the wrong type. */
 export function checkOptions(options: EnvironmentServerOptions): CheckedOptions {
-  const { name, version = '0.0.0', instructions, sessionsPerProcess = 1, ...serverOptions } = options ?? {};
+  const {
+    name,
+    version = '0.0.0',
+    instructions,
+    sessionsPerProcess = 1,
+    unsandboxed = false,
+    ...serverOptions
+  } = options ?? {};
   if (typeof name !== 'string' || name.trim() === '') {
     throw new TypeError(
       `An environment needs a name: new EnvironmentServer({ name: "counter" }), got ${JSON.stringify(name)}`,
@@ -41,5 +54,8 @@ export function checkOptions(options: EnvironmentServerOptions): CheckedOptions 
     const found = preview(sessionsPerProcess);
     throw new TypeError(`${label}: sessionsPerProcess has to be a whole number from 1 on, got ${found}`);
   }
-  return { name, version, instructions, sessionsPerProcess, serverOptions };
+  if (typeof unsandboxed !== 'boolean') {
+    throw new TypeError(`${label}: unsandboxed has to be true or false, got ${preview(unsandboxed)}`);
+  }
+  return { name, version, instructions, sessionsPerProcess, unsandboxed, serverOptions };
 }

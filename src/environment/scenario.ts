@@ -1,7 +1,7 @@
 import type { JsonObject } from '../contract/json.ts';
-import type { Evaluation } from '../contract/scenario.ts';
+import { type Evaluation, type VolatilePart, volatilePartSchema } from '../contract/scenario.ts';
 import { PROVIDER_TOOL_KINDS, type ProviderToolKind } from '../dialects/provider-tools.ts';
-import { asFields, type SchemaIssue } from '../schema/json-schema.ts';
+import { asFields, preview, type SchemaIssue } from '../schema/json-schema.ts';
 import type {
   CompiledSchema,
   DeclaredTaskSource,
@@ -44,6 +44,12 @@ export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends 
    * `as const` behind those that have to be one of a few.
    */
   readonly tasks?: DeclaredTaskSource<ScenarioTask<NoInfer<Args>>>;
+  /**
+   * Parts that differ from one session to the next although nothing is wrong, such as the time of day: patterns of tool
+   * names, `prompt`, `tools`, or `{ tool, path }` for a field of a tool's structured content (`orders.*.placed_at`). A
+   * replay and `proctor check` do not compare them. Better: draw by `ctx.seed`.
+   */
+  readonly volatile?: readonly VolatilePart[];
   /** Hints for chat interfaces. */
   readonly chat?: Readonly<Record<string, unknown>>;
 }
@@ -106,7 +112,7 @@ export function defineScenario<Args extends AnySchema, Answer extends AnySchema 
   checkName('Scenario', name);
   const label = `Scenario "${name}"`;
   checkPresentation(label, config);
-  const { tools, solution, tasks, providerTools } = config;
+  const { tools, solution, tasks, providerTools, volatile } = config;
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((pattern) => typeof pattern === 'string'))) {
     throw new TypeError(`${label}: tools has to be a list of patterns of tool names, got ${JSON.stringify(tools)}`);
   }
@@ -125,6 +131,12 @@ export function defineScenario<Args extends AnySchema, Answer extends AnySchema 
   if (tasks !== undefined && !Array.isArray(tasks) && typeof tasks !== 'function') {
     throw new TypeError(`${label}: tasks has to be a list of tasks, or a function that gives one, got ${typeof tasks}`);
   }
+  const badPart = (Array.isArray(volatile) ? volatile : []).find((part) => !volatilePartSchema.safeParse(part).success);
+  if ((volatile !== undefined && !Array.isArray(volatile)) || badPart !== undefined) {
+    throw new TypeError(
+      `${label}: volatile has to be a list of patterns of tool names, "prompt", "tools" or { tool, path }, got ${preview(badPart ?? volatile)}`,
+    );
+  }
   const answer = config.answer && compileSchema(config.answer, `${label}, answer`, { root: 'any' });
   return {
     name,
@@ -138,6 +150,7 @@ export function defineScenario<Args extends AnySchema, Answer extends AnySchema 
     // The schema has read the arguments: that they are `ArgsOf<Args>` is what it was compiled for.
     start: (args, context) => withAnswer(answer, start(args as ArgsOf<Args>, context)),
     solution: solution && ((args) => solution(args as ArgsOf<Args>)),
+    volatile,
     tasks,
   };
 }

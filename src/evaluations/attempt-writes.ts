@@ -64,6 +64,8 @@ export async function supersede(
       duration_ms: null,
       finished_at: null,
       error: null,
+      grade_reward: null,
+      grade_outcome: null,
     })
     .where('evaluation_id', '=', evaluationId)
     .where('task_index', '=', place.taskIndex)

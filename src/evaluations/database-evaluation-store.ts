@@ -36,6 +36,7 @@ import type {
   CreateOptions,
   EvaluationQuery,
   EvaluationStore,
+  GradesOption,
   NewEvaluation,
   TaskQuery,
 } from './evaluation-store.ts';
@@ -102,9 +103,14 @@ class DatabaseEvaluationStore implements EvaluationStore {
     return (await findSame(this.#database.kysely, await this.#resolve(evaluation)))?.evaluation_id;
   }
 
-  async get(account: string, evaluationId: string): Promise<EvaluationDetail> {
+  async get(account: string, evaluationId: string, options: GradesOption = {}): Promise<EvaluationDetail> {
     const row = await findEvaluation(this.#database.kysely, account, evaluationId);
-    const { environment_hashes, changed_environments = [], suspects, ...figures } = await this.#figures.of(row);
+    const {
+      environment_hashes,
+      changed_environments = [],
+      suspects,
+      ...figures
+    } = await this.#figures.of(row, options);
     const history = await readLimitHistory(this.#database, {
       models: modelsOf(parseSettings(row.settings)),
       since: Number(row.created_at),
@@ -138,7 +144,7 @@ class DatabaseEvaluationStore implements EvaluationStore {
   async list(account: string, query: EvaluationQuery = {}): Promise<EvaluationList> {
     const { rows, nextCursor } = await listEvaluations(this.#database, account, query);
     const data: EvaluationSummary[] = [];
-    for (const row of rows) data.push(this.#toSummary(row, await this.#figures.of(row)));
+    for (const row of rows) data.push(this.#toSummary(row, await this.#figures.of(row, query)));
     return { object: 'list', data, next_cursor: nextCursor };
   }
 

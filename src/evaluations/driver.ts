@@ -7,8 +7,15 @@ import { DELETED } from './evaluation-rows.ts';
 import { parseSettings } from './evaluation-settings.ts';
 import { removeEvaluation } from './remove-evaluation.ts';
 
+/** Work of a database that goes on beside its evaluations, and is kept in it alone. */
+export interface DrivenWork {
+  /** Does what can be done now, unless the signal is aborted. @returns whether there is any that goes on. */
+  drive(signal: AbortSignal): Promise<boolean>;
+}
+
 export interface DriverOptions extends Omit<BeginOptions, 'now'>, CancelOptions {
   readonly logger: Logger;
+  readonly others?: readonly DrivenWork[] | undefined;
   /** Milliseconds since 1970. */
   readonly now?: (() => number) | undefined;
 }
@@ -117,6 +124,9 @@ class EvaluationDriver implements Driver {
       if (this.#stopping.signal.aborted) return;
       if (evaluation.status === DELETED) this.#remove(evaluation.evaluation_id);
       else if (hasRoom(evaluation, this.#now())) await this.#begin(evaluation.evaluation_id);
+    }
+    for (const work of this.#options.others ?? []) {
+      if (await work.drive(this.#stopping.signal)) this.#hasWork = true;
     }
   }
 

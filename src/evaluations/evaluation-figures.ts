@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { EvaluationDetail, Progress, Report } from '../contract/evaluation.ts';
 import type { EventOf } from '../contract/event.ts';
+import type { GradesQuery } from '../contract/replay.ts';
 import type { Database } from '../database/database.ts';
 import { MAX_RERUNS } from '../trace/attempt-rows.ts';
 import { type EvaluationRow, isEnded } from './evaluation-rows.ts';
@@ -46,9 +47,14 @@ export class FiguresReader {
     this.#database = database;
   }
 
-  async of(row: EvaluationRow): Promise<EvaluationFigures> {
+  /** @param grades `current`: with reports by the newest grades, which are not written down. */
+  async of(
+    row: EvaluationRow,
+    { grades }: { readonly grades?: GradesQuery | undefined } = {},
+  ): Promise<EvaluationFigures> {
+    if (grades === 'current') return await this.#remember(row, 'current');
     if (row.report !== null) return JSON.parse(row.report) as EvaluationFigures; // As this class wrote it.
-    if (!isEnded(row.status)) return await this.#remember(row);
+    if (!isEnded(row.status)) return await this.#remember(row, 'recorded');
     this.forget(row.evaluation_id);
     const figures = await readFigures(this.#database, row);
     await this.#keep(row, figures);
@@ -57,19 +63,19 @@ export class FiguresReader {
 
   /** Something has changed that a look should show. */
   forget(evaluationId: string): void {
-    this.#remembered.delete(evaluationId);
+    for (const grades of ['recorded', 'current'] as const) this.#remembered.delete(keyOf(evaluationId, grades));
   }
 
-  #remember(row: EvaluationRow): Promise<EvaluationFigures> {
-    const id = row.evaluation_id;
+  #remember(row: EvaluationRow, grades: GradesQuery): Promise<EvaluationFigures> {
+    const id = keyOf(row.evaluation_id, grades);
     const known = this.#remembered.get(id);
     if (known !== undefined && performance.now() < known.until) return known.figures;
     const startedAt = performance.now();
-    const figures = readFigures(this.#database, row);
+    const figures = readFigures(this.#database, row, grades);
     const entry: Remembered = { figures, until: Number.POSITIVE_INFINITY };
     this.#remembered.delete(id); // to the end: most recently used
     this.#remembered.set(id, entry);
-    if (this.#remembered.size > MAX_REMEMBERED) this.forget(this.#remembered.keys().next().value ?? '');
+    if (this.#remembered.size > MAX_REMEMBERED) this.#remembered.delete(this.#remembered.keys().next().value ?? '');
     figures.then(
       ({ progress }) => {
         const now = performance.now();
@@ -77,7 +83,7 @@ export class FiguresReader {
         entry.until = now + Math.min((now - startedAt) * SHARE, longestMs);
       },
       () => {
-        if (this.#remembered.get(id) === entry) this.forget(id);
+        if (this.#remembered.get(id) === entry) this.#remembered.delete(id);
       },
     );
     return figures;
@@ -107,12 +113,20 @@ export class FiguresReader {
   }
 }
 
-async function readFigures(database: Database, row: EvaluationRow): Promise<EvaluationFigures> {
+function keyOf(evaluationId: string, grades: GradesQuery): string {
+  return `${grades} ${evaluationId}`;
+}
+
+async function readFigures(
+  database: Database,
+  row: EvaluationRow,
+  grades: GradesQuery = 'recorded',
+): Promise<EvaluationFigures> {
   const id = row.evaluation_id;
   const environment_hashes = await readHashes(database, id);
   return {
     progress: await readProgress(database, id),
-    reports: await readReports(database, id),
+    reports: await readReports(database, id, { grades }),
     environment_hashes,
     changed_environments: await readChanged(database, id, Object.keys(environment_hashes)),
     suspects: await readSuspects(database, row),

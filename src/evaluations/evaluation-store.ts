@@ -11,6 +11,7 @@ import type {
 import type { JsonObject } from '../contract/json.ts';
 import type { ResolvedModel } from '../contract/model.ts';
 import type { Outcome } from '../contract/outcome.ts';
+import type { GradesQuery } from '../contract/replay.ts';
 import type { DatabaseTransaction } from '../database/database.ts';
 import type { Taskset } from '../tasks/taskset.ts';
 
@@ -32,7 +33,7 @@ export interface EvaluationStore {
   /** The latest evaluation of this identity that is neither cancelled nor deleted: what the same command goes on with. */
   find(evaluation: NewEvaluation): Promise<string | undefined>;
   /** @throws ApiError evaluation_not_found */
-  get(account: string, evaluationId: string): Promise<EvaluationDetail>;
+  get(account: string, evaluationId: string, options?: GradesOption): Promise<EvaluationDetail>;
   /** Where it stands, which costs next to nothing. @throws ApiError evaluation_not_found */
   status(account: string, evaluationId: string): Promise<EvaluationStatus>;
   /** Resolves when it has ended, after so many seconds, or when the signal is aborted. Never rejects for these. */
@@ -134,7 +135,7 @@ interface Page {
   readonly cursor?: string | undefined;
 }
 
-export interface EvaluationQuery extends Page {
+export interface EvaluationQuery extends Page, GradesOption {
   readonly name?: string | undefined;
   /** Name of the taskset. */
   readonly taskset?: string | undefined;
@@ -144,13 +145,18 @@ export interface EvaluationQuery extends Page {
   readonly until?: number | undefined;
 }
 
-export interface AttemptQuery extends Page {
+export interface GradesOption {
+  /** Rewards of the runs (the default), or by the newest grades where there are some. */
+  readonly grades?: GradesQuery | undefined;
+}
+
+export interface AttemptQuery extends Page, GradesOption {
   readonly model?: string | undefined;
   readonly task_id?: string | undefined;
   readonly outcome?: Outcome | undefined;
 }
 
-export interface TaskQuery extends Page {
+export interface TaskQuery extends Page, GradesOption {
   readonly model?: string | undefined;
   readonly task_id?: string | undefined;
 }

@@ -11,6 +11,7 @@ import { type AttemptGrid, type AttemptPlace, begunOf, seedOf } from './attempt-
 import { type EvaluationRow, isEnded } from './evaluation-rows.ts';
 import { type EvaluationSettings, parseSettings } from './evaluation-settings.ts';
 import type { AttemptQuery } from './evaluation-store.ts';
+import { resultColumns } from './read-cells.ts';
 
 /** Attempts of a page. */
 const LIMIT = { default: 100, minimum: 1, maximum: 1_000 } as const;
@@ -45,7 +46,7 @@ export async function listAttempts(
   const settings = parseSettings(row.settings);
   const range = await rangeOf(database, row, settings, query);
   if (range === undefined) return { object: 'list', data: [], next_cursor: null };
-  const begun = await readRows(database, row, range, { limit: limit + 1, outcome: query.outcome });
+  const begun = await readRows(database, row, range, { ...query, limit: limit + 1 });
   const unbegun = placesWithoutRow(row, range, { limit: limit + 1, outcome: query.outcome });
   const found = [...begun.map((each) => ({ place: placeOf(each), row: each })), ...unbegun].toSorted((a, b) =>
     comparePlaces(a.place, b.place),
@@ -56,7 +57,7 @@ export async function listAttempts(
     row,
     page.map(({ place }) => place.taskIndex),
   );
-  const context = { evaluation: row, settings, toTraceUrl };
+  const context = { evaluation: row, settings, toTraceUrl, grades: query.grades };
   const data = page.map((each) => toAttempt(context, each, ids.get(each.place.taskIndex) ?? ''));
   const next = found[limit]?.place;
   return {
@@ -92,8 +93,8 @@ async function rangeOf(
   };
 }
 
-function nameOf({ evaluation_id }: EvaluationRow, { model, task_id, outcome }: AttemptQuery) {
-  return ['attempts', evaluation_id, model, task_id, outcome];
+function nameOf({ evaluation_id }: EvaluationRow, { model, task_id, outcome, grades }: AttemptQuery) {
+  return ['attempts', evaluation_id, model, task_id, outcome, grades];
 }
 
 function unknownModel(model: string, models: readonly string[]): ApiError {
@@ -118,7 +119,7 @@ async function readRows(
   database: Database,
   row: EvaluationRow,
   { from, taskIndex, modelIndex }: Range,
-  { limit, outcome }: { readonly limit: number; readonly outcome: Outcome | undefined },
+  { limit, outcome, grades }: Pick<AttemptQuery, 'grades' | 'outcome'> & { readonly limit: number },
 ): Promise<readonly AttemptRow[]> {
   // With an outcome all rows of the evaluation may have to be read.
   const queries = outcome === undefined ? database.kysely : database.scans;
@@ -131,7 +132,7 @@ async function readRows(
     );
   if (taskIndex !== undefined) rows = rows.where('task_index', '=', taskIndex);
   if (modelIndex !== undefined) rows = rows.where('model_index', '=', modelIndex);
-  if (outcome !== undefined) rows = rows.where('outcome', '=', outcome);
+  if (outcome !== undefined) rows = rows.where(sql<boolean>`${resultColumns(grades).outcome} = ${outcome}`);
   // One that is run again has no outcome yet.
   if (outcome !== undefined && !isEnded(row.status)) rows = rows.where('state', '=', 'done');
   return await rows.orderBy('task_index').orderBy('model_index').orderBy('attempt_index').limit(limit).execute();
@@ -185,15 +186,21 @@ interface AttemptContext {
   readonly evaluation: EvaluationRow;
   readonly settings: EvaluationSettings;
   readonly toTraceUrl: (traceId: string) => string;
+  readonly grades: AttemptQuery['grades'];
 }
 
 function toAttempt(
-  { evaluation, settings, toTraceUrl }: AttemptContext,
+  { evaluation, settings, toTraceUrl, grades }: AttemptContext,
   { place, row }: { readonly place: AttemptPlace; readonly row: AttemptRow | undefined },
   taskId: string,
 ): EvaluationAttempt {
   const isOpen = row !== undefined && row.state !== 'done' && !isEnded(evaluation.status);
-  const reward = isOpen ? null : (row?.reward ?? null);
+  const isGraded = grades === 'current' && row?.grade_outcome != null;
+  const result = {
+    reward: isGraded ? row.grade_reward : row?.reward,
+    outcome: isGraded ? row.grade_outcome : row?.outcome,
+  };
+  const reward = isOpen ? null : (result.reward ?? null);
   const traceId = row?.trace_id ?? null;
   return {
     trace_id: traceId,
@@ -201,7 +208,7 @@ function toAttempt(
     model: settings.models[place.modelIndex] ?? '',
     task_id: taskId,
     attempt_index: place.attemptIndex,
-    outcome: row === undefined ? outcomeWithoutRow(evaluation) : isOpen ? null : (row.outcome as Outcome | null),
+    outcome: row === undefined ? outcomeWithoutRow(evaluation) : isOpen ? null : (result.outcome as Outcome | null),
     reward,
     passed: reward !== null && reward >= settings.pass_threshold,
     seed: seedOf(settings.seed, taskId, place.attemptIndex),

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { type Outcome, type OutcomeCounts, outcomeSchema } from '../contract/outcome.ts';
+import type { GradesQuery } from '../contract/replay.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
 import type { EvaluationPlan } from './evaluation-plan.ts';
 
@@ -42,6 +43,15 @@ export interface CellOptions {
   readonly withSpreads?: boolean;
   /** Those of these models alone, by their index; not empty. */
   readonly models?: readonly number[];
+  readonly grades?: GradesQuery | undefined;
+}
+
+/** Reward and outcome of an attempt: those of its run, or of its newest grade, where those are asked for. */
+export function resultColumns(grades: GradesQuery | undefined) {
+  if (grades !== 'current') return { reward: sql<number | null>`reward`, outcome: sql<string | null>`outcome` };
+  const current = (name: 'reward' | 'outcome') =>
+    sql`case when grade_outcome is null then ${sql.ref(name)} else ${sql.ref(`grade_${name}`)} end`;
+  return { reward: sql<number | null>`(${current('reward')})`, outcome: sql<string | null>`(${current('outcome')})` };
 }
 
 /**
@@ -52,17 +62,18 @@ export async function readCells(
   queries: Kysely<DatabaseSchema>,
   { evaluationId, passThreshold }: EvaluationPlan,
   { from, to }: TaskRange,
-  { withSpreads = false, models }: CellOptions = {},
+  { withSpreads = false, models, grades }: CellOptions = {},
 ): Promise<Cell[]> {
+  const { reward, outcome } = resultColumns(grades);
   // As text: a row for each attempt would be three times the work.
   const spreads = withSpreads
-    ? sql`string_agg(case when reward is not null
+    ? sql`string_agg(case when ${reward} is not null
         then cast(steps as text) || ':' || cast(coalesce(duration_ms, 0) as text) end, ' ')`
     : sql`cast(null as text)`;
   const { rows } = await sql<CellRow>`
-    select task_index, model_index, count(*) as done, count(reward) as valid,
-      sum(reward / ${sql.lit(SCALE)}) as reward, sum(case when reward >= ${passThreshold} then 1 else 0 end) as passed,
-      string_agg(case when outcome <> 'graded' then outcome end, ' ') as others, ${spreads} as spreads
+    select task_index, model_index, count(*) as done, count(${reward}) as valid,
+      sum(${reward} / ${sql.lit(SCALE)}) as reward, sum(case when ${reward} >= ${passThreshold} then 1 else 0 end) as passed,
+      string_agg(case when ${outcome} <> 'graded' then ${outcome} end, ' ') as others, ${spreads} as spreads
     from evaluation_attempts
     where evaluation_id = ${evaluationId} and task_index >= ${from} and task_index < ${to} and state = 'done'
       and ${models === undefined ? sql`true` : sql`model_index in (${sql.join(models)})`}

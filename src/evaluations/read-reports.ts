@@ -5,7 +5,7 @@ import type { Database } from '../database/database.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
 import { type EvaluationPlan, readPlan } from './evaluation-plan.ts';
 import { ModelCells } from './model-cells.ts';
-import { rangesOf, readCells } from './read-cells.ts';
+import { type CellOptions, rangesOf, readCells } from './read-cells.ts';
 import { type ModelSums, toReport } from './to-report.ts';
 
 /**
@@ -13,10 +13,14 @@ import { type ModelSums, toReport } from './to-report.ts';
  *
  * @throws ApiError evaluation_not_found, also for one that is deleted meanwhile.
  */
-export async function readReports(database: Database, evaluationId: string): Promise<readonly Report[]> {
+export async function readReports(
+  database: Database,
+  evaluationId: string,
+  { grades }: Pick<CellOptions, 'grades'> = {},
+): Promise<readonly Report[]> {
   const plan = await readPlan(database.kysely, evaluationId);
   const clusters = await readClusters(database.scans, plan);
-  const cells = await readModelCells(database.scans, plan, { withSpreads: true });
+  const cells = await readModelCells(database.scans, plan, { withSpreads: true, grades });
   const sums = await readSums(database.scans, plan);
   await readPlan(database.kysely, evaluationId); // Rows that were deleted meanwhile would count as missing.
   const reports: Report[] = [];
@@ -32,7 +36,7 @@ export async function readReports(database: Database, evaluationId: string): Pro
 export async function readModelCells(
   queries: Kysely<DatabaseSchema>,
   plan: EvaluationPlan,
-  options: { readonly withSpreads?: boolean } = {},
+  options: Pick<CellOptions, 'withSpreads' | 'grades'> = {},
 ): Promise<readonly ModelCells[]> {
   const models = plan.models.map(() => new ModelCells(plan.tasks));
   for (const range of rangesOf(plan)) {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { TaskList, TaskRow } from '../contract/evaluation.ts';
 import type { OutcomeCounts } from '../contract/outcome.ts';
+import type { GradesQuery } from '../contract/replay.ts';
 import type { Database } from '../database/database.ts';
 import { parsePageCursor, parsePageLimit, toPageCursor } from '../database/page-cursor.ts';
 import { type EvaluationPlan, outcomeOfRest, readPlan } from './evaluation-plan.ts';
@@ -13,6 +14,7 @@ export interface TaskRowsQuery {
   readonly evaluationId: string;
   readonly model?: string | undefined;
   readonly taskId?: string | undefined;
+  readonly grades?: GradesQuery | undefined;
   readonly limit?: number | undefined;
   /** The `next_cursor` of the page before. */
   readonly cursor?: string | undefined;
@@ -25,7 +27,7 @@ export interface TaskRowsQuery {
  */
 export async function readTaskRows(database: Database, query: TaskRowsQuery): Promise<TaskList> {
   const limit = parsePageLimit(query.limit, TASK_ROWS_LIMIT);
-  const list = ['tasks', query.evaluationId, query.model ?? null, query.taskId ?? null];
+  const list = ['tasks', query.evaluationId, query.model ?? null, query.taskId ?? null, query.grades ?? null];
   const start = query.cursor === undefined ? 0 : parsePageCursor(query.cursor, list, positionSchema);
   const plan = await readPlan(database.kysely, query.evaluationId);
   const models = plan.models.flatMap((model, index) => ((query.model ?? model) === model ? [index] : []));
@@ -34,7 +36,7 @@ export async function readTaskRows(database: Database, query: TaskRowsQuery): Pr
   const end = range.to * models.length;
   const first = Math.max(start, range.from * models.length);
   const last = Math.min(end, first + limit);
-  const data = first >= last ? [] : await readRows(database, plan, { models, first, last });
+  const data = first >= last ? [] : await readRows(database, plan, { models, first, last, grades: query.grades });
   return { object: 'list', data, next_cursor: last < end ? toPageCursor(list, last) : null };
 }
 
@@ -58,17 +60,18 @@ interface RowsOfPage {
   readonly first: number;
   /** The one after the last. */
   readonly last: number;
+  readonly grades: GradesQuery | undefined;
 }
 
 async function readRows(
   database: Database,
   plan: EvaluationPlan,
-  { models, first, last }: RowsOfPage,
+  { models, first, last, grades }: RowsOfPage,
 ): Promise<TaskRow[]> {
   const range = { from: Math.floor(first / models.length), to: Math.ceil(last / models.length) };
   const tasks = await readTasks(database, plan, range);
   const cells = new Map(
-    (await readCells(database.scans, plan, range, { models })).map((cell) => [
+    (await readCells(database.scans, plan, range, { models, grades })).map((cell) => [
       cell.taskIndex * plan.models.length + cell.modelIndex,
       cell,
     ]),

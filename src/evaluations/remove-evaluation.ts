@@ -82,6 +82,7 @@ async function removeRows({ database }: CancelOptions, evaluationId: string, sig
     });
     if (last === undefined) break;
   }
+  await database.kysely.deleteFrom('regrades').where('evaluation_id', '=', evaluationId).execute();
   await database.kysely
     .deleteFrom('evaluations')
     .where('evaluation_id', '=', evaluationId)

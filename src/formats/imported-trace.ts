@@ -18,6 +18,10 @@ type OwnField =
   | 'attempt'
   | 'attempts'
   | 'logs'
+  | 'model_target'
+  | 'parent'
+  | 'replay'
+  | 'grades'
   | 'created_at';
 
 /** A trace as a file has it: everything but its ids, attempts and logs. It has ended. */

@@ -101,7 +101,7 @@ function solutionFault(message: string, cause?: unknown): BoundaryError {
 /** The results of the oracle's own calls, in the order in which it made them. */
 function toResults(messages: readonly TranscriptMessage[], callIds: readonly string[]): SolutionStepResult[] {
   return callIds.flatMap((id) => {
-    const message = messages.find((candidate) => candidate.role === 'tool' && candidate.tool_call_id === id);
+    const message = messages.findLast((candidate) => candidate.role === 'tool' && candidate.tool_call_id === id);
     if (message?.role !== 'tool') return [];
     const structured = message.structured_content === undefined ? parseOnlyText(message) : message.structured_content;
     return [{ content: message.content, structured_content: structured, is_error: message.is_error }];

@@ -1,3 +1,4 @@
+import type { ToolCall } from '../contract/chat.ts';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import type { ChatModel, ModelDelta, ModelResponse } from '../model/chat-model.ts';
 import { withDeadline } from '../runtime/deadline.ts';
@@ -5,7 +6,7 @@ import { addRequestContent, addResponseContent } from '../telemetry/content.ts';
 import { during, setChatResponse, startChatSpan } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import type { Agent, AgentTurn } from './agent.ts';
-import { type AnsweredCall, answerToolCalls } from './tool-calls.ts';
+import { type AnsweredCall, answerToolCalls, type ToolCallContext } from './tool-calls.ts';
 import type { ToolMessage } from './transcript.ts';
 
 /**
@@ -20,7 +21,7 @@ export class AgentLoop implements Agent {
   }
 
   async takeTurn(turn: AgentTurn): Promise<'answered' | 'max_steps' | 'length'> {
-    const { transcript, progress, recorder } = turn;
+    const { transcript, progress } = turn;
     while (progress.responses.length < turn.maxSteps) {
       const step = turn.stepsBefore + progress.responses.length + 1;
       const response = await takeResponse(this.#model, step, turn);
@@ -29,20 +30,32 @@ export class AgentLoop implements Agent {
       progress.responses.push(response);
       // The last step is written with the end of its turn.
       if (calls.length === 0) return response.finishReason === 'length' ? 'length' : 'answered';
-      const startedAt = performance.now();
-      const { answered, interruption } = await answerToolCalls(calls, {
-        ...turn,
-        step,
-        finishReason: response.finishReason,
-      });
-      progress.toolMs += performance.now() - startedAt;
-      transcript.addToolMessages(answered.map(toToolMessage));
-      await recorder.settled();
-      if (interruption !== null) throw interruption.thrown;
-      this.#model.checkResults?.(answered.map(toToolMessage));
+      const messages = await takeCalls(calls, { ...turn, step, finishReason: response.finishReason });
+      this.#model.checkResults?.(messages);
     }
     return 'max_steps';
   }
+}
+
+/**
+ * Runs the calls of a step, adds their results to the transcript, and waits until they are durable.
+ *
+ * @param shown what the model is shown of a result; default all of it.
+ * @throws what interrupted them; the transcript is whole then too.
+ */
+export async function takeCalls(
+  calls: readonly ToolCall[],
+  turn: AgentTurn & Pick<ToolCallContext, 'step' | 'finishReason'>,
+  shown: (message: ToolMessage, index: number) => ToolMessage = (message) => message,
+): Promise<readonly ToolMessage[]> {
+  const startedAt = performance.now();
+  const { answered, interruption } = await answerToolCalls(calls, turn);
+  turn.progress.toolMs += performance.now() - startedAt;
+  const messages = answered.map((each, index) => shown(toToolMessage(each), index));
+  turn.transcript.addToolMessages(messages);
+  await turn.recorder.settled();
+  if (interruption !== null) throw interruption.thrown;
+  return messages;
 }
 
 async function takeResponse(model: ChatModel, step: number, agentTurn: AgentTurn): Promise<ModelResponse> {

@@ -1,19 +1,18 @@
 import type { Usage } from '../contract/chat.ts';
-import type { BoundaryError } from '../contract/errors.ts';
-import type { StopReason } from '../contract/trace.ts';
 import { setUsage } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import { AgentLoop } from './agent-loop.ts';
 import { ROLLOUT_LIMITS } from './limits.ts';
 import { RunInterrupted, type RunOptions, type RunOutcome } from './run.ts';
 import { type RunClock, startRunClock } from './run-clock.ts';
+import type { ScriptedTurn } from './run-script.ts';
 import { withRunSpan } from './run-span.ts';
 import { ScenarioSession } from './scenario-session.ts';
-import { type SessionEnd, type SessionStop, stopOf, toBoundaryError } from './session-end.ts';
-import type { TurnResult } from './turn.ts';
+import { type FinishOptions, type SessionEnd, type SessionStop, stopOf, toBoundaryError } from './session-end.ts';
+import type { TurnOptions, TurnResult } from './turn.ts';
 
 /**
- * Executes one attempt of a run: a scenario session of one turn, which is always evaluated, after a failure too (contract
+ * Executes one attempt of a run: a scenario session of one turn, or of those of its script, which is always evaluated, after a failure too (contract
  * section 3, "A run"). A run that fails is an outcome. Everything that was opened is closed when it returns, in every
  * ending.
  *
@@ -57,20 +56,18 @@ interface Run {
   readonly usages: Usage[];
 }
 
-interface Played {
-  readonly stopReason: StopReason;
-  readonly error: BoundaryError | null;
-}
+type Played = Pick<FinishOptions, 'stopReason' | 'error' | 'answer' | 'fits'>;
 
 function startRun(options: RunOptions, span: TraceSpan): Run {
   const clock = startRunClock(options);
-  const { request, recorder, worker, limits, environmentHash = null } = options;
+  const { request, recorder, worker, limits, script, environmentHash = null } = options;
   const { scenario_name: scenario, scenario_args: args, seed, sampling, model } = request;
   const session = new ScenarioSession({
     id: options.trace?.traceId ?? scenario,
     scenario,
     args,
     seed,
+    setupSeed: script === undefined ? seed : script.seed,
     connect: async (connectOptions) => {
       const onAdmitted = () => {
         clock.begin();
@@ -78,7 +75,11 @@ function startRun(options: RunOptions, span: TraceSpan): Run {
       };
       return await options.connect({ ...connectOptions, onAdmitted });
     },
-    createAgent: (context) => options.createAgent?.() ?? new AgentLoop(options.createModel(model, context)),
+    createAgent: (context) => {
+      const createModel = () => options.createModel(model, context);
+      if (script !== undefined) return script.createAgent(createModel);
+      return options.createAgent?.() ?? new AgentLoop(createModel());
+    },
     sampling: seed === null ? sampling : { ...sampling, seed },
     recorder,
     worker,
@@ -89,13 +90,15 @@ function startRun(options: RunOptions, span: TraceSpan): Run {
   return { options, session, clock, span, usages: [] };
 }
 
-/** The one turn, and the repair of its answer. Failures are its result. */
+/** The turns, and the repair of the last answer. Failures are its result. */
 async function play(run: Run): Promise<Played> {
   const { options, session, clock, span } = run;
+  const { script } = options;
   const maxSteps = options.request.max_steps;
   const turnOptions = { signal: clock.signal, onDelta: options.onDelta, onWait: clock.onWait, span };
   try {
-    const turn = addUsage(run, await session.turn([], { ...turnOptions, maxSteps }));
+    const turn = await playTurns(run, turnOptions);
+    if (script?.finish !== undefined && !isUnexpected(turn, script.turns[turn.turn - 1])) return script.finish;
     if (turn.status !== 'answered' || session.steps >= maxSteps) return toPlayed(turn);
     const repair = await session.repairAnswer(turnOptions);
     if (repair !== undefined) addUsage(run, repair);
@@ -105,6 +108,26 @@ async function play(run: Run): Promise<Played> {
     // The session has ended by it already, and says how.
     return { stopReason: 'error', error: toBoundaryError(thrown, 'worker') };
   }
+}
+
+/** @returns the last turn that was played. */
+async function playTurns(run: Run, options: Omit<TurnOptions, 'maxSteps'>): Promise<TurnResult> {
+  const { session } = run;
+  const { request, script } = run.options;
+  if (script === undefined) return addUsage(run, await session.turn([], { ...options, maxSteps: request.max_steps }));
+  let last: TurnResult | undefined;
+  for (const turn of script.turns) {
+    const signal = AbortSignal.any([options.signal, turn.cut]);
+    const maxSteps = Math.max(1, request.max_steps - session.steps);
+    last = addUsage(run, await session.turn(turn.messages, { ...options, signal, maxSteps }));
+    if (isUnexpected(last, turn)) break;
+  }
+  if (last === undefined) throw new TypeError('A script has one turn or more');
+  return last;
+}
+
+function isUnexpected({ status }: TurnResult, turn: ScriptedTurn | undefined): boolean {
+  return (status === 'failed' || status === 'aborted') && turn?.cut.aborted !== true;
 }
 
 function addUsage(run: Run, turn: TurnResult): TurnResult {

@@ -8,6 +8,7 @@ import type { TraceOptions } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/event-recorder.ts';
 import type { Agent } from './agent.ts';
 import type { RolloutLimits } from './limits.ts';
+import type { RunScript } from './run-script.ts';
 
 export interface RunOptions {
   /** The body of the trace's `run.queued`: what to run. */
@@ -29,6 +30,8 @@ export interface RunOptions {
   /** SHA-256 of the environment's code, hex; null where it is not known. */
   readonly environmentHash?: string | null;
   readonly limits?: Partial<RolloutLimits>;
+  /** Turns and agent of a run that repeats another one. Default: one turn of its model. */
+  readonly script?: RunScript | undefined;
   /** The telemetry trace of its spans. Default: no spans. */
   readonly trace?: TraceOptions & { readonly attempt: number };
 }

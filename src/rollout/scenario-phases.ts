@@ -1,6 +1,7 @@
 import type { AgentToolEntry, EnvironmentClient } from '../client/environment-client.ts';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import type { Json, JsonObject, JsonSchema } from '../contract/json.ts';
+import { META } from '../contract/names.ts';
 import type { Evaluation, SetupResult } from '../contract/scenario.ts';
 import { withDeadline } from '../runtime/deadline.ts';
 import { validateJsonSchema } from '../schema/json-schema.ts';
@@ -24,13 +25,13 @@ export interface ScenarioPhase {
  */
 export async function setUpScenario(
   phase: ScenarioPhase,
-  args: JsonObject,
+  { args, seed }: { readonly args: JsonObject; readonly seed: number | null },
 ): Promise<{ readonly setup: SetupResult; readonly tools: readonly AgentToolEntry[] }> {
   const { client, scenario, span } = phase;
   return await limited(phase, 'setup', async (signal) => {
     const options = { signal, timeoutMs: 0 };
     const setup = await during(startMcpSpan(span, 'tools/call', client, 'setup'), ({ meta }) =>
-      client.setup(scenario, args, { ...options, meta }),
+      client.setup(scenario, args, { ...options, meta: { ...meta, ...(seed !== null && { [META.seed]: seed }) } }),
     );
     if (setup.answer_schema !== null) checkAnswerSchema(scenario, setup.answer_schema);
     const tools = await during(startMcpSpan(span, 'tools/list', client), ({ meta }) =>

@@ -287,9 +287,9 @@ export class ScenarioSession {
   async #evaluate(options: FinishOptions): Promise<Evaluation> {
     const { recorder, scenario } = this.#options;
     if (this.#stage === undefined) throw new Error('The session ended before its first turn');
-    const { answer = this.#stage.agent.submitted ?? null, span = NO_SPAN } = options;
+    const { answer = this.#stage.agent.submitted ?? null, fits = true, span = NO_SPAN } = options;
     const limitMs = Math.min(this.#limits.evaluateMs, options.limitMs ?? Number.POSITIVE_INFINITY);
-    const submitted = answer === null ? this.#fitLastText() : { answer, fits: true };
+    const submitted = answer === null ? this.#fitLastText() : { answer, fits };
     this.#submitted = submitted.answer;
     const signal = AbortSignal.any([this.#stopping.signal, recorder.failed]);
     return await evaluateAnswer({ client: this.#stage.client, scenario, signal, limitMs, span }, submitted, recorder);

@@ -30,6 +30,8 @@ export interface FinishOptions {
   readonly error?: BoundaryError | null;
   /** Submitted as it is. Without one: the last assistant text, read by the scenario's answer schema. */
   readonly answer?: Json | undefined;
+  /** False: that answer does not fit the scenario's answer schema. Default true. */
+  readonly fits?: boolean;
   /** Asks once more for an answer that does not fit; if it cannot be repaired in time, it is submitted as plain text. */
   readonly repairs?: boolean;
   /** Milliseconds for the evaluation; the session's own limit where it is lower. */

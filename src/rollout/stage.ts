@@ -16,8 +16,10 @@ import { toVersions } from './versions.ts';
 export interface StageOptions {
   readonly scenario: string;
   readonly args: JsonObject;
-  /** Seed of a reference model. */
+  /** Seed of the environment and of a reference model. */
   readonly seed: number | null;
+  /** Seed of the environment where it is another one. */
+  readonly setupSeed?: number | null | undefined;
   /** A fresh environment for this session alone, which closes it. */
   connect(options: ConnectOptions): Promise<EnvironmentClient>;
   /** Makes the side that makes the moves. @throws BoundaryError boundary `model` where it cannot. */
@@ -60,7 +62,7 @@ export interface Stage {
  * @throws BoundaryError boundary `model`, `environment` or `setup`; the reason of the signal.
  */
 export async function openStage(options: StageOptions, opening: Opening): Promise<Stage> {
-  const { scenario, args, seed, recorder, worker, environmentHash } = options;
+  const { scenario, args, seed, setupSeed = seed, recorder, worker, environmentHash } = options;
   const { signal, span, setupMs } = opening;
   const made: { client?: EnvironmentClient; setup?: SetupResult } = {};
   recorder.record({ type: 'run.started', worker, versions: toVersions(undefined, environmentHash) });
@@ -80,7 +82,8 @@ export async function openStage(options: StageOptions, opening: Opening): Promis
   opening.onConnected(client);
   opening.enter('setup');
   const startedAt = performance.now();
-  const { setup, tools: listed } = await setUpScenario({ client, scenario, signal, limitMs: setupMs, span }, args);
+  const phase = { client, scenario, signal, limitMs: setupMs, span };
+  const { setup, tools: listed } = await setUpScenario(phase, { args, seed: setupSeed });
   made.setup = setup;
   const tools = listed.map(({ name, description, input_schema }) => ({ name, description, input_schema }));
   recorder.record({
@@ -89,6 +92,7 @@ export async function openStage(options: StageOptions, opening: Opening): Promis
     prompt: await recorder.toStored(setup.prompt),
     tools,
     answer_schema: setup.answer_schema,
+    ...(setup.volatile === undefined ? {} : { volatile: setup.volatile }),
     duration_ms: Math.round(performance.now() - startedAt),
   });
   const transcript = new Transcript(setup.system, setup.prompt);

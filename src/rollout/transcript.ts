@@ -10,8 +10,8 @@ export type ToolMessage = Extract<TranscriptMessage, { role: 'tool' }>;
  * turns (contract section 2, "The model's transcript is").
  */
 export class Transcript {
-  readonly #system: readonly TranscriptMessage[];
-  readonly #prompt: readonly TranscriptMessage[];
+  #system: readonly TranscriptMessage[] = [];
+  #prompt: readonly TranscriptMessage[] = [];
   #instructions: TranscriptMessage[] = [];
   #turns: TranscriptMessage[] = [];
   /** Messages of a turn that was cut off after it had changed the environment. */
@@ -20,6 +20,11 @@ export class Transcript {
   #begun: BegunTurn = { messages: [], before: undefined, turns: 0, instructions: 0 };
 
   constructor(system: string | null, prompt: readonly PromptMessage[]) {
+    this.takeOver(system, prompt);
+  }
+
+  /** Puts the beginning of another session in the place of this one's. */
+  takeOver(system: string | null, prompt: readonly PromptMessage[]): void {
     this.#system = system === null ? [] : [{ role: 'system', content: system }];
     this.#prompt = prompt.map(toTranscriptMessage);
   }

@@ -11,6 +11,7 @@ import {
   taskListSchema,
 } from '../contract/evaluation.ts';
 import { outcomeSchema } from '../contract/outcome.ts';
+import { gradesQuerySchema } from '../contract/replay.ts';
 import type { EvaluationStore } from '../evaluations/evaluation-store.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../http/route.ts';
@@ -25,7 +26,8 @@ export interface EvaluationRoutesOptions {
 
 const access = 'key-or-browser';
 
-const pageSchema = z.object({ limit: z.int().optional(), cursor: textQuerySchema });
+const gradesShape = { grades: gradesQuerySchema.optional() };
+const pageSchema = z.object({ limit: z.int().optional(), cursor: textQuerySchema, ...gradesShape });
 const listQuerySchema = pageSchema.extend({
   name: textQuerySchema,
   taskset: textQuerySchema,
@@ -35,7 +37,7 @@ const listQuerySchema = pageSchema.extend({
 });
 const taskQuerySchema = pageSchema.extend({ model: textQuerySchema, task_id: textQuerySchema });
 const attemptQuerySchema = taskQuerySchema.extend({ outcome: outcomeSchema.optional() });
-const waitQuerySchema = z.object({ wait: z.int().min(0).max(MAX_WAIT_SECONDS).default(0) });
+const waitQuerySchema = z.object({ wait: z.int().min(0).max(MAX_WAIT_SECONDS).default(0), ...gradesShape });
 const compareQuerySchema = z.object({
   a: z.string().min(1),
   b: z.string().min(1),
@@ -88,7 +90,7 @@ function createReadRoutes({ evaluations, closing }: EvaluationRoutesOptions): re
       const [account, id] = [accountOf(caller), idOf(params)];
       const signal = AbortSignal.any([gone, closing]);
       await evaluations.waitForEnd(account, id, { seconds: queryValues.wait, signal });
-      return { body: await evaluations.get(account, id) };
+      return { body: await evaluations.get(account, id, { grades: queryValues.grades }) };
     },
   });
   const attempts = defineRoute({

@@ -21,6 +21,7 @@ import { addLostSpan } from '../rollout/run-span.ts';
 import { createRecorder } from '../trace/event-recorder.ts';
 import { isFinal } from '../trace/trace-heads.ts';
 import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
+import { openRepetition } from '../trust/repetition.ts';
 import type { CancelWatch } from './cancel-watch.ts';
 import { commandAgentOf } from './command-agents.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
@@ -153,6 +154,7 @@ async function executeAttempt(
   let guard: AttemptGuard | undefined;
   try {
     guard = await beginGuard(row, options);
+    const repetition = await openRepetition(row, store);
     const outcome = await executeRun({
       request: row.request,
       worker,
@@ -168,7 +170,8 @@ async function executeAttempt(
         const created = models.create(asked, context, guard);
         return isAttempt(row) && isReferenceModel(asked.target) ? freeOfCost(created) : created;
       },
-      recorder: createRecorder(store, row.traceId, number),
+      recorder: createRecorder(store, row.traceId, number, repetition?.amend),
+      script: repetition,
       signal: interrupt.signal,
       onDelta: (delta) => options.onDelta?.(row.traceId, number, delta),
       environmentHash: codeHash,

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import type { z } from 'zod';
 import { Idempotency } from '../accounts/idempotency.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { Catalogue } from '../client/catalogue.ts';
 import { checkScenarioArgs } from '../client/scenario-args.ts';
+import { ApiError } from '../contract/errors.ts';
 import type { ResolvedModel } from '../contract/model.ts';
 import {
   type RunAccepted,
+  type RunBody,
   type RunRequest,
+  modelNameSchema,
   runAcceptedSchema,
   runBodySchema,
   runRequestSchema,
@@ -21,12 +23,14 @@ import type { Models } from '../model/create-model.ts';
 import { RegisteredModels, toModelFields } from '../model/registered-models.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { NewTrace, TraceStore } from '../trace/trace-store.ts';
-import { traceNotFound } from '../trace-routes/traces-route.ts';
+import { findTrace, traceNotFound } from '../trace-routes/traces-route.ts';
 import { waitForEnd } from '../trace-routes/wait-for-end.ts';
+import { toForkedRequest } from '../trust/fork/fork-request.ts';
+import { toForkParent } from '../trust/replay/replay-request.ts';
 import { checkAgent } from './check-agent.ts';
 import { checkMetadata } from './check-metadata.ts';
 import { parsePreferredWait } from './prefer.ts';
-import { QueuedQuota } from './queued-quota.ts';
+import type { QueuedQuota } from './queued-quota.ts';
 
 export interface RunRouteOptions {
   readonly catalogue: Catalogue;
@@ -37,6 +41,8 @@ export interface RunRouteOptions {
   readonly queue: RunQueue;
   /** The trace's page. */
   toTraceUrl(traceId: string): string;
+  /** Holds keys to their queued runs. */
+  readonly quota: QueuedQuota;
   /** Aborted when the service shuts down: nobody waits any longer. */
   readonly closing: AbortSignal;
   /** Milliseconds since 1970. */
@@ -45,7 +51,7 @@ export interface RunRouteOptions {
 
 /** An accepted run, before any wait for its end. */
 type Accepted = Pick<RunAccepted, 'trace_id' | 'trace_url'>;
-type Incoming = RouteRequest<z.output<typeof runBodySchema>>;
+type Incoming = RouteRequest<RunBody>;
 
 /** `POST /v1/agent/run`: everything is checked before a run exists, and what was accepted is durable. */
 export function createRunRoute(options: RunRouteOptions): Route {
@@ -74,6 +80,8 @@ export function createRunRoute(options: RunRouteOptions): Route {
         'scenario_not_found',
         'model_not_found',
         'agent_not_found',
+        'trace_not_found',
+        'run_running',
         'idempotency_conflict',
         'request_in_progress',
         'quota_exceeded',
@@ -87,13 +95,11 @@ export function createRunRoute(options: RunRouteOptions): Route {
 
 class Runs {
   readonly #options: RunRouteOptions;
-  readonly #quota: QueuedQuota;
   readonly #registered: RegisteredModels;
   readonly #idempotency: Idempotency<Accepted>;
 
   constructor(options: RunRouteOptions) {
     this.#options = options;
-    this.#quota = new QueuedQuota(options.database);
     this.#registered = new RegisteredModels(options.database);
     this.#idempotency = new Idempotency({
       database: options.database,
@@ -129,10 +135,11 @@ class Runs {
 
   /** Row, first event, queue entry and key are one transaction; what is refused leaves nothing behind. */
   async #start(
-    { body, caller }: Incoming,
+    { body: given, caller }: Incoming,
     keep?: (transaction: DatabaseTransaction, accepted: Accepted) => Promise<void>,
   ): Promise<Accepted> {
-    const { catalogue, store, queue, toTraceUrl } = this.#options;
+    const { catalogue, store, queue, quota, toTraceUrl } = this.#options;
+    const body = await toRequest(given, store, accountOf(caller));
     const scenario = await catalogue.find(body.env_name, body.scenario_name);
     checkScenarioArgs(scenario, body.scenario_args);
     const model = await this.#modelOf(body, accountOf(caller));
@@ -142,18 +149,18 @@ class Runs {
 
     const traceId = randomBytes(16).toString('hex');
     const accepted = { trace_id: traceId, trace_url: toTraceUrl(traceId) };
-    const queued = toQueued({ ...body, model: model.model }, scenario.short_name, model);
+    const queued = toQueued(body, { scenarioName: scenario.short_name, model, fork: given.fork });
     const entry = { traceId, priority: queued.priority, envName: queued.env_name, keyId };
     const create = () =>
       store.create({ traceId, account: accountOf(caller), keyId, queued }, async (transaction) => {
         await keep?.(transaction, accepted);
         await queue.enqueue(entry, transaction);
       });
-    await this.#quota.within(keyId, create);
+    await quota.within(keyId, create);
     return accepted;
   }
 
-  async #modelOf(body: Incoming['body'], account: string): Promise<ResolvedModel> {
+  async #modelOf(body: ReadRequest, account: string): Promise<ResolvedModel> {
     const { models } = this.#options;
     const named = { agent: body.agent, models: body.model === undefined ? [] : [body.model] };
     let resolved: ResolvedModel | undefined;
@@ -169,7 +176,26 @@ class Runs {
   }
 }
 
-function toQueued(request: RunRequest, scenarioName: string, model: ResolvedModel): NewTrace['queued'] {
+/** A request whose model may be missing: an agent can bring its own. */
+type ReadRequest = Omit<RunRequest, 'model'> & { readonly model?: string | undefined };
+
+/** @throws ApiError trace_not_found, run_running or invalid_parameter for a fork. */
+async function toRequest(body: RunBody, store: TraceStore, account: string): Promise<ReadRequest> {
+  const { fork, ...request } = body;
+  if (fork === undefined) return runRequestSchema.extend({ model: modelNameSchema.optional() }).parse(request);
+  if (body.agent !== null) {
+    throw new ApiError('invalid_parameter', 'A fork goes on with a model: leave agent out.', { param: 'agent' });
+  }
+  return toForkedRequest(body, fork, await findTrace(store, fork.trace_id, account));
+}
+
+interface Queued {
+  readonly scenarioName: string;
+  readonly model: ResolvedModel;
+  readonly fork: RunBody['fork'];
+}
+
+function toQueued(request: ReadRequest, { scenarioName, model, fork }: Queued): NewTrace['queued'] {
   return {
     origin: 'run',
     env_name: request.env_name,
@@ -183,6 +209,7 @@ function toQueued(request: RunRequest, scenarioName: string, model: ResolvedMode
     metadata: request.metadata,
     priority: request.priority,
     ...(request.agent === null ? {} : { agent: request.agent }),
+    ...(fork === undefined ? {} : { parent: toForkParent(fork) }),
   };
 }
 

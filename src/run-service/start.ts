@@ -34,6 +34,9 @@ import { createCreateEvaluationRoute } from './create-evaluation-route.ts';
 import { createDefaultTraining } from './default-training.ts';
 import { createEvaluationRoutes } from './evaluation-routes.ts';
 import { addRunMetrics } from './metrics.ts';
+import { QueuedQuota } from './queued-quota.ts';
+import { createRegradeRoutes } from './regrade-routes.ts';
+import { createReplayRoute } from './replay-route.ts';
 import { createRegisteredModelsRoutes } from './registered-models-routes.ts';
 import { createRunRoute } from './run-route.ts';
 import { createSeatDesk, type SeatDesk, type SeatSettings } from './seat-desk.ts';
@@ -199,6 +202,8 @@ function createApp(options: RunServiceOptions, parts: Parts) {
   const onChange = () => parts.worker?.driver?.wake();
   const canPrice = (model: ResolvedModel) => models.canPrice(model);
   const evaluations = createEvaluationStore({ database, store, queue, appUrl, canPrice, now, cancelHere, onChange });
+  const toTraceUrl = (id: string) => `${appUrl}/traces/${id}`;
+  const quota = new QueuedQuota(database);
   return createHttpApp({
     title: 'Proctor run service',
     version: PROCTOR_VERSION,
@@ -217,10 +222,13 @@ function createApp(options: RunServiceOptions, parts: Parts) {
         database,
         store,
         queue,
+        quota,
         closing,
         now,
-        toTraceUrl: (id) => `${appUrl}/traces/${id}`,
+        toTraceUrl,
       }),
+      createReplayRoute({ catalogue, store, queue, quota, toTraceUrl }),
+      ...createRegradeRoutes({ catalogue, database, store, appUrl, now, onCreated: onChange }),
       ...createTracesRoutes({ store, access: 'key-or-browser', closing }),
       ...seats.routes,
       createCancelRoute({ store, queue, logger, cancelHere }),

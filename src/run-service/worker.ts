@@ -12,6 +12,7 @@ import { endsWithin } from '../runtime/deadline.ts';
 import type { TraceRow } from '../trace/trace-store.ts';
 import type { JobDriver } from '../training/jobs/job-driver.ts';
 import type { Training } from '../training/training.ts';
+import { createRegradeWork } from '../trust/regrade/regrade-work.ts';
 import { Admission, type Candidate } from './admission.ts';
 import { type CancelWatch, createCancelWatch } from './cancel-watch.ts';
 import { defaultCapacity, defaultConcurrency } from './default-concurrency.ts';
@@ -127,7 +128,8 @@ class QueueWorker implements Worker {
     this.#sweeps = database && startSweeps(database, queue, logger);
     this.#guards = database && createAttemptGuards({ database, worker: this.name, logger });
     const cancelHere = (traceId: string) => this.cancel(traceId);
-    this.driver = database && startDriver({ ...options, database, cancelHere });
+    const others = database && [createRegradeWork({ ...options, database, now: Date.now })];
+    this.driver = database && startDriver({ ...options, database, cancelHere, others });
     this.#jobs = options.training?.drive(logger);
     this.#wake();
   }

@@ -13,11 +13,17 @@ import type {
   TaskRow,
 } from '../contract/evaluation.ts';
 import type { Outcome } from '../contract/outcome.ts';
+import type { GradesQuery } from '../contract/replay.ts';
 import type { TasksetList } from '../contract/task.ts';
 import { type Connection, createKey } from './connection.ts';
 import { everyItem, type RequestOptions, toQuery } from './requests.ts';
 
-interface PageQuery {
+export interface GradesOption {
+  /** Rewards of the runs (the default), or by the newest grades where there are some. */
+  readonly grades?: GradesQuery;
+}
+
+interface PageQuery extends GradesOption {
   /** 1 to 100 evaluations, default 50; 1 to 1,000 attempts or tasks, default 100. */
   readonly limit?: number;
   /** The `next_cursor` of the page before. */
@@ -62,7 +68,10 @@ export interface CreateEvaluationOptions extends RequestOptions {
 export interface EvaluationsClient {
   create(evaluation: EvaluationInput, options?: CreateEvaluationOptions): Promise<EvaluationAccepted>;
   /** With `waitSeconds` once it has ended, or after so many seconds, at most 240. */
-  get(evaluationId: string, options?: RequestOptions & { readonly waitSeconds?: number }): Promise<EvaluationDetail>;
+  get(
+    evaluationId: string,
+    options?: RequestOptions & GradesOption & { readonly waitSeconds?: number },
+  ): Promise<EvaluationDetail>;
   /** Newest first. */
   list(query?: EvaluationListQuery, options?: RequestOptions): Promise<EvaluationList>;
   /** Every evaluation of the list, page by page. */
@@ -125,8 +134,8 @@ export function createEvaluationsClient(connection: Connection): EvaluationsClie
         isRepeatable: true,
         signal,
       }),
-    get: (id, { signal, waitSeconds } = {}) =>
-      read(`${pathOf(id)}${toQuery({ wait: waitSeconds })}`, { ...(signal && { signal }) }, waitSeconds),
+    get: (id, { signal, waitSeconds, grades } = {}) =>
+      read(`${pathOf(id)}${toQuery({ wait: waitSeconds, grades })}`, { ...(signal && { signal }) }, waitSeconds),
     list,
     all: (query = {}, options) => everyItem(query, (page) => list(page, options)),
     attempts,

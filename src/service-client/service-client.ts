@@ -1,5 +1,6 @@
 import type { ModelDeltaEvent, TraceEvent } from '../contract/event.ts';
 import type { Outcome } from '../contract/outcome.ts';
+import type { GradesQuery } from '../contract/replay.ts';
 import type { EnvironmentList, EnvironmentToolList, RunAccepted, RunInput, RunStatus } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { TotalsGroupBy, TraceTotals, UsageGroupBy, UsageList } from '../contract/totals.ts';
@@ -20,6 +21,7 @@ import {
   type TasksetsClient,
 } from './evaluations-client.ts';
 import { createModelsClient, type ModelsClient } from './models-client.ts';
+import { createRegradesClient, type RegradesClient, replayTrace } from './regrades.ts';
 import { everyItem, type RequestOptions, toQuery } from './requests.ts';
 import { createSeatsClient, type SeatsClient } from './seats.ts';
 import { type EventsOptions, readTraceEvents } from './trace-events.ts';
@@ -37,6 +39,7 @@ export type {
   TasksetsClient,
 } from './evaluations-client.ts';
 export type { ModelsClient, RegisteredModelsClient } from './models-client.ts';
+export type { RegradeQuery, RegradesClient } from './regrades.ts';
 export type { RequestOptions } from './requests.ts';
 export type { SeatsClient } from './seats.ts';
 export type { EventsOptions } from './trace-events.ts';
@@ -52,6 +55,10 @@ export interface TraceFilters {
   /** From 1. */
   readonly attempt_index?: number;
   readonly outcome?: Outcome;
+  /** The trace that they repeat, wholly or in part. */
+  readonly parent?: string;
+  /** Rewards of the runs (the default), or by the newest grades where there are some. */
+  readonly grades?: GradesQuery;
   readonly min_reward?: number;
   readonly max_reward?: number;
   /** ISO 8601, both inclusive. */
@@ -101,10 +108,13 @@ export interface ServiceClient {
     /** Those that are stored and those that come, to the end of the run; a lost connection is opened again. */
     events(traceId: string, options?: EventsOptions): AsyncGenerator<TraceEvent | ModelDeltaEvent, void>;
     cancel(traceId: string, options?: RequestOptions): Promise<Trace>;
+    /** Repeats it in the environment of today; the trace of the replay says what differs (`replay`). */
+    replay(traceId: string, options?: RequestOptions): Promise<RunAccepted>;
     delete(traceId: string, options?: RequestOptions): Promise<void>;
   };
   readonly evaluations: EvaluationsClient;
   readonly training: TrainingClient;
+  readonly regrades: RegradesClient;
   readonly tasksets: TasksetsClient;
   readonly blobs: {
     /** By its hash, or by the `svc-blob://sha256/<hex>` of a trace. */
@@ -179,11 +189,13 @@ export function createServiceClient(options: ServiceClientOptions = {}): Service
       all: (query = {}, requestOptions) => everyItem(query, (page) => listTraces(page, requestOptions)),
       summary: (filters, requestOptions) => read(`/v1/traces/summary${toTraceQuery(filters)}`, requestOptions),
       events: (traceId, eventsOptions) => readTraceEvents(connection, traceId, eventsOptions),
+      replay: (traceId, requestOptions) => replayTrace(connection, traceId, requestOptions),
       cancel: (traceId, requestOptions) => change('POST', `${tracePath(traceId)}/cancel`, requestOptions),
       delete: (traceId, requestOptions) => change('DELETE', tracePath(traceId), requestOptions),
     },
     evaluations: createEvaluationsClient(connection),
     training: createTrainingClient(connection),
+    regrades: createRegradesClient(connection),
     tasksets: createTasksetsClient(connection),
     blobs: {
       get: (blob, { signal } = {}) =>

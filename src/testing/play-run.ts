@@ -1,6 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
-import type { EventBody, TraceEvent } from '../contract/event.ts';
+import type { EventBody } from '../contract/event.ts';
 import type { JsonObject } from '../contract/json.ts';
 import { runRequestSchema } from '../contract/run.ts';
 import type { Trace } from '../contract/trace.ts';
@@ -9,8 +8,8 @@ import { checkReferenceModel, createReferenceModel } from '../model/reference-mo
 import { executeRun } from '../rollout/execute-run.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
 import { RunInterrupted } from '../rollout/run.ts';
-import { EventRecorder, type EventSink } from '../trace/event-recorder.ts';
-import { projectTrace } from '../trace/projection.ts';
+import { EventLog } from '../trace/event-log.ts';
+import { EventRecorder } from '../trace/event-recorder.ts';
 
 export interface TestRunOptions {
   /**
@@ -95,24 +94,4 @@ function both(first: ConnectOptions['onLog'], second: NonNullable<ConnectOptions
     first?.(record);
     second(record);
   };
-}
-
-/** Numbers and stamps the events as a store does, without a store. */
-class EventLog implements EventSink {
-  readonly #traceId = randomBytes(16).toString('hex');
-  readonly #events: TraceEvent[] = [];
-
-  async append(body: EventBody): Promise<void> {
-    const stamp = { seq: this.#events.length + 1, at: new Date().toISOString(), attempt: 1 };
-    this.#events.push({ ...structuredClone(body), ...stamp });
-  }
-
-  async toStored<T>(value: T): Promise<T> {
-    return value;
-  }
-
-  toTrace(): Trace {
-    // Nothing serves it: the address names the trace and opens nothing.
-    return projectTrace(this.#events, { traceId: this.#traceId, traceUrl: `memory:${this.#traceId}` });
-  }
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ApiError } from '../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import { outcomeSchema } from '../contract/outcome.ts';
+import { gradesQuerySchema } from '../contract/replay.ts';
 import { runStatusSchema } from '../contract/run.ts';
 import { totalsGroupBySchema, traceTotalsSchema } from '../contract/totals.ts';
 import { originSchema, type Trace, type TraceList, traceListSchema, traceSchema } from '../contract/trace.ts';
@@ -45,6 +46,8 @@ const filterQuerySchema = z.object({
   task_id: textQuerySchema,
   attempt_index: z.int().min(1).optional(),
   outcome: outcomeSchema.optional(),
+  parent: textQuerySchema,
+  grades: gradesQuerySchema.optional(),
   min_reward: z.number().optional(),
   max_reward: z.number().optional(),
   since: timeQuerySchema,
@@ -174,6 +177,8 @@ function toTraceQuery(values: Partial<z.output<typeof listQuerySchema>>, metadat
     taskId: values.task_id,
     attemptIndex: values.attempt_index,
     outcome: values.outcome,
+    parent: values.parent,
+    grades: values.grades,
     minReward: values.min_reward,
     maxReward: values.max_reward,
     since: values.since === undefined ? undefined : Date.parse(values.since),

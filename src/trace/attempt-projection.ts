@@ -118,11 +118,7 @@ export class AttemptProjection {
       ...(this.#ledger === undefined ? {} : { ledger: this.#ledger }),
       answer: this.#answer,
       evaluation: this.#evaluated?.evaluation ?? null,
-      usage: {
-        model_calls: this.#steps.length,
-        tool_calls: this.#toolResults.calls,
-        ...sumUsage(this.#steps.map(({ usage }) => usage)),
-      },
+      usage: this.#sumUsage(),
       timing: {
         queued_ms: this.#startedAt === null ? 0 : millisecondsBetween(this.#queuedAt, this.#startedAt) + this.#waitedMs,
         environment_ms: this.#environmentMs,
@@ -131,6 +127,17 @@ export class AttemptProjection {
         tool_ms: sum(this.#turns.map((turn) => turn.end?.toolMs ?? this.#sumToolMs(turn))),
         evaluate_ms: this.#evaluated?.duration_ms ?? 0,
       },
+    };
+  }
+
+  /** Steps of another trace that were done again have cost nothing here. */
+  #sumUsage(): Trace['usage'] {
+    const own = this.#steps.filter(({ repeated }) => repeated !== true);
+    const repeated = this.#steps.filter((step) => step.repeated === true);
+    return {
+      model_calls: own.length,
+      tool_calls: this.#toolResults.calls - sum(repeated.map(({ step }) => this.#toolResults.of(step).length)),
+      ...sumUsage(own.map(({ usage }) => usage)),
     };
   }
 
@@ -211,6 +218,7 @@ function toStep(event: EventOf<'model.responded'> & TraceEvent, requested: Reque
     token_ids: event.token_ids,
     logprobs: event.logprobs,
     retries: event.retries,
+    ...(event.repeated === true ? { repeated: true } : {}),
   };
 }
 

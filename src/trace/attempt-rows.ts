@@ -26,6 +26,8 @@ export type EndedAttempt = Omit<
   | 'rerun_limit'
   | 'earlier_usd'
   | 'earlier_tokens'
+  | 'grade_reward'
+  | 'grade_outcome'
 >;
 
 /** In an order that never changes: statements are compiled by it. */
@@ -58,7 +60,7 @@ function isTriedAgain({ outcome, error }: Trace): boolean {
 }
 
 /** An answer that does not fit its schema is worth nothing, whatever the evaluation has made of it. */
-function rewardOf({ outcome, reward }: Trace): number | null {
+export function rewardOf({ outcome, reward }: Pick<Trace, 'outcome' | 'reward'>): number | null {
   const outcomes: Partial<Record<Outcome, number | null>> = {
     agent_error: 0,
     graded: reward,

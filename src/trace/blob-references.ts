@@ -22,6 +22,36 @@ export async function replaceBytes<T extends Json>(
   return (await replace(value, put, 0)) as T;
 }
 
+/**
+ * Puts bytes back in the place of their references: the other way round.
+ *
+ * @param get gives base64; undefined for bytes that are not there, whose reference stays.
+ */
+export async function restoreBytes<T extends Json>(value: T, get: GetBytes): Promise<T> {
+  // As above: only strings inside of it differ.
+  return (await restore(value, get, 0)) as T;
+}
+
+type GetBytes = (sha256: string) => Promise<string | undefined>;
+
+async function restore(value: Json, get: GetBytes, depth: number): Promise<Json> {
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value;
+  if (Array.isArray(value)) {
+    const restored: Json[] = [];
+    for (const each of value) restored.push(await restore(each, get, depth + 1));
+    return restored;
+  }
+  const field = fieldOfBytes(value);
+  const restored: JsonObject = {};
+  for (const [key, each] of Object.entries(value)) {
+    const isReference = key === field && typeof each === 'string' && each.startsWith(BLOB_PREFIX);
+    const found = isReference ? await get(each.slice(BLOB_PREFIX.length)) : undefined;
+    const whole = isReference ? (found ?? each) : await restore(each, get, depth + 1);
+    Object.defineProperty(restored, key, { value: whole, enumerable: true, writable: true, configurable: true });
+  }
+  return restored;
+}
+
 async function replace(
   value: Json,
   put: (bytes: Uint8Array, mimeType: string) => Promise<string>,
@@ -44,12 +74,17 @@ async function replace(
 }
 
 function findBytes(value: JsonObject): { field: string; bytes: Uint8Array; mimeType: string } | undefined {
-  const field =
-    value.type === 'image' || value.type === 'audio' ? 'data' : typeof value.uri === 'string' ? 'blob' : undefined;
+  const field = fieldOfBytes(value);
   if (field === undefined) return undefined;
   const bytes = decodeLarge(value[field]);
   if (bytes === undefined) return undefined;
   return { field, bytes, mimeType: typeof value.mimeType === 'string' ? value.mimeType : 'application/octet-stream' };
+}
+
+/** The member of a content block that holds its bytes. */
+function fieldOfBytes({ type, uri }: JsonObject): 'data' | 'blob' | undefined {
+  if (type === 'image' || type === 'audio') return 'data';
+  return typeof uri === 'string' ? 'blob' : undefined;
 }
 
 /** The bytes of base64 that is more than 16 KiB of them; undefined for anything else. */

@@ -1,6 +1,5 @@
 import type { RunErrorBody } from '../contract/errors.ts';
 import type { EventBody, TraceEvent } from '../contract/event.ts';
-import { fitting, PageBudget, sizeOf } from '../contract/page-budget.ts';
 import type { TraceTotals, UsageGroup } from '../contract/totals.ts';
 import type { Trace, TraceSummary } from '../contract/trace.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
@@ -18,17 +17,14 @@ import {
   isWritten,
   type NumberedRequest,
   readEvents,
-  readTrace,
   refuseOutOfPlace,
   toEvents,
 } from './event-rows.ts';
-import { parseSummary, toSummary } from './projection.ts';
 import { redactBytes, redactEvent } from './redact-event.ts';
 import { removeTrace } from './remove-trace.ts';
 import type { SummaryOptions, TraceFilters } from './trace-filters.ts';
 import { lockTraceAndEvents, readHead } from './trace-heads.ts';
-import { listTraceRows, readSummaries } from './trace-list.ts';
-
+import { TraceReader } from './trace-reader.ts';
 import { readTraceRows, requeueTraceRow, UNFINISHED } from './trace-rows.ts';
 import {
   type Alongside,
@@ -60,14 +56,6 @@ export function createTraceStore(database: Database, options: TraceStoreOptions)
   return new DatabaseTraceStore(database, options);
 }
 
-/** Unfinished traces of a list that are read at once: each is held in memory meanwhile. */
-const MAX_PROJECTED = 8;
-
-interface SummaryRow {
-  readonly summary: string | null;
-  readonly is_superseded: number;
-}
-
 type Listener = (events: readonly TraceEvent[]) => void;
 
 class DatabaseTraceStore implements TraceStore {
@@ -78,6 +66,7 @@ class DatabaseTraceStore implements TraceStore {
   readonly #writer: EventWriter;
   readonly #creator: TraceCreator;
   readonly #appender: EventAppender;
+  readonly #reader: TraceReader;
   readonly #listeners = new Map<string, Set<Listener>>();
   readonly #observers = new Set<AppendListener>();
 
@@ -87,6 +76,7 @@ class DatabaseTraceStore implements TraceStore {
     this.#appUrl = typeof appUrl === 'function' ? appUrl : () => appUrl;
     this.#now = now;
     this.#writer = new EventWriter(database);
+    this.#reader = new TraceReader(database.kysely, (traceId) => this.#urlOf(traceId));
     this.#creator = new TraceCreator(database, this.#writer, {
       now,
       encode: (body) => this.#encode(body),
@@ -204,37 +194,15 @@ class DatabaseTraceStore implements TraceStore {
   }
 
   async trace(traceId: string, account?: string): Promise<Trace | undefined> {
-    const row = await this.#find(traceId, account);
-    const identity = { traceId, traceUrl: this.#urlOf(traceId) };
-    const trace = row && (await readTrace(this.#database.kysely, identity));
-    return trace && { ...trace, superseded: row?.is_superseded === 1 };
+    return await this.#reader.trace(traceId, account);
   }
 
   async traceSummary(traceId: string, account?: string): Promise<TraceSummary | undefined> {
-    const row = await this.#find(traceId, account);
-    return row === undefined ? undefined : await this.#toSummary(traceId, row);
+    return await this.#reader.summary(traceId, account);
   }
 
   async list(query: TraceQuery): Promise<{ data: TraceSummary[]; nextCursor: string | null }> {
-    const { rows, nextCursor } = await listTraceRows(this.#database.kysely, query);
-    const loaded = fitting(rows, ({ bytes }) => bytes ?? 0);
-    const stored = await readSummaries(this.#database.kysely, loaded);
-    const budget = new PageBudget();
-    const data: TraceSummary[] = [];
-    for (let at = 0; at < loaded.length; at += MAX_PROJECTED) {
-      const batch = loaded.slice(at, at + MAX_PROJECTED);
-      const summaries = await Promise.all(
-        batch.map((row) => this.#toSummary(row.trace_id, { ...row, summary: stored.get(row.trace_id) ?? null })),
-      );
-      for (const [index, summary] of summaries.entries()) {
-        if (summary === undefined) continue;
-        // The size of an unfinished run is only known now.
-        const bytes = batch[index]?.bytes ?? sizeOf(summary);
-        if (!budget.takes(bytes)) return { data, nextCursor: loaded[at + index - 1]?.cursor ?? null };
-        data.push(summary);
-      }
-    }
-    return { data, nextCursor: loaded.length < rows.length ? (loaded.at(-1)?.cursor ?? null) : nextCursor };
+    return await this.#reader.list(query);
   }
 
   subscribe(traceId: string, listener: Listener): () => void {
@@ -293,24 +261,6 @@ class DatabaseTraceStore implements TraceStore {
   /** The one way into the store: everything that is written of an event is written of what this gives. */
   #encode<Body extends EventBody>(body: Body): EncodedEvent<Body> {
     return encodeEvent(redactEvent(body, this.redactor));
-  }
-
-  /** The row of a trace of the account, or of any where none is named. */
-  async #find(traceId: string, account: string | undefined) {
-    const row = await this.#database.kysely
-      .selectFrom('traces')
-      .select(['account', 'summary', 'is_superseded'])
-      .where('trace_id', '=', traceId)
-      .executeTakeFirst();
-    return row === undefined || (account !== undefined && row.account !== account) ? undefined : row;
-  }
-
-  /** The summary of a trace that has ended is stored; that it was superseded its row alone knows. */
-  async #toSummary(traceId: string, row: SummaryRow): Promise<TraceSummary | undefined> {
-    const shown = { trace_url: this.#urlOf(traceId), superseded: row.is_superseded === 1 };
-    if (row.summary !== null) return { ...parseSummary(row.summary), ...shown };
-    const trace = await readTrace(this.#database.kysely, { traceId, traceUrl: shown.trace_url });
-    return trace && toSummary(trace);
   }
 
   #urlOf(traceId: string): string {

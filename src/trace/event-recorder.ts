@@ -72,10 +72,19 @@ export class EventRecorder {
 /** The part of a recorder by which a turn writes. */
 export type TurnRecorder = Pick<EventRecorder, 'record' | 'settled' | 'toStored'>;
 
-/** The recorder of an attempt of a trace in a store. */
-export function createRecorder(store: TraceStore, traceId: string, attempt: number): EventRecorder {
+/**
+ * The recorder of an attempt of a trace in a store.
+ *
+ * @param amend what is written of an event; default the event.
+ */
+export function createRecorder(
+  store: TraceStore,
+  traceId: string,
+  attempt: number,
+  amend: (body: EventBody) => EventBody = (body) => body,
+): EventRecorder {
   return new EventRecorder({
-    append: (body) => store.append(traceId, attempt, [body]),
+    append: (body) => store.append(traceId, attempt, [amend(body)]),
     toStored: (value) => replaceBytes(value, (bytes, mimeType) => store.putBlob(traceId, bytes, mimeType)),
   });
 }

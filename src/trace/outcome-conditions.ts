@@ -68,8 +68,9 @@ export function hasOutcome(table: string, outcome: Outcome): Condition {
 }
 
 /** Conditions on columns of `traces` alone. */
-export function traceConditions({ evaluationId, taskId, attemptIndex, outcome }: TraceFilters): Condition[] {
+export function traceConditions({ evaluationId, taskId, attemptIndex, outcome, parent }: TraceFilters): Condition[] {
   return [
+    ...(parent === undefined ? [] : [sql<SqlBool>`${column('parent_trace_id')} = ${parent}`]),
     ...(evaluationId === undefined ? [] : [sql<SqlBool>`${column('evaluation_id')} = ${evaluationId}`]),
     ...(taskId === undefined ? [] : [sql<SqlBool>`${column('task_id')} = ${taskId}`]),
     ...(attemptIndex === undefined ? [] : [sql<SqlBool>`${column('attempt_index')} = ${attemptIndex}`]),
@@ -86,8 +87,23 @@ export function ofTracesWith(filters: TraceFilters): Condition[] {
   return [sql<SqlBool>`${column('trace_id')} in (${found})`];
 }
 
-export function rewardConditions({ minReward, maxReward }: TraceFilters): Condition[] {
-  return between('reward', minReward, maxReward);
+/** Rows of `outcomes`. */
+export function rewardConditions({ minReward, maxReward, grades }: TraceFilters): Condition[] {
+  const { reward } = rewardColumns(grades);
+  return [
+    ...(minReward === undefined ? [] : [sql<SqlBool>`${reward} >= ${minReward}`]),
+    ...(maxReward === undefined ? [] : [sql<SqlBool>`${reward} <= ${maxReward}`]),
+  ];
+}
+
+/** Reward and bin of a row of `outcomes`: those of its run, or of its newest grade, where those are asked for. */
+export function rewardColumns(grades: TraceFilters['grades']) {
+  const own = { reward: sql<number | null>`${column('reward')}`, bin: sql<number>`${column('reward_bin')}` };
+  if (grades !== 'current') return own;
+  return {
+    reward: sql<number | null>`coalesce(${column('grade_reward')}, ${own.reward})`,
+    bin: sql<number>`coalesce(${column('grade_bin')}, ${own.bin})`,
+  };
 }
 
 function between(name: string, from: number | undefined, to: number | undefined): Condition[] {

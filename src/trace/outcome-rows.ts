@@ -36,5 +36,7 @@ export function toOutcomeRow(owner: OutcomeOwner, trace: Trace, used: UsageTotal
     used_ms: used.ms,
     is_deleted: 0,
     is_superseded: 0,
+    grade_reward: null,
+    grade_bin: null,
   };
 }

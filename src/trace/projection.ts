@@ -35,6 +35,8 @@ export function toSummary({
 }
 
 const NO_EVALUATION = { evaluation_id: null, task_id: null, attempt_index: null, rerun: 0, superseded: false } as const;
+/** Summaries of earlier versions have none of these. Grades come after the events: the store adds them. */
+const NOT_REPEATED = { parent: null, replay: null, grades: [] };
 
 /** A summary as it was stored. Those of earlier versions say neither why an attempt ended, what its outcome is nor whom they asked. */
 export function parseSummary(stored: string): TraceSummary {
@@ -42,7 +44,7 @@ export function parseSummary(stored: string): TraceSummary {
   const attempts = summary.attempts.map((entry) => ({ ...entry, error: entry.error ?? null }));
   const outcome = summary.outcome ?? toOutcome({ trace: summary, lastResponse: undefined, isAnswerUnfit: false });
   const target = summary.model_target ?? summary.model;
-  return { ...NO_EVALUATION, ...summary, model_target: target, outcome, attempts };
+  return { ...NO_EVALUATION, ...NOT_REPEATED, ...summary, model_target: target, outcome, attempts };
 }
 
 /** `projectTrace` event by event, for events that are read in pages. */
@@ -78,7 +80,7 @@ export class TraceProjection {
         this.#updateAttempt({ started_at: event.at });
         break;
       case 'model.responded':
-        this.#used = addUsage(this.#used, event.usage);
+        if (event.repeated !== true) this.#used = addUsage(this.#used, event.usage);
         break;
     }
     this.#attempt?.add(event);
@@ -121,6 +123,9 @@ export class TraceProjection {
         isAnswerUnfit: attempt.isAnswerUnfit,
       }),
       ...toEvaluationFields(request),
+      parent: request.parent ?? null,
+      replay: finished?.replay ?? null,
+      grades: [],
       attempt: this.#attempts.at(-1)?.attempt ?? 1,
       attempts: this.#attempts.map((entry) => ({ ...entry })),
       env_name: request.env_name,

@@ -1,4 +1,5 @@
 import type { Outcome } from '../contract/outcome.ts';
+import type { GradesQuery } from '../contract/replay.ts';
 import type { RunStatus } from '../contract/run.ts';
 import type { TotalsGroupBy } from '../contract/totals.ts';
 import type { Origin } from '../contract/trace.ts';
@@ -17,6 +18,10 @@ export interface TraceFilters {
   /** From 1. */
   readonly attemptIndex?: number;
   readonly outcome?: Outcome;
+  /** The trace that they repeat, wholly or in part. */
+  readonly parent?: string;
+  /** Rewards that filters, sorts and sums are about: those of the runs (the default), or the newest grades where there are some. */
+  readonly grades?: GradesQuery;
   readonly minReward?: number;
   readonly maxReward?: number;
   /** Milliseconds since 1970, both inclusive. */

@@ -11,6 +11,8 @@ export interface ListedRow {
   readonly bytes: number | null;
   /** 1: its attempt of an evaluation was run again. */
   readonly is_superseded: number;
+  /** The reward of its newest grade that has one. */
+  readonly grade_reward: number | null;
   /** Where a page goes on that ends with this row. */
   readonly cursor: string;
 }
@@ -76,6 +78,7 @@ interface PartPlan {
 
 function selectPart(queries: Queries, query: TraceQuery, { part, isRare, after }: PartPlan) {
   const { column } = SORTS[query.sort ?? 'created_at'];
+  const sortedBy = column === 'reward' ? rewardColumn(query) : sql.ref<number | null>(`traces.${column}`);
   const [createdAt, traceId] = keyColumns(query, isRare);
   // The cursor is the narrower bound. With both bounds SQLite might seek by the wider one.
   const isWithin = part !== 'valued' && after !== undefined && after.created_at <= (query.until ?? Infinity);
@@ -84,23 +87,20 @@ function selectPart(queries: Queries, query: TraceQuery, { part, isRare, after }
     'traces.trace_id',
     'traces.created_at',
     'traces.is_superseded',
+    'traces.grade_reward',
     // Sorted and counted without the text, which is large: it is read for those that fit into the page.
     sql<number | null>`octet_length(${sql.ref('traces.summary')})`.as('bytes'),
-    `traces.${column} as value`,
+    sortedBy.as('value'),
   ]);
   if (part === 'valued') {
-    page = page.where(`traces.${column}`, 'is not', null).orderBy(`traces.${column}`, 'desc');
+    page = page.where(sortedBy, 'is not', null).orderBy(sortedBy, 'desc');
     if (after !== undefined) {
-      page = page.where(({ eb, refTuple, tuple }) =>
-        eb(
-          refTuple(`traces.${column}`, 'traces.created_at', 'traces.trace_id'),
-          '<',
-          tuple(after.value, after.created_at, after.trace_id),
-        ),
+      page = page.where(
+        sql<boolean>`(${sortedBy}, traces.created_at, traces.trace_id) < (${after.value}, ${after.created_at}, ${after.trace_id})`,
       );
     }
   } else {
-    if (part === 'missing') page = page.where(`traces.${column}`, 'is', null);
+    if (part === 'missing') page = page.where(sortedBy, 'is', null);
     if (after !== undefined) {
       page = page.where(sql<boolean>`(${createdAt}, ${traceId}) < (${after.created_at}, ${after.trace_id})`);
     }
@@ -148,22 +148,34 @@ function filter(
   if (query.evaluationId !== undefined) rows = rows.where('traces.evaluation_id', '=', query.evaluationId);
   if (query.taskId !== undefined) rows = rows.where('traces.task_id', '=', query.taskId);
   if (query.attemptIndex !== undefined) rows = rows.where('traces.attempt_index', '=', query.attemptIndex);
+  if (query.parent !== undefined) rows = rows.where('traces.parent_trace_id', '=', query.parent);
   if (query.outcome !== undefined) rows = rows.where(hasOutcome('traces', query.outcome));
   if (query.since !== undefined) rows = rows.where('traces.created_at', '>=', query.since);
   if (query.until !== undefined) rows = rows.where('traces.created_at', '<=', query.until);
   // By its index a range of rewards has to be sorted again, unless the list is sorted by it: only where there are few.
   const isByIndex = query.sort === 'reward' || isRare;
-  const reward = isByIndex ? sql.ref<number>('traces.reward') : sql<number>`+${sql.ref('traces.reward')}`;
+  const reward = isByIndex ? rewardColumn(query) : sql<number>`+${rewardColumn(query)}`;
   if (query.minReward !== undefined) rows = rows.where(reward, '>=', query.minReward);
   if (query.maxReward !== undefined) rows = rows.where(reward, '<=', query.maxReward);
   return filterByMetadata(rows, query);
+}
+
+/** Its reward, or that of its newest grade, where those are asked for. */
+function rewardColumn({ grades }: Pick<TraceQuery, 'grades'>) {
+  const reward = sql.ref<number | null>('traces.reward');
+  return grades === 'current' ? sql<number | null>`coalesce(traces.grade_reward, ${reward})` : reward;
 }
 
 /**
  * Whether so few rewards are in the range that they are found by them and sorted, where one would else look for them
  * through all traces in the order of the list. Of more, a page of them is found soon.
  */
-async function isRareReward(queries: Queries, { account, minReward, maxReward, sort }: TraceQuery): Promise<boolean> {
+async function isRareReward(
+  queries: Queries,
+  { account, minReward, maxReward, sort, grades }: TraceQuery,
+): Promise<boolean> {
+  // Grades have no index: few traces have one.
+  if (grades === 'current') return false;
   if (account === undefined || sort === 'reward' || (minReward === undefined && maxReward === undefined)) return false;
   let rows = queries
     .selectFrom('traces')

@@ -55,6 +55,7 @@ export function toTracesRow({ traceId, account, keyId, createdAt, request, shown
     evaluation_id: request.evaluation?.evaluation_id ?? null,
     task_id: request.evaluation?.task_id ?? request.imported?.task_id ?? null,
     attempt_index: request.evaluation?.attempt_index ?? request.imported?.attempt_index ?? null,
+    parent_trace_id: request.parent?.trace_id ?? null,
   };
 }
 

@@ -8,6 +8,7 @@ import {
   createdIn,
   metadataConditions,
   ofTracesWith,
+  rewardColumns,
   rewardConditions,
   traceConditions,
   withoutBeside,
@@ -132,11 +133,12 @@ function finishedPart(
     ...ofTracesWith(filters),
   );
   const { group, groupedBy } = groupIn(column);
+  const { reward, bin } = rewardColumns(filters.grades);
   return [
-    sql`select ${group} as "group", row.status as status, row.reward_bin as "rewardBin", count(*) as count,
-          coalesce(sum(row.reward), 0) as reward, sum(row.prompt_tokens) as prompt,
+    sql`select ${group} as "group", row.status as status, ${bin} as "rewardBin", count(*) as count,
+          coalesce(sum(${reward}), 0) as reward, sum(row.prompt_tokens) as prompt,
           sum(row.completion_tokens) as completion, sum(row.total_tokens) as total
-        from outcomes as row where row.is_deleted = 0 and row.is_superseded = 0 and ${condition} group by ${groupedBy}row.status, row.reward_bin`,
+        from outcomes as row where row.is_deleted = 0 and row.is_superseded = 0 and ${condition} group by ${groupedBy}row.status, ${bin}`,
   ];
 }
 

@@ -43,6 +43,7 @@ const RUN_SERVICE_PATHS = [
   '/evaluations/:evaluation_id',
   '/training',
   '/training/:job_id',
+  '/regrades/:job_id',
   '/usage',
 ] as const;
 

@@ -11,6 +11,7 @@ export function contextOf(signal: AbortSignal = new AbortController().signal): T
     progress: ignore,
     log: Object.assign(ignore, { debug: ignore, info: ignore, warning: ignore, error: ignore }),
     session: { id: 'session-1', protocol: '2025-11-25', client: undefined },
+    seed: 0,
     meta: {},
     capabilities: { elicitation: true, sampling: true, roots: true },
     roots: refuse,

@@ -86,10 +86,12 @@ describe('/openapi.json', () => {
       'GET /v1/evaluations/compare',
       'GET /v1/evaluations/{evaluation_id}',
       'GET /v1/evaluations/{evaluation_id}/attempts',
+      'GET /v1/evaluations/{evaluation_id}/regrades',
       'GET /v1/evaluations/{evaluation_id}/tasks',
       'GET /v1/models',
       'GET /v1/models/registered',
       'GET /v1/models/registered/{name}',
+      'GET /v1/regrades/{job_id}',
       'GET /v1/tasksets',
       'GET /v1/traces',
       'GET /v1/traces/summary',
@@ -106,6 +108,7 @@ describe('/openapi.json', () => {
       'POST /v1/evaluations',
       'POST /v1/evaluations/{evaluation_id}/cancel',
       'POST /v1/evaluations/{evaluation_id}/pause',
+      'POST /v1/evaluations/{evaluation_id}/regrade',
       'POST /v1/evaluations/{evaluation_id}/rerun',
       'POST /v1/evaluations/{evaluation_id}/resume',
       'POST /v1/models/registered',
@@ -115,6 +118,8 @@ describe('/openapi.json', () => {
       'POST /v1/traces/{trace_id}/cancel',
       'POST /v1beta/models/{model}:generateContent',
       'POST /v1beta/models/{model}:streamGenerateContent',
+      'POST /v1/traces/{trace_id}/regrade',
+      'POST /v1/traces/{trace_id}/replay',
     ]);
   });
 
@@ -154,6 +159,8 @@ describe('/openapi.json', () => {
           'task_id',
           'attempt_index',
           'outcome',
+          'parent',
+          'grades',
           'min_reward',
           'max_reward',
           'since',

@@ -11,12 +11,12 @@ export const LOCAL = 'local';
 
 /** The evaluations of a database, as a client of a service would have them. */
 export function createLocalEvaluations(store: EvaluationStore): EvaluationsReader {
-  const get: EvaluationsReader['get'] = async (id, { signal, waitSeconds } = {}) => {
+  const get: EvaluationsReader['get'] = async (id, { signal, waitSeconds, grades } = {}) => {
     const never = new AbortController().signal;
     if (waitSeconds !== undefined) {
       await store.waitForEnd(LOCAL, id, { seconds: waitSeconds, signal: signal ?? never });
     }
-    return await store.get(LOCAL, id);
+    return await store.get(LOCAL, id, { grades });
   };
   const list: EvaluationsReader['list'] = ({ since, until, ...query } = {}) =>
     store.list(LOCAL, {

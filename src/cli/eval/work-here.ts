@@ -12,7 +12,11 @@ const STOPPING_SHARE = 0.8;
  * Begins the attempts of the database's evaluations and executes their runs in this process, beside others that do the same.
  * Disposing of it gives back the runs that it has.
  */
-export function workOn(installation: Installation, options: PoolCommandOptions, view: ProgressView): AsyncDisposable {
+export function workOn(
+  installation: Installation,
+  options: PoolCommandOptions,
+  view: Pick<ProgressView, 'note'>,
+): AsyncDisposable {
   const { environments, redactor } = installation;
   const logger = createLogger('error', redactor, (line) => view.note(line.trimEnd()));
   const worker = startWorker({

@@ -83,7 +83,7 @@ export class ActiveScenario {
     const { name, tools } = scenario;
     const replaced = this.#admit(starter);
     this.#become({ kind: 'starting', name, starter });
-    const context = new ScenarioContext(request.session);
+    const context = new ScenarioContext(request);
     let run: ScenarioRun | undefined;
     try {
       if (replaced !== undefined) await this.#end(replaced, SHUTDOWN_GRACE_MS.environment);
@@ -105,6 +105,7 @@ export class ActiveScenario {
         tools: scenario.tools === undefined ? null : [...scenario.tools],
         answer_schema: scenario.answer?.jsonSchema ?? null,
         ...(scenario.providerTools === undefined ? {} : { provider_tools: [...scenario.providerTools] }),
+        ...(scenario.volatile === undefined ? {} : { volatile: [...scenario.volatile] }),
       };
     } catch (error) {
       if (run !== undefined) await this.#end({ name, tools, starter, run, context }, SHUTDOWN_GRACE_MS.environment);

@@ -27,7 +27,7 @@ import { RunningSolution } from './running-solution.ts';
 import { SessionCatalogue, type SessionContents } from './session-catalogue.ts';
 import { isNewsFor, type SessionChange, SessionChanges } from './session-changes.ts';
 import { SessionPeer } from './session-peer.ts';
-import { createSessionServer, type SessionServer } from './session-server.ts';
+import { createSessionServer, handshakeMeta, type SessionServer } from './session-server.ts';
 import { listTools } from './session-tools.ts';
 import { Subscriptions, sendChange } from './subscriptions.ts';
 
@@ -91,7 +91,7 @@ export class EnvironmentSession implements HostedSession {
     this.server.onclose = () => void this.close();
     changes.on((change) => this.#notifyClient(change));
     if (era === 'modern') this.server.serveModern();
-    else this.#initialization.serve(this.server, { [META.sessionsPerProcess]: definition.sessionsPerProcess });
+    else this.#initialization.serve(this.server, handshakeMeta(definition));
     this.#bindTools();
     this.#bindResources();
     this.#bindPrompts();
@@ -183,6 +183,7 @@ export class EnvironmentSession implements HostedSession {
         const tool = this.#catalogue.seenBy(request.audience).tools.get(name);
         if (tool === undefined) throw unknownEntry('tool', name);
         if (this.era === 'modern') checkParamHeaders(tool.entry.inputSchema, args, mcp.mcpReq, this.server.transport);
+        if (name === 'setup' && request.audience === 'harness') this.#peer.takeSeed(mcp.mcpReq._meta);
         const called = { method: 'tools/call', name, arguments: args } as const;
         const result = await this.#runAuthorCode(called, mcp, request, async (open) =>
           this.server.projectCallToolResult(await tool.call(args, open), tool.entry.outputSchema),

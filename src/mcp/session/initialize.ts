@@ -144,6 +144,7 @@ export class Initialization {
         display_height: pixels(meta.display_height, DEFAULT_DISPLAY.height),
       },
       session: this.#peer.session,
+      seed: this.#peer.seed,
       progress,
       signal: mcp.mcpReq.signal,
     };

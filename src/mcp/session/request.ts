@@ -62,16 +62,22 @@ class RequestContext implements ToolContext {
   readonly meta: Meta;
   readonly #mcp: ServerContext;
   readonly #server: SessionServer;
+  readonly #peer: SessionPeer;
   #log: Log | undefined;
   #requests: ClientRequests | undefined;
 
-  constructor(mcp: ServerContext, { server, session }: SessionPeer, meta: Meta, progress: ReportProgress) {
+  constructor(mcp: ServerContext, peer: SessionPeer, meta: Meta, progress: ReportProgress) {
     this.signal = mcp.mcpReq.signal;
     this.progress = progress;
-    this.session = session;
+    this.session = peer.session;
     this.meta = meta;
     this.#mcp = mcp;
-    this.#server = server;
+    this.#server = peer.server;
+    this.#peer = peer;
+  }
+
+  get seed(): number {
+    return this.#peer.seed;
   }
 
   get log(): Log {

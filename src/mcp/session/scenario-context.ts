@@ -21,14 +21,21 @@ export class ScenarioContext implements ToolContext {
   readonly #aborter = new AbortController();
   #current: ToolContext | undefined;
   #meta: ToolContext['meta'] = {};
+  #seed: number;
 
-  constructor(session: Session) {
+  /** @param request of the setup: a generator may take its context apart before it begins. */
+  constructor({ session, seed }: Pick<ToolContext, 'session' | 'seed'>) {
     this.session = session;
+    this.#seed = seed;
     this.signal = this.#aborter.signal;
   }
 
   get meta(): ToolContext['meta'] {
     return this.#meta;
+  }
+
+  get seed(): number {
+    return this.#seed;
   }
 
   get capabilities(): ClientOffer {
@@ -40,6 +47,7 @@ export class ScenarioContext implements ToolContext {
     const abort = () => this.#aborter.abort(context.signal.reason);
     this.#current = context;
     this.#meta = context.meta;
+    this.#seed = context.seed;
     context.signal.addEventListener('abort', abort, { once: true });
     if (context.signal.aborted) abort();
     try {
@@ -69,6 +77,7 @@ export function withoutWords(request: ToolContext, report: Report): ToolContext 
   const write = (level: LogLevel) => (message: string) => report(`${level}: ${message}`);
   return {
     session: request.session,
+    seed: request.seed,
     signal: request.signal,
     meta: request.meta,
     get capabilities() {

@@ -25,6 +25,8 @@ export class SessionPeer {
   isHarnessConnection: boolean | undefined;
   /** Capabilities from the client's handshake; on 2026-07-28 each request carries them. */
   offer: ClientOffer = { elicitation: false, sampling: false, roots: false };
+  /** The seed that a harness has given the session. */
+  seed = 0;
   /** Environments before this one, each connected to the next. */
   connectionDepth = 0;
 
@@ -50,9 +52,16 @@ export class SessionPeer {
       roots: roots !== undefined,
     };
     this.isHarnessConnection = isHarness(mcpReq._meta, this.authority);
+    if (this.isHarnessConnection) this.takeSeed(mcpReq._meta);
     // The peer declares the depth. A number below the true one would lift the limit.
     const depth = mcpReq._meta?.[META.connectionDepth];
     if (typeof depth === 'number') this.connectionDepth = Math.max(0, depth);
+  }
+
+  /** Takes the seed that a harness sends along; none, or no integer, is 0. */
+  takeSeed(meta: Readonly<Record<string, unknown>> | undefined): void {
+    const seed = meta?.[META.seed];
+    this.seed = typeof seed === 'number' && Number.isSafeInteger(seed) ? seed : 0;
   }
 
   /** Takes the client's information of a 2026-07-28 request. The first that has any is kept. */

@@ -7,6 +7,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../contract/json.ts';
+import { META } from '../../contract/names.ts';
 import type { EnvironmentDefinition } from '../../environment/definition.ts';
 import type { Report } from '../cleanup.ts';
 import { describeConnectionError } from '../describe-thrown.ts';
@@ -73,6 +74,11 @@ export class SessionServer extends Server {
 /** The revision that a client which asks for `requested` gets. */
 export function negotiatedRevision(requested: string): string {
   return SESSION_REVISIONS.find((revision) => revision === requested) ?? SESSION_REVISIONS[0];
+}
+
+/** `_meta` of the answer to `initialize`. */
+export function handshakeMeta({ sessionsPerProcess, unsandboxed }: EnvironmentDefinition): JsonObject {
+  return { [META.sessionsPerProcess]: sessionsPerProcess, ...(unsandboxed && { [META.unsandboxed]: true }) };
 }
 
 /** The server of one session, with what the author has declared of it. */

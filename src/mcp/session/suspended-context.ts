@@ -17,12 +17,15 @@ export interface MultiRoundTripCall {
 /** The context of a call that may go over several requests. */
 export class SuspendedContext implements ToolContext {
   readonly session: Session;
+  readonly seed: number;
   readonly #call: MultiRoundTripCall;
   #log: Log | undefined;
 
-  constructor(call: MultiRoundTripCall, session: Session) {
+  /** @param first the context of the request that the call began with. */
+  constructor(call: MultiRoundTripCall, { session, seed }: ToolContext) {
     this.#call = call;
     this.session = session;
+    this.seed = seed;
   }
 
   get signal(): AbortSignal {

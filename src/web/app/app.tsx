@@ -84,6 +84,12 @@ function Page({ place }: { readonly place: Place | undefined }) {
           {({ JobPage }) => <JobPage key={place.jobId} jobId={place.jobId} />}
         </Later>
       );
+    case 'regrade':
+      return (
+        <Later key={place.page} load={() => import('./evaluations/regrade-page.tsx')}>
+          {({ RegradePage }) => <RegradePage key={place.jobId} {...place} />}
+        </Later>
+      );
     case 'usage':
       return <UsagePage query={place.query} />;
     default:
@@ -110,7 +116,11 @@ interface Destination {
 
 const RUN_SERVICE_PAGES: readonly Destination[] = [
   { path: '/', title: 'Runs', pages: ['runs', 'trace', 'compare'] },
-  { path: '/evaluations', title: 'Evaluations', pages: ['evaluations', 'evaluation', 'compare-evaluations'] },
+  {
+    path: '/evaluations',
+    title: 'Evaluations',
+    pages: ['evaluations', 'evaluation', 'compare-evaluations', 'regrade'],
+  },
   { path: '/environments', title: 'Environments', pages: ['environments', 'environment'] },
   { path: '/training', title: 'Training', pages: ['training', 'training-job'] },
   { path: '/usage', title: 'Usage', pages: ['usage'] },

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { toTraceIds } from './compare/compare-path.ts';
+import { navigate, onNavigate } from './navigate.ts';
 import { pageSettings } from './page-settings.ts';
 
 /** Where the browser is. A path that is none of ours is never handled here: the server answers it. */
@@ -8,6 +9,7 @@ export type Place =
   | { readonly page: 'runs'; readonly query: URLSearchParams }
   | { readonly page: 'trace'; readonly traceId: string }
   | { readonly page: 'compare'; readonly traceIds: readonly string[] }
+  | { readonly page: 'regrade'; readonly jobId: string }
   | { readonly page: 'environments' }
   | { readonly page: 'environment'; readonly name: string }
   | { readonly page: 'evaluations'; readonly query: URLSearchParams }
@@ -32,20 +34,12 @@ function toPlace({ pathname, searchParams: query }: URL): Place | undefined {
   const evaluationId = /^\/evaluations\/(\w+)$/.exec(pathname)?.[1];
   if (evaluationId !== undefined) return { page: 'evaluation', evaluationId, query };
   if (pathname === '/training') return { page: 'training', query };
-  const jobId = /^\/training\/(\w+)$/.exec(pathname)?.[1];
-  if (jobId !== undefined) return { page: 'training-job', jobId };
+  const trainingId = /^\/training\/(\w+)$/.exec(pathname)?.[1];
+  if (trainingId !== undefined) return { page: 'training-job', jobId: trainingId };
+  const jobId = /^\/regrades\/(\w+)$/.exec(pathname)?.[1];
+  if (jobId !== undefined) return { page: 'regrade', jobId };
   if (pathname === '/usage') return { page: 'usage', query };
   return undefined;
-}
-
-/** Goes to a page of the application without loading the document anew. `replace` leaves no entry to go back to. */
-export function navigate(path: string, { replace = false }: { readonly replace?: boolean } = {}): void {
-  if (replace) history.replaceState(null, '', path);
-  else {
-    history.pushState(null, '', path);
-    scrollTo(0, 0);
-  }
-  for (const listener of listeners) listener();
 }
 
 /** The place, kept up to date. */
@@ -53,10 +47,10 @@ export function usePlace(): Place | undefined {
   const [href, setHref] = useState(location.href);
   useEffect(() => {
     const update = () => setHref(location.href);
-    listeners.add(update);
+    const stop = onNavigate(update);
     addEventListener('popstate', update);
     return () => {
-      listeners.delete(update);
+      stop();
       removeEventListener('popstate', update);
     };
   }, []);
@@ -77,5 +71,3 @@ export function followLinks(event: MouseEvent): void {
   event.preventDefault();
   navigate(`${url.pathname}${url.search}${url.hash}`);
 }
-
-const listeners = new Set<() => void>();

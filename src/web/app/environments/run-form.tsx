@@ -2,7 +2,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { RunInput } from '../../../contract/run.ts';
 import type { ScenarioEntry } from '../../../contract/scenario.ts';
 import { service } from '../api.ts';
-import { navigate } from '../router.ts';
+import { navigate } from '../navigate.ts';
 import { useResource } from '../use-resource.ts';
 import { ArgumentField } from './argument-field.tsx';
 import { type Field, ownOf, readFields, toFields } from './form-values.ts';

@@ -4,8 +4,8 @@ import { RERUN_STATES } from '../../evaluations/evaluation-data.ts';
 import { formatCountOf } from '../../format.ts';
 import { service } from '../api.ts';
 import { Dialog } from '../components/dialog.tsx';
+import { navigate } from '../navigate.ts';
 import { pageSettings } from '../page-settings.ts';
-import { navigate } from '../router.ts';
 import { isEnded } from './figures.ts';
 
 interface Action {
@@ -87,6 +87,12 @@ function actionsOf({ evaluation_id: id, status, progress }: EvaluationDetail): r
       isDanger: true,
       question: 'Attempts that run are cancelled, and no more begin. What has ended stays.',
       run: () => evaluations.cancel(id),
+    },
+    isEnded(status) && {
+      title: 'Grade again',
+      question:
+        'Every attempt is replayed in the environment of today and graded by its evaluation. The rewards of the runs stay.',
+      run: async () => navigate(`/regrades/${(await service.regrades.evaluation(id)).job_id}`),
     },
     isEnded(status) && {
       title: 'Delete',

@@ -6,7 +6,7 @@ import {
   TASK_SORTS,
   type TaskSort,
 } from '../../evaluations/evaluation-data.ts';
-import { navigate } from '../router.ts';
+import { navigate } from '../navigate.ts';
 import { withChoices } from './evaluation-paths.ts';
 import { LOOKS } from './states.ts';
 

@@ -1,7 +1,7 @@
 import type { ModelCells } from '../../evaluations/evaluation-data.ts';
 import { CELL_LETTERS, CELL_STATES, type CellState, isGraded } from '../../evaluations/evaluation-data.ts';
 import { formatCount } from '../../format.ts';
-import { navigate } from '../router.ts';
+import { navigate } from '../navigate.ts';
 import { withChoices } from './evaluation-paths.ts';
 import { OutcomeBar } from './outcome-bar.tsx';
 import { LOOKS, toneOf } from './states.ts';

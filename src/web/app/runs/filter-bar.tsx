@@ -1,7 +1,7 @@
 import type { ComponentChildren, TargetedEvent } from 'preact';
 import { useState } from 'preact/hooks';
 import { preview } from '../../format.ts';
-import { navigate } from '../router.ts';
+import { navigate } from '../navigate.ts';
 import { CHOSEN_FILTERS, useFilterChoices } from './filter-choices.ts';
 import {
   EVALUATION_FILTERS,

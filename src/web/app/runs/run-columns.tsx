@@ -6,8 +6,8 @@ import { MOST_COMPARED } from '../compare/compare-path.ts';
 import { Reward, Status } from '../components/reward.tsx';
 import { describeQueued, RunningTime } from '../components/running-time.tsx';
 import type { Column } from '../components/table.tsx';
+import { navigate } from '../navigate.ts';
 import { pageSettings } from '../page-settings.ts';
-import { navigate } from '../router.ts';
 import { type Sort, toListQuery, withValue, withValues } from './run-filters.ts';
 import { toSelection, withSelection } from './selection.ts';
 

@@ -1,6 +1,6 @@
 import { formatCountOf } from '../../format.ts';
 import { comparePath, MOST_COMPARED } from '../compare/compare-path.ts';
-import { navigate } from '../router.ts';
+import { navigate } from '../navigate.ts';
 
 export interface SelectionBarProps {
   readonly selected: readonly string[];

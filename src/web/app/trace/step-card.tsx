@@ -32,6 +32,7 @@ export function StepCard({
         <BranchLabel request={request} />
         <span class="quiet entry-facts">{response === undefined ? null : factsOf(response)}</span>
         <span class="entry-tools">
+          <ContinueButton step={step} isLive={isLive} />
           {response === undefined ? null : (
             <CopyButton text={() => response.message.content ?? ''} label="Copy the text of the step" />
           )}
@@ -52,9 +53,23 @@ export function StepCard({
   );
 }
 
+/** An answer has nothing that a model could go on with. */
+function ContinueButton({ step: { id, step, calls }, isLive }: { readonly step: StepEntry; readonly isLive: boolean }) {
+  const { continueFrom } = useContext(TraceContext);
+  const isLastAttempt = id === `step-${step}`;
+  const isPossible = !isLive && isLastAttempt && calls.length > 0 && calls.every(({ result }) => result !== undefined);
+  if (continueFrom === undefined || !isPossible) return null;
+  return (
+    <button type="button" class="link" onClick={() => continueFrom(step)}>
+      Continue from here
+    </button>
+  );
+}
+
 type Response = NonNullable<StepEntry['response']>;
 
-function factsOf({ duration_ms, usage, finish_reason, retries }: Response): string {
+function factsOf({ duration_ms, usage, finish_reason, retries, repeated }: Response): string {
+  if (repeated === true) return 'repeated';
   const facts = [formatDuration(duration_ms), `${formatCount(usage.total_tokens)} tokens`];
   // The normal case is not labelled.
   if (finish_reason !== 'tool_calls' && finish_reason !== 'stop') facts.push(finish_reason.replace('_', ' '));

@@ -6,6 +6,8 @@ import { Later } from '../components/later.tsx';
 import { Failure, Loading } from '../components/states.tsx';
 import { isRunService, pageSettings } from '../page-settings.ts';
 import { usePageTitle } from '../use-page-title.ts';
+import { ForkDialog } from './fork-dialog.tsx';
+import { RepeatActions } from './repeat-actions.tsx';
 import { SeatPanel } from './seat-panel.tsx';
 import { feedTrace, type TraceState } from './trace-feed.ts';
 import { TraceView } from './trace-view.tsx';
@@ -15,6 +17,7 @@ export function TracePage({ traceId }: { readonly traceId: string }) {
   const [state, setState] = useState<TraceState | undefined>(undefined);
   const [error, setError] = useState<unknown>(undefined);
   const [round, setRound] = useState(0);
+  const [forkStep, setForkStep] = useState<number | undefined>(undefined);
   usePageTitle(state === undefined ? 'Trace' : `${state.trace.env_name} ${state.trace.scenario_name}`);
   useEffect(() => {
     const gone = new AbortController();
@@ -37,19 +40,37 @@ export function TracePage({ traceId }: { readonly traceId: string }) {
         blobAddress={blobAddress}
         actions={<Actions trace={state.trace} />}
         place={<Belonging trace={state.trace} />}
+        continueFrom={canRepeat(state.trace) && state.trace.origin !== 'agent' ? setForkStep : undefined}
       />
+      {forkStep === undefined ? null : (
+        <ForkDialog trace={state.trace} afterStep={forkStep} onClose={() => setForkStep(undefined)} />
+      )}
     </>
   );
 }
 
-/** The evaluation of a run that is an attempt of one. */
+/** The evaluation of a run that is an attempt of one, and the traces that it repeats or that repeat it. */
 function Belonging({ trace }: { readonly trace: TraceSummary }) {
-  if (trace.evaluation_id === null || !isRunService) return null;
+  if (!isRunService) return null;
   return (
-    <Later load={() => import('./evaluation-links.tsx')} meanwhile={null}>
-      {({ EvaluationLinks }) => <EvaluationLinks key={trace.trace_id} trace={trace} />}
-    </Later>
+    <>
+      {trace.evaluation_id === null ? null : (
+        <Later load={() => import('./evaluation-links.tsx')} meanwhile={null}>
+          {({ EvaluationLinks }) => <EvaluationLinks key={trace.trace_id} trace={trace} />}
+        </Later>
+      )}
+      {trace.finished_at === null && trace.parent === null ? null : (
+        <Later load={() => import('./repetitions.tsx')} meanwhile={null}>
+          {({ Repetitions }) => <Repetitions key={`${trace.trace_id} ${trace.finished_at}`} trace={trace} />}
+        </Later>
+      )}
+    </>
   );
+}
+
+/** Without a token of its own the page can only look. */
+function canRepeat({ finished_at }: TraceSummary): boolean {
+  return finished_at !== null && isRunService && pageSettings.csrfToken !== '';
 }
 
 const blobAddress = (sha256: string) => `/v1/blobs/${sha256}`;
@@ -64,6 +85,7 @@ function Actions({ trace }: { readonly trace: TraceSummary }) {
       {trace.finished_at === null && CANCELLED_HERE.has(trace.origin) && isRunService ? (
         <CancelButton traceId={trace.trace_id} />
       ) : null}
+      {canRepeat(trace) ? <RepeatActions trace={trace} /> : null}
       <a class="button" href={toOthers(trace)} title="Select another run of this scenario to compare it with">
         Compare
       </a>

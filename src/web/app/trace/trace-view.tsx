@@ -23,10 +23,12 @@ export interface TraceViewProps {
   /** Where the run belongs, such as its evaluation. */
   readonly place?: ComponentChildren;
   blobAddress(sha256: string): string;
+  /** Lets a model go on after a step; undefined where that is not possible. */
+  readonly continueFrom?: ((step: number) => void) | undefined;
 }
 
 /** A trace, wherever it comes from: why it ended so, where the time went, and all that happened. */
-export function TraceView({ state, actions, place, blobAddress }: TraceViewProps) {
+export function TraceView({ state, actions, place, blobAddress, continueFrom }: TraceViewProps) {
   const { trace, attempts, pending, phase } = state;
   const entries = attempts.at(-1)?.entries ?? [];
   const isLive = trace.finished_at === null;
@@ -42,8 +44,9 @@ export function TraceView({ state, actions, place, blobAddress }: TraceViewProps
       pictures: new Map(pictures.map((picture) => [picture.source, picture])),
       blobAddress,
       openPicture: (source) => setOpenPicture(pictures.findIndex((picture) => picture.source === source)),
+      continueFrom,
     }),
-    [hidden, pictures, blobAddress],
+    [hidden, pictures, blobAddress, continueFrom],
   );
   const found = useMemo(() => new Set(search.found), [search.found]);
   useKeys({

@@ -13,6 +13,8 @@ export interface TraceViewContext {
   /** The address of bytes that were stored once by content. */
   blobAddress(sha256: string): string;
   openPicture(source: string): void;
+  /** Lets a model go on after a step of the last attempt; undefined where that is not possible. */
+  readonly continueFrom?: ((step: number) => void) | undefined;
 }
 
 export const TraceContext = createContext<TraceViewContext>({

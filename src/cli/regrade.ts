@@ -1,0 +1,160 @@
+import type { Command } from 'commander';
+import { environmentOfTrace } from '../config/find-environments.ts';
+import { loadProject } from '../config/project.ts';
+import { TRACE_ID_PATTERN } from '../contract/names.ts';
+import type { Regrade, RegradeRow } from '../contract/regrade.ts';
+import { sleep } from '../runtime/backoff.ts';
+import { createServiceClient, type RegradesClient } from '../service-client/service-client.ts';
+import { createRegrade } from '../trust/regrade/create-regrade.ts';
+import { readRegrade } from '../trust/regrade/read-regrade.ts';
+import { findEvaluation } from './eval/find-evaluation.ts';
+import { type Evaluations, evaluationsOf } from './eval/open-evaluations.ts';
+import { workOn } from './eval/work-here.ts';
+import { SilentFailure } from './failure.ts';
+import { type Installation, openInstallation } from './installation.ts';
+import { parseServiceUrl } from './options.ts';
+import { addPoolOptions, type PoolCommandOptions } from './pool-options.ts';
+import { findKey } from './service-key.ts';
+import { listenForStop } from './signals.ts';
+import { colors, note, print, printable, printJson } from './terminal.ts';
+
+const LOOK_EVERY_MS = 300;
+const ROWS = 1_000;
+
+export function addRegradeCommand(program: Command): void {
+  const command = program
+    .command('regrade <trace|evaluation>')
+    .description('Replay a trace, or the attempts of an evaluation, and grade them by the evaluation of today.')
+    .option('--service <url>', 'those of this run service, with the key of PROCTOR_API_KEY', parseServiceUrl);
+  addPoolOptions(command)
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      `
+An evaluation is named by its id, the beginning of one, its name, or last. Rewards of the runs stay; new grades are beside them,
+and reports are by them with ?grades=current. A replay that differs before its evaluation gives no grade.
+
+Exit code: 0 when every trace has a grade, whatever it is; 1 when a replay differs or failed, or the command was stopped (the
+job goes on with any worker of the database); 2 when the command is wrong.
+
+Examples:
+  $ proctor regrade 0af7651916cd43dd8448eb211c80319c
+  $ proctor regrade last
+  $ PROCTOR_API_KEY=... proctor regrade nightly --service https://proctor.example --json`,
+    )
+    .action(regrade);
+}
+
+interface RegradeOptions extends PoolCommandOptions {
+  readonly service?: string;
+  readonly json?: boolean;
+}
+
+interface Place extends AsyncDisposable {
+  readonly evaluations: Evaluations;
+  readonly regrades: Pick<RegradesClient, 'trace' | 'evaluation' | 'get'>;
+  /** Executes the replays, where nobody else may. */
+  work(): AsyncDisposable;
+}
+
+async function regrade(named: string, options: RegradeOptions): Promise<void> {
+  await using place = await openPlace(options);
+  using stop = listenForStop(() => note(colors.yellow('Stopping. The job goes on with any worker of its database.')));
+  const { job_id: jobId, job_url } = await (TRACE_ID_PATTERN.test(named)
+    ? place.regrades.trace(named)
+    : place.regrades.evaluation(await findEvaluation(named, place.evaluations)));
+  note(colors.dim(job_url));
+  const job = await followJob(place, jobId, stop.signal);
+  const rows = await readRows(place, jobId);
+  if (options.json) printJson({ ...job, rows, next_cursor: null });
+  else report(job, rows);
+  const { differs, failed } = job.progress;
+  if (job.status !== 'completed' || differs + failed > 0) throw new SilentFailure();
+}
+
+async function openPlace({ service, ...options }: RegradeOptions): Promise<Place> {
+  const nothing = { [Symbol.asyncDispose]: async () => {} };
+  if (service !== undefined) {
+    const client = createServiceClient({ baseUrl: service, apiKey: findKey(await loadProject(), service) });
+    const evaluations = { client: client.evaluations, service, ...nothing };
+    return { evaluations, regrades: client.regrades, work: () => nothing, ...nothing };
+  }
+  const installation = await openInstallation();
+  return {
+    evaluations: { ...evaluationsOf(installation), ...nothing },
+    regrades: regradesOf(installation),
+    work: () => workOn(installation, options, { note }),
+    [Symbol.asyncDispose]: () => installation[Symbol.asyncDispose](),
+  };
+}
+
+/** The jobs of a database, as a client of a service would have them. */
+function regradesOf({ database, store, settings, environments }: Installation): Place['regrades'] {
+  const account = 'local';
+  // It is executed here, by the name that it has in the traces.
+  const checkEnvironment = (name: string) => {
+    environmentOfTrace(name, environments);
+  };
+  const begin = async (of: Parameters<typeof createRegrade>[2]) => {
+    const job_id = await createRegrade(
+      { database, store, now: Date.now, checkEnvironment },
+      { account, keyId: null },
+      of,
+    );
+    return { job_id, job_url: `${settings.appUrl}/regrades/${job_id}` };
+  };
+  return {
+    trace: (traceId) => begin({ traceId }),
+    evaluation: (evaluationId) => begin({ evaluationId }),
+    get: (jobId, query) => readRegrade(database, { account, jobId, appUrl: settings.appUrl }, query),
+  };
+}
+
+async function followJob({ regrades, work }: Place, jobId: string, stop: AbortSignal): Promise<Regrade> {
+  await using _working = work();
+  let told = -1;
+  for (;;) {
+    const job = await regrades.get(jobId, { limit: 1 });
+    const { done, total } = job.progress;
+    if (done !== told) note(`${done} of ${total} graded again`);
+    told = done;
+    if (job.status === 'completed' || stop.aborted) return job;
+    await sleep(LOOK_EVERY_MS, stop).catch(() => {}); // The loop sees it.
+  }
+}
+
+async function readRows({ regrades }: Place, jobId: string): Promise<readonly RegradeRow[]> {
+  const rows: RegradeRow[] = [];
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page = await regrades.get(jobId, { limit: ROWS, ...(cursor === undefined ? {} : { cursor }) });
+    rows.push(...page.rows);
+    cursor = page.next_cursor;
+  }
+  return rows;
+}
+
+function report({ progress, models }: Regrade, rows: readonly RegradeRow[]): void {
+  for (const row of rows) if (row.outcome !== null && row.outcome !== 'same') print(describeRow(row));
+  const { same, changed, differs, failed } = progress;
+  print(`${same} as before, ${changed} changed, ${differs} differ, ${failed} failed`);
+  if (rows.length < 2) return;
+  for (const { model, mean_before: before, mean_after: after } of models) {
+    print(`${printable(model)}: mean ${meanText(before)} → ${meanText(after)}`);
+  }
+}
+
+function describeRow({ outcome, trace_id, task_id, model, before, after, difference, error }: RegradeRow): string {
+  const name = task_id === null ? trace_id : `${task_id} ${model} ${trace_id}`;
+  switch (outcome) {
+    case 'changed':
+      return `${colors.yellow('changed')} ${printable(name)}: ${before} → ${after}`;
+    case 'differs':
+      return `${colors.red('differs')} ${printable(name)}: at ${difference?.step ? `step ${difference.step}` : `the ${difference?.at}`}`;
+    default:
+      return `${colors.red('failed')}  ${printable(name)}: ${printable(error?.message ?? '', 300)}`;
+  }
+}
+
+function meanText(mean: number | null): string {
+  return mean === null ? 'none' : String(Math.round(mean * 10_000) / 10_000);
+}

@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { timeSchema } from './trace.ts';
+
+/** Findings of `proctor check`, in the order in which reports have them. */
+export const findingNameSchema = z.enum([
+  'start',
+  'solvable',
+  'idle',
+  'random',
+  'echo',
+  'leak',
+  'forger',
+  'deterministic',
+  'isolated',
+  'order',
+  'clean',
+  'grader_strength',
+  'described',
+  'bounded',
+]);
+export type FindingName = z.infer<typeof findingNameSchema>;
+
+export const findingLevelSchema = z.enum(['error', 'warning', 'note']);
+export type FindingLevel = z.infer<typeof findingLevelSchema>;
+
+export const checkFindingSchema = z.object({
+  finding: findingNameSchema,
+  level: findingLevelSchema,
+  /** Null where it is about the environment as a whole. */
+  scenario: z.string().nullable(),
+  /** The id of the task; null where it is about no single one. */
+  task: z.string().nullable(),
+  /** One or more sentences. */
+  message: z.string(),
+  /** A command that shows it again. */
+  reproduce: z.string(),
+  /** Its trace, where one was written. */
+  trace_id: z.string().nullable(),
+});
+export type CheckFinding = z.infer<typeof checkFindingSchema>;
+
+export const checkedEnvironmentSchema = z.object({
+  name: z.string(),
+  /** Whether sessions can share a process; null where that could not be tried. */
+  may_share_process: z.boolean().nullable(),
+  scenarios: z.array(
+    z.object({
+      name: z.string(),
+      /** How many tasks of it were tried. */
+      tasks: z.int(),
+    }),
+  ),
+  findings: z.array(checkFindingSchema),
+});
+export type CheckedEnvironment = z.infer<typeof checkedEnvironmentSchema>;
+
+/** The report of `proctor check --json`. */
+export const checkReportSchema = z.object({
+  object: z.literal('check'),
+  environments: z.array(checkedEnvironmentSchema),
+  counts: z.object({ error: z.int(), warning: z.int(), note: z.int() }),
+});
+export type CheckReport = z.infer<typeof checkReportSchema>;
+
+/** A report that a database keeps. */
+export const storedCheckSchema = checkReportSchema.extend({
+  check_id: z.string(),
+  created_at: timeSchema,
+  duration_ms: z.int(),
+  seed: z.int(),
+});
+export type StoredCheck = z.infer<typeof storedCheckSchema>;

@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { runErrorSchema } from './errors.ts';
+import { differenceSchema } from './replay.ts';
+import { timeSchema } from './trace.ts';
+
+export const REGRADE_ID_PATTERN = /^regrade_[0-9a-f]{32}$/;
+
+/** Answer of `POST …/regrade`. */
+export const regradeAcceptedSchema = z.object({ job_id: z.string(), job_url: z.string() });
+export type RegradeAccepted = z.infer<typeof regradeAcceptedSchema>;
+
+/**
+ * `same`: the reward is what it was. `changed`: it is another one. `differs`: the replay differs before its evaluation, so that
+ * there is no grade. `failed`: it could not be replayed or evaluated.
+ */
+export const regradeOutcomeSchema = z.enum(['same', 'changed', 'differs', 'failed']);
+export type RegradeOutcome = z.infer<typeof regradeOutcomeSchema>;
+
+/** One trace of a job. */
+export const regradeRowSchema = z.object({
+  trace_id: z.string(),
+  /** Null before it has begun. */
+  replay_trace_id: z.string().nullable(),
+  task_id: z.string().nullable(),
+  model: z.string(),
+  attempt_index: z.int().nullable(),
+  /** Null until it is done. */
+  outcome: regradeOutcomeSchema.nullable(),
+  /** The reward of the run. */
+  before: z.number().nullable(),
+  /** The reward of the new grade. */
+  after: z.number().nullable(),
+  /** There for a row that differs. */
+  difference: differenceSchema.nullable(),
+  /** There for a row that failed. */
+  error: runErrorSchema.nullable(),
+});
+export type RegradeRow = z.infer<typeof regradeRowSchema>;
+
+/** Mean rewards of one model over the rows that are done with a grade. */
+const regradeModelSchema = z.object({
+  model: z.string(),
+  graded: z.int(),
+  changed: z.int(),
+  mean_before: z.number().nullable(),
+  mean_after: z.number().nullable(),
+});
+
+/** Answer of `GET /v1/regrades/{job_id}`. */
+export const regradeSchema = z.object({
+  object: z.literal('regrade'),
+  job_id: z.string(),
+  job_url: z.string(),
+  status: z.enum(['running', 'completed']),
+  /** One of the two is null. */
+  trace_id: z.string().nullable(),
+  evaluation_id: z.string().nullable(),
+  created_at: timeSchema,
+  finished_at: timeSchema.nullable(),
+  progress: z.object({
+    total: z.int(),
+    done: z.int(),
+    same: z.int(),
+    changed: z.int(),
+    differs: z.int(),
+    failed: z.int(),
+  }),
+  models: z.array(regradeModelSchema),
+  rows: z.array(regradeRowSchema),
+  /** For the rows that follow. */
+  next_cursor: z.string().nullable(),
+});
+export type Regrade = z.infer<typeof regradeSchema>;
+
+/** Jobs of an evaluation or a trace, newest first, without rows. */
+export const regradeListSchema = z.object({
+  object: z.literal('list'),
+  data: z.array(regradeSchema.omit({ rows: true, next_cursor: true, models: true })),
+});
+export type RegradeList = z.infer<typeof regradeListSchema>;

@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import type { Catalogue } from '../client/catalogue.ts';
+import { regradeAcceptedSchema, regradeListSchema, regradeOutcomeSchema, regradeSchema } from '../contract/regrade.ts';
+import type { Database } from '../database/database.ts';
+import { findEvaluation } from '../evaluations/evaluation-rows.ts';
+import { accountOf } from '../http/api-keys.ts';
+import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
+import type { TraceStore } from '../trace/trace-store.ts';
+import { textQuerySchema } from '../trace-routes/traces-route.ts';
+import { createRegrade } from '../trust/regrade/create-regrade.ts';
+import { listRegrades, readRegrade, toJobUrl } from '../trust/regrade/read-regrade.ts';
+
+export interface RegradeRoutesOptions {
+  readonly catalogue: Catalogue;
+  readonly database: Database;
+  readonly store: TraceStore;
+  /** Where the pages are, without a slash at the end. */
+  readonly appUrl: string;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Told of each new job: wakes the driver of this process. */
+  readonly onCreated: () => void;
+}
+
+const access = 'key-or-browser';
+
+const rowsQuerySchema = z.object({
+  outcome: regradeOutcomeSchema.optional(),
+  limit: z.int().optional(),
+  cursor: textQuerySchema,
+});
+
+/** Grading traces again: jobs that replay them, and their reports. */
+export function createRegradeRoutes(options: RegradeRoutesOptions): readonly Route[] {
+  const { database, appUrl, catalogue } = options;
+  const checkEnvironment = async (name: string) => void (await catalogue.scenarios(name));
+  const begin = async ({ caller }: Pick<RouteRequest, 'caller'>, of: Parameters<typeof createRegrade>[2]) => {
+    const jobId = await createRegrade(
+      { ...options, checkEnvironment },
+      { account: accountOf(caller), keyId: caller?.keyId ?? null },
+      of,
+    );
+    options.onCreated();
+    return { body: { job_id: jobId, job_url: toJobUrl(appUrl, jobId) } };
+  };
+  const ofTrace = defineRoute({
+    method: 'POST',
+    path: '/v1/traces/:trace_id/regrade',
+    summary: 'Replay a trace that has ended, and grade it by the evaluation of today',
+    access,
+    response: regradeAcceptedSchema,
+    about: { errors: ['trace_not_found', 'env_not_found', 'run_running'] },
+    handle: (request) => begin(request, { traceId: request.params.trace_id ?? '' }),
+  });
+  const ofEvaluation = defineRoute({
+    method: 'POST',
+    path: '/v1/evaluations/:evaluation_id/regrade',
+    summary: 'Replay the attempts of an evaluation that does not run, and grade them by the evaluation of today',
+    access,
+    response: regradeAcceptedSchema,
+    about: { errors: ['evaluation_not_found', 'env_not_found', 'run_running'] },
+    handle: (request) => begin(request, { evaluationId: request.params.evaluation_id ?? '' }),
+  });
+  const one = defineRoute({
+    method: 'GET',
+    path: '/v1/regrades/:job_id',
+    summary: 'Progress and rows of a regrade job; 1 to 1,000 rows a page, default 100',
+    access,
+    query: rowsQuerySchema,
+    response: regradeSchema,
+    about: { errors: ['regrade_not_found'] },
+    async handle({ params, queryValues, caller }) {
+      const job = { account: accountOf(caller), jobId: params.job_id ?? '', appUrl };
+      return { body: await readRegrade(database, job, queryValues) };
+    },
+  });
+  const list = defineRoute({
+    method: 'GET',
+    path: '/v1/evaluations/:evaluation_id/regrades',
+    summary: 'Regrade jobs of an evaluation, newest first, at most 20',
+    access,
+    response: regradeListSchema,
+    about: { errors: ['evaluation_not_found'] },
+    async handle({ params, caller }) {
+      const [account, evaluationId] = [accountOf(caller), params.evaluation_id ?? ''];
+      await findEvaluation(database.kysely, account, evaluationId);
+      return { body: await listRegrades(database, { account, evaluationId, appUrl }) };
+    },
+  });
+  return [ofTrace, ofEvaluation, one, list];
+}

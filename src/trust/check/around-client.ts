@@ -1,0 +1,36 @@
+import type { EnvironmentClient } from '../../client/environment-client.ts';
+import type { SetupResult } from '../../contract/scenario.ts';
+
+/** Stands around each request of a session that plays a scenario. */
+export type Around = <T>(part: 'setup' | 'call' | 'evaluate', request: () => Promise<T>) => Promise<T>;
+
+/** The client with something around its requests. Closing it closes the client. */
+export function aroundClient(
+  client: EnvironmentClient,
+  { around, onSetup }: { readonly around?: Around | undefined; readonly onSetup?: (setup: SetupResult) => void },
+): EnvironmentClient {
+  const wrap: Around = around ?? ((_part, request) => request());
+  const { name, version, protocol, transport, isShared, lost } = client;
+  return {
+    name,
+    version,
+    protocol,
+    transport,
+    ...(isShared !== undefined && { isShared }),
+    ...(lost !== undefined && { lost }),
+    get isLost() {
+      return client.isLost ?? false;
+    },
+    scenarios: (options) => client.scenarios(options),
+    tools: (options) => client.tools(options),
+    solution: (...given) => client.solution(...given),
+    call: (...given) => wrap('call', () => client.call(...given)),
+    evaluate: (...given) => wrap('evaluate', () => client.evaluate(...given)),
+    async setup(...given) {
+      const setup = await wrap('setup', () => client.setup(...given));
+      onSetup?.(setup);
+      return setup;
+    },
+    close: () => client.close(),
+  };
+}

@@ -1,0 +1,41 @@
+import type { FindingLevel, FindingName } from '../../contract/check.ts';
+import type { JsonObject } from '../../contract/json.ts';
+import type { ScenarioEntry } from '../../contract/scenario.ts';
+import type { Bench } from './bench.ts';
+import type { Played } from './play.ts';
+
+/** A task that is tried. */
+export interface CheckTask {
+  /** Unique in its scenario. */
+  readonly id: string;
+  readonly scenario: ScenarioEntry;
+  readonly args: JsonObject;
+  /** False: its arguments were drawn from the schema. */
+  readonly isDeclared: boolean;
+}
+
+/** A task with the run of its solution, in a session of its own. */
+export interface Subject {
+  readonly task: CheckTask;
+  readonly solved: Played;
+  /** True where the solution passes, no call of it failed, and two runs of it were the same. */
+  readonly isSteady: boolean;
+}
+
+/** What a finding has to say, before it is written into the report. */
+export interface Found {
+  readonly finding: FindingName;
+  readonly level: FindingLevel;
+  /** Undefined: it is about the environment, or about the scenario `scenario`. */
+  readonly task?: CheckTask | undefined;
+  /** Short name. */
+  readonly scenario?: string | undefined;
+  readonly message: string;
+  /** A command that shows it again. Default: the check itself. */
+  readonly reproduce?: string | undefined;
+  /** The session that shows it. */
+  readonly played?: Played | undefined;
+}
+
+/** Tries one task. It never rejects of what an environment does, only of the signal. */
+export type TaskFinding = (subject: Subject, bench: Bench) => Promise<readonly Found[]>;

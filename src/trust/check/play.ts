@@ -1,0 +1,112 @@
+import type { ConnectOptions, EnvironmentClient } from '../../client/environment-client.ts';
+import type { JsonObject } from '../../contract/json.ts';
+import { MAX_STEPS } from '../../contract/names.ts';
+import type { VolatilePart } from '../../contract/scenario.ts';
+import type { Trace } from '../../contract/trace.ts';
+import type { ChatModel, ReferenceContext } from '../../model/chat-model.ts';
+import { createReferenceModel } from '../../model/reference-models.ts';
+import { executeRun } from '../../rollout/execute-run.ts';
+import { RunInterrupted } from '../../rollout/run.ts';
+import { EventLog } from '../../trace/event-log.ts';
+import { EventRecorder } from '../../trace/event-recorder.ts';
+import { type Around, aroundClient } from './around-client.ts';
+
+/** Gives a session of its own. */
+export type OpenSession = (options: ConnectOptions) => Promise<EnvironmentClient>;
+
+export interface PlayOptions {
+  readonly environment: string;
+  readonly scenario: string;
+  readonly args: JsonObject;
+  readonly seed: number;
+  /** A reference model, or the name of one that `createModel` makes. */
+  readonly model: string;
+  readonly createModel?: ((context: ReferenceContext) => ChatModel) | undefined;
+  readonly open: OpenSession;
+  readonly around?: Around | undefined;
+  readonly maxSteps?: number | undefined;
+  /** Milliseconds for the start of the session, its setup, each call and its evaluation. */
+  readonly limitMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** A session that was played to its end. */
+export interface Played {
+  readonly trace: Trace;
+  /** Those of its scenario; empty where it was not set up. */
+  readonly volatile: readonly VolatilePart[];
+  readonly log: EventLog;
+  /** Its process died with other sessions in it, and nobody knows of which. */
+  readonly isLost: boolean;
+}
+
+/** Parts of a session that may each take the whole limit. */
+const LIMITS_OF_A_SESSION = 10;
+/** Lines of its log that are kept: what an environment prints must not fill this process. */
+const MAX_LOG_LINES = 200;
+
+/** Plays one session on the engine of every run, its events kept in memory. @throws the reason of the signal. */
+export async function play(options: PlayOptions): Promise<Played> {
+  const { model, createModel, open, around, limitMs, signal } = options;
+  const log = new EventLog();
+  const interrupt = new AbortController();
+  const cancel = () => interrupt.abort(new RunInterrupted('cancelled'));
+  signal.throwIfAborted();
+  signal.addEventListener('abort', cancel, { once: true });
+  let volatile: readonly VolatilePart[] = [];
+  try {
+    const request = toRequest(options);
+    await log.append(request);
+    const outcome = await executeRun({
+      request,
+      worker: 'check',
+      connect: async (connectOptions) => {
+        const client = await open({ ...connectOptions, ...quiet(connectOptions), timeoutMs: limitMs });
+        return aroundClient(client, {
+          around,
+          onSetup: (setup) => {
+            volatile = setup.volatile ?? [];
+          },
+        });
+      },
+      createModel: (name, context) => createModel?.(context) ?? createReferenceModel(name, context),
+      recorder: new EventRecorder(log),
+      signal: interrupt.signal,
+      limits: { setupMs: limitMs, toolCallMs: limitMs, evaluateMs: limitMs, repairMs: limitMs, graceMs: limitMs },
+    });
+    signal.throwIfAborted();
+    return { trace: log.toTrace(), volatile, log, isLost: outcome.status === 'lost' };
+  } finally {
+    signal.removeEventListener('abort', cancel);
+  }
+
+  function toRequest({ environment, scenario, args, seed, maxSteps = MAX_STEPS.default }: PlayOptions) {
+    return {
+      type: 'run.queued',
+      origin: 'check',
+      previous_end: null,
+      env_name: environment,
+      scenario_name: scenario,
+      scenario_args: args,
+      model,
+      max_steps: maxSteps,
+      timeout_seconds: Math.ceil((limitMs * LIMITS_OF_A_SESSION) / 1_000),
+      seed,
+      metadata: {},
+      priority: 0,
+      sampling: {},
+    } as const;
+  }
+}
+
+/** The first lines of the log alone. */
+function quiet({ onLog }: ConnectOptions): Pick<ConnectOptions, 'onLog'> {
+  let lines = 0;
+  if (onLog === undefined) return {};
+  return {
+    onLog: (record) => {
+      lines += 1;
+      if (lines <= MAX_LOG_LINES) onLog(record);
+    },
+  };
+}

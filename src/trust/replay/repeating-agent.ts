@@ -1,0 +1,134 @@
+import type { ToolCall } from '../../contract/chat.ts';
+import { BoundaryError, type RunErrorCode } from '../../contract/errors.ts';
+import type { EventBody } from '../../contract/event.ts';
+import { OUTSIDE_STEPS } from '../../contract/names.ts';
+import type { Step, ToolResultRecord, Trace } from '../../contract/trace.ts';
+import { sumUsage } from '../../contract/usage.ts';
+import type { ModelResponse } from '../../model/chat-model.ts';
+import type { Agent, AgentTurn } from '../../rollout/agent.ts';
+import { takeCalls } from '../../rollout/agent-loop.ts';
+import type { ToolMessage } from '../../rollout/transcript.ts';
+import type { CallPlace } from './comparison.ts';
+import type { RecordedTurn } from './recorded-trace.ts';
+
+/** A turn that is played again. */
+export interface RepeatedTurn extends RecordedTurn {
+  /** Cuts the turn off where the recorded one was. */
+  readonly cut: AbortController;
+}
+
+export interface RepeatingAgentOptions {
+  readonly turns: readonly RepeatedTurn[];
+  /** That of the trace, for turns that failed. */
+  readonly error: Trace['error'];
+  /** Told of each result before it is recorded. @returns the event that is recorded. */
+  onResult(recorded: ToolResultRecord, place: CallPlace, event: ResultEvent): ResultEvent;
+  /** The message of a result in the transcript, after `onResult`. */
+  shown?(recorded: ToolResultRecord, message: ToolMessage): ToolMessage;
+  /** Called before the first step of a turn, and after each. What it throws ends the turn. */
+  beforeStep?(turn: AgentTurn): Promise<void>;
+  /** Goes on where the last turn has been repeated; undefined: the turn ends as the recorded one did. */
+  readonly successor?: Agent | undefined;
+}
+
+export type ResultEvent = Extract<EventBody, { type: 'tool.responded' }>;
+
+const FREE = { ...sumUsage([]), cost_usd: 0 };
+
+/** Makes the moves of a trace once more: its responses as they are, its tool calls for real, and no model is asked. */
+export class RepeatingAgent implements Agent {
+  readonly #options: RepeatingAgentOptions;
+  #next = 0;
+
+  constructor(options: RepeatingAgentOptions) {
+    this.#options = options;
+  }
+
+  async takeTurn(turn: AgentTurn): Promise<'answered' | 'max_steps' | 'length'> {
+    const { turns, successor, beforeStep } = this.#options;
+    const recorded = turns[this.#next];
+    if (recorded === undefined) throw new TypeError('More turns are played than were recorded');
+    this.#next += 1;
+    await beforeStep?.(turn);
+    for (const step of recorded.steps) {
+      turn.signal.throwIfAborted();
+      await this.#repeat(step, turn);
+      await beforeStep?.(turn);
+    }
+    for (const [index, call] of recorded.calls.entries()) {
+      await this.#call([call], { step: OUTSIDE_STEPS, call: index + 1 }, { ...turn, step: OUTSIDE_STEPS });
+    }
+    if (successor !== undefined && this.#next === turns.length) return await successor.takeTurn(turn);
+    switch (recorded.status) {
+      case 'answered':
+      case 'max_steps':
+      case 'length':
+        return recorded.status;
+      default:
+        return this.#cutOff(recorded);
+    }
+  }
+
+  async #repeat(recorded: Step, turn: AgentTurn): Promise<void> {
+    const { transcript, progress, recorder } = turn;
+    const step = turn.stepsBefore + progress.responses.length + 1;
+    const { message, finish_reason: finishReason, tool_results: results } = recorded;
+    recorder.record({
+      type: 'model.responded',
+      ...{ turn: turn.turn, step, message, finish_reason: finishReason },
+      ...{ usage: FREE, token_ids: null, logprobs: null, retries: 0, duration_ms: 0, repeated: true },
+    });
+    transcript.addResponse(message);
+    progress.responses.push(toResponse(recorded));
+    if (results.length > 0)
+      await this.#call(results, { step: recorded.step, call: 1 }, { ...turn, step, finishReason });
+    else await recorder.settled();
+  }
+
+  /** Those calls that the environment has answered: an agent may have tools of its own. */
+  async #call(
+    results: readonly ToolResultRecord[],
+    first: CallPlace,
+    turn: AgentTurn & { readonly step: number; readonly finishReason?: Step['finish_reason'] },
+  ): Promise<void> {
+    const open = results.map((recorded, index) => ({ recorded, place: { ...first, call: first.call + index } }));
+    // Calls that run together may be answered in another order, and two may have one id.
+    const found = (event: ResultEvent) => {
+      const at = open.findIndex(({ recorded }) => recorded.tool_call_id === event.tool_call_id);
+      return open.splice(at, at === -1 ? 0 : 1)[0];
+    };
+    const record = (event: EventBody) => {
+      const known = event.type === 'tool.responded' ? found(event) : undefined;
+      if (event.type !== 'tool.responded' || known === undefined) turn.recorder.record(event);
+      else turn.recorder.record(this.#options.onResult(known.recorded, known.place, event));
+    };
+    const { recorder, finishReason = 'tool_calls' } = turn;
+    const watched = { record, settled: () => recorder.settled(), toStored: recorder.toStored.bind(recorder) };
+    await takeCalls(results.map(toCall), { ...turn, finishReason, recorder: watched }, (message, index) => {
+      const recorded = results[index];
+      return recorded === undefined ? message : (this.#options.shown?.(recorded, message) ?? message);
+    });
+  }
+
+  /** As the recorded turn was: by its failure, or by whoever aborted it. */
+  #cutOff({ cut, status }: RepeatedTurn): never {
+    const { error } = this.#options;
+    cut.abort(status === 'failed' ? toRecordedError(error) : new Error('The recorded turn was cut off here'));
+    throw cut.signal.reason;
+  }
+}
+
+/** The error of a trace, as the one that it was. */
+export function toRecordedError(error: Trace['error']): BoundaryError {
+  if (error === null) return new BoundaryError('worker', 'internal_error', 'The recorded turn failed here');
+  // Codes of the failing side are kept as they are.
+  return new BoundaryError(error.boundary, error.code as RunErrorCode, error.message, { status: error.status });
+}
+
+function toCall({ tool_call_id: id, name, arguments: args, raw_arguments }: ToolResultRecord): ToolCall {
+  return { id, name, arguments: args, raw_arguments };
+}
+
+function toResponse({ message, finish_reason: finishReason }: Step): ModelResponse {
+  return { message, finishReason, usage: FREE, tokenIds: null, logprobs: null, retries: 0 };
+}

@@ -1,0 +1,55 @@
+import type { EventBody } from '../../contract/event.ts';
+import type { Trace } from '../../contract/trace.ts';
+import type { Redactor } from '../../redaction/redactor.ts';
+import type { RunScript } from '../../rollout/run-script.ts';
+import type { FinishOptions } from '../../rollout/session-end.ts';
+import { Comparison } from './comparison.ts';
+import type { RecordedTrace } from './recorded-trace.ts';
+import { type RepeatedTurn, RepeatingAgent, toRecordedError } from './repeating-agent.ts';
+
+/** A run that repeats a trace, with what its events become on their way to the store. */
+export interface Repetition extends RunScript {
+  /** @returns the event that is recorded. */
+  amend(event: EventBody): EventBody;
+}
+
+/** The run that repeats all of a trace, compares it, and says so at its end. */
+export function createReplayScript(recorded: RecordedTrace, redactor: Redactor): Repetition {
+  const { trace } = recorded;
+  const comparison = new Comparison(trace, redactor);
+  const turns = recorded.turns.map(toRepeated);
+  return {
+    turns: turns.map(({ messages, cut }) => ({ messages, cut: cut.signal })),
+    seed: trace.seed,
+    createAgent: () =>
+      new RepeatingAgent({
+        turns,
+        error: trace.error,
+        onResult(result, place, event) {
+          comparison.sawResult(result, place, event);
+          return event;
+        },
+      }),
+    finish: toFinish(trace),
+    amend(event) {
+      comparison.saw(event);
+      // One that somebody has cancelled says nothing about its trace.
+      if (event.type !== 'run.finished' || event.status === 'cancelled') return event;
+      return { ...event, replay: comparison.toResult(event) };
+    },
+  };
+}
+
+export function toRepeated(turn: RecordedTrace['turns'][number]): RepeatedTurn {
+  return { ...turn, cut: new AbortController() };
+}
+
+/** As the trace ended. A failure of its evaluation is none of its run: it is evaluated again. */
+function toFinish({ stop_reason, error, answer, outcome }: Trace): FinishOptions {
+  const isFailed = error !== null && error.boundary !== 'evaluate';
+  return {
+    stopReason: stop_reason === null || (error !== null && !isFailed) ? 'answered' : stop_reason,
+    error: isFailed ? toRecordedError(error) : null,
+    ...(answer === null ? {} : { answer, fits: outcome !== 'agent_error' }),
+  };
+}

@@ -1,0 +1,124 @@
+import type { Regrade, RegradeRow } from '../../../contract/regrade.ts';
+import { formatReward, formatTime } from '../../format.ts';
+import { service } from '../api.ts';
+import { rewardKind } from '../components/reward.tsx';
+import { Failure, Loading } from '../components/states.tsx';
+import { usePageTitle } from '../use-page-title.ts';
+import { usePacedReload } from './use-paced-reload.ts';
+
+/** Rows that the page shows; those that changed, differ or failed come first. */
+const MOST_ROWS = 500;
+
+/** A regrade job: its progress, and the rewards that changed. */
+export function RegradePage({ jobId }: { readonly jobId: string }) {
+  usePageTitle('Grades');
+  const { resource, reload } = usePacedReload(
+    async (signal) => {
+      const job = await service.regrades.get(jobId, { limit: MOST_ROWS }, { signal });
+      const outcomes = ['differs', 'failed', 'changed'] as const;
+      const pages = outcomes.map((outcome) => service.regrades.get(jobId, { outcome, limit: MOST_ROWS }, { signal }));
+      return { job, rows: (await Promise.all(pages)).flatMap(({ rows }) => rows) };
+    },
+    [jobId],
+    ({ job }) => job.status === 'running',
+  );
+  if (resource.state === 'failed') return <Failure error={resource.error} retry={reload} />;
+  if (resource.state === 'loading') return <Loading what="Reading the grades" />;
+  const { job, rows } = resource.value;
+  return (
+    <div class="page regrade">
+      <h1>Grades</h1>
+      <p>
+        {job.evaluation_id === null ? (
+          <a href={`/traces/${job.trace_id}`}>The trace</a>
+        ) : (
+          <a href={`/evaluations/${job.evaluation_id}`}>The evaluation</a>
+        )}
+      </p>
+      <p class="quiet">{`Graded again on ${formatTime(job.created_at)} UTC`}</p>
+      <Progress job={job} />
+      {job.models.length === 0 ? null : <Models models={job.models} />}
+      {rows.length === 0 ? null : <Rows rows={rows} />}
+    </div>
+  );
+}
+
+function Progress({ job: { status, progress } }: { readonly job: Regrade }) {
+  const { total, done, same, changed, differs, failed } = progress;
+  return (
+    <p role="status">
+      {status === 'running' ? `${done} of ${total} done: ` : ''}
+      {`${same} as before, ${changed} changed, `}
+      <span class={differs + failed > 0 ? 'bad-text' : ''}>{`${differs} differ, ${failed} failed`}</span>
+    </p>
+  );
+}
+
+function Models({ models }: { readonly models: Regrade['models'] }) {
+  return (
+    <table class="grades">
+      <caption>Mean rewards</caption>
+      <thead>
+        <tr>
+          <th scope="col">Model</th>
+          <th scope="col">Before</th>
+          <th scope="col">Now</th>
+          <th scope="col">Changed</th>
+        </tr>
+      </thead>
+      <tbody>
+        {models.map(({ model, mean_before, mean_after, changed, graded }) => (
+          <tr key={model}>
+            <th scope="row">{model}</th>
+            <td class="number">{formatReward(mean_before)}</td>
+            <td class="number">{formatReward(mean_after)}</td>
+            <td class="number">{`${changed} of ${graded}`}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Rows({ rows }: { readonly rows: readonly RegradeRow[] }) {
+  return (
+    <table class="grades">
+      <caption>Runs that did not come out as before</caption>
+      <thead>
+        <tr>
+          <th scope="col">Run</th>
+          <th scope="col">Model</th>
+          <th scope="col">Before</th>
+          <th scope="col">Now</th>
+          <th scope="col">What happened</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={row.trace_id}>
+            <th scope="row">
+              <a href={`/traces/${row.trace_id}`}>{row.task_id ?? row.trace_id.slice(0, 12)}</a>
+            </th>
+            <td>{row.model}</td>
+            <td class={`number ${rewardKind(row.before)}`}>{formatReward(row.before)}</td>
+            <td class={`number ${rewardKind(row.after)}`}>{formatReward(row.after)}</td>
+            <td>
+              {row.replay_trace_id === null ? (
+                wordsOf(row)
+              ) : (
+                <a href={`/traces/${row.replay_trace_id}`}>{wordsOf(row)}</a>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function wordsOf({ outcome, difference, error }: RegradeRow): string {
+  if (outcome === 'differs') {
+    return difference?.step ? `differs at step ${difference.step}` : `differs at the ${difference?.at ?? 'start'}`;
+  }
+  return outcome === 'failed' ? `failed: ${error?.message ?? ''}` : (outcome ?? 'waits');
+}
