@@ -27,7 +27,14 @@ const LAYERS: readonly (readonly string[])[] = [
  */
 const FOLDERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   mcp: [['host'], ['http', 'stdio'], ['session']],
-  'web/app': [['helpers'], ['environments', 'evaluations', 'usage'], ['runs'], ['compare'], ['trace'], ['components']],
+  'web/app': [
+    ['helpers'],
+    ['environments', 'evaluations', 'models', 'usage'],
+    ['runs'],
+    ['compare'],
+    ['trace'],
+    ['components'],
+  ],
 };
 
 /** Lines that a file of src may have. */

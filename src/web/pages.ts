@@ -41,6 +41,8 @@ const RUN_SERVICE_PATHS = [
   '/evaluations',
   '/evaluations/compare',
   '/evaluations/:evaluation_id',
+  '/models',
+  '/models/:name',
   '/usage',
 ] as const;
 

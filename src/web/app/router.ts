@@ -13,6 +13,8 @@ export type Place =
   | { readonly page: 'evaluations'; readonly query: URLSearchParams }
   | { readonly page: 'evaluation'; readonly evaluationId: string; readonly query: URLSearchParams }
   | { readonly page: 'compare-evaluations'; readonly query: URLSearchParams }
+  | { readonly page: 'models' }
+  | { readonly page: 'model'; readonly name: string }
   | { readonly page: 'usage'; readonly query: URLSearchParams };
 
 /** Undefined for an address of the server that is no page of the application. */
@@ -29,6 +31,9 @@ function toPlace({ pathname, searchParams: query }: URL): Place | undefined {
   if (pathname === '/evaluations/compare') return { page: 'compare-evaluations', query };
   const evaluationId = /^\/evaluations\/(\w+)$/.exec(pathname)?.[1];
   if (evaluationId !== undefined) return { page: 'evaluation', evaluationId, query };
+  if (pathname === '/models') return { page: 'models' };
+  const model = /^\/models\/([^/]+)$/.exec(pathname)?.[1];
+  if (model !== undefined) return { page: 'model', name: decodeURIComponent(model) };
   if (pathname === '/usage') return { page: 'usage', query };
   return undefined;
 }
