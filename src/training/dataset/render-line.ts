@@ -73,7 +73,7 @@ function createFormat(format: DatasetFormat, options: ConversationOptions): Line
     case 'llama-factory':
       return llamaFactoryFormat(options);
     case 'atif':
-      throw new Error('atif cannot be written yet');
+      throw new Error('A dataset is not written as atif here: "proctor export --format atif" writes traces so.');
   }
 }
 
