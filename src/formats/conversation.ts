@@ -117,7 +117,7 @@ function toAddressed(part: unknown, context: WriteContext): unknown {
 const DATA_URL = /^data:([^;,]*);base64,(.*)$/s;
 
 /** The address of an image part of OpenAI; undefined for any other. */
-export function imageUrlOf(part: unknown): string | undefined {
+function imageUrlOf(part: unknown): string | undefined {
   if (typeof part !== 'object' || part === null || !('image_url' in part)) return undefined;
   const { image_url: image } = part;
   if (typeof image !== 'object' || image === null || !('url' in image)) return undefined;

@@ -6,12 +6,12 @@ import { TraceProjection } from './projection.ts';
 
 /** Traces whose sizes are asked for at once. */
 const SIZED_AT_ONCE = 400;
-/** Bytes of events that are read at once: one trace of more is read by itself. */
-const BYTES_AT_ONCE = 2 * 1_024 * 1_024;
+/** Bytes of events that are read at once: one trace of more is read by itself. The memory of many traces is that of these. */
+const BYTES_AT_ONCE = 512 * 1_024;
 
 /**
- * Many traces, one after the other, in the order of their ids; one that is not there is left out. Some megabytes of events
- * are held at a time. They have no address, and do not say whether they were superseded.
+ * Many traces, one after the other, in the order of their ids; one that is not there is left out. A megabyte of events is
+ * held at a time, or one trace of more. They have no address, and do not say whether they were superseded.
  *
  * @throws the reason of the signal.
  */
