@@ -21,6 +21,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   seats: () => import('./seats/seats.ts'),
   'evaluation-overhead': () => import('./evaluations/overhead.ts'),
   evaluations: () => import('./evaluations/evaluations.ts'),
+  dataset: () => import('./training/dataset.ts'),
 };
 
 const named = process.argv.slice(2);

@@ -31,7 +31,7 @@ const FOLDERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'web/app': [
     ['helpers'],
     ['training'],
-    ['environments', 'evaluations', 'usage'],
+    ['environments', 'evaluations', 'models', 'usage'],
     ['runs'],
     ['compare'],
     ['trace'],

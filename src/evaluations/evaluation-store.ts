@@ -96,7 +96,7 @@ export interface NewEvaluation {
   /** The agent that plays with each model; undefined: the models play by themselves. */
   readonly agent?: string | null | undefined;
   readonly agentVersion?: string | null | undefined;
-  /** Whom names of registered models mean. The store finds that out; what is given here is not looked at. */
+  /** The meaning of registered names. The store finds it out; what is given here is not looked at. */
   readonly resolved?: readonly ResolvedModel[] | undefined;
   /** For each task with each model. */
   readonly attempts: number;

@@ -44,6 +44,8 @@ const RUN_SERVICE_PATHS = [
   '/training',
   '/training/:job_id',
   '/regrades/:job_id',
+  '/models',
+  '/models/:name',
   '/usage',
 ] as const;
 
