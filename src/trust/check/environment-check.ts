@@ -10,7 +10,7 @@ import { forgeLoot, forgeRoutes } from './forger.ts';
 import { inParallel } from './in-parallel.ts';
 import type { PlayAgain } from './isolated.ts';
 import type { CheckedScenario, EnvironmentFacts } from './read-environment.ts';
-import { idleFindings, strengthNotes } from './scenario-notes.ts';
+import { chanceFindings, idleFindings, strengthNotes } from './scenario-notes.ts';
 import { seenByAgents } from './seen-by-agents.ts';
 import { type Pair, type Sharing, trySharing } from './sharing.ts';
 import { judgeSolution } from './solvable.ts';
@@ -73,7 +73,9 @@ export class EnvironmentCheck {
       true,
     );
     this.#found.push(...found);
-    if (found.length > 0) scenario.subjects.splice(0, 1, { ...first, isSteady: false });
+    // What differs by itself in one task can be told of none from what another session has changed.
+    if (found.length > 0)
+      scenario.subjects.splice(0, PROBES, ...scenario.subjects.map((subject) => ({ ...subject, isSteady: false })));
   }
 
   async #solve(scenario: Scenario, task: CheckTask, isAlone: boolean): Promise<void> {
@@ -149,6 +151,7 @@ export class EnvironmentCheck {
       results.push(await check.run(subject, subject === first));
     });
     this.#found.push(...results.flatMap(({ found }) => found));
+    this.#found.push(...chanceFindings(results));
     this.#found.push(...idleFindings(results, subjects.length, tools));
     this.#found.push(...strengthNotes(checked.entry.short_name, results));
   }

@@ -1,5 +1,5 @@
 import type { AgentToolEntry } from '../../client/environment-client.ts';
-import { isJsonObject } from '../../contract/json.ts';
+import { isJsonObject, type Json } from '../../contract/json.ts';
 import { createSeededRandom } from '../../model/seeded-random.ts';
 import { smallestValue } from '../../model/smallest-value.ts';
 import { canonicalJson } from '../../tasks/canonical-json.ts';
@@ -103,14 +103,22 @@ function isEquivalent(mutant: Mutant, solved: Played, played: Played, { tools }:
   const results = resultsOf(played);
   const isRefused = mutant.origins.some((origin, index) => origin === null && results[index]?.is_error === true);
   if (isRefused && mutant.kind !== 'omitted') return true;
-  if (mutant.kind === 'answer') return false;
-  return hasSameEnd(solved, played) && hasSameResults(mutant, solved, played);
+  if (mutant.kind === 'answer' || !hasSameEnd(solved, played)) return false;
+  // On the way calls in another order see other states.
+  return mutant.kind === 'swapped' || hasSameResults(mutant, solved, played);
 }
 
 /** Where the environment tells in what state it ends. */
 function hasSameEnd(solved: Played, played: Played): boolean {
   const [before, after] = [solved.trace.evaluation?.info ?? {}, played.trace.evaluation?.info ?? {}];
-  return Object.keys(before).length > 0 && canonicalJson(before) === canonicalJson(after);
+  return Object.keys(before).length > 0 && canonicalJson(unordered(before)) === canonicalJson(unordered(after));
+}
+
+/** Lists in the order of their members' texts: ids of what was changed come as it was changed. */
+function unordered(value: Json): Json {
+  if (Array.isArray(value)) return value.map(unordered).sort((a, b) => (canonicalJson(a) < canonicalJson(b) ? -1 : 1));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, unordered(member)]));
 }
 
 function hasSameResults({ origins }: Mutant, solved: Played, played: Played): boolean {

@@ -31,6 +31,26 @@ export function idleFindings(
   return [...others, { finding: 'idle', level: 'warning', task, scenario, played, reproduce, message }];
 }
 
+/** Below this share of the sessions of a scenario a reward by chance is luck, which more or larger tasks make rarer. */
+const LUCK = 0.1;
+const SESSIONS_OF_A_TASK = 3;
+
+/** Rewards by chance: errors, and a warning where they are rare. */
+export function chanceFindings(results: readonly TaskChecked[]): readonly Found[] {
+  const paid = results.flatMap(({ paidByChance }) => paidByChance);
+  const sessions = results.length * SESSIONS_OF_A_TASK;
+  if (paid.length >= sessions * LUCK) return paid;
+  return paid.map((found) =>
+    found.level === 'error' && found.played?.trace.reward != null
+      ? {
+          ...found,
+          level: 'warning',
+          message: `${found.message} That is luck: it is so in ${paid.length} of ${sessions} sessions.`,
+        }
+      : found,
+  );
+}
+
 /** How many changes of the solutions lost the reward. */
 export function strengthNotes(scenario: string, results: readonly TaskChecked[]): readonly Found[] {
   const strengths = results.flatMap(({ strength }) => (strength === undefined ? [] : [strength]));

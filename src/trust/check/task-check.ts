@@ -23,10 +23,12 @@ export interface TaskCheckParts {
 
 export interface TaskChecked {
   readonly subject: Subject;
-  /** Without those of `paidIdle`. */
+  /** Without those of `paidIdle` and `paidByChance`. */
   readonly found: readonly Found[];
   /** What idle agents were paid. */
   readonly paidIdle: readonly Found[];
+  /** What agents that call tools by chance were paid. */
+  readonly paidByChance: readonly Found[];
   readonly answerCounts: boolean | undefined;
   readonly strength: Strength | undefined;
 }
@@ -51,8 +53,7 @@ export class TaskCheck {
     const plays: Played[] = [subject.solved, ...(isFirst ? [clumsy] : [])];
     const chance = isPaid ? { found: [], plays: [] } : await random(subject, bench);
     plays.push(...chance.plays);
-    found.push(...chance.found);
-    const hasError = () => isPaid || found.some(({ level }) => level === 'error');
+    const hasError = () => isPaid || [...chance.found, ...found].some(({ level }) => level === 'error');
     if (!hasError()) found.push(...(await echo(subject, bench)));
     if (!hasError()) found.push(...(await forgeAnswers(subject, bench, isFirst)));
     if (isFirst) found.push(...crashOf(subject, clumsy));
@@ -72,7 +73,7 @@ export class TaskCheck {
     for (const played of plays) {
       found.push(...illTold(subject.task, played, bench));
     }
-    return { subject, found, paidIdle, answerCounts, strength };
+    return { subject, found, paidIdle, paidByChance: chance.found, answerCounts, strength };
   }
 }
 
