@@ -42,7 +42,7 @@ export async function clean(
   subject: Subject,
   bench: Bench,
   target: EnvironmentTarget,
-  sessionsPerProcess: number,
+  { sessionsPerProcess, areFilesTold }: { readonly sessionsPerProcess: number; readonly areFilesTold: boolean },
 ): Promise<readonly Found[]> {
   if (target.kind === 'memory') return [];
   if (target.kind !== 'module' || process.platform !== 'linux') {
@@ -85,7 +85,8 @@ export async function clean(
   } finally {
     await watched.close();
   }
-  const files = watched.files();
+  // State that it keeps in files was told of already.
+  const files = areFilesTold ? [] : watched.files();
   if (files.length > 0) {
     const listed = `${files.slice(0, 3).join(', ')}${files.length > 3 ? ` and ${files.length - 3} more` : ''}`;
     const message = `It leaves temporary files behind that outlive its process: ${listed}.`;

@@ -8,11 +8,11 @@ import { deterministic } from './deterministic.ts';
 import type { CheckTask, Found, Subject } from './finding.ts';
 import { forgeLoot, forgeRoutes } from './forger.ts';
 import { inParallel } from './in-parallel.ts';
-import type { PlayAgain } from './isolated.ts';
+import type { Pair, PlayAgain } from './isolated.ts';
 import type { CheckedScenario, EnvironmentFacts } from './read-environment.ts';
 import { chanceFindings, idleFindings, strengthNotes } from './scenario-notes.ts';
 import { seenByAgents } from './seen-by-agents.ts';
-import { type Pair, type Sharing, trySharing } from './sharing.ts';
+import { type Sharing, trySharing } from './sharing.ts';
 import { judgeSolution } from './solvable.ts';
 import { TaskCheck, type TaskChecked } from './task-check.ts';
 
@@ -53,7 +53,7 @@ export class EnvironmentCheck {
     const atOnce = this.#goOn(sharing);
     for (const scenario of scenarios) await this.#solveRest(scenario, atOnce);
     for (const scenario of scenarios) await this.#tryScenario(scenario, atOnce);
-    await this.#tryEnvironment(scenarios);
+    await this.#tryEnvironment(scenarios, !sharing.mayRunTogether);
     return { found: this.#found, mayShare: sharing.mayShare };
   }
 
@@ -110,7 +110,7 @@ export class EnvironmentCheck {
   async #trySharing(scenarios: readonly Scenario[]): Promise<Sharing> {
     const steady = scenarios.map(({ subjects }) => subjects.filter(({ isSteady }) => isSteady));
     const [first] = steady.flat();
-    if (first === undefined) return { found: [], mayShare: null, mayRunTogether: true };
+    if (first === undefined) return { found: [], mayShare: null, mayRunTogether: true, canBeHosted: false };
     const within = steady.flatMap(([one, other]): Pair[] => (one === undefined ? [] : [[one, other ?? one]]));
     const across = steady.flatMap(([one], index): Pair[] => {
       const [other] = steady[index + 1] ?? [];
@@ -122,9 +122,15 @@ export class EnvironmentCheck {
   }
 
   /** Where sessions are from now on. @returns how many at once. */
-  #goOn({ mayShare, mayRunTogether }: Sharing): number {
+  #goOn({ mayShare, mayRunTogether, canBeHosted }: Sharing): number {
     const isShared = mayShare ?? this.#facts.sessionsPerProcess > 1;
     const cores = availableParallelism();
+    // One after the other, and what would be reported is played alone: a process for each of hundreds costs minutes.
+    this.#bench.isDisturbed = mayShare === false && canBeHosted;
+    if (this.#bench.isDisturbed) {
+      this.#bench.places.share(1);
+      return 1;
+    }
     if (isShared) this.#bench.places.share(Math.min(2, cores));
     const most = this.#target.limits?.concurrency ?? Number.POSITIVE_INFINITY;
     return mayRunTogether ? Math.min(isShared ? 2 * cores : cores, most) : 1;
@@ -156,7 +162,7 @@ export class EnvironmentCheck {
     this.#found.push(...strengthNotes(checked.entry.short_name, results));
   }
 
-  async #tryEnvironment(scenarios: readonly Scenario[]): Promise<void> {
+  async #tryEnvironment(scenarios: readonly Scenario[], areFilesTold: boolean): Promise<void> {
     const { tools, warnings, isUnsandboxed, sessionsPerProcess } = this.#facts;
     const subjects = scenarios.flatMap(({ subjects: [first] }) => (first === undefined ? [] : [first]));
     const shown = [...tools, ...subjects.flatMap(({ solved }) => solved.trace.tools)];
@@ -168,7 +174,8 @@ export class EnvironmentCheck {
     const names = scenarios.map(({ checked }) => checked.entry.short_name);
     this.#found.push(...(await forgeRoutes(this.#bench, this.#target, names)));
     const [first] = subjects.filter(({ isSteady }) => isSteady);
-    if (first !== undefined) this.#found.push(...(await clean(first, this.#bench, this.#target, sessionsPerProcess)));
+    if (first !== undefined)
+      this.#found.push(...(await clean(first, this.#bench, this.#target, { sessionsPerProcess, areFilesTold })));
   }
 }
 

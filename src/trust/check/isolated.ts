@@ -10,6 +10,9 @@ export type PlayAgain = (
   how: { readonly open: OpenSession; readonly around?: ReturnType<Turnstile['around']> },
 ) => Promise<Played>;
 
+/** Two tasks. */
+export type Pair = readonly [Subject, Subject];
+
 /** A session that observed something else than it does alone. */
 export interface Disturbed {
   readonly subject: Subject;
@@ -19,18 +22,19 @@ export interface Disturbed {
 }
 
 /**
- * Plays two tasks at one time, request by request in turns, once beginning with each of them.
+ * Plays two tasks at one time, request by request in turns, beginning with each of them.
  *
  * @param opens where the one and the other session are.
  * @returns the first that observed something else than alone.
  */
 export async function interleave(
-  pair: readonly [Subject, Subject],
+  pair: Pair,
   bench: Bench,
   again: PlayAgain,
   opens: readonly [OpenSession, OpenSession],
+  orders: readonly Pair[] = [pair, [pair[1], pair[0]]],
 ): Promise<Disturbed | undefined> {
-  for (const order of [pair, pair.toReversed() as [Subject, Subject]]) {
+  for (const order of orders) {
     const turnstile = new Turnstile(2, bench.signal);
     const both = await Promise.all(
       order.map(async (subject, index) => {

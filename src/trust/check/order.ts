@@ -6,26 +6,23 @@ import type { Disturbed, PlayAgain } from './isolated.ts';
 import type { OpenSession } from './play.ts';
 
 /**
- * Plays two tasks one after the other, in both orders.
+ * Plays a task, another one, and the first again, one after the other, so that each comes after the other once.
  *
- * @param openers a pair of places for each order, in which the sessions may share what is tried.
  * @returns the first that observed something else than alone.
  */
 export async function inSequence(
-  pair: readonly [Subject, Subject],
+  [one, other]: readonly [Subject, Subject],
   again: PlayAgain,
-  openers: () => Promise<{ readonly open: OpenSession; close(): Promise<void> }>,
+  open: OpenSession,
 ): Promise<Disturbed | undefined> {
-  for (const [first, second] of [pair, pair.toReversed() as [Subject, Subject]]) {
-    const place = await openers();
-    try {
-      await again(first, place);
-      const played = await again(second, place);
-      const difference = differenceOf(second.solved, played);
-      if (difference !== undefined) return { subject: second, beside: first, played, difference };
-    } finally {
-      await place.close();
-    }
+  await again(one, { open });
+  for (const [subject, beside] of [
+    [other, one],
+    [one, other],
+  ] as const) {
+    const played = await again(subject, { open });
+    const difference = differenceOf(subject.solved, played);
+    if (difference !== undefined) return { subject, beside, played, difference };
   }
   return undefined;
 }

@@ -60,9 +60,10 @@ export class TaskCheck {
     let answerCounts: boolean | undefined;
     let strength: Strength | undefined;
     if (subject.state === 'solved') {
-      const changes = isFirst
-        ? []
-        : await deterministic(subject, bench, (open) => again(subject, { open: open ?? bench.places.cheap }), false);
+      const changes =
+        isFirst || bench.isDisturbed
+          ? []
+          : await deterministic(subject, bench, (open) => again(subject, { open: open ?? bench.places.cheap }), false);
       found.push(...changes);
       answerCounts = await doesAnswerCount(subject, bench);
       if (answerCounts) found.push(...leak(subject, bench, seen, plays));
