@@ -45,7 +45,16 @@ function fromOtherCalls(
       if (literal === undefined) continue;
       const message = `The answer of its solution, ${preview(literal)}, is told by ${is_error ? 'an error' : 'a result'} of ${name} to an agent that has not solved it.`;
       const reproduce = bench.runCommand(task, played.trace.model, played.trace.seed ?? 0);
-      return [{ finding: 'leak', level: is_error ? 'error' : 'warning', task, played, message, reproduce }];
+      return [
+        {
+          finding: 'leak',
+          level: is_error && !isOneOfMany(text, literal) ? 'error' : 'warning',
+          task,
+          played,
+          message,
+          reproduce,
+        },
+      ];
     }
   }
   return [];
@@ -69,4 +78,10 @@ function tellingParts(answer: string): readonly string[] {
 
 function holds(text: string, literal: string): boolean {
   return text.includes(literal) || text.includes(JSON.stringify(literal).slice(1, -1));
+}
+
+/** Whether a text names it in a list: who is told what there is does not know which of them is right. */
+function isOneOfMany(text: string, literal: string): boolean {
+  const sentence = text.split(/(?<=[.:;])\s/).find((part) => holds(part, literal)) ?? '';
+  return (sentence.match(/, /g) ?? []).length >= 2;
 }
