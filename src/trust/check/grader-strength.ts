@@ -1,7 +1,6 @@
 import type { AgentToolEntry } from '../../client/environment-client.ts';
 import { isJsonObject, type Json } from '../../contract/json.ts';
 import { createSeededRandom } from '../../model/seeded-random.ts';
-import { smallestValue } from '../../model/smallest-value.ts';
 import { canonicalJson } from '../../tasks/canonical-json.ts';
 import { createObservations } from '../observations.ts';
 import type { Bench } from './bench.ts';
@@ -19,20 +18,13 @@ const MAX_LISTED = 5;
 /** An answer that is right nowhere. */
 const NO_ANSWER = 'I do not know.';
 
-/** Whether an answer counts: another one gets another evaluation. */
+/** Whether an answer counts: it is structured, or another one gets another reward. */
 export async function doesAnswerCount({ task, solved }: Subject, bench: Bench): Promise<boolean> {
-  const schema = answerSchemaOf(solved);
+  if (answerSchemaOf(solved) !== null) return true;
   const { calls, answer } = trajectoryOf(solved);
-  const other = schema === null ? NO_ANSWER : (smallestValue(schema) ?? null);
-  const text = typeof other === 'string' ? other : JSON.stringify(other);
-  if (text === answer) return schema !== null;
-  const played = await bench.play(task, playing({ calls, answer: text }));
-  const [before, after] = [solved.trace.evaluation, played.trace.evaluation];
-  if (before === null || after === null) return true;
-  return (
-    canonicalJson([before.reward, before.info, before.content]) !==
-    canonicalJson([after.reward, after.info, after.content])
-  );
+  if (answer === NO_ANSWER) return false;
+  const played = await bench.play(task, playing({ calls, answer: NO_ANSWER }));
+  return played.trace.reward !== solved.trace.reward;
 }
 
 /** What is known of a task before its mutants are played. */
