@@ -42,6 +42,7 @@ export const SLOW_TESTS: readonly string[] = [
   'test/telemetry/reproducibility.test.ts',
   'test/templates/*.test.ts',
   'test/trace/processes.test.ts',
+  'test/trust/check.test.ts',
   'test/trust/forger-routes.test.ts',
   'test/trust/unsound.test.ts',
   'test/upstream/processes.test.ts',

@@ -7,7 +7,7 @@ import { smallestValue } from './smallest-value.ts';
 
 /** Literals of a prompt, at most. */
 const MAX_LITERALS = 12;
-/** What stands in quotes, numbers, and words with a digit, an underscore or capitals inside. */
+/** Texts in quotes, numbers, and words with a digit, an underscore or capitals inside. */
 const LITERAL =
   /"([^"\n]{1,200})"|'([^'\n]{1,200})'|`([^`\n]{1,200})`|(?<![\w.])(-?\d[\d.,_]*\d|-?\d)(?![\w])|\b([A-Za-z]*[\d_#-]*[A-Z\d_]{2,}[\w-]*)\b/g;
 

@@ -2,7 +2,7 @@ import { EnvironmentServer } from 'proctor';
 import { expectSound } from 'proctor/testing';
 import { describe, expect, it } from 'vitest';
 import { inMemory } from '../../src/mcp/in-memory.ts';
-import { check, findingsOf, inThisProcess } from './check.ts';
+import { asModule, check, findingsOf, inThisProcess } from './check.ts';
 import { createFill } from './unsound/fill.ts';
 import { createFind } from './unsound/find.ts';
 
@@ -17,6 +17,11 @@ describe('a sound environment', PATIENCE, () => {
     const remarks = checked.findings.filter(({ level }) => level !== 'note');
     expect(remarks).toEqual([]);
     expect(checked).toMatchObject({ may_share_process: true, scenarios: [{ tasks: 2 }] });
+  });
+
+  it('may print what it likes: a megabyte with each call, in a process of its own', async () => {
+    const checked = await check(asModule('./sound/prints-much.ts'), { tasks: 1 });
+    expect(findingsOf(checked, 'error')).toEqual([]);
   });
 
   it('may differ where it says that it does', async () => {

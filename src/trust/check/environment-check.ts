@@ -73,7 +73,7 @@ export class EnvironmentCheck {
       true,
     );
     this.#found.push(...found);
-    // What differs by itself in one task can be told of none from what another session has changed.
+    // A part that differs by itself in one task can be told of none from what another session has changed.
     if (found.length > 0)
       scenario.subjects.splice(0, PROBES, ...scenario.subjects.map((subject) => ({ ...subject, isSteady: false })));
   }

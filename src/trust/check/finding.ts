@@ -23,7 +23,7 @@ export interface Subject {
   readonly isSteady: boolean;
 }
 
-/** What a finding has to say, before it is written into the report. */
+/** The words of a finding, before it is written into the report. */
 export interface Found {
   readonly finding: FindingName;
   readonly level: FindingLevel;

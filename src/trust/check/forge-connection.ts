@@ -33,7 +33,7 @@ type Method =
   | 'completion/complete'
   | 'initialize';
 
-/** What an agent that has a connection of its own tries: it has neither declared itself a harness nor shown a key. */
+/** Tries of an agent that has a connection of its own: it has neither declared itself a harness nor shown a key. */
 export async function forgeConnection(connection: McpConnection, targets: ForgeTargets): Promise<Forged> {
   const forger = new ConnectionForger(connection, targets);
   await forger.run();

@@ -27,7 +27,7 @@ export async function doesAnswerCount({ task, solved }: Subject, bench: Bench): 
   return played.trace.reward !== solved.trace.reward;
 }
 
-/** What is known of a task before its mutants are played. */
+/** The facts about a task before its mutants are played. */
 export interface MutantFacts {
   readonly tools: ReadonlyMap<string, AgentToolEntry>;
   readonly answerCounts: boolean;

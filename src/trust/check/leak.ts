@@ -60,7 +60,7 @@ function fromOtherCalls(
   return [];
 }
 
-/** Of 4 or more characters, and in neither the prompt, the arguments nor the choices that the answer's schema gives. */
+/** Literals of 4 or more characters, and in neither the prompt, the arguments nor the choices that the answer's schema gives. */
 function literalsOfAnswer(solved: Played): readonly string[] {
   const { answer } = trajectoryOf(solved);
   const schema = answerSchemaOf(solved);

@@ -28,7 +28,7 @@ export async function trySharing(
 ): Promise<Sharing> {
   const inOne = await inOneProcess(pairs, bench, again, { target, sessionsPerProcess });
   const isApart = target.kind === 'module' || target.kind === 'command';
-  // What goes on beyond processes shows within one too, and is the greater fault.
+  // Disturbance that goes on beyond processes shows within one too, and is the greater fault.
   const beyond = isApart ? await beyondProcesses(pairs, bench, again) : undefined;
   if (beyond !== undefined) {
     const { finding, disturbed, where } = beyond;

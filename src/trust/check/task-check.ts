@@ -25,9 +25,9 @@ export interface TaskChecked {
   readonly subject: Subject;
   /** Without those of `paidIdle` and `paidByChance`. */
   readonly found: readonly Found[];
-  /** What idle agents were paid. */
+  /** Rewards of idle agents. */
   readonly paidIdle: readonly Found[];
-  /** What agents that call tools by chance were paid. */
+  /** Rewards of agents that call tools by chance. */
   readonly paidByChance: readonly Found[];
   readonly answerCounts: boolean | undefined;
   readonly strength: Strength | undefined;

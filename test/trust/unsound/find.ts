@@ -56,7 +56,7 @@ function hashOf(name: string): string {
   return createHash('sha256').update(name).digest('hex');
 }
 
-export function codeOf(name: string): string {
+function codeOf(name: string): string {
   return `K${hashOf(name).slice(0, 10)}`;
 }
 
