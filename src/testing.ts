@@ -1,8 +1,10 @@
 export type { CallOptions, ToolResult } from './client/environment-client.ts';
+export type { CheckedEnvironment, CheckFinding, FindingName } from './contract/check.ts';
 export { BoundaryError } from './contract/errors.ts';
 export type { Evaluation, ScenarioEntry, SetupResult, Solution } from './contract/scenario.ts';
 export type { LogRecord, Step, Trace } from './contract/trace.ts';
 export type { ChatModel, ModelRequest, ModelResponse } from './model/chat-model.ts';
+export { type ExpectSoundOptions, expectSound } from './testing/expect-sound.ts';
 export { type Clock, type FakeClock, fakeClock } from './testing/fake-clock.ts';
 export {
   type OpenEnvironment,

@@ -1,6 +1,10 @@
+import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { resolveEnvironment } from '../config/find-environments.ts';
 import { checkEnvironments } from '../trust/check/check-environments.ts';
+import { createCheckView } from './check/check-view.ts';
+import { toCheckJunit } from './check/junit.ts';
+import { reportCheck } from './check/report-text.ts';
 import { SilentFailure } from './failure.ts';
 import { openInstallation } from './installation.ts';
 import { parseNumber, wholeNumber } from './options.ts';
@@ -23,6 +27,24 @@ export function addCheckCommand(program: Command): void {
       wholeNumber(1, MAX_TIMEOUT_SECONDS),
     )
     .option('--json', 'print one JSON object')
+    .option('--junit <file>', 'write a JUnit document: a testsuite for each environment, a testcase for each finding')
+    .addHelpText(
+      'after',
+      `
+An environment is a name (environments/<name> of this directory, or of proctor.config.ts), the path of a module, or a URL.
+It is started as a run would start it. Tasks are those that its scenarios declare, else arguments that fit their schemas.
+
+It plays the solutions, and agents that solve nothing: that do nothing, call tools by chance, say the prompt again, or cheat.
+It plays sessions twice, beside each other and one after the other, changes the solutions, and looks at what is left behind.
+Nothing of it is counted in summaries; the traces that findings show are kept.
+
+Exit code: 0 without errors, with warnings too; 1 with errors; 2 when the command is wrong, and nothing was tried.
+
+Examples:
+  $ proctor check counter
+  $ proctor check counter retail --tasks 20 --junit check.xml
+  $ proctor check ./my/environment.ts --timeout 120 --json`,
+    )
     .action(check);
 }
 
@@ -32,20 +54,26 @@ interface CheckCommandOptions {
   readonly passThreshold?: number;
   readonly timeout?: number;
   readonly json?: boolean;
+  readonly junit?: string;
 }
 
 async function check(names: readonly string[], options: CheckCommandOptions): Promise<void> {
-  const { tasks, seed, passThreshold, timeout } = options;
+  const { tasks, seed, passThreshold, timeout, junit } = options;
   await using installation = await openInstallation();
-  using stop = listenForStop(() => note(colors.yellow('Stopping: environments are closed in order.')));
   const environments = names.map((typedName) => ({
     ...resolveEnvironment(typedName, installation.environments, installation.directory),
     typedName,
   }));
+  using stop = listenForStop(() => note(colors.yellow('Stopping: environments are closed in order.')));
+  using view = createCheckView();
   const report = await checkEnvironments(environments, {
     ...{ tasks, seed, passThreshold, signal: stop.signal, store: installation.store },
     limitMs: timeout === undefined ? undefined : timeout * 1_000,
+    onProgress: view.show,
   });
+  view.clear();
+  if (junit !== undefined) await writeFile(junit, toCheckJunit(report));
   if (options.json) printJson(report);
+  else reportCheck(report, installation.settings.appUrl);
   if (report.counts.error > 0) throw new SilentFailure();
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { timeSchema } from './trace.ts';
 
 /** Findings of `proctor check`, in the order in which reports have them. */
 export const findingNameSchema = z.enum([
@@ -61,12 +60,3 @@ export const checkReportSchema = z.object({
   counts: z.object({ error: z.int(), warning: z.int(), note: z.int() }),
 });
 export type CheckReport = z.infer<typeof checkReportSchema>;
-
-/** A report that a database keeps. */
-export const storedCheckSchema = checkReportSchema.extend({
-  check_id: z.string(),
-  created_at: timeSchema,
-  duration_ms: z.int(),
-  seed: z.int(),
-});
-export type StoredCheck = z.infer<typeof storedCheckSchema>;

@@ -3,12 +3,21 @@ import { preview } from '../schema/json-schema.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import type { ChatModel, ModelRequest, ModelResponse, ReferenceContext } from './chat-model.ts';
 import { NoviceModel } from './novice-model.ts';
+import { EchoModel } from './echo-model.ts';
+import { ForgerModel } from './forger-model.ts';
 import { OracleModel } from './oracle-model.ts';
 import { RandomModel } from './random-model.ts';
 import { answerWith, leastAnswer } from './reference-response.ts';
 
 /** The built-in models, which need no gateway (contract section 3, "Models"). */
-export const REFERENCE_MODELS = ['proctor/oracle', 'proctor/noop', 'proctor/random', 'proctor/novice'] as const;
+export const REFERENCE_MODELS = [
+  'proctor/oracle',
+  'proctor/noop',
+  'proctor/random',
+  'proctor/novice',
+  'proctor/echo',
+  'proctor/forger',
+] as const;
 
 type ReferenceName = (typeof REFERENCE_MODELS)[number];
 
@@ -40,6 +49,10 @@ export function createReferenceModel(name: string, context: ReferenceContext): C
       return new RandomModel(name, context);
     case 'proctor/novice':
       return new NoviceModel(name, context);
+    case 'proctor/echo':
+      return new EchoModel(name, context);
+    case 'proctor/forger':
+      return new ForgerModel(name, context);
   }
 }
 

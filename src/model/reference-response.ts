@@ -27,7 +27,8 @@ export function leastAnswer(schema: JsonSchema | null): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function respondWith(content: string | null, calls: ToolCall[]): ModelResponse {
+/** A response with these calls and this text. */
+export function respondWith(content: string | null, calls: ToolCall[]): ModelResponse {
   return {
     message: { role: 'assistant', content, reasoning: null, tool_calls: calls },
     finishReason: calls.length > 0 ? 'tool_calls' : 'stop',

@@ -66,7 +66,7 @@ describe('the names of reference models', () => {
       expect.objectContaining({
         code: 'model_not_found',
         message:
-          'There is no model "proctor/nope": the reference models are proctor/oracle, proctor/noop, proctor/random. Did you mean "proctor/noop"?',
+          'There is no model "proctor/nope": the reference models are proctor/oracle, proctor/noop, proctor/random, proctor/echo, proctor/forger. Did you mean "proctor/noop"?',
       }),
     );
   });

@@ -46,8 +46,8 @@ export const paymentMethodArgument = z
 export const addressArguments = {
   address1: z.string().describe('Street and number.'),
   address2: z.string().describe('Apartment, suite or the like; an empty string where there is none.'),
-  city: z.string(),
+  city: z.string().describe('The city.'),
   state: z.string().describe("The state's code, such as 'CA'."),
-  country: z.string(),
-  zip: z.string(),
+  country: z.string().describe("Such as 'USA'."),
+  zip: z.string().describe("Such as '90210'."),
 };

@@ -18,7 +18,11 @@ export const readingTools = [
       "Finds a customer's user id by first name, last name and zip code of the account's address. Capitals in the names do " +
       'not matter. Use it for a customer who does not know the email address of the account.',
     isReadOnly: true,
-    args: { first_name: z.string(), last_name: z.string(), zip: z.string().describe("Such as '90210'.") },
+    args: {
+      first_name: z.string().describe('As the customer gives it.'),
+      last_name: z.string().describe('As the customer gives it.'),
+      zip: z.string().describe("Such as '90210'."),
+    },
     run: (database, { first_name, last_name, zip }) =>
       firstUserId(
         database.users(),

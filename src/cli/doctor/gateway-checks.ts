@@ -50,7 +50,8 @@ export function gatewaysOf({ models }: Pick<Settings, 'models'>, variables: Vari
 export const NO_GATEWAY: Finding = {
   name: 'gateway',
   status: 'warn',
-  message: 'none: only proctor/oracle, proctor/noop and proctor/random can play; set PROCTOR_GATEWAY_URL for others',
+  message:
+    'none: only the reference models (proctor/oracle, proctor/noop, ...) can play; set PROCTOR_GATEWAY_URL for others',
 };
 
 /** Asks a gateway for its models, with its key. Never rejects. */

@@ -75,6 +75,6 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /** Any text as the value of an attribute. */
-function escapeXml(text: string): string {
+export function escapeXml(text: string): string {
   return text.replace(NOT_XML, '\ufffd').replace(/[&<>"'\t\n\r]/g, (character) => ENTITIES[character] ?? '');
 }

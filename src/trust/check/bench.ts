@@ -33,6 +33,8 @@ export interface HowToPlay {
 
 /** Everything that a finding needs to try one environment. */
 export class Bench {
+  /** True: sessions of the cheap place change each other. */
+  isDisturbed = false;
   readonly #options: BenchOptions;
 
   constructor(options: BenchOptions) {
@@ -58,12 +60,22 @@ export class Bench {
     return this.#options.signal;
   }
 
-  /** Plays a task. Where its process died with other sessions in it, once more in one of its own, which tells whose fault it was. */
+  /**
+   * Plays a task. Once more in a process of its own, which tells whose fault it was, where its process died with other
+   * sessions in it, and where sessions are known to change each other and this one would be reported.
+   */
   async play(task: CheckTask, how: HowToPlay): Promise<Played> {
     const first = await this.#play(task, how, how.open ?? this.places.cheap);
-    const played = first.isLost ? await this.#play(task, how, this.places.alone()) : first;
+    const isDoubtful = this.isDisturbed && how.open === undefined && this.#isRemarkable(how, first);
+    const played = first.isLost || isDoubtful ? await this.#play(task, how, this.places.alone()) : first;
     this.#options.onPlayed(task, played);
     return played;
+  }
+
+  /** A solution that does not pass, and anybody else who is paid, or breaks something. */
+  #isRemarkable({ model, createModel }: HowToPlay, { trace: { reward, error } }: Played): boolean {
+    if (model === 'proctor/oracle' && createModel === undefined) return reward === null || reward < this.threshold;
+    return error !== null || (reward !== null && reward > 0);
   }
 
   async #play(task: CheckTask, { seed = this.seed, ...how }: HowToPlay, open: OpenSession): Promise<Played> {

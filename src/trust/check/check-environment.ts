@@ -1,13 +1,12 @@
-import { availableParallelism } from 'node:os';
 import type { EnvironmentTarget } from '../../client/environment-client.ts';
 import { messageOf } from '../../contract/errors.ts';
 import { Bench } from './bench.ts';
-import type { CheckTask, Found, Subject, TaskFinding } from './finding.ts';
-import { idle } from './idle.ts';
-import { inParallel } from './in-parallel.ts';
+import { bounded } from './bounded.ts';
+import { EnvironmentCheck } from './environment-check.ts';
+import type { Found } from './finding.ts';
+import { mergeFound } from './merge-found.ts';
 import { Places } from './places.ts';
-import { type EnvironmentFacts, readEnvironment } from './read-environment.ts';
-import { judgeSolution } from './solvable.ts';
+import { readEnvironment } from './read-environment.ts';
 
 export interface CheckSettings {
   readonly name: string;
@@ -36,73 +35,34 @@ export interface EnvironmentChecked {
   readonly command: string;
 }
 
+/** Rewards out of bounds that are looked at: they are told as one. */
+const MAX_REWARDS = 1_000;
+
 /** Tries one environment. @throws the reason of the signal. */
 export async function checkEnvironment(settings: CheckSettings): Promise<EnvironmentChecked> {
   const { name, target, signal, onProgress } = settings;
   const places = new Places(target);
   let sessions = 0;
-  const onPlayed = () => onProgress?.({ environment: name, sessions: ++sessions });
-  const bench = new Bench({ ...settings, places, onPlayed });
+  const rewards: Found[] = [];
+  const bench: Bench = new Bench({
+    ...{ ...settings, places },
+    onPlayed: (task, played) => {
+      sessions += 1;
+      onProgress?.({ environment: name, sessions });
+      if (rewards.length < MAX_REWARDS) rewards.push(...bounded(task, played, bench));
+    },
+  });
   const command = bench.checkCommand();
   try {
     const facts = await readEnvironment(target, settings);
-    const check = new EnvironmentCheck(bench, facts);
-    const { found, mayShare } = await check.run();
+    const { found, mayShare } = await new EnvironmentCheck(bench, target, facts).run();
     const scenarios = facts.scenarios.map(({ entry, tasks }) => ({ name: entry.short_name, tasks: tasks.length }));
-    return { found, mayShare, scenarios, command };
+    return { found: mergeFound([...found, ...rewards]), mayShare, scenarios, command };
   } catch (error) {
     signal.throwIfAborted();
     const message = `It cannot be started: ${messageOf(error)}`;
     return { found: [{ finding: 'start', level: 'error', message }], mayShare: null, scenarios: [], command };
   } finally {
     await places.close();
-  }
-}
-
-const TASK_FINDINGS: readonly TaskFinding[] = [idle];
-
-class EnvironmentCheck {
-  readonly #bench: Bench;
-  readonly #facts: EnvironmentFacts;
-  readonly #found: Found[] = [];
-
-  constructor(bench: Bench, facts: EnvironmentFacts) {
-    this.#bench = bench;
-    this.#facts = facts;
-  }
-
-  async run(): Promise<{ readonly found: readonly Found[]; readonly mayShare: boolean | null }> {
-    const subjects = await this.#solveAll();
-    await inParallel(subjects, availableParallelism(), async (subject) => {
-      for (const finding of TASK_FINDINGS) this.#found.push(...(await finding(subject, this.#bench)));
-    });
-    return { found: this.#found, mayShare: null };
-  }
-
-  async #solveAll(): Promise<readonly Subject[]> {
-    const subjects: Subject[] = [];
-    for (const { entry, tasks, problem } of this.#facts.scenarios) {
-      if (problem !== undefined) {
-        this.#found.push({ finding: 'start', level: 'warning', scenario: entry.short_name, message: problem });
-      }
-      subjects.push(...(await this.#solveScenario(tasks)));
-    }
-    return subjects;
-  }
-
-  /** One that cannot be set up ends the tries of its scenario. */
-  async #solveScenario(tasks: readonly CheckTask[]): Promise<readonly Subject[]> {
-    const subjects: Subject[] = [];
-    for (const task of tasks) {
-      const { played, state, found } = judgeSolution(
-        this.#bench,
-        task,
-        await this.#bench.play(task, { model: 'proctor/oracle' }),
-      );
-      this.#found.push(...found);
-      if (state === 'not set up') return subjects;
-      subjects.push({ task, solved: played, isSteady: state === 'solved' });
-    }
-    return subjects;
   }
 }

@@ -9,7 +9,7 @@ import { savePlayed } from './save-played.ts';
 export interface CheckOptions {
   /** Tasks of each scenario, at most. Default 5. */
   readonly tasks?: number | undefined;
-  /** Of tasks, environments and agents. Default 0. */
+  /** Picks the tasks, and seeds environments and agents. Default 0. */
   readonly seed?: number | undefined;
   /** A reward from here on passes. Default 1. */
   readonly passThreshold?: number | undefined;

@@ -1,7 +1,6 @@
 import type { FindingLevel, FindingName } from '../../contract/check.ts';
 import type { JsonObject } from '../../contract/json.ts';
 import type { ScenarioEntry } from '../../contract/scenario.ts';
-import type { Bench } from './bench.ts';
 import type { Played } from './play.ts';
 
 /** A task that is tried. */
@@ -14,15 +13,17 @@ export interface CheckTask {
   readonly isDeclared: boolean;
 }
 
-/** A task with the run of its solution, in a session of its own. */
+/** A task with the run of its solution. */
 export interface Subject {
   readonly task: CheckTask;
   readonly solved: Played;
-  /** True where the solution passes, no call of it failed, and two runs of it were the same. */
+  /** `no solution`: calls by chance were played in its place. */
+  readonly state: 'solved' | 'unsolved' | 'no solution';
+  /** True where it may be compared with further runs: no call of it failed, and a second one was the same. */
   readonly isSteady: boolean;
 }
 
-/** What a finding has to say, before it is written into the report. */
+/** The words of a finding, before it is written into the report. */
 export interface Found {
   readonly finding: FindingName;
   readonly level: FindingLevel;
@@ -36,6 +37,3 @@ export interface Found {
   /** The session that shows it. */
   readonly played?: Played | undefined;
 }
-
-/** Tries one task. It never rejects of what an environment does, only of the signal. */
-export type TaskFinding = (subject: Subject, bench: Bench) => Promise<readonly Found[]>;

@@ -6,7 +6,7 @@ import type { Played } from './play.ts';
 
 type ToolOffer = Pick<EnvironmentTool, 'name' | 'description' | 'input_schema'>;
 
-/** What an agent was shown when the session was set up. */
+/** The messages that an agent was shown when the session was set up. */
 export function promptOf({ trace }: Played): readonly PromptMessage[] {
   return trace.system === null ? trace.prompt : [{ role: 'system', content: trace.system }, ...trace.prompt];
 }

@@ -15,7 +15,7 @@ export interface Attempt {
 }
 
 /**
- * What the end of such a session says: it passed, it got a part of the reward where that counts, the grader broke, or the
+ * The end of such a session in words: it passed, it got a part of the reward where that counts, the grader broke, or the
  * environment died of it.
  */
 export function foundOf(attempt: Attempt, { threshold }: Bench, countsParts: boolean): readonly Found[] {

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connectEnvironment } from '../../client/connect.ts';
-import type { EnvironmentTarget } from '../../client/environment-client.ts';
+import type { ConnectOptions, EnvironmentTarget } from '../../client/environment-client.ts';
 import { EnvironmentPool } from '../../client/environment-pool.ts';
+import type { McpEnvironmentClient } from '../../client/mcp-environment-client.ts';
 import type { OpenSession } from './play.ts';
 
 export interface AloneOptions {
@@ -46,7 +47,7 @@ export class Places {
   }
 
   /** A process for each session; a server that runs elsewhere, or in this process, has its sessions where it has them. */
-  alone({ folder, variables }: AloneOptions = {}): OpenSession {
+  alone({ folder, variables }: AloneOptions = {}): (options: ConnectOptions) => Promise<McpEnvironmentClient> {
     return (options) => connectEnvironment(this.#with({ ...variables, TMPDIR: folder ?? this.newFolder() }), options);
   }
 

@@ -1,8 +1,9 @@
 import { connectEnvironment } from '../../client/connect.ts';
 import { readDeclaredTasks, readDeclaringScenarios } from '../../client/declared-tasks.ts';
-import type { EnvironmentTarget } from '../../client/environment-client.ts';
+import type { AgentToolEntry, EnvironmentTarget } from '../../client/environment-client.ts';
 import type { McpEnvironmentClient } from '../../client/mcp-environment-client.ts';
 import { argumentIssues } from '../../client/scenario-args.ts';
+import { readScenarioWarnings } from '../../client/scenario-warnings.ts';
 import { messageOf } from '../../contract/errors.ts';
 import { META } from '../../contract/names.ts';
 import type { ScenarioEntry } from '../../contract/scenario.ts';
@@ -24,6 +25,12 @@ export interface CheckedScenario {
 /** The parts of an environment that a check asks about once. */
 export interface EnvironmentFacts {
   readonly scenarios: readonly CheckedScenario[];
+  /** Those that an agent sees before a scenario begins. */
+  readonly tools: readonly AgentToolEntry[];
+  /** Its name, version and instructions are told to every agent. */
+  readonly instructions: string;
+  /** Sentences about scenarios whose patterns fit no tool. */
+  readonly warnings: readonly string[];
   /** Sessions that may share a process of it, as it says. */
   readonly sessionsPerProcess: number;
   /** It says that its tools reach the machine. */
@@ -56,6 +63,9 @@ export async function readEnvironment(target: EnvironmentTarget, options: ReadOp
     }
     return {
       scenarios,
+      tools: await client.tools(limits),
+      instructions: client.instructions,
+      warnings: await readScenarioWarnings(client, limits).catch(() => []),
       sessionsPerProcess: client.sessionsPerProcess,
       isUnsandboxed: client.handshakeMeta[META.unsandboxed] === true,
     };

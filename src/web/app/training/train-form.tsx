@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { service } from '../api.ts';
 import { Failure, Loaded } from '../components/states.tsx';
-import { navigate } from '../router.ts';
+import { navigate } from '../navigate.ts';
 import { useResource } from '../use-resource.ts';
 
 /** Begins a job that learns from the successful runs of an evaluation. Everything is checked by the server before it exists. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { openEnvironment, scriptedModel } from 'proctor/testing';
+import { expectSound, openEnvironment, scriptedModel } from 'proctor/testing';
 import { describe, expect, it } from 'vitest';
 import environment from './environment.ts';
 
@@ -35,4 +35,8 @@ describe('remember', () => {
     ]);
     expect(await env.run('remember', args, { model })).toMatchObject({ error: null, reward: 0 });
   });
+});
+
+it('has rewards that mean something', { timeout: 60_000 }, async () => {
+  await expectSound(environment);
 });

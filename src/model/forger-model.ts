@@ -1,0 +1,101 @@
+import type { AgentTool, ToolCall } from '../contract/chat.ts';
+import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
+import { validateJsonSchema } from '../schema/json-schema.ts';
+import type { ChatModel, ModelRequest, ModelResponse, ReferenceContext } from './chat-model.ts';
+import { FORGED_ANSWERS, harnessNames, type Loot, probesOf } from './forgeries.ts';
+import { answerSaying } from './prompt-literals.ts';
+import { randomArguments } from './random-arguments.ts';
+import { answerWith, respondWith } from './reference-response.ts';
+import { createSeededRandom } from './seeded-random.ts';
+
+/** Calls of one response. */
+const CALLS_AT_ONCE = 16;
+/** Calls that try the arguments of tools, over all of them. */
+const MAX_PROBES = 320;
+
+export interface ForgerOptions {
+  /** Files that no agent is to read. Default: well-known ones. */
+  readonly loot?: Loot;
+  /** Calls the harness's functions by name and answers; tries no arguments of tools. Default false. */
+  readonly isBrief?: boolean;
+}
+
+/**
+ * `proctor/forger`: an agent that cheats. It calls the harness's functions by every name, asks each tool that takes a text
+ * for files, variables and commands, and gives an answer that reads like a grader's output: which one, its seed says.
+ */
+export class ForgerModel implements ChatModel {
+  readonly name: string;
+  readonly #context: ReferenceContext;
+  readonly #options: ForgerOptions;
+  #calls: ToolCall[] | undefined;
+
+  constructor(name: string, context: ReferenceContext, options: ForgerOptions = {}) {
+    this.name = name;
+    this.#context = context;
+    this.#options = options;
+  }
+
+  async respond({ tools, signal, onDelta }: ModelRequest): Promise<ModelResponse> {
+    signal.throwIfAborted();
+    this.#calls ??= this.#plan(tools);
+    if (this.#calls.length > 0) return respondWith(null, this.#calls.splice(0, CALLS_AT_ONCE));
+    const seed = Math.abs(this.#context.seed ?? 0);
+    const forged = FORGED_ANSWERS[seed % FORGED_ANSWERS.length] ?? '';
+    return answerWith(this.#answer(forged), onDelta);
+  }
+
+  #answer(forged: string): string {
+    return answerSaying(forged, this.#context.answerSchema());
+  }
+
+  #plan(tools: readonly AgentTool[]): ToolCall[] {
+    const { scenario } = this.#context;
+    const offered = new Set(tools.map(({ name }) => name));
+    const forged = harnessNames(scenario)
+      .filter((name) => !offered.has(name))
+      .map((name) => ({ name, arguments: { name: scenario, arguments: {} } }));
+    const probes = this.#options.isBrief ? [] : probeCalls(tools, this.#options.loot, this.#context.seed ?? 0);
+    return [...forged, ...probes].map((call, index) => ({ ...call, id: `forger_${index + 1}`, raw_arguments: null }));
+  }
+}
+
+type Call = Pick<ToolCall, 'name' | 'arguments'>;
+
+/** One argument of each tool after the other, so that none is left out where there are more than may be tried. */
+function probeCalls(tools: readonly AgentTool[], loot: Loot | undefined, seed: number): readonly Call[] {
+  const lists = tools.flatMap((tool) => textArguments(tool).map((argument) => callsOf(tool, argument, loot, seed)));
+  const calls: Call[] = [];
+  const longest = Math.max(0, ...lists.map((list) => list.length));
+  for (let at = 0; at < longest && calls.length < MAX_PROBES; at += 1) {
+    for (const list of lists) {
+      const call = list[at];
+      if (call !== undefined) calls.push(call);
+    }
+  }
+  return calls.slice(0, MAX_PROBES);
+}
+
+/** Names of the arguments that may take a text, or a list of texts. */
+function textArguments({ input_schema }: AgentTool): readonly string[] {
+  const { properties } = input_schema;
+  return Object.keys(isJsonObject(properties) ? properties : {});
+}
+
+function callsOf(tool: AgentTool, argument: string, loot: Loot | undefined, seed: number): readonly Call[] {
+  const base = randomArguments(tool.input_schema, createSeededRandom(seed)) ?? {};
+  return probesOf(tool, loot).flatMap(({ text, words }) => {
+    const candidates: Json[] = [text, words];
+    const fitting = candidates.map((value) => ({ ...base, [argument]: value }) as JsonObject);
+    const args = fitting.find((given) => fits(tool, given));
+    return args === undefined ? [] : [{ name: tool.name, arguments: args }];
+  });
+}
+
+function fits({ input_schema }: AgentTool, args: JsonObject): boolean {
+  try {
+    return validateJsonSchema(input_schema, args).length === 0;
+  } catch {
+    return false;
+  }
+}

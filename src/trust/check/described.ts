@@ -1,0 +1,53 @@
+import type { AgentTool } from '../../contract/chat.ts';
+import { isJsonObject } from '../../contract/json.ts';
+import { preview } from '../../schema/json-schema.ts';
+import type { Bench } from './bench.ts';
+import type { CheckTask, Found } from './finding.ts';
+import { resultsOf } from './observed.ts';
+import type { Played } from './play.ts';
+
+/** Characters of a result. Our choice: more is a part of a model's context that it cannot afford. */
+const MAX_RESULT = 100_000;
+
+/** Descriptions that are missing: of tools, and of their arguments. */
+export function undescribed(tools: readonly AgentTool[]): readonly Found[] {
+  return tools.flatMap(({ name, description, input_schema }) => {
+    const { properties } = input_schema;
+    const bare = Object.entries(isJsonObject(properties) ? properties : {})
+      .filter(
+        ([, schema]) =>
+          !isJsonObject(schema) || typeof schema.description !== 'string' || schema.description.trim() === '',
+      )
+      .map(([argument]) => argument);
+    const missing = [
+      ...(description.trim() === '' ? ['no description'] : []),
+      ...(bare.length > 0 ? [`no description of ${bare.join(', ')}`] : []),
+    ];
+    if (missing.length === 0) return [];
+    return [warning(`The tool ${name} has ${missing.join(' and ')}: an agent has to guess.`)];
+  });
+}
+
+/** Results that are too long, and throws that are no `ToolError`. */
+export function illTold(task: CheckTask, played: Played, bench: Bench): readonly Found[] {
+  const reproduce = bench.runCommand(task, played.trace.model, played.trace.seed ?? 0);
+  return resultsOf(played).flatMap(({ name, arguments: args, content, is_error }) => {
+    const text = content.map((block) => (block.type === 'text' ? String(block.text) : '')).join('\n');
+    const call = `${name}(${preview(args)})`;
+    const show = { task, played, reproduce };
+    if (text.length > MAX_RESULT) {
+      return [{ ...warning(`${call} gives ${text.length.toLocaleString('en')} characters.`), ...show }];
+    }
+    // The words that an agent is told of everything that is thrown and is no ToolError.
+    if (!is_error || text !== `The tool ${name} failed`) return [];
+    const cause = played.trace.logs.find(
+      ({ level, message }) => level === 'error' && message.includes(`The tool ${name}`),
+    );
+    const why = cause === undefined ? '' : ` It threw: ${cause.message.split('\n')[0] ?? ''}`;
+    return [{ ...warning(`${call} tells its agent no more than that it failed: throw a ToolError.${why}`), ...show }];
+  });
+}
+
+export function warning(message: string): Found {
+  return { finding: 'described', level: 'warning', message };
+}

@@ -1,0 +1,148 @@
+import type { EnvironmentTarget } from '../../client/environment-client.ts';
+import { messageOf } from '../../contract/errors.ts';
+import type { Bench } from './bench.ts';
+import type { Found } from './finding.ts';
+import { type Disturbed, interleave, type Pair, type PlayAgain } from './isolated.ts';
+import { inSequence, oneSession } from './order.ts';
+import type { SharedPlace } from './places.ts';
+
+export interface Sharing {
+  readonly found: readonly Found[];
+  /** Null where it could not be tried. */
+  readonly mayShare: boolean | null;
+  /** False where sessions in two processes disturb each other: then they are played one after the other. */
+  readonly mayRunTogether: boolean;
+  /** True where one process can hold several of them, whatever they do to each other. */
+  readonly canBeHosted: boolean;
+}
+
+/**
+ * Whether sessions observe each other: at one time and one after the other, in one process and in two, and in one session.
+ * One cause is told once, by the first finding that sees it.
+ */
+export async function trySharing(
+  pairs: readonly Pair[],
+  bench: Bench,
+  again: PlayAgain,
+  { target, sessionsPerProcess }: { readonly target: EnvironmentTarget; readonly sessionsPerProcess: number },
+): Promise<Sharing> {
+  const inOne = await inOneProcess(pairs, bench, again, { target, sessionsPerProcess });
+  const isApart = target.kind === 'module' || target.kind === 'command';
+  // Disturbance that goes on beyond processes shows within one too, and is the greater fault.
+  const beyond = isApart ? await beyondProcesses(pairs, bench, again) : undefined;
+  if (beyond !== undefined) {
+    const { finding, disturbed, where } = beyond;
+    const found = toFound(disturbed, { finding, level: 'error', where, hint: 'Keep nothing outside of the session' });
+    return { ...inOne, found: [found], mayShare: false, mayRunTogether: false };
+  }
+  if (inOne.mayShare === false) return { ...inOne, mayRunTogether: true };
+  const sequel = await first(pairs, async (pair) => {
+    const session = oneSession(bench);
+    return await inSequence(pair, again, session.open).finally(() => session.close());
+  });
+  if (sequel === undefined) return { ...inOne, mayRunTogether: true };
+  const where = 'after it in the same session';
+  const found = toFound(sequel, { finding: 'order', level: 'error', where, hint: 'Start over in every setup' });
+  return { ...inOne, found: [...inOne.found, found], mayRunTogether: true };
+}
+
+type InOne = Pick<Sharing, 'found' | 'mayShare' | 'canBeHosted'>;
+
+async function inOneProcess(
+  pairs: readonly Pair[],
+  bench: Bench,
+  again: PlayAgain,
+  { target, sessionsPerProcess }: { readonly target: EnvironmentTarget; readonly sessionsPerProcess: number },
+): Promise<InOne> {
+  const level = sessionsPerProcess > 1 || target.kind === 'url' ? 'error' : 'note';
+  const place = bench.places.shared();
+  if (place === undefined) return { found: [], mayShare: null, canBeHosted: false };
+  try {
+    const refused = await whyRefused(place, bench);
+    if (refused !== undefined)
+      return { found: [{ finding: 'isolated', level: 'note', message: refused }], mayShare: false, canBeHosted: false };
+    const opens = [place.open, place.open] as const;
+    const beside = await first(pairs, (pair) => interleave(pair, bench, again, opens));
+    const hint = 'Keep state in fields of the class, not in the module';
+    if (beside !== undefined) {
+      const found = await nameCause(beside, bench, again, { level, hint });
+      return { found: [found], mayShare: false, canBeHosted: true };
+    }
+    const after = await first(pairs, (pair) => inSequence(pair, again, place.open));
+    if (after === undefined) return { found: [], mayShare: true, canBeHosted: true };
+    const where = 'after it in one process';
+    return { found: [toFound(after, { finding: 'order', level, where, hint })], mayShare: false, canBeHosted: true };
+  } finally {
+    await place.close();
+  }
+}
+
+/** One after the other in a process that nobody has used: where that changes them too, it is their order that does. */
+async function nameCause(
+  beside: Disturbed,
+  bench: Bench,
+  again: PlayAgain,
+  { level, hint }: Pick<Found, 'level'> & { readonly hint: string },
+): Promise<Found> {
+  const fresh = bench.places.shared();
+  try {
+    const after = fresh && (await inSequence([beside.beside, beside.subject], again, fresh.open));
+    if (after !== undefined) return toFound(after, { finding: 'order', level, where: 'after it in one process', hint });
+    return toFound(beside, { finding: 'isolated', level, where: 'beside it in one process', hint });
+  } finally {
+    await fresh?.close();
+  }
+}
+
+/** Undefined where its sessions can share a process. */
+async function whyRefused(place: SharedPlace, bench: Bench): Promise<string | undefined> {
+  try {
+    const client = await place.open({ signal: bench.signal, timeoutMs: bench.limitMs });
+    await client.close();
+    return undefined;
+  } catch (error) {
+    bench.signal.throwIfAborted();
+    return `Its sessions cannot share a process: ${messageOf(error)}`;
+  }
+}
+
+interface Beyond {
+  readonly finding: 'isolated' | 'order';
+  readonly disturbed: Disturbed;
+  readonly where: string;
+}
+
+/** In processes that share the machine alone, folders of temporary files among it. */
+async function beyondProcesses(pairs: readonly Pair[], bench: Bench, again: PlayAgain): Promise<Beyond | undefined> {
+  const [pair] = pairs;
+  if (pair === undefined) return undefined;
+  const visited = bench.places.newFolder();
+  const sequel = await inSequence(pair, again, bench.places.alone({ folder: visited }));
+  if (sequel !== undefined) return { finding: 'order', disturbed: sequel, where: 'after it in a process of its own' };
+  const folder = bench.places.newFolder();
+  const opens = [bench.places.alone({ folder }), bench.places.alone({ folder })] as const;
+  const beside = await interleave(pair, bench, again, opens, [pair]);
+  return beside === undefined
+    ? undefined
+    : { finding: 'isolated', disturbed: beside, where: 'beside it in another process' };
+}
+
+async function first(
+  pairs: readonly Pair[],
+  look: (pair: Pair) => Promise<Disturbed | undefined>,
+): Promise<Disturbed | undefined> {
+  for (const pair of pairs) {
+    const disturbed = await look(pair);
+    if (disturbed !== undefined) return disturbed;
+  }
+  return undefined;
+}
+
+function toFound(
+  { subject, beside, played, difference }: Disturbed,
+  { finding, level, where, hint }: Pick<Found, 'finding' | 'level'> & { readonly where: string; readonly hint: string },
+): Found {
+  const other = `${beside.task.scenario.short_name}/${beside.task.id}`;
+  const message = `Played ${where}, ${other} changes ${difference}. ${hint}.`;
+  return { finding, level, task: subject.task, played, message };
+}
