@@ -13,7 +13,7 @@ import {
 } from '../contract/errors.ts';
 import type { EventBody, EventOf } from '../contract/event.ts';
 import type { Json } from '../contract/json.ts';
-import type { AgentModel } from '../model/agent-model.ts';
+import type { AgentModel } from '../model/agent-call.ts';
 import type { Agent, AgentTurn } from '../rollout/agent.ts';
 import { type LoopbackDoor, listenAtDoor } from './loopback-door.ts';
 import { SeatAgent } from './seat-agent.ts';
