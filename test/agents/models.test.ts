@@ -40,7 +40,8 @@ describe('a run with an agent that asks a model of its seat', () => {
   });
 
   it('is failed as the agent where that crashes in the middle of its work', async () => {
-    const { trace } = await play('crashes', SOLVED);
+    const began = calls('increment', { by: 3 }, 'call_1', { content: 'I begin to count.' });
+    const { trace } = await play('crashes', [began, says('It shows 3.')]);
     expect(trace).toMatchObject({ status: 'failed', outcome: 'agent_error', error: { code: 'agent_failed' } });
   });
 

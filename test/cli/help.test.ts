@@ -13,6 +13,7 @@ describe('proctor --help', PATIENCE, () => {
       'run',
       'eval',
       'seat',
+      'agents',
       'chat',
       'serve',
       'worker',

@@ -123,9 +123,9 @@ function toColumns(query: URLSearchParams): readonly Column<TraceSummary>[] {
     {
       name: 'model',
       title: 'Model',
-      cell: ({ model }) => (
+      cell: ({ model, agent }) => (
         <CellFilter query={query} values={{ model }}>
-          {model}
+          {agent === undefined ? model : `${agent} with ${model}`}
         </CellFilter>
       ),
     },

@@ -34,7 +34,7 @@ export function TraceHeader({
         <p class="trace-what">
           <Status status={trace.status} stopReason={trace.stop_reason} />
           {phase === 'away' ? <span class="badge failed">connection lost, trying again</span> : null}
-          <span>{trace.model}</span>
+          <span>{trace.agent === undefined ? trace.model : `${trace.agent} with ${trace.model}`}</span>
           <span class="quiet">{`${formatTime(trace.created_at)} UTC`}</span>
           {trace.origin === 'run' ? null : <span class="quiet">{trace.origin}</span>}
         </p>
