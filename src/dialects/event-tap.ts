@@ -29,8 +29,9 @@ export class EventTap implements StreamReader {
   readonly #assembly: EventAssembly;
   readonly #decoder = new TextDecoder();
   #size = 0;
-  /** Bytes of an event that is not whole. */
-  #begun: Buffer = Buffer.alloc(0);
+  /** Bytes of an event that is not whole, in the pieces in which they came. */
+  #begun: Uint8Array[] = [];
+  #begunSize = 0;
   readonly #held: Uint8Array[] = [];
   #isOver = false;
   #failure: AnswerFailure | undefined;
@@ -42,29 +43,39 @@ export class EventTap implements StreamReader {
   }
 
   get heldBack(): Uint8Array {
-    return Buffer.concat([...this.#held, this.#begun]);
+    return Buffer.concat([...this.#held, ...this.#begun]);
   }
 
   add(bytes: Uint8Array): Uint8Array {
     this.#size += bytes.length;
     if (this.#size > MAX_RESPONSE_BYTES) throw tooLarge(`the response is larger than ${MAX_RESPONSE_BYTES} bytes`);
-    this.#begun = this.#begun.length === 0 ? Buffer.from(bytes) : Buffer.concat([this.#begun, bytes]);
-    const passed: Uint8Array[] = [];
-    for (let end = endOfEvent(this.#begun); end !== -1; end = endOfEvent(this.#begun)) {
-      const event = this.#begun.subarray(0, end);
-      this.#begun = this.#begun.subarray(end);
-      this.#parser.feed(this.#decoder.decode(event, { stream: true }));
-      if (this.#isOver) this.#held.push(event);
-      else passed.push(event);
-    }
-    if (this.#begun.length > MAX_EVENT_BYTES)
+    this.#begun.push(bytes);
+    this.#begunSize += bytes.length;
+    if (this.#begunSize > MAX_EVENT_BYTES) {
       throw tooLarge(`the reply has an event of more than ${MAX_EVENT_BYTES} bytes`);
-    return passed.length === 1 && passed[0] !== undefined ? passed[0] : Buffer.concat(passed);
+    }
+    // Most pieces of a large event hold no end of a line: they are not looked through again and again.
+    return bytes.includes(LF) ? this.#takeWhole(Buffer.concat(this.#begun)) : NOTHING;
+  }
+
+  /** Takes the events that are whole. @returns those of them that may go on. */
+  #takeWhole(bytes: Buffer): Uint8Array {
+    let at = 0;
+    let passed = 0;
+    for (let end = endOfEvent(bytes, at); end !== -1; end = endOfEvent(bytes, at)) {
+      this.#parser.feed(this.#decoder.decode(bytes.subarray(at, end), { stream: true }));
+      if (this.#isOver) this.#held.push(bytes.subarray(at, end));
+      else passed = end;
+      at = end;
+    }
+    this.#begun = at < bytes.length ? [bytes.subarray(at)] : [];
+    this.#begunSize = bytes.length - at;
+    return bytes.subarray(0, passed);
   }
 
   finish(): ModelOutput {
     // An event that nothing follows counts too.
-    this.#parser.feed(`${this.#decoder.decode(this.#begun)}\n\n`);
+    this.#parser.feed(`${this.#decoder.decode(Buffer.concat(this.#begun))}\n\n`);
     if (this.#failure !== undefined) throw this.#failure;
     return this.#assembly.finish();
   }
@@ -95,14 +106,15 @@ function tooLarge(message: string): AnswerFailure {
   return new AnswerFailure('answered', message);
 }
 
-/** Index after the empty line that ends the first event; -1 where none is whole. */
-function endOfEvent(bytes: Buffer): number {
-  for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) {
+/** Index after the empty line that ends the event at `start`; -1 where that is not whole. */
+function endOfEvent(bytes: Buffer, start: number): number {
+  for (let at = bytes.indexOf(LF, start); at !== -1; at = bytes.indexOf(LF, at + 1)) {
     if (bytes[at + 1] === LF) return at + 2;
     if (bytes[at + 1] === CR && bytes[at + 2] === LF) return at + 3;
   }
   return -1;
 }
 
+const NOTHING = new Uint8Array();
 const LF = 0x0a;
 const CR = 0x0d;

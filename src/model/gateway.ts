@@ -119,26 +119,28 @@ class GatewayModel implements ChatModel {
     assembly: ChatAssembly,
     signal: AbortSignal,
   ): Promise<Omit<ModelResponse, 'retries'>> {
-    const limit = maxTokens === null ? {} : { [this.#limitField]: maxTokens };
+    const { max_tokens: asked, ...rest }: { readonly max_tokens?: unknown } = body;
+    const wanted = maxTokens ?? asked ?? null;
+    const limit = wanted === null ? {} : { [this.#limitField]: wanted };
     const usage = this.#asksForUsage ? { stream_options: { include_usage: true } } : {};
     try {
-      const response = await this.#stream({ ...body, ...limit, ...usage }, assembly, signal);
+      const response = await this.#stream({ ...rest, ...limit, ...usage }, assembly, signal);
       return { ...response, usage: withCost(response.usage, this.#prices) };
     } catch (thrown) {
       signal.throwIfAborted();
-      if (!this.#adaptTo(toGatewayFailure(thrown), maxTokens)) throw thrown;
+      if (!this.#adaptTo(toGatewayFailure(thrown), wanted !== null)) throw thrown;
       return await this.#respondOnce(body, maxTokens, assembly, signal);
     }
   }
 
   /** Whether a refusal names a field that need not be sent so. */
-  #adaptTo({ message, details }: GatewayFailure, maxTokens: number | null): boolean {
+  #adaptTo({ message, details }: GatewayFailure, hasLimit: boolean): boolean {
     if (details.status !== 400 && details.status !== 422) return false;
     if (this.#asksForUsage && /stream_options|include_usage/.test(message)) {
       this.#asksForUsage = false;
       return true;
     }
-    if (maxTokens === null || this.#limitField !== 'max_tokens' || !/max_completion_tokens/.test(message)) return false;
+    if (!hasLimit || this.#limitField !== 'max_tokens' || !/max_completion_tokens/.test(message)) return false;
     this.#limitField = 'max_completion_tokens';
     return true;
   }

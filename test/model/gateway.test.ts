@@ -56,6 +56,24 @@ describe('a gateway is asked', () => {
     );
   });
 
+  it('with a limit of tokens under the other name once it has refused the one, which is no retry', async () => {
+    const message =
+      "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+    const { gateway, model } = await modelFor([json(400, { error: { message } }), says('one'), says('two')]);
+    const { retries } = await model.respond(toRequest({ sampling: { max_tokens: 9 } }));
+    await model.respond(toRequest({ sampling: { max_tokens: 8 } }));
+    expect(retries).toBe(0);
+    const limits = gateway.requests.map(({ body: { max_tokens, max_completion_tokens } }) => [
+      max_tokens,
+      max_completion_tokens,
+    ]);
+    expect(limits).toEqual([
+      [9, undefined],
+      [undefined, 9],
+      [undefined, 8],
+    ]);
+  });
+
   it('without stream_options once it has refused them, which is no retry', async () => {
     const refusal = json(400, { error: { message: 'Unrecognized request argument supplied: stream_options' } });
     const { model, timing, gateway } = await modelFor([refusal, says('one'), says('two')]);

@@ -52,7 +52,7 @@ export class GeminiAssembly implements EventAssembly {
         reasoning: this.#reasoning || null,
         tool_calls: this.#calls,
       },
-      finishReason: FINISH_REASONS[this.#finishReason] ?? (hasCalls ? 'tool_calls' : 'stop'),
+      finishReason: FINISH_REASONS.get(this.#finishReason) ?? (hasCalls ? 'tool_calls' : 'stop'),
       usage: toUsage(this.#usage),
       tokenIds: null,
       logprobs: null,
@@ -85,15 +85,17 @@ export class GeminiAssembly implements EventAssembly {
   }
 }
 
-const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
-  MAX_TOKENS: 'length',
-  SAFETY: 'content_filter',
-  RECITATION: 'content_filter',
-  BLOCKLIST: 'content_filter',
-  PROHIBITED_CONTENT: 'content_filter',
-  SPII: 'content_filter',
-  IMAGE_SAFETY: 'content_filter',
-};
+const FINISH_REASONS: ReadonlyMap<string, FinishReason> = new Map(
+  Object.entries({
+    MAX_TOKENS: 'length',
+    SAFETY: 'content_filter',
+    RECITATION: 'content_filter',
+    BLOCKLIST: 'content_filter',
+    PROHIBITED_CONTENT: 'content_filter',
+    SPII: 'content_filter',
+    IMAGE_SAFETY: 'content_filter',
+  }),
+);
 
 /** Thoughts are counted apart there. */
 function toUsage(usage: JsonObject): Usage {

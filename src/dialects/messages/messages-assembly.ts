@@ -63,7 +63,7 @@ export class MessagesAssembly implements EventAssembly {
         reasoning: textOf('thinking') || null,
         tool_calls: calls,
       },
-      finishReason: FINISH_REASONS[this.#stopReason] ?? (calls.length > 0 ? 'tool_calls' : 'stop'),
+      finishReason: FINISH_REASONS.get(this.#stopReason) ?? (calls.length > 0 ? 'tool_calls' : 'stop'),
       usage: toUsage(this.#usage),
       tokenIds: null,
       logprobs: null,
@@ -116,11 +116,13 @@ interface Block {
   input: string;
 }
 
-const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
-  max_tokens: 'length',
-  model_context_window_exceeded: 'length',
-  refusal: 'content_filter',
-};
+const FINISH_REASONS: ReadonlyMap<string, FinishReason> = new Map(
+  Object.entries({
+    max_tokens: 'length',
+    model_context_window_exceeded: 'length',
+    refusal: 'content_filter',
+  }),
+);
 
 /** Tokens that were read from a cache or written to it are counted apart there. */
 function toUsage(usage: JsonObject): Usage {

@@ -185,11 +185,15 @@ function toSettings(body: JsonObject, names: ToolNames): JsonObject {
     tool_choice:
       choice.type === 'tool'
         ? { type: 'function', function: { name: names.toName(textOrEmpty(choice.name)) } }
-        : CHOICES[textOrEmpty(choice.type)],
+        : CHOICES.get(textOrEmpty(choice.type)),
     parallel_tool_calls: choice.disable_parallel_tool_use === true ? false : undefined,
     response_format: toResponseFormat(format?.schema),
     reasoning_effort: output.effort,
   });
 }
 
-const CHOICES: Readonly<Record<string, string>> = { auto: 'auto', any: 'required', none: 'none' };
+const CHOICES: ReadonlyMap<string, string> = new Map([
+  ['auto', 'auto'],
+  ['any', 'required'],
+  ['none', 'none'],
+]);

@@ -30,7 +30,7 @@ export class ResponsesAssembly implements EventAssembly {
     if (type === 'error') throw toAnswerFailure(event.error ?? event);
     if (type === 'response.failed') throw failureOf(event.response);
     if (type === 'response.output_item.done' && isJsonObject(event.item)) this.#items.push(event.item);
-    const field = DELTAS[type];
+    const field = DELTAS.get(type);
     if (field !== undefined) this.#onDelta({ [field]: textOrEmpty(event.delta) });
     if (!LAST_EVENTS.has(type) || !isJsonObject(event.response)) return false;
     this.#response = event.response;
@@ -78,12 +78,14 @@ export class ResponsesAssembly implements EventAssembly {
   }
 }
 
-const DELTAS: Readonly<Record<string, keyof ModelDelta>> = {
-  'response.output_text.delta': 'content',
-  'response.refusal.delta': 'refusal',
-  'response.reasoning_text.delta': 'reasoning',
-  'response.reasoning_summary_text.delta': 'reasoning',
-};
+const DELTAS: ReadonlyMap<string, keyof ModelDelta> = new Map(
+  Object.entries({
+    'response.output_text.delta': 'content',
+    'response.refusal.delta': 'refusal',
+    'response.reasoning_text.delta': 'reasoning',
+    'response.reasoning_summary_text.delta': 'reasoning',
+  }),
+);
 
 function failureOf(response: unknown): AnswerFailure {
   if (!isJsonObject(response)) return new AnswerFailure('answered', 'the reply is no response');

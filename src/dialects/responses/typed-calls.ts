@@ -15,45 +15,47 @@ interface TypedTool {
 const TEXT = { type: 'string' };
 const TEXTS = { type: 'array', items: TEXT };
 
-const TOOLS: Readonly<Record<string, TypedTool>> = {
-  local_shell: {
-    field: 'action',
-    description: 'Runs a command on the machine of the agent. `command` is the program and its arguments.',
-    schema: {
-      type: 'object',
-      properties: { command: TEXTS, timeout_ms: { type: 'integer' }, working_directory: TEXT },
-      required: ['command'],
-    },
-  },
-  shell: {
-    field: 'action',
-    description: 'Runs shell commands on the machine of the agent, one after the other.',
-    schema: {
-      type: 'object',
-      properties: { commands: TEXTS, timeout_ms: { type: 'integer' }, max_output_length: { type: 'integer' } },
-      required: ['commands'],
-    },
-  },
-  apply_patch: {
-    field: 'operation',
-    description: 'Changes one file. `diff` is in the V4A format: lines that begin with a blank, `+` or `-`.',
-    schema: {
-      type: 'object',
-      properties: {
-        type: { type: 'string', enum: ['create_file', 'update_file', 'delete_file'] },
-        path: TEXT,
-        diff: TEXT,
+const TOOLS: ReadonlyMap<string, TypedTool> = new Map(
+  Object.entries({
+    local_shell: {
+      field: 'action',
+      description: 'Runs a command on the machine of the agent. `command` is the program and its arguments.',
+      schema: {
+        type: 'object',
+        properties: { command: TEXTS, timeout_ms: { type: 'integer' }, working_directory: TEXT },
+        required: ['command'],
       },
-      required: ['type', 'path'],
     },
-  },
-};
+    shell: {
+      field: 'action',
+      description: 'Runs shell commands on the machine of the agent, one after the other.',
+      schema: {
+        type: 'object',
+        properties: { commands: TEXTS, timeout_ms: { type: 'integer' }, max_output_length: { type: 'integer' } },
+        required: ['commands'],
+      },
+    },
+    apply_patch: {
+      field: 'operation',
+      description: 'Changes one file. `diff` is in the V4A format: lines that begin with a blank, `+` or `-`.',
+      schema: {
+        type: 'object',
+        properties: {
+          type: { type: 'string', enum: ['create_file', 'update_file', 'delete_file'] },
+          path: TEXT,
+          diff: TEXT,
+        },
+        required: ['type', 'path'],
+      },
+    },
+  }),
+);
 
 /** A tool of this type that the agent runs itself; a shell in a container of the provider is none. */
 export function typedTool(tool: JsonObject): TypedTool | undefined {
   const { environment } = tool;
   const isHosted = isJsonObject(environment) && environment.type !== 'local';
-  return typeof tool.type === 'string' && !isHosted ? TOOLS[tool.type] : undefined;
+  return typeof tool.type === 'string' && !isHosted ? TOOLS.get(tool.type) : undefined;
 }
 
 /** A call out of its item; undefined for other items. */
@@ -61,7 +63,7 @@ export function readTypedCall(
   item: JsonObject,
 ): { readonly tool: string; readonly args: ReturnType<typeof toArguments> } | undefined {
   const tool = /^(\w+)_call$/.exec(String(item.type))?.[1] ?? '';
-  const typed = TOOLS[tool];
+  const typed = TOOLS.get(tool);
   if (typed === undefined) return undefined;
   const payload = isJsonObject(item[typed.field]) ? { ...(item[typed.field] as JsonObject) } : {}; // Checked to be one.
   if (tool === 'local_shell') delete payload.type;
@@ -71,5 +73,5 @@ export function readTypedCall(
 /** Fields of a call's item beside its ids. */
 export function toTypedCall(tool: string, call: ToolCall): JsonObject {
   const payload = tool === 'local_shell' ? { type: 'exec', env: {}, ...call.arguments } : call.arguments;
-  return { type: `${tool}_call`, [TOOLS[tool]?.field ?? 'action']: payload };
+  return { type: `${tool}_call`, [TOOLS.get(tool)?.field ?? 'action']: payload };
 }
