@@ -48,6 +48,8 @@ export const configSchema = z.strictObject({
   environments: z.record(z.string().min(1), environmentEntrySchema).default({}),
   /** By a pattern of model names (`*` stands for any characters); the first that matches is used. */
   gateways: z.record(z.string().min(1), gatewaySchema).default({}),
+  /** Models that the harness calls: `user` plays simulated users, `judge` judges. */
+  models: z.strictObject({ user: z.string().min(1).optional(), judge: z.string().min(1).optional() }).default({}),
   store: z.string().min(1).optional(),
   queue: z.string().min(1).optional(),
   ports: z.strictObject({ runService: portSchema.optional(), scenarioServer: portSchema.optional() }).default({}),

@@ -9,7 +9,7 @@ import type { Config } from './config-schema.ts';
  * `memoryMiB` (of all its processes together; 0: no limit), and for a module `sessionsPerProcess` (sessions that may share
  * one process; wins over what its code says);
  * `gateways` maps patterns of model names to `{ url, apiKey, prices, maxOutputTokens }`, `prices` being `{ input, cached, output }`
- * in US dollars for a million tokens; `store` and `queue` are addresses as those of
+ * in US dollars for a million tokens; `models` names those that the harness calls: `{ user, judge }`; `store` and `queue` are addresses as those of
  * `PROCTOR_DATABASE_URL` and `PROCTOR_QUEUE_URL`, which win; `redact: false` stores traces with the secrets that they hold.
  */
 export function defineConfig(config: Config): Config {

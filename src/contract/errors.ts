@@ -108,7 +108,9 @@ export type RunErrorBody = z.infer<typeof runErrorSchema>;
 
 /** Code of a run that was ended because its evaluation's budget does not pay for its next model call. No HTTP surface answers with it. */
 export const OVER_BUDGET = 'over_budget';
-export type RunErrorCode = ErrorCode | typeof OVER_BUDGET;
+/** Code of a run whose simulated user failed: it says nothing about the agent. */
+export const USER_ERROR = 'user_error';
+export type RunErrorCode = ErrorCode | typeof OVER_BUDGET | typeof USER_ERROR;
 
 /** A failure of a run, named by the boundary at which it happened. It becomes data on the trace. */
 export class BoundaryError extends Error {

@@ -20,6 +20,10 @@ export const META = {
   scenarioWarnings: 'svc/scenario_warnings',
   /** On a call that one process of ours passes on to another: what its HTTP headers say of its arguments. Our choice. */
   paramHeaders: 'svc/param_headers',
+  /** On a sampling request: what it is for, such as `judge`. */
+  purpose: 'svc/purpose',
+  /** On a sampling request for a judge: rubric, scale, votes, model and context. The message is the material. */
+  judge: 'svc/judge',
   /** In `initialize` of a connection that one environment opens to another: how many lie before it. Our choice. */
   connectionDepth: 'svc/connection_depth',
 } as const;

@@ -13,6 +13,27 @@ export const promptMessageSchema = z.object({
 });
 export type PromptMessage = z.infer<typeof promptMessageSchema>;
 
+/** The user that an agent talks with, as setup tells its harness. An MCP prompt never holds it. */
+export const userOfSetupSchema = z.object({
+  /** Null for a function. */
+  instructions: z.string().nullable(),
+  /** Null: the model that the harness has for users. */
+  model: z.string().nullable(),
+  /** Functions that the user may call, through the dispatcher of their hub. */
+  tools: z.array(
+    z.object({ hub: z.string(), name: z.string(), description: z.string(), input_schema: jsonSchemaSchema }),
+  ),
+  max_turns: z.int().min(1),
+  /** True: the function `next` of the hub `user` gives its messages. */
+  function: z.boolean(),
+});
+export type UserOfSetup = z.infer<typeof userOfSetupSchema>;
+
+/** A text of a conversation between an agent (`assistant`) and its user. */
+export const userMessageSchema = z.object({ role: z.enum(['user', 'assistant']), content: z.string() });
+/** `structuredContent` of the function `next` of the hub `user`; null ends the conversation. */
+export const userReplySchema = z.object({ message: z.string().nullable() });
+
 /** `structuredContent` of a function of the hub `setup` that belongs to a scenario. */
 export const setupResultSchema = z.object({
   scenario: z.string(),
@@ -20,6 +41,8 @@ export const setupResultSchema = z.object({
   system: z.string().nullable(),
   tools: z.array(z.string()).nullable(),
   answer_schema: jsonSchemaSchema.nullable(),
+  /** Absent where the scenario has none. */
+  user: userOfSetupSchema.optional(),
 });
 export type SetupResult = z.infer<typeof setupResultSchema>;
 

@@ -17,6 +17,7 @@ import type { Prompt } from './prompt-messages.ts';
 import { compileSchema, describeIssues } from './schema.ts';
 import type { AnySchema, AnyValue, ArgsInput, ArgsOf, NoArgs, OutputOf, WrittenInput } from './schema-types.ts';
 import { NO_ARGS } from './tool.ts';
+import { defineUser, type SimulatedUser, type UserFunction } from './user.ts';
 
 /** Options of a scenario beside its name and its generator. Without `args` it takes no arguments. */
 export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends AnySchema | undefined = undefined> {
@@ -38,6 +39,11 @@ export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends 
    * `as const` behind those that have to be one of a few.
    */
   readonly tasks?: DeclaredTaskSource<ScenarioTask<NoInfer<Args>>>;
+  /**
+   * The user that the agent talks with: a model with instructions, or a function. A text of the agent without a tool call
+   * goes to the user, whose reply begins the next turn. Without a user that text is the answer.
+   */
+  readonly user?: SimulatedUser<ArgsOf<Args>> | UserFunction;
   /** Hints for chat interfaces. */
   readonly chat?: Readonly<Record<string, unknown>>;
 }
@@ -123,6 +129,7 @@ export function defineScenario<Args extends AnySchema, Answer extends AnySchema 
     start: (args, context) => withAnswer(answer, start(args as ArgsOf<Args>, context)),
     solution: solution && ((args) => solution(args as ArgsOf<Args>)),
     tasks,
+    user: config.user && defineUser(label, config.user),
   };
 }
 

@@ -1,4 +1,4 @@
-import { ApiError, BoundaryError, ERRORS, OVER_BUDGET } from '../contract/errors.ts';
+import { ApiError, BoundaryError, ERRORS, OVER_BUDGET, USER_ERROR } from '../contract/errors.ts';
 import { withoutMachineText } from '../redaction/machine-text.ts';
 
 /** The error that a client sees for a thrown value. Anything but an `ApiError` becomes `internal_error`. */
@@ -16,7 +16,7 @@ export function toApiError(thrown: unknown, requestId: string): ApiError {
 
 function upstreamCode(error: BoundaryError) {
   if (error.code === 'context_length_exceeded' || error.code === 'model_not_found') return error.code;
-  if (error.code !== OVER_BUDGET && ERRORS[error.code].type === 'upstream_error') return error.code;
+  if (error.code !== OVER_BUDGET && error.code !== USER_ERROR && ERRORS[error.code].type === 'upstream_error') return error.code;
   return error.boundary === 'model' ? 'model_failed' : 'environment_failed';
 }
 

@@ -6,7 +6,7 @@ import type { ChatModel, ReferenceContext } from './chat-model.ts';
 import { createGatewayModel } from './gateway.ts';
 import { createGatewayClient } from './gateway-client.ts';
 import type { Fetch } from './gateway-fetch.ts';
-import { type ConfiguredGateway, type ModelConfig, OPENAI_URL } from './model-config.ts';
+import { type ConfiguredGateway, type HarnessModels, type ModelConfig, OPENAI_URL } from './model-config.ts';
 import { createModelList, type ListedGateway } from './model-list.ts';
 import type { Prices } from './prices.ts';
 import { checkReferenceModel, createReferenceModel, isReferenceModel } from './reference-models.ts';
@@ -18,6 +18,8 @@ export interface Models {
   check(name: string): void;
   /** Whether the cost of its calls is known before they are made: it has prices, or is a reference model. */
   canPrice(name: string): boolean;
+  /** Models that the harness calls. */
+  readonly harness: HarnessModels;
   /** The gateway that is asked for it; undefined for a reference model, and where there is none. */
   gatewayOf(name: string): ModelGateway | undefined;
   /** Models of the gateways, cached for a minute, and the reference models. A gateway that does not answer lists none. */
@@ -45,6 +47,7 @@ export function createModels(config: ModelConfig): Models {
   };
   return {
     check,
+    harness: config.harness ?? {},
     canPrice: (name) => isReferenceModel(name) || find(name)?.prices !== undefined,
     gatewayOf: (name) => (isReferenceModel(name) ? undefined : find(name)),
     create: (name, context, guard) => {

@@ -9,8 +9,9 @@ import { RunInterrupted, type RunOptions, type RunOutcome } from './run.ts';
 import { type RunClock, startRunClock } from './run-clock.ts';
 import { withRunSpan } from './run-span.ts';
 import { ScenarioSession } from './scenario-session.ts';
+import { createUser } from './create-user.ts';
 import { type SessionEnd, type SessionStop, stopOf, toBoundaryError } from './session-end.ts';
-import type { TurnResult } from './turn.ts';
+import type { TurnOptions, TurnResult } from './turn.ts';
 
 /**
  * Executes one attempt of a run: a scenario session of one turn, which is always evaluated, after a failure too (contract
@@ -79,6 +80,7 @@ function startRun(options: RunOptions, span: TraceSpan): Run {
       return await options.connect({ ...connectOptions, onAdmitted });
     },
     createAgent: (context) => new AgentLoop(options.createModel(model, context)),
+    createUser: (user, client) => createUser(user, { client, seed, args, options }),
     sampling: seed === null ? sampling : { ...sampling, seed },
     recorder,
     worker,
@@ -95,16 +97,38 @@ async function play(run: Run): Promise<Played> {
   const maxSteps = options.request.max_steps;
   const turnOptions = { signal: clock.signal, onDelta: options.onDelta, onWait: clock.onWait, span };
   try {
-    const turn = addUsage(run, await session.turn([], { ...turnOptions, maxSteps }));
+    const first = addUsage(run, await session.turn([], { ...turnOptions, maxSteps }));
+    const { turn, stopReason } = await converse(run, first, turnOptions);
+    if (stopReason !== undefined) return { stopReason, error: null };
     if (turn.status !== 'answered' || session.steps >= maxSteps) return toPlayed(turn);
     const repair = await session.repairAnswer(turnOptions);
     if (repair !== undefined) addUsage(run, repair);
     // A repair that brought nothing better leaves the run answered: what there is is submitted as text.
     return toPlayed(repair?.status === 'failed' || repair?.status === 'aborted' ? repair : turn);
   } catch (thrown) {
-    // The session has ended by it already, and says how.
+    if (clock.signal.aborted) return { stopReason: 'timeout', error: null };
+    // The session has ended by it already, and says how; or its user has failed.
     return { stopReason: 'error', error: toBoundaryError(thrown, 'worker') };
   }
+}
+
+/** The turns with a simulated user, until one of the two has ended the conversation. */
+async function converse(
+  run: Run,
+  first: TurnResult,
+  options: Omit<TurnOptions, 'maxSteps'>,
+): Promise<{ readonly turn: TurnResult; readonly stopReason?: StopReason }> {
+  const { session } = run;
+  let turn = first;
+  while (turn.status === 'answered' && session.user !== undefined) {
+    const next = await session.user.next(turn.turn, options.signal);
+    if (next.kind === 'over') return { turn };
+    if (next.kind === 'user_turns') return { turn, stopReason: 'user_turns' };
+    const maxSteps = run.options.request.max_steps - session.steps;
+    if (maxSteps < 1) return { turn, stopReason: 'max_steps' };
+    turn = addUsage(run, await session.turn(next.messages, { ...options, maxSteps }));
+  }
+  return { turn };
 }
 
 function addUsage(run: Run, turn: TurnResult): TurnResult {

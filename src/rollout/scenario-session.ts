@@ -24,6 +24,7 @@ import {
 } from './session-end.ts';
 import { assertFree, type SessionState } from './session-state.ts';
 import { type Opening, openStage, type Stage, type StageOptions } from './stage.ts';
+import type { UserSide } from './user-side.ts';
 import { type TurnEnding, type TurnOptions, type TurnResult, toCutTurn } from './turn.ts';
 
 export interface ScenarioSessionOptions extends StageOptions {
@@ -82,6 +83,11 @@ export class ScenarioSession {
     return this.#stage?.setup;
   }
 
+  /** The user that the agent talks with; undefined where there is none, and before it is set up. */
+  get user(): UserSide | undefined {
+    return this.#stage?.user;
+  }
+
   /** Turns that were begun; the repair of an answer that is being finished is none of them. */
   get turns(): number {
     return this.#turns - this.#repairs;
@@ -129,12 +135,12 @@ export class ScenarioSession {
     try {
       this.#stage ??= await openStage(this.#options, this.#opening(stopped, span));
       if (this.#state.phase === 'opening') this.#state = { phase: 'turn', over: this.#state.over };
-      const { transcript, agent, setup, ...stage } = this.#stage;
+      const { transcript, agent, setup, user, ...stage } = this.#stage;
       const record = (event: EventBody) => {
         recorder.record(event);
         onEvent?.(event);
       };
-      const added = transcript.beginTurn(messages);
+      const added = transcript.beginTurn((turn === 1 && (await user?.begin(signal))) || messages);
       this.#sampling = sampling;
       const shown = turn === 1 && added.length === 0 ? setup.prompt : [...added];
       record({ type: 'turn.started', turn, messages: await recorder.toStored(shown) });
@@ -251,6 +257,7 @@ export class ScenarioSession {
       signal,
       span,
       setupMs: this.#limits.setupMs,
+      ended: AbortSignal.any([this.#stopping.signal, this.lost, this.#options.recorder.failed]),
       enter: (boundary) => {
         if (this.#state.phase === 'opening') this.#state = { ...this.#state, boundary };
       },

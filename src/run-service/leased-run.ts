@@ -161,6 +161,7 @@ async function executeAttempt(
         const created = models.create(name, context, guard);
         return isAttempt(row) && isReferenceModel(name) ? freeOfCost(created) : created;
       },
+      harnessModels: models.harness,
       recorder: createRecorder(store, row.traceId, number),
       signal: interrupt.signal,
       onDelta: (delta) => options.onDelta?.(row.traceId, number, delta),

@@ -151,6 +151,8 @@ function toQueued(request: RunRequest, scenarioName: string): NewTrace['queued']
     sampling: request.sampling,
     metadata: request.metadata,
     priority: request.priority,
+    ...(request.user_model === null ? {} : { user_model: request.user_model }),
+    ...(request.judge_model === null ? {} : { judge_model: request.judge_model }),
   };
 }
 

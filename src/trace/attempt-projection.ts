@@ -1,7 +1,8 @@
 import type { EventOf, TraceEvent } from '../contract/event.ts';
 import { OUTSIDE_STEPS } from '../contract/names.ts';
-import type { Step, Trace, TurnStatus } from '../contract/trace.ts';
+import type { JudgementRecord, Step, Trace, TurnStatus, UserReplyRecord } from '../contract/trace.ts';
 import { sumUsage } from '../contract/usage.ts';
+import { HarnessUsages } from './harness-usages.ts';
 import { ToolResults } from './tool-results.ts';
 import type { LastResponse } from './trace-outcome.ts';
 
@@ -17,6 +18,7 @@ export type AttemptFields = Pick<
   | 'steps'
   | 'tool_calls'
   | 'answer'
+  | 'judgements'
   | 'evaluation'
   | 'usage'
 > & { readonly timing: Omit<Trace['timing'], 'total_ms'> };
@@ -43,6 +45,8 @@ export class AttemptProjection {
   readonly #requestedAt = new Map<number, string>();
   readonly #steps: Omit<Step, 'tool_results'>[] = [];
   readonly #toolResults = new ToolResults();
+  readonly #judgements: JudgementRecord[] = [];
+  readonly #harness = new HarnessUsages();
   #answer: Trace['answer'] = null;
   #isAnswerUnfit = false;
   #evaluated: EventOf<'evaluation.completed'> | undefined;
@@ -84,6 +88,22 @@ export class AttemptProjection {
       case 'turn.finished':
         this.#endTurns({ at: event.at, status: event.status, toolMs: event.tool_ms }, event.turn);
         break;
+      case 'user.responded': {
+        const turn = this.#turns.find((each) => each.turn === event.turn);
+        const { type: _type, turn: _turn, seq: _seq, at: _at, attempt: _attempt, ...reply } = event;
+        if (turn !== undefined) turn.user = reply;
+        this.#harness.add('user', event.usage);
+        break;
+      }
+      case 'judge.responded': {
+        const { type: _type, seq: _seq, at: _at, attempt: _attempt, ...judgement } = event;
+        this.#judgements.push(judgement);
+        this.#harness.add('judge', event.usage);
+        break;
+      }
+      case 'sample.responded':
+        this.#harness.add('sample', event.usage);
+        break;
       case 'answer.submitted':
         this.#answer = event.answer;
         this.#isAnswerUnfit = event.fits === false;
@@ -110,11 +130,13 @@ export class AttemptProjection {
       steps: this.#steps.map((step) => ({ ...step, tool_results: this.#toolResults.of(step.step) })),
       ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
       answer: this.#answer,
+      ...(this.#judgements.length === 0 ? {} : { judgements: [...this.#judgements] }),
       evaluation: this.#evaluated?.evaluation ?? null,
       usage: {
         model_calls: this.#steps.length,
         tool_calls: this.#toolResults.calls,
         ...sumUsage(this.#steps.map(({ usage }) => usage)),
+        ...this.#harness.toFields(),
       },
       timing: {
         queued_ms: this.#startedAt === null ? 0 : millisecondsBetween(this.#queuedAt, this.#startedAt) + this.#waitedMs,
@@ -145,7 +167,7 @@ export class AttemptProjection {
     }
   }
 
-  #toTraceTurn({ turn, startedAt, messages, end }: Turn): Trace['turns'][number] {
+  #toTraceTurn({ turn, startedAt, messages, end, user }: Turn): Trace['turns'][number] {
     return {
       turn,
       started_at: startedAt,
@@ -153,6 +175,7 @@ export class AttemptProjection {
       messages,
       status: end?.status ?? 'running',
       steps: this.#stepsOf(turn),
+      ...(user === undefined ? {} : { user }),
     };
   }
 
@@ -172,6 +195,7 @@ interface Turn {
   readonly startedAt: string;
   readonly messages: EventOf<'turn.started'>['messages'];
   end: TurnEnd | undefined;
+  user?: UserReplyRecord;
 }
 
 interface TurnEnd {

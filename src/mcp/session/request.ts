@@ -91,6 +91,10 @@ class RequestContext implements ToolContext {
     return this.#client.sample;
   }
 
+  get judge(): ClientRequests['judge'] {
+    return this.#client.judge;
+  }
+
   get roots(): ClientRequests['roots'] {
     return this.#client.roots;
   }

@@ -56,6 +56,7 @@ export class ScenarioContext implements ToolContext {
 
   readonly elicit: ToolContext['elicit'] = async (request) => this.#running().elicit(request);
   readonly sample: ToolContext['sample'] = async (request) => this.#running().sample(request);
+  readonly judge: ToolContext['judge'] = async (question) => this.#running().judge(question);
   readonly roots: ToolContext['roots'] = async (options) => this.#running().roots(options);
 
   #running(): ToolContext {
@@ -83,6 +84,7 @@ export function withoutWords(request: ToolContext, report: Report): ToolContext 
     }),
     elicit: (asked) => request.elicit(asked),
     sample: (asked) => request.sample(asked),
+    judge: (question) => request.judge(question),
     roots: (options) => request.roots(options),
   };
 }

@@ -1,4 +1,5 @@
 import type { ClientOffer, Log, Session, ToolContext } from '../../environment/definition.ts';
+import { askJudge } from './judge-question.ts';
 import { elicitQuestion, type Question, rootsQuestion, sampleQuestion } from './client-requests.ts';
 
 /** A call that goes over several requests of its client, as the context of its author's code sees it. */
@@ -52,6 +53,10 @@ export class SuspendedContext implements ToolContext {
 
   get sample(): ToolContext['sample'] {
     return async (request) => this.#call.ask('sampling', request.key, sampleQuestion(request));
+  }
+
+  get judge(): ToolContext['judge'] {
+    return (question) => askJudge(this.sample, question);
   }
 
   get roots(): ToolContext['roots'] {

@@ -1,0 +1,53 @@
+import type { EnvironmentClient } from '../client/environment-client.ts';
+import { BoundaryError, USER_ERROR } from '../contract/errors.ts';
+import type { JsonObject } from '../contract/json.ts';
+import type { UserOfSetup } from '../contract/scenario.ts';
+import type { RunOptions } from './run.ts';
+import { type ConversationUser, FunctionUser, ModelUser, ScriptedUser } from './simulated-user.ts';
+
+/** The reference user: it says what the argument `user_script` lists. It is no agent's model. */
+const USER_SCRIPT = 'proctor/user-script';
+
+interface UserParts {
+  readonly client: EnvironmentClient;
+  readonly seed: number | null;
+  /** Arguments of the scenario. */
+  readonly args: JsonObject;
+  readonly options: Pick<RunOptions, 'createModel' | 'harnessModels' | 'request'>;
+}
+
+/**
+ * The user of a run: a function of the environment, the script of the reference user, or a model.
+ *
+ * @throws BoundaryError boundary `worker`, code `user_error`, where no model is named; boundary `model` for one that cannot
+ *   be used.
+ */
+export function createUser(setup: UserOfSetup, { client, seed, args, options }: UserParts): ConversationUser {
+  const { request, harnessModels = {} } = options;
+  const name = request.user_model ?? setup.model ?? harnessModels.user;
+  if (name === USER_SCRIPT) return new ScriptedUser(readScript(args), setup.max_turns);
+  if (setup.function) return new FunctionUser(client, setup);
+  if (name === undefined) {
+    const message =
+      'The scenario talks with a simulated user, and no model plays it: set models.user in the configuration, or user_model in the request';
+    throw new BoundaryError('worker', USER_ERROR, message);
+  }
+  const model = options.createModel(name, NO_SOLUTION);
+  return new ModelUser(model, { setup, client, sampling: seed === null ? {} : { seed } });
+}
+
+/** A user never gets what the harness knows. */
+const NO_SOLUTION = {
+  seed: null,
+  scenario: '',
+  answerSchema: () => null,
+  solution: async () => {
+    throw new BoundaryError('worker', USER_ERROR, 'A simulated user has no solution');
+  },
+};
+
+function readScript({ user_script: script }: JsonObject): readonly string[] {
+  if (Array.isArray(script) && script.every((line) => typeof line === 'string')) return script;
+  const message = `${USER_SCRIPT} says what the argument user_script of the scenario lists, a list of texts; it is ${JSON.stringify(script)}`;
+  throw new BoundaryError('worker', USER_ERROR, message);
+}
