@@ -164,7 +164,7 @@ export class EnvironmentServer {
     const halves = run === undefined ? halvesOf(label, config) : undefined;
     const definition = defineScenario(name, config, (args, context) =>
       halves === undefined
-        ? runGenerator(label, run?.(args, context))
+        ? runGenerator(label, run?.(args, context), config.user !== undefined)
         : runHubHalves(label, halves, this.#hubs, args, context),
     );
     if (halves !== undefined) checkPlaceholders(label, halves, definition.args);

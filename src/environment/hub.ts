@@ -40,7 +40,7 @@ export class Hub {
   constructor(name: string, options: HubOptions);
   constructor(name: string, options: Partial<HubOptions> = {}) {
     checkName('Hub', name);
-    checkPresentation(`Hub "${name}"`, options);
+    checkPresentation(`Hub "${name}"`, options, ['agent', 'harness', 'user']);
     const audience = audienceOf(name, options.audience);
     this.#definition = { name, audience, description: options.description, tools: this.#tools };
   }

@@ -24,10 +24,7 @@ export interface SimulatedUser<Args = unknown> {
  * const patient = (conversation) => (conversation.length < 4 ? 'And then?' : null);
  * ```
  */
-export type UserFunction = (
-  conversation: readonly UserMessage[],
-  context: ToolContext,
-) => Awaitable<string | null>;
+export type UserFunction = (conversation: readonly UserMessage[], context: ToolContext) => Awaitable<string | null>;
 
 /** @throws TypeError for instructions, tools or a limit that are none. */
 export function defineUser(label: string, user: SimulatedUser<never> | UserFunction): UserDefinition {
@@ -35,7 +32,9 @@ export function defineUser(label: string, user: SimulatedUser<never> | UserFunct
   if (typeof user === 'function') return { ...none, next: user };
   const { instructions, model, tools = [], maxTurns = MAX_USER_TURNS.default } = user ?? {};
   if (typeof instructions !== 'string' && typeof instructions !== 'function') {
-    throw new TypeError(`${label}: user.instructions has to be text or a function of the arguments, got ${typeof instructions}`);
+    throw new TypeError(
+      `${label}: user.instructions has to be text or a function of the arguments, got ${typeof instructions}`,
+    );
   }
   if (model !== undefined && (typeof model !== 'string' || model === '')) {
     throw new TypeError(`${label}: user.model has to be the name of a model, got ${JSON.stringify(model)}`);

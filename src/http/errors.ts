@@ -16,7 +16,8 @@ export function toApiError(thrown: unknown, requestId: string): ApiError {
 
 function upstreamCode(error: BoundaryError) {
   if (error.code === 'context_length_exceeded' || error.code === 'model_not_found') return error.code;
-  if (error.code !== OVER_BUDGET && error.code !== USER_ERROR && ERRORS[error.code].type === 'upstream_error') return error.code;
+  if (error.code !== OVER_BUDGET && error.code !== USER_ERROR && ERRORS[error.code].type === 'upstream_error')
+    return error.code;
   return error.boundary === 'model' ? 'model_failed' : 'environment_failed';
 }
 

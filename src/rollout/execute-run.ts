@@ -4,12 +4,12 @@ import type { StopReason } from '../contract/trace.ts';
 import { setUsage } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import { AgentLoop } from './agent-loop.ts';
+import { createRunSampler, createUser } from './harness-models.ts';
 import { ROLLOUT_LIMITS } from './limits.ts';
 import { RunInterrupted, type RunOptions, type RunOutcome } from './run.ts';
 import { type RunClock, startRunClock } from './run-clock.ts';
 import { withRunSpan } from './run-span.ts';
 import { ScenarioSession } from './scenario-session.ts';
-import { createUser } from './create-user.ts';
 import { type SessionEnd, type SessionStop, stopOf, toBoundaryError } from './session-end.ts';
 import type { TurnOptions, TurnResult } from './turn.ts';
 
@@ -81,6 +81,7 @@ function startRun(options: RunOptions, span: TraceSpan): Run {
     },
     createAgent: (context) => new AgentLoop(options.createModel(model, context)),
     createUser: (user, client) => createUser(user, { client, seed, args, options }),
+    createSampler: (to, ended) => createRunSampler(options, to, ended),
     sampling: seed === null ? sampling : { ...sampling, seed },
     recorder,
     worker,

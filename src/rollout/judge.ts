@@ -56,7 +56,9 @@ export async function judge({ request, createModel, seedOf, signal }: JudgeCall)
 
 /** Equal for equal questions: rubric, material, context and scale, to the same model. SHA-256, hex. */
 export function judgeKey({ rubric, material, scale, context, votes }: JudgeRequest, model: string): string {
-  return createHash('sha256').update(JSON.stringify([model, rubric, material, scale, context, votes])).digest('hex');
+  return createHash('sha256')
+    .update(JSON.stringify([model, rubric, material, scale, context, votes]))
+    .digest('hex');
 }
 
 /** Share of the most frequent vote; for numbers 1 less the distance of the two that are furthest apart. */
@@ -115,7 +117,8 @@ interface VoteCall {
 async function castVote(model: ChatModel, { text, scale, sampling, signal, usages }: VoteCall): Promise<Vote> {
   let problem = '';
   for (let tries = 0; tries < 2; tries += 1) {
-    const again = problem === '' ? '' : `\n\nYour last answer could not be used: ${problem}. Answer with that JSON alone.`;
+    const again =
+      problem === '' ? '' : `\n\nYour last answer could not be used: ${problem}. Answer with that JSON alone.`;
     const messages = [{ role: 'user' as const, content: `${text}${again}` }];
     const { message, usage, finishReason } = await model.respond({ messages, tools: [], sampling, signal });
     usages.push(usage);

@@ -24,8 +24,8 @@ import {
 } from './session-end.ts';
 import { assertFree, type SessionState } from './session-state.ts';
 import { type Opening, openStage, type Stage, type StageOptions } from './stage.ts';
-import type { UserSide } from './user-side.ts';
 import { type TurnEnding, type TurnOptions, type TurnResult, toCutTurn } from './turn.ts';
+import type { UserSide } from './user-side.ts';
 
 export interface ScenarioSessionOptions extends StageOptions {
   /** Names the session in errors. */

@@ -79,7 +79,8 @@ export class FunctionUser implements ConversationUser {
     const result = await this.#client.callFunction?.('user', 'next', given, { signal, timeoutMs: 0 });
     const reply = userReplySchema.safeParse(result?.structured_content);
     if (reply.success) return { ...readStop(reply.data.message), model: null, usages: [], calls: [] };
-    const why = result === undefined ? 'this client cannot ask it' : textOfContent(result.content) || 'it gave no message';
+    const why =
+      result === undefined ? 'this client cannot ask it' : textOfContent(result.content) || 'it gave no message';
     throw new BoundaryError('environment', 'environment_failed', `The user of the scenario failed: ${why}`);
   }
 }
@@ -94,7 +95,11 @@ export class ModelUser implements ConversationUser {
 
   constructor(
     model: ChatModel,
-    { setup, client, sampling }: { readonly setup: UserOfSetup; readonly client: EnvironmentClient; readonly sampling: JsonObject },
+    {
+      setup,
+      client,
+      sampling,
+    }: { readonly setup: UserOfSetup; readonly client: EnvironmentClient; readonly sampling: JsonObject },
   ) {
     this.#model = model;
     this.#setup = setup;
@@ -139,7 +144,11 @@ export class ModelUser implements ConversationUser {
 
   async #ask(messages: readonly TranscriptMessage[], signal: AbortSignal, usages: Usage[]): Promise<AssistantMessage> {
     try {
-      const tools = this.#setup.tools.map(({ name, description, input_schema }) => ({ name, description, input_schema }));
+      const tools = this.#setup.tools.map(({ name, description, input_schema }) => ({
+        name,
+        description,
+        input_schema,
+      }));
       const { message, usage } = await this.#model.respond({ messages, tools, sampling: this.#sampling, signal });
       usages.push(usage);
       return message;
@@ -186,9 +195,7 @@ function toSystemText(instructions: string): string {
 function toUsersView(conversation: readonly UserMessage[]): readonly TranscriptMessage[] {
   const turned = conversation.map(
     ({ role, content }): TranscriptMessage =>
-      role === 'user'
-        ? { role: 'assistant', content, reasoning: null, tool_calls: [] }
-        : { role: 'user', content },
+      role === 'user' ? { role: 'assistant', content, reasoning: null, tool_calls: [] } : { role: 'user', content },
   );
   // Gateways want a message to answer.
   if (turned[0]?.role === 'user') return turned;

@@ -1,4 +1,4 @@
-import type { AgentToolEntry, ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
+import type { AgentToolEntry, ConnectOptions, EnvironmentClient, Sampler } from '../client/environment-client.ts';
 import type { AgentTool } from '../contract/chat.ts';
 import type { Boundary } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
@@ -9,8 +9,8 @@ import type { EventRecorder } from '../trace/event-recorder.ts';
 import type { Agent } from './agent.ts';
 import { toReferenceContext } from './reference-context.ts';
 import { setUpScenario } from './scenario-phases.ts';
-import { startEnvironment } from './start-environment.ts';
 import type { ConversationUser } from './simulated-user.ts';
+import { startEnvironment } from './start-environment.ts';
 import { Transcript } from './transcript.ts';
 import { UserSide } from './user-side.ts';
 import { toVersions } from './versions.ts';
@@ -30,6 +30,8 @@ export interface StageOptions {
    * @throws BoundaryError boundary `worker` where it cannot.
    */
   createUser?(user: UserOfSetup, client: EnvironmentClient): ConversationUser;
+  /** Makes what answers the environment's questions to a model. Without it nobody does. */
+  createSampler?(recorder: EventRecorder, ended: AbortSignal): Sampler;
   readonly recorder: EventRecorder;
   /** Name of the worker or the server, for the trace. */
   readonly worker: string;
@@ -90,6 +92,7 @@ export async function openStage(options: StageOptions, opening: Opening): Promis
   const client = await startEnvironment({ connect, recorder, signal, environmentHash, span });
   made.client = client;
   opening.onConnected(client);
+  if (options.createSampler) client.answerSamples?.(options.createSampler(recorder, opening.ended));
   opening.enter('setup');
   const startedAt = performance.now();
   const { setup, tools: listed } = await setUpScenario({ client, scenario, signal, limitMs: setupMs, span }, args);

@@ -55,6 +55,7 @@ describe.skipIf(executablePath === undefined)('a run that goes on, in Chromium',
       check: () => {},
       create: (name) => ({ name, respond }),
       canPrice: () => false,
+        harness: {},
       gatewayOf: () => undefined,
     };
     const site = await openSite({ service: { models, worker: {} } });

@@ -301,6 +301,7 @@ describe('model.delta', () => {
       check: () => {},
       create: (name) => ({ name, respond }),
       canPrice: () => false,
+        harness: {},
       gatewayOf: () => undefined,
     };
     const service = await startService({ models });

@@ -2,8 +2,8 @@ import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
 import type { Evaluation, SetupResult } from '../../contract/scenario.ts';
 import type { ScenarioDefinition, ScenarioRun, ToolContext, UserMessage } from '../../environment/definition.ts';
 import { ToolError } from '../../environment/tool-result.ts';
-import { preview } from '../../schema/json-schema.ts';
 import { untilAborted } from '../../runtime/deadline.ts';
+import { preview } from '../../schema/json-schema.ts';
 import { describeUnmatched, matchesToolPatterns } from '../../text/tool-patterns.ts';
 import { type Report, runCleanup } from '../cleanup.ts';
 import { ScenarioContext, withoutWords } from './scenario-context.ts';
@@ -124,7 +124,8 @@ export class ActiveScenario {
         answer_schema: scenario.answer?.jsonSchema ?? null,
       };
     } catch (error) {
-      if (run !== undefined) await this.#end({ name, tools, user, starter, run, context }, SHUTDOWN_GRACE_MS.environment);
+      if (run !== undefined)
+        await this.#end({ name, tools, user, starter, run, context }, SHUTDOWN_GRACE_MS.environment);
       this.#become({ kind: 'idle', evaluated: undefined });
       throw error;
     }

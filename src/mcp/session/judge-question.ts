@@ -16,7 +16,9 @@ export async function askJudge(sample: ToolContext['sample'], question: JudgeQue
   const { rubric, material, scale, model, votes, context, key } = question;
   const text = typeof material === 'string' ? material : JSON.stringify(material);
   if (text.length > MAX_JUDGE_MATERIAL) {
-    throw new RangeError(`The material for the judge has ${text.length} characters, and may have ${MAX_JUDGE_MATERIAL}`);
+    throw new RangeError(
+      `The material for the judge has ${text.length} characters, and may have ${MAX_JUDGE_MATERIAL}`,
+    );
   }
   const asked = judgeRequestSchema.safeParse({ rubric, material: '', scale, model, votes, context });
   if (!asked.success) {

@@ -1,6 +1,6 @@
 import type { ClientOffer, Log, Session, ToolContext } from '../../environment/definition.ts';
-import { askJudge } from './judge-question.ts';
 import { elicitQuestion, type Question, rootsQuestion, sampleQuestion } from './client-requests.ts';
+import { askJudge } from './judge-question.ts';
 
 /** A call that goes over several requests of its client, as the context of its author's code sees it. */
 export interface MultiRoundTripCall {

@@ -1,7 +1,9 @@
-import type { EnvironmentClient } from '../client/environment-client.ts';
+import type { EnvironmentClient, Sampler } from '../client/environment-client.ts';
 import { BoundaryError, USER_ERROR } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { UserOfSetup } from '../contract/scenario.ts';
+import type { EventRecorder } from '../trace/event-recorder.ts';
+import { createHarnessSampler } from './harness-sampler.ts';
 import type { RunOptions } from './run.ts';
 import { type ConversationUser, FunctionUser, ModelUser, ScriptedUser } from './simulated-user.ts';
 
@@ -34,6 +36,23 @@ export function createUser(setup: UserOfSetup, { client, seed, args, options }: 
   }
   const model = options.createModel(name, NO_SOLUTION);
   return new ModelUser(model, { setup, client, sampling: seed === null ? {} : { seed } });
+}
+
+/** Answers the questions of a run's environment to a model. */
+export function createRunSampler(
+  { request, harnessModels, createModel }: UserParts['options'],
+  recorder: EventRecorder,
+  signal: AbortSignal,
+): Sampler {
+  const { judge_model, seed } = request;
+  return createHarnessSampler({
+    judgeModel: judge_model ?? harnessModels?.judge,
+    isChosenByRun: typeof judge_model === 'string',
+    seed,
+    createModel: (name) => createModel(name, NO_SOLUTION),
+    recorder,
+    signal,
+  });
 }
 
 /** A user never gets what the harness knows. */
