@@ -91,6 +91,8 @@ const scenarioEntrySchema = z.object({
   required_args: z.array(z.string()),
   arguments: z.array(scenarioArgumentSchema),
   args_schema: jsonSchemaSchema,
+  /** Models that its harness has to have: `user` to play the simulated user, `judge` to judge. Absent: none. */
+  needs: z.array(z.enum(['user', 'judge'])).optional(),
 });
 export type ScenarioEntry = z.infer<typeof scenarioEntrySchema>;
 

@@ -109,6 +109,8 @@ export interface ScenarioDefinition {
   readonly solution: ((args: unknown) => SolutionSource) | undefined;
   /** The user that the agent talks with; undefined: there is none, and its first text is its answer. */
   readonly user?: UserDefinition | undefined;
+  /** True: a run without a model for judges is refused before it exists. */
+  readonly needsJudge?: boolean | undefined;
   /** Tasks that its author declares: as they are, unchecked. */
   readonly tasks?: DeclaredTaskSource | undefined;
 }

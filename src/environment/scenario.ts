@@ -44,6 +44,8 @@ export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends 
    * goes to the user, whose reply begins the next turn. Without a user that text is the answer.
    */
   readonly user?: SimulatedUser<ArgsOf<Args>> | UserFunction;
+  /** True: its evaluation cannot do without a judge, so that a run without a model for judges is refused at once. */
+  readonly judge?: boolean;
   /** Hints for chat interfaces. */
   readonly chat?: Readonly<Record<string, unknown>>;
 }
@@ -129,6 +131,7 @@ export function defineScenario<Args extends AnySchema, Answer extends AnySchema 
     start: (args, context) => withAnswer(answer, start(args as ArgsOf<Args>, context)),
     solution: solution && ((args) => solution(args as ArgsOf<Args>)),
     tasks,
+    needsJudge: config.judge,
     user: config.user && defineUser(label, config.user),
   };
 }

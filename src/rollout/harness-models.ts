@@ -2,13 +2,11 @@ import type { EnvironmentClient, Sampler } from '../client/environment-client.ts
 import { BoundaryError, USER_ERROR } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { UserOfSetup } from '../contract/scenario.ts';
+import { USER_SCRIPT } from '../model/harness-models.ts';
 import type { EventRecorder } from '../trace/event-recorder.ts';
 import { createHarnessSampler } from './harness-sampler.ts';
 import type { RunOptions } from './run.ts';
 import { type ConversationUser, FunctionUser, ModelUser, ScriptedUser } from './simulated-user.ts';
-
-/** The reference user: it says what the argument `user_script` lists. It is no agent's model. */
-const USER_SCRIPT = 'proctor/user-script';
 
 interface UserParts {
   readonly client: EnvironmentClient;

@@ -2,12 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { Idempotency } from '../accounts/idempotency.ts';
 import type { Catalogue } from '../client/catalogue.ts';
 import { checkScenarioArgs } from '../client/scenario-args.ts';
+import { checkScenarioNeeds } from '../client/scenario-needs.ts';
 import { type RunAccepted, type RunRequest, runAcceptedSchema, runRequestSchema } from '../contract/run.ts';
 import { checkSize } from '../contract/size-limits.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest, TRACE_ID_HEADER } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
+import { checkHarnessModels } from '../model/harness-models.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { NewTrace, TraceStore } from '../trace/trace-store.ts';
 import { traceNotFound } from '../trace-routes/traces-route.ts';
@@ -120,6 +122,12 @@ class Runs {
     const scenario = await catalogue.find(body.env_name, body.scenario_name);
     checkScenarioArgs(scenario, body.scenario_args);
     models.check(body.model);
+    const { user_model, judge_model } = body;
+    checkScenarioNeeds(scenario, {
+      user: user_model ?? models.harness.user,
+      judge: judge_model ?? models.harness.judge,
+    });
+    checkHarnessModels(models, { user_model, judge_model });
     checkSize('sampling', body.sampling);
     checkMetadata(body.metadata);
     const keyId = caller?.keyId ?? null;
