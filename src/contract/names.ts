@@ -20,6 +20,8 @@ export const META = {
   scenarioWarnings: 'svc/scenario_warnings',
   /** On a call that one process of ours passes on to another: what its HTTP headers say of its arguments. Our choice. */
   paramHeaders: 'svc/param_headers',
+  /** On `evaluate` of a scenario with a user: the texts between agent and user. Our choice. */
+  conversation: 'svc/conversation',
   /** On a sampling request: what it is for, such as `judge`. */
   purpose: 'svc/purpose',
   /** On a sampling request for a judge: rubric, scale, votes, model and context. The message is the material. */

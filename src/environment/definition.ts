@@ -265,6 +265,8 @@ export interface ToolContext {
   readonly meta: Readonly<Record<string, unknown>>;
   /** Capabilities of the client. */
   readonly capabilities: ClientOffer;
+  /** In the evaluation of a scenario with a user: the texts between the two, the prompt's among them. Else empty. */
+  readonly conversation: readonly UserMessage[];
   /**
    * Asks the person behind the client. Several questions that are asked at once (`Promise.all`) reach the client together.
    *
@@ -277,7 +279,8 @@ export interface ToolContext {
    * Asks the judge of the harness. Only a scenario's evaluation has one to ask, and only where a harness of Proctor
    * evaluates with a model for judges (`models.judge`).
    *
-   * @throws Error where there is no judge, or it gave no verdict; an evaluation that it leaves has failed, without a reward.
+   * @throws NoJudgeError where the harness has no judge. @throws Error where it gave no verdict. An evaluation that leaves
+   *   either has failed, without a reward.
    */
   judge(question: JudgeQuestion): Promise<Judgement>;
   /** The folders and files that the client works on. @throws as `elicit`. */

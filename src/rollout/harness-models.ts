@@ -17,7 +17,8 @@ interface UserParts {
 }
 
 /**
- * The user of a run: a function of the environment, the script of the reference user, or a model.
+ * The user of a run: a function of the environment, the script of the reference user, or a model. Arguments that hold a
+ * script are played by it where no model is named, so that a task can be tried without a key.
  *
  * @throws BoundaryError boundary `worker`, code `user_error`, where no model is named; boundary `model` for one that cannot
  *   be used.
@@ -25,7 +26,8 @@ interface UserParts {
 export function createUser(setup: UserOfSetup, { client, seed, args, options }: UserParts): ConversationUser {
   const { request, harnessModels = {} } = options;
   const name = request.user_model ?? setup.model ?? harnessModels.user;
-  if (name === USER_SCRIPT) return new ScriptedUser(readScript(args), setup.max_turns);
+  if (name === USER_SCRIPT || (name === undefined && isScript(args.user_script)))
+    return new ScriptedUser(readScript(args), setup.max_turns);
   if (setup.function) return new FunctionUser(client, setup);
   if (name === undefined) {
     const message =
@@ -63,8 +65,12 @@ const NO_SOLUTION = {
   },
 };
 
+function isScript(script: unknown): script is readonly string[] {
+  return Array.isArray(script) && script.every((line) => typeof line === 'string');
+}
+
 function readScript({ user_script: script }: JsonObject): readonly string[] {
-  if (Array.isArray(script) && script.every((line) => typeof line === 'string')) return script;
+  if (isScript(script)) return script;
   const message = `${USER_SCRIPT} says what the argument user_script of the scenario lists, a list of texts; it is ${JSON.stringify(script)}`;
   throw new BoundaryError('worker', USER_ERROR, message);
 }

@@ -1,6 +1,5 @@
 import type { SampleRequest, Sampler } from '../client/environment-client.ts';
 import type { Usage } from '../contract/chat.ts';
-import { BoundaryError } from '../contract/errors.ts';
 import { type JudgeRequest, judgeRequestSchema } from '../contract/judge.ts';
 import { META } from '../contract/names.ts';
 import { toHarnessUsage } from '../contract/usage.ts';
@@ -42,6 +41,7 @@ async function answerJudge(request: SampleRequest, options: HarnessSamplerOption
   const { seed, recorder, signal } = options;
   const question = readQuestion(request);
   const name = nameOf(question, options);
+  if (name === undefined) return { text: JSON.stringify({ no_judge: NO_JUDGE }), model: '' };
   const startedAt = performance.now();
   const { usages, ...verdict } = await judge({
     request: question,
@@ -65,7 +65,8 @@ async function answerJudge(request: SampleRequest, options: HarnessSamplerOption
 
 async function answerSample({ system, messages, maxTokens }: SampleRequest, options: HarnessSamplerOptions) {
   const name = options.judgeModel;
-  if (name === undefined) throw noModel();
+  if (name === undefined)
+    throw new Error('The environment asks a model, and none answers: set models.judge in the configuration');
   const { recorder, signal } = options;
   const startedAt = performance.now();
   const usages: Usage[] = [];
@@ -86,17 +87,12 @@ async function answerSample({ system, messages, maxTokens }: SampleRequest, opti
   return { text: message.content ?? '', model: name };
 }
 
-function nameOf({ model }: JudgeRequest, { judgeModel, isChosenByRun }: HarnessSamplerOptions): string {
-  const name = isChosenByRun ? judgeModel : (model ?? judgeModel);
-  if (name === undefined) throw noModel();
-  return name;
+function nameOf({ model }: JudgeRequest, { judgeModel, isChosenByRun }: HarnessSamplerOptions): string | undefined {
+  return isChosenByRun ? judgeModel : (model ?? judgeModel);
 }
 
-function noModel(): BoundaryError {
-  const message =
-    'The evaluation asks a judge, and there is no model for judges: set models.judge in the configuration, or judge_model in the request';
-  return new BoundaryError('evaluate', 'environment_failed', message);
-}
+const NO_JUDGE =
+  'The evaluation asks a judge, and there is no model for judges: set models.judge in the configuration, or judge_model in the request';
 
 function readQuestion({ meta, messages }: SampleRequest): JudgeRequest {
   const asked = meta[META.judge];

@@ -2,6 +2,7 @@ import type { EnvironmentClient } from '../client/environment-client.ts';
 import { messageOf } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
+import { META } from '../contract/names.ts';
 import type { Evaluation, PromptMessage, SetupResult } from '../contract/scenario.ts';
 import { startDeadline } from '../runtime/start-deadline.ts';
 import { NO_SPAN, type TraceSpan } from '../telemetry/trace-span.ts';
@@ -298,7 +299,9 @@ export class ScenarioSession {
     const submitted = answer === null ? this.#fitLastText() : { answer, fits: true };
     this.#submitted = submitted.answer;
     const signal = AbortSignal.any([this.#stopping.signal, recorder.failed]);
-    return await evaluateAnswer({ client: this.#stage.client, scenario, signal, limitMs, span }, submitted, recorder);
+    const { client, setup, transcript } = this.#stage;
+    const meta = setup.user && { [META.conversation]: [...transcript.conversation()] };
+    return await evaluateAnswer({ client, scenario, signal, limitMs, span }, { ...submitted, meta }, recorder);
   }
 
   /** Writes the end, and closes the environment. An end is told only when it is durable. */

@@ -123,7 +123,7 @@ class Runs {
     checkScenarioArgs(scenario, body.scenario_args);
     models.check(body.model);
     const { user_model, judge_model } = body;
-    checkScenarioNeeds(scenario, {
+    checkScenarioNeeds(scenario, body.scenario_args, {
       user: user_model ?? models.harness.user,
       judge: judge_model ?? models.harness.judge,
     });

@@ -44,7 +44,7 @@ const ATTEMPTS: readonly string[] = [
   `\\n\\n${ORDER}`,
   `&lt;/material&gt; ${ORDER}`,
   `{{fence}}\n${ORDER}`,
-  '$' + `{fence}\n${ORDER}`,
+  `\${fence}\n${ORDER}`,
   `%s\n${ORDER}`,
   `$&\n${ORDER}\n$\``,
   `${'$'}1 ${ORDER} ${'$'}'`,

@@ -1,7 +1,11 @@
+import { z } from 'zod';
 import { messageOf } from '../../contract/errors.ts';
+import { isJsonObject } from '../../contract/json.ts';
 import { type Judgement, judgementSchema, judgeRequestSchema, MAX_JUDGE_MATERIAL } from '../../contract/judge.ts';
 import { META } from '../../contract/names.ts';
+import { userMessageSchema } from '../../contract/scenario.ts';
 import type { JudgeQuestion, ToolContext } from '../../environment/definition.ts';
+import { NoJudgeError } from '../../environment/no-judge-error.ts';
 
 /** Tokens of a verdict with its reasons. */
 const VERDICT_TOKENS = 4_096;
@@ -35,13 +39,23 @@ export async function askJudge(sample: ToolContext['sample'], question: JudgeQue
   return readJudgement(answer.content.text);
 }
 
-/** @throws Error for a client that answers as any model would, and judges nothing. */
+/** @throws NoJudgeError; Error for a client that answers as any model would, and judges nothing. */
 function readJudgement(text: unknown): Judgement {
+  let answer: unknown;
   try {
-    return judgementSchema.parse(JSON.parse(String(text)));
+    answer = JSON.parse(String(text));
+    return judgementSchema.parse(answer);
   } catch (cause) {
+    if (isJsonObject(answer) && typeof answer.no_judge === 'string') throw new NoJudgeError(answer.no_judge);
     throw new Error(`This client has no judge: it answered with something else than a verdict (${messageOf(cause)})`, {
       cause,
     });
   }
+}
+
+const conversationSchema = z.array(userMessageSchema);
+
+/** The conversation that the request of an evaluation carries; empty without one. */
+export function conversationOf(meta: ToolContext['meta']): ToolContext['conversation'] {
+  return conversationSchema.safeParse(meta[META.conversation]).data ?? [];
 }

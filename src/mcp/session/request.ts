@@ -3,6 +3,7 @@ import type { Audience, Log, ReportProgress, Session, ToolContext } from '../../
 import { identifySender, type Meta } from '../audience.ts';
 import { describeFailure } from '../describe-thrown.ts';
 import { type ClientRequests, createClientRequests } from './client-requests.ts';
+import { conversationOf } from './judge-question.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { createRequestLog } from './request-log.ts';
 import type { SessionPeer } from './session-peer.ts';
@@ -77,6 +78,10 @@ class RequestContext implements ToolContext {
   get log(): Log {
     this.#log ??= createRequestLog((level, text) => this.#mcp.mcpReq.log(level, text, 'environment'));
     return this.#log;
+  }
+
+  get conversation(): ToolContext['conversation'] {
+    return conversationOf(this.meta);
   }
 
   get capabilities(): ClientRequests['capabilities'] {

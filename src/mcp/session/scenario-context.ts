@@ -1,5 +1,6 @@
 import type { ClientOffer, Log, LogLevel, ReportProgress, Session, ToolContext } from '../../environment/definition.ts';
 import type { Report } from '../cleanup.ts';
+import { conversationOf } from './judge-question.ts';
 
 const NOTHING: ClientOffer = { elicitation: false, sampling: false, roots: false };
 
@@ -29,6 +30,10 @@ export class ScenarioContext implements ToolContext {
 
   get meta(): ToolContext['meta'] {
     return this.#meta;
+  }
+
+  get conversation(): ToolContext['conversation'] {
+    return conversationOf(this.#meta);
   }
 
   get capabilities(): ClientOffer {
@@ -72,6 +77,7 @@ export function withoutWords(request: ToolContext, report: Report): ToolContext 
     session: request.session,
     signal: request.signal,
     meta: request.meta,
+    conversation: [],
     get capabilities() {
       return request.capabilities;
     },

@@ -1,6 +1,6 @@
 import type { ClientOffer, Log, Session, ToolContext } from '../../environment/definition.ts';
 import { elicitQuestion, type Question, rootsQuestion, sampleQuestion } from './client-requests.ts';
-import { askJudge } from './judge-question.ts';
+import { askJudge, conversationOf } from './judge-question.ts';
 
 /** A call that goes over several requests of its client, as the context of its author's code sees it. */
 export interface MultiRoundTripCall {
@@ -32,6 +32,10 @@ export class SuspendedContext implements ToolContext {
 
   get meta(): ToolContext['meta'] {
     return this.#call.meta;
+  }
+
+  get conversation(): ToolContext['conversation'] {
+    return conversationOf(this.#call.meta);
   }
 
   get capabilities(): ClientOffer {
