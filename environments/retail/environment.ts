@@ -6,7 +6,15 @@ import { Database } from './desk/database.ts';
 import { DeskError } from './desk/desk-error.ts';
 import type { DeskResult, DeskTool } from './desk/desk-tool.ts';
 import { effectiveCalls, judge } from './desk/judge.ts';
-import { assertions, facts, referenceCalls, type Task, toRequest, toUserInstructions } from './desk/tasks.ts';
+import {
+  assertions,
+  facts,
+  referenceCalls,
+  type Task,
+  toRequest,
+  toUserInstructions,
+  toUserScript,
+} from './desk/tasks.ts';
 import { deskTools } from './desk/tools.ts';
 
 /**
@@ -55,6 +63,7 @@ export default class RetailEnvironment extends EnvironmentServer {
         args: z.object({
           task_id: z.enum([...this.#directory.tasks().keys()]).describe('Which of the tasks.'),
           user_script: z.array(z.string()).optional().describe('Lines of the customer, for proctor/user-script.'),
+          judge_script: z.array(z.boolean()).optional().describe('Verdicts on the conduct, for proctor/judge-script.'),
         }),
         system: this.#directory.policy(),
         user: { instructions: ({ task_id }) => toUserInstructions(this.#task(task_id)) },
@@ -103,14 +112,21 @@ export default class RetailEnvironment extends EnvironmentServer {
   }
 }
 
-/** Each with the customer's lines: those of the task, else the whole request at once. */
-function declareConversations(
-  directory: DataDirectory,
-): readonly ScenarioTask<{ readonly task_id: z.ZodString; readonly user_script: z.ZodArray<z.ZodString> }>[] {
+const conversationTaskArgs = {
+  task_id: z.string(),
+  user_script: z.array(z.string()),
+  judge_script: z.array(z.boolean()),
+};
+
+/** Each with the customer's lines, and with verdicts of a judge that is content: for plays without a model of their own. */
+function declareConversations(directory: DataDirectory): readonly ScenarioTask<typeof conversationTaskArgs>[] {
   const tasks = directory.tasks();
-  return declareTasks(directory).map(({ args, ...task }) => {
-    const own = tasks.get(args.task_id);
-    return { ...task, args: { ...args, user_script: own?.user_script ?? (own === undefined ? [] : [toRequest(own)]) } };
+  return declareTasks(directory).map(({ args: { task_id }, ...task }) => {
+    const own = tasks.get(task_id);
+    return {
+      ...task,
+      args: { task_id, user_script: own === undefined ? [] : [...toUserScript(own)], judge_script: [true] },
+    };
   });
 }
 

@@ -4,6 +4,10 @@ import { isReferenceModel } from './reference-models.ts';
 
 /** The reference user: it says what the argument `user_script` lists. It is no agent's model. */
 export const USER_SCRIPT = 'proctor/user-script';
+/** The reference judge: its verdicts are those that the argument `judge_script` lists, in turn. It reads nothing. */
+export const JUDGE_SCRIPT = 'proctor/judge-script';
+
+const REFERENCES: Readonly<Record<string, string>> = { user_model: USER_SCRIPT, judge_model: JUDGE_SCRIPT };
 
 /**
  * Checks the models that a request names for its harness.
@@ -16,9 +20,9 @@ export function checkHarnessModels(
   named: Readonly<Record<string, string | null>>,
 ): void {
   for (const [param, name] of Object.entries(named)) {
-    if (name === null || (param === 'user_model' && name === USER_SCRIPT)) continue;
+    if (name === null || name === REFERENCES[param]) continue;
     if (isReferenceModel(name)) {
-      const message = `${param} is ${JSON.stringify(name)}, which plays agents. Name a model of a gateway${param === 'user_model' ? `, or ${USER_SCRIPT}` : ''}.`;
+      const message = `${param} is ${JSON.stringify(name)}, which does not do that. Name a model of a gateway, or ${REFERENCES[param]}.`;
       throw new ApiError('invalid_parameter', message, { param });
     }
     try {

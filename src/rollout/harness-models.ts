@@ -2,10 +2,11 @@ import type { EnvironmentClient, Sampler } from '../client/environment-client.ts
 import { BoundaryError, USER_ERROR } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { UserOfSetup } from '../contract/scenario.ts';
-import { USER_SCRIPT } from '../model/harness-models.ts';
+import { JUDGE_SCRIPT, USER_SCRIPT } from '../model/harness-models.ts';
 import type { EventRecorder } from '../trace/event-recorder.ts';
 import { createHarnessSampler } from './harness-sampler.ts';
 import type { RunOptions } from './run.ts';
+import { ScriptedJudge } from './scripted-judge.ts';
 import { type ConversationUser, FunctionUser, ModelUser, ScriptedUser } from './simulated-user.ts';
 
 interface UserParts {
@@ -44,12 +45,13 @@ export function createRunSampler(
   recorder: EventRecorder,
   signal: AbortSignal,
 ): Sampler {
-  const { judge_model, seed } = request;
+  const { judge_model, seed, scenario_args } = request;
+  const scripted = new ScriptedJudge(scenario_args.judge_script);
   return createHarnessSampler({
     judgeModel: judge_model ?? harnessModels?.judge,
     isChosenByRun: typeof judge_model === 'string',
     seed,
-    createModel: (name) => createModel(name, NO_SOLUTION),
+    createModel: (name) => (name === JUDGE_SCRIPT ? scripted : createModel(name, NO_SOLUTION)),
     recorder,
     signal,
   });

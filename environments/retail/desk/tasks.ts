@@ -68,6 +68,12 @@ export function toUserInstructions({ user_scenario: { persona, instructions } }:
     .join('\n\n');
 }
 
+/** Lines of a customer who tells first what they want, then who they are. */
+export function toUserScript({ user_script, user_scenario: { instructions } }: Task): readonly string[] {
+  const { reason_for_call, known_info } = instructions;
+  return user_script ?? [reason_for_call, ...(known_info ? [known_info] : [])];
+}
+
 /** The calls that lead to the right end state, in order. One that the desk refuses is part of it. */
 export function referenceCalls(task: Task): readonly ReferenceCall[] {
   return task.evaluation_criteria.actions;
