@@ -176,7 +176,7 @@ export const traceSchema = z.object({
   evaluation: evaluationSchema.nullable(),
   /** Verdicts of judges in the evaluation; there where one was asked. */
   judgements: z.array(judgementRecordSchema).optional(),
-  /** Of the agent. Models that the harness calls are apart, there where they were called. */
+  /** Usage of the agent. Models that the harness calls are apart, there where they were called. */
   usage: usageSchema.extend({
     model_calls: z.int(),
     tool_calls: z.int(),

@@ -322,7 +322,7 @@ export interface SampleRequest extends QuestionOptions {
 export interface JudgeQuestion extends QuestionOptions {
   /** By which rule, in plain words. The author's: an agent must not write in it. */
   readonly rubric: string;
-  /** What is judged: text, or JSON. At most 200,000 characters. The judge takes it as data, whatever stands in it. */
+  /** The text, or JSON, that is judged. At most 200,000 characters. The judge takes it as data, whatever stands in it. */
   readonly material: string | JsonObject | readonly Json[];
   /** `boolean` (default), or numbers. */
   readonly scale?: 'boolean' | { readonly min: number; readonly max: number };

@@ -6,7 +6,7 @@ const MAX_USER_TURNS = { default: 30, maximum: 500 } as const;
 
 /** A simulated user that a model plays. Its instructions are the harness's: no agent can read them. */
 export interface SimulatedUser<Args = unknown> {
-  /** Who the user is, what they want, and what they tell only when they are asked. */
+  /** Person, wish, and facts that the user tells only when asked. */
   readonly instructions: string | ((args: Args) => string);
   /** The model that plays it. Default: `models.user` of the configuration. */
   readonly model?: string;

@@ -11,7 +11,7 @@ export const STOP_WORD = '###STOP###';
 /** Rounds of function calls before one reply. */
 const MAX_CALL_ROUNDS = 10;
 
-/** What a user said, and what it took. */
+/** A message of the user, and its cost. */
 export interface UserReply {
   /** Null: the user had nothing more to say. */
   readonly message: string | null;
@@ -19,7 +19,7 @@ export interface UserReply {
   readonly isOver: boolean;
   /** The model that said it; null for a function and a script. */
   readonly model: string | null;
-  /** Of each call of its model. */
+  /** Usage of each call of its model. */
   readonly usages: readonly Usage[];
   /** Functions that it called, with their results. */
   readonly calls: readonly UserCall[];
