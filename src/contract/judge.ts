@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** Votes of a judge on one question. */
-export const MAX_JUDGE_VOTES = 25;
+const MAX_JUDGE_VOTES = 25;
 /** Characters of the material that a judge reads. */
 export const MAX_JUDGE_MATERIAL = 200_000;
 

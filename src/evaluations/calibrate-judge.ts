@@ -7,7 +7,7 @@ import { judge } from '../rollout/judge.ts';
 import { agreementOf, type RatedCase } from '../statistics/agreement.ts';
 
 /** Numbers of votes that are compared. All are asked once; fewer are the first of them. */
-export const CALIBRATED_VOTES = [1, 3, 5] as const;
+const CALIBRATED_VOTES = [1, 3, 5] as const;
 const MOST_VOTES = 5;
 
 const labelledCaseSchema = z.strictObject({

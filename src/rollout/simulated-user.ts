@@ -7,7 +7,7 @@ import { type UserOfSetup, userReplySchema } from '../contract/scenario.ts';
 import type { ChatModel } from '../model/chat-model.ts';
 
 /** The word by which a simulated user ends a conversation. In an agent's text it means nothing. */
-export const STOP_WORD = '###STOP###';
+const STOP_WORD = '###STOP###';
 /** Rounds of function calls before one reply. */
 const MAX_CALL_ROUNDS = 10;
 
