@@ -17,10 +17,10 @@ export type {
   Report,
 } from './contract/evaluation.ts';
 export type { ModelDeltaEvent, TraceEvent } from './contract/event.ts';
+export type { RegisteredModel, RegisteredModelInput, RegisteredModelPatch } from './contract/model.ts';
 export type { Outcome } from './contract/outcome.ts';
 export type { Regrade, RegradeRow } from './contract/regrade.ts';
 export type { Difference, Fork, Grade, GradesQuery, Parent, ReplayResult } from './contract/replay.ts';
-export type { RegisteredModel, RegisteredModelInput, RegisteredModelPatch } from './contract/model.ts';
 export type { RunAccepted, RunInput } from './contract/run.ts';
 export type { Seat, SeatInput } from './contract/seat.ts';
 export type { TraceTotals, UsageList } from './contract/totals.ts';

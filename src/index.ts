@@ -56,6 +56,7 @@ export type { EnvironmentSource } from './environment/environment-source.ts';
 export type { EvaluationInput as Evaluation, SubscoreInput as Subscore } from './environment/evaluation.ts';
 export { Hub, type HubOptions } from './environment/hub.ts';
 export type { HubCall, HubHalves } from './environment/hub-scenario.ts';
+export { NoJudgeError } from './environment/no-judge-error.ts';
 export type { PromptConfig, PromptHandler, RichPrompt } from './environment/prompt.ts';
 export type { Prompt } from './environment/prompt-messages.ts';
 export type { ResourceConfig, ResourceHandler } from './environment/resource.ts';

@@ -72,7 +72,12 @@ describe('a data directory', () => {
       ]),
     );
     const task = DataDirectory.open(directory).tasks().get('1');
-    expect(task?.evaluation_criteria).toEqual({ actions: [], nl_assertions: [] });
+    expect(task?.evaluation_criteria).toEqual({
+      actions: [],
+      nl_assertions: [],
+      communicate_info: [],
+      reward_basis: ['DB', 'NL_ASSERTION'],
+    });
     expect(task && toRequest(task)).toMatch(/You want nothing\.$/);
   });
 });

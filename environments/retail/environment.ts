@@ -1,11 +1,20 @@
-import { EnvironmentServer, type ScenarioTask, serveMain, ToolError } from 'proctor';
+import { EnvironmentServer, type ScenarioTask, serveMain, type ToolContext, ToolError } from 'proctor';
 import { z } from 'zod';
+import { gradeConversation } from './desk/conduct.ts';
 import { DataDirectory, ownDataDirectory } from './desk/data-directory.ts';
 import { Database } from './desk/database.ts';
 import { DeskError } from './desk/desk-error.ts';
 import type { DeskResult, DeskTool } from './desk/desk-tool.ts';
 import { effectiveCalls, judge } from './desk/judge.ts';
-import { assertions, referenceCalls, type Task, toRequest } from './desk/tasks.ts';
+import {
+  assertions,
+  facts,
+  referenceCalls,
+  type Task,
+  toRequest,
+  toUserInstructions,
+  toUserScript,
+} from './desk/tasks.ts';
 import { deskTools } from './desk/tools.ts';
 
 /**
@@ -47,6 +56,32 @@ export default class RetailEnvironment extends EnvironmentServer {
       },
       ({ task_id }) => this.#serveCustomer(this.#task(task_id)),
     );
+    this.scenario(
+      'conversation',
+      {
+        description: 'Settle the request of a customer who tells it in pieces and answers questions.',
+        args: z.object({
+          task_id: z.enum([...this.#directory.tasks().keys()]).describe('Which of the tasks.'),
+          user_script: z.array(z.string()).optional().describe('Lines of the customer, for proctor/user-script.'),
+          judge_script: z.array(z.boolean()).optional().describe('Verdicts on the conduct, for proctor/judge-script.'),
+        }),
+        system: this.#directory.policy(),
+        user: { instructions: ({ task_id }) => toUserInstructions(this.#task(task_id)) },
+        tasks: () => declareConversations(this.#directory),
+        solution: ({ task_id }) => ({
+          calls: effectiveCalls(this.#task(task_id), new Database(this.#directory.records())),
+          answer: ['Your request has been dealt with.', ...facts(this.#task(task_id))].join(' '),
+        }),
+      },
+      ({ task_id }, context) => this.#talkWithCustomer(this.#task(task_id), context),
+    );
+  }
+
+  /** The customer writes first, and answers questions. */
+  async *#talkWithCustomer(task: Task, context: ToolContext) {
+    const database = this.#openShop();
+    yield [];
+    return await gradeConversation(task, judge(task, database), context);
   }
 
   async *#serveCustomer(task: Task) {
@@ -75,6 +110,24 @@ export default class RetailEnvironment extends EnvironmentServer {
     if (task === undefined) throw new Error(`There is no task '${id}'. There are: ${[...tasks.keys()].join(', ')}`);
     return task;
   }
+}
+
+const conversationTaskArgs = {
+  task_id: z.string(),
+  user_script: z.array(z.string()),
+  judge_script: z.array(z.boolean()),
+};
+
+/** Each with the customer's lines, and with verdicts of a judge that is content: for plays without a model of their own. */
+function declareConversations(directory: DataDirectory): readonly ScenarioTask<typeof conversationTaskArgs>[] {
+  const tasks = directory.tasks();
+  return declareTasks(directory).map(({ args: { task_id }, ...task }) => {
+    const own = tasks.get(task_id);
+    return {
+      ...task,
+      args: { task_id, user_script: own === undefined ? [] : [...toUserScript(own)], judge_script: [true] },
+    };
+  });
 }
 
 /** Tags say which tools change records on the way to the right end state; a task that changes none is one of refusing. */

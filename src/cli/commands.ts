@@ -15,6 +15,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) 
   train: async () => (await import('./train.ts')).addTrainCommand,
   seat: async () => (await import('./seat.ts')).addSeatCommand,
   agents: async () => (await import('./agents.ts')).addAgentsCommand,
+  judge: async () => (await import('./judge.ts')).addJudgeCommand,
   chat: async () => (await import('./chat.ts')).addChatCommand,
   serve: async () => (await import('./serve.ts')).addServeCommand,
   worker: async () => (await import('./worker.ts')).addWorkerCommand,

@@ -59,7 +59,11 @@ export async function planHere(
       requests,
       appUrl: installation.settings.appUrl,
       play: ({ fork, ...request }, show, stop) =>
-        player.play({ ...request, ...toModelFields(model), origin: 'run', ...(fork && { parent: toForkParent(fork) }) }, show, stop),
+        player.play(
+          { ...request, ...toModelFields(model), origin: 'run', ...(fork && { parent: toForkParent(fork) }) },
+          show,
+          stop,
+        ),
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {

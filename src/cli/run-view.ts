@@ -42,6 +42,10 @@ function describeEvent(event: TraceEvent, isFull: boolean): string | undefined {
       return `${colors.bold(event.step === OUTSIDE_STEPS ? 'call' : `step ${event.step}`)} ${describeToolCall(event, isFull)}`;
     case 'tool.responded':
       return `       ${describeToolResult(event, isFull)}`;
+    case 'user.responded':
+      return `${colors.bold(colors.yellow('user'))} ${event.message === null ? colors.dim('has nothing more to say') : shown(event.message)}`;
+    case 'judge.responded':
+      return `${colors.bold('judge')} ${event.score} ${colors.dim(shown(event.votes[0]?.reason ?? ''))}`;
     case 'evaluation.completed':
       return event.evaluation.content === null
         ? undefined

@@ -6,6 +6,7 @@ import { toBoundaryError } from './client-failure.ts';
 import type { ConnectOptions, EnvironmentTarget } from './environment-client.ts';
 import { type EnvironmentLink, harnessMeta, openCommand, openMemory, openModule, openUrl } from './environment-link.ts';
 import { McpEnvironmentClient } from './mcp-environment-client.ts';
+import { SampleAnswers } from './sample-answers.ts';
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 60_000;
 
@@ -29,6 +30,7 @@ export async function connectEnvironment(
 /** As `connectEnvironment`, over a link that is closed with the client, and when it rejects. */
 export async function connectOver(link: EnvironmentLink, options: ConnectOptions): Promise<McpEnvironmentClient> {
   const { signal, timeoutMs = DEFAULT_CONNECT_TIMEOUT_MS, onLog, isForReading = false } = options;
+  const samples = new SampleAnswers();
   try {
     const connection = await connectMcp(link, {
       clientInfo: { name: 'proctor', version: PROCTOR_VERSION },
@@ -37,10 +39,11 @@ export async function connectOver(link: EnvironmentLink, options: ConnectOptions
       onNotification: {
         log: (level, message) => onLog?.({ level: LOG_LEVELS[level], logger: 'environment', message }),
       },
+      answers: { sample: (params) => samples.sample(params) },
       signal,
       timeoutMs: timeoutMs > 0 ? timeoutMs : undefined,
     });
-    return new McpEnvironmentClient(connection, link, onLog);
+    return new McpEnvironmentClient(connection, link, { onLog, samples });
   } catch (error) {
     // Worded first: once it is closed, how it ended is our own doing.
     const failure =

@@ -36,6 +36,10 @@ export interface EnvironmentClient {
   call(name: string, args: JsonObject, options?: CallOptions): Promise<ToolResult>;
   /** Runs the scenario's second half. @throws BoundaryError boundary `evaluate`. */
   evaluate(scenario: string, answer: unknown, options?: CallOptions): Promise<Evaluation>;
+  /** Calls a function of a hub as the harness, for a simulated user. What the function throws is a result. */
+  callFunction?(hub: string, name: string, args: JsonObject, options?: CallOptions): Promise<ToolResult>;
+  /** From now on `sample` answers what the environment's code asks of a model. Before, and without, such a question fails. */
+  answerSamples?(sample: Sampler): void;
   /** The scenario's solution; `results` continues one that is a generator. @throws BoundaryError where there is none. */
   solution(
     scenario: string,
@@ -46,6 +50,26 @@ export interface EnvironmentClient {
   /** Ends the session and what was started for it: SIGTERM to a process's group, SIGKILL after the budget. Never rejects. */
   close(): Promise<void>;
 }
+
+/** A text of a conversation between an agent (`assistant`) and its user. */
+export interface UserMessage {
+  readonly role: 'user' | 'assistant';
+  readonly content: string;
+}
+
+/** A question of the environment's code to a model of its harness (MCP sampling). */
+export interface SampleRequest {
+  /** `svc/purpose` of the question, such as `judge`; undefined: the author's own. */
+  readonly purpose: string | undefined;
+  readonly system: string | null;
+  readonly messages: readonly UserMessage[];
+  readonly maxTokens: number;
+  /** The rest of `_meta`, unchecked. */
+  readonly meta: Readonly<Record<string, unknown>>;
+}
+
+/** @throws Error whose message the environment's code gets. */
+export type Sampler = (request: SampleRequest) => Promise<{ readonly text: string; readonly model: string }>;
 
 export interface CallOptions {
   readonly signal?: AbortSignal;

@@ -29,10 +29,12 @@ import type {
   CallOptions,
   ConnectOptions,
   EnvironmentClient,
+  Sampler,
   ToolResult,
 } from './environment-client.ts';
 import { type EnvironmentLink, harnessMeta } from './environment-link.ts';
 import { toAgentTool, toErrorResult, toToolResult } from './mcp-tools.ts';
+import type { SampleAnswers } from './sample-answers.ts';
 import { mayList, noSolution, SOLUTIONS_URI, solutionFailed } from './solution-faults.ts';
 
 const TOO_DEEP = `nested more than ${MAX_JSON_DEPTH} deep`;
@@ -41,6 +43,12 @@ const TOO_DEEP = `nested more than ${MAX_JSON_DEPTH} deep`;
 const AS_AGENT = { [META.audience]: 'agent' };
 
 const TRANSPORTS = { module: 'pipe', command: 'pipe', url: 'tcp', memory: undefined } as const;
+
+interface McpEnvironmentClientOptions {
+  readonly onLog: ConnectOptions['onLog'];
+  /** Answers of the connection to the environment's questions. */
+  readonly samples: SampleAnswers;
+}
 
 /** An `EnvironmentClient` over a connection, which it owns and closes. */
 export class McpEnvironmentClient implements EnvironmentClient {
@@ -62,10 +70,11 @@ export class McpEnvironmentClient implements EnvironmentClient {
   readonly #connection: McpConnection;
   readonly #link: EnvironmentLink;
   readonly #onLog: ConnectOptions['onLog'];
+  readonly #samples: SampleAnswers;
   #isClosing = false;
   #resolveClosed: () => void = () => {};
 
-  constructor(connection: McpConnection, link: EnvironmentLink, onLog: ConnectOptions['onLog']) {
+  constructor(connection: McpConnection, link: EnvironmentLink, { onLog, samples }: McpEnvironmentClientOptions) {
     this.name = connection.server?.name ?? link.label;
     this.version = connection.server?.version ?? '';
     this.protocol = connection.protocol;
@@ -77,6 +86,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
     this.#connection = connection;
     this.#link = link;
     this.#onLog = onLog;
+    this.#samples = samples;
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
@@ -142,6 +152,17 @@ export class McpEnvironmentClient implements EnvironmentClient {
       arguments: { name: toShortName(scenario), arguments: { answer: answer ?? null } },
     };
     return this.#parse(evaluationSchema, await this.#callHub(params, attempt, options), attempt);
+  }
+
+  async callFunction(hub: string, name: string, args: JsonObject, options: CallOptions = {}): Promise<ToolResult> {
+    const attempt = toAttempt('environment', `running the function "${name}" of the hub "${hub}"`, options);
+    const params = { name: hub, arguments: { name, arguments: args } };
+    if (isTooDeep({ params })) return toErrorResult(`The arguments of ${name} are ${TOO_DEEP}`);
+    return toToolResult(await this.#request(attempt, 'tools/call', params, options));
+  }
+
+  answerSamples(sample: Sampler): void {
+    this.#samples.answer = sample;
   }
 
   async solution(

@@ -84,6 +84,8 @@ export const configSchema = z.strictObject({
   agents: z.record(z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/), agentEntrySchema).default({}),
   /** By the name that a training job gives as its `provider`. */
   trainers: z.record(z.string().min(1).max(200), trainerSchema).default({}),
+  /** Models that the harness calls: `user` plays simulated users, `judge` judges. */
+  models: z.strictObject({ user: z.string().min(1).optional(), judge: z.string().min(1).optional() }).default({}),
   store: z.string().min(1).optional(),
   queue: z.string().min(1).optional(),
   ports: z.strictObject({ runService: portSchema.optional(), scenarioServer: portSchema.optional() }).default({}),

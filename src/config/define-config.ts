@@ -12,7 +12,7 @@ import type { Config } from './config-schema.ts';
  * in US dollars for a million tokens, `dialects` a list of `chat`, `responses`, `messages` and `gemini`: the protocols that it speaks;
  * `agents` maps names to `{ command, protocol, needs, env, version, readable }`, programs that play scenarios by a loop of
  * their own; `trainers` maps names to `{ kind, url, apiKey }` (`openai`, `together`, `fireworks`) or `{ kind: 'command', command, env }`,
- * each with `deploy` and `gateway`; `store` and `queue` are addresses as those of
+ * each with `deploy` and `gateway`; `models` names those that the harness calls: `{ user, judge }`; `store` and `queue` are addresses as those of
  * `PROCTOR_DATABASE_URL` and `PROCTOR_QUEUE_URL`, which win; `redact: false` stores traces with the secrets that they hold.
  */
 export function defineConfig(config: Config): Config {

@@ -80,7 +80,7 @@ function readModels(variables: Variables, config: ParsedConfig): ModelConfig {
     baseUrl: url,
     ...gateway,
   }));
-  return { ...modelConfigFromEnvironment(variables), gateways };
+  return { ...modelConfigFromEnvironment(variables), gateways, harness: config.models };
 }
 
 function readUrl(variables: Variables, name: string): string | undefined {

@@ -62,5 +62,15 @@ export const usageSchema = z.object({
 });
 export type Usage = z.infer<typeof usageSchema>;
 
+/** Usage of models that the harness calls: simulated users, judges, and questions of the environment's code. */
+export const harnessUsageSchema = z.object({
+  model_calls: z.int(),
+  prompt_tokens: z.int(),
+  completion_tokens: z.int(),
+  total_tokens: z.int(),
+  cost_usd: z.number().nullable(),
+});
+export type HarnessUsage = z.infer<typeof harnessUsageSchema>;
+
 export const finishReasonSchema = z.enum(['stop', 'length', 'tool_calls', 'content_filter']);
 export type FinishReason = z.infer<typeof finishReasonSchema>;

@@ -115,6 +115,8 @@ export type RunErrorBody = z.infer<typeof runErrorSchema>;
 
 /** Code of a run that was ended because its evaluation's budget does not pay for its next model call. No HTTP surface answers with it. */
 export const OVER_BUDGET = 'over_budget';
+/** Code of a run whose simulated user failed: it says nothing about the agent. */
+export const USER_ERROR = 'user_error';
 /** Code of a run whose agent, a command, ended before it had answered. No HTTP surface answers with it. */
 export const AGENT_FAILED = 'agent_failed';
 /** Code of a run whose agent began without the tools of its scenario: it says nothing about the agent's model. */
@@ -126,7 +128,8 @@ export type RunErrorCode =
   | typeof OVER_BUDGET
   | typeof AGENT_WITHOUT_TOOLS
   | typeof AGENT_FAILED
-  | typeof FORK_DIFFERS;
+  | typeof FORK_DIFFERS
+  | typeof USER_ERROR;
 
 /** A failure of a run, named by the boundary at which it happened. It becomes data on the trace. */
 export class BoundaryError extends Error {

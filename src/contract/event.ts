@@ -4,10 +4,12 @@ import {
   assistantMessageSchema,
   contentBlockSchema,
   finishReasonSchema,
+  harnessUsageSchema,
   usageSchema,
 } from './chat.ts';
 import { runErrorSchema } from './errors.ts';
 import { jsonObjectSchema } from './json.ts';
+import { judgeScaleSchema, judgeVoteSchema } from './judge.ts';
 import { parentSchema, replayResultSchema } from './replay.ts';
 import { evaluationSchema, promptMessageSchema, volatilePartSchema } from './scenario.ts';
 import {
@@ -49,6 +51,9 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     priority: z.int(),
     /** The agent that plays as a command; without one the model plays by itself. */
     agent: z.string().nullable().optional(),
+    /** Models of the harness, before those of scenario and configuration. */
+    user_model: z.string().nullable().optional(),
+    judge_model: z.string().nullable().optional(),
     /** The attempt of an evaluation that this is. `rerun` counts from 0; at `rerun_limit` it is not run again by itself. */
     evaluation: z
       .object({
@@ -149,6 +154,41 @@ export const eventBodySchema = z.discriminatedUnion('type', [
   /** The model calls and the tool calls of an agent at a seat differ. */
   ledgerEntrySchema.extend({ type: type('ledger.noted') }),
   z.object({ type: type('turn.finished'), turn: z.int(), status: turnStatusSchema, tool_ms: z.int() }),
+  /** A simulated user answered the text that ended this turn, or began the conversation (turn 0). */
+  z.object({
+    type: type('user.responded'),
+    turn: z.int(),
+    /** Null: nothing more was said. */
+    message: z.string().nullable(),
+    /** The conversation ends with it. */
+    is_over: z.boolean(),
+    /** Null for a function and a script. */
+    model: z.string().nullable(),
+    /** Functions that the user called first. */
+    calls: z.array(
+      z.object({ name: z.string(), arguments: jsonObjectSchema, text: z.string(), is_error: z.boolean() }),
+    ),
+    usage: harnessUsageSchema,
+    duration_ms: z.int(),
+  }),
+  /** A judge has read material for the evaluation. */
+  z.object({
+    type: type('judge.responded'),
+    model: z.string(),
+    /** SHA-256 of rubric, material, context and scale, hex: an equal question has an equal key. */
+    key: z.string(),
+    rubric: z.string(),
+    /** As the judge read it, at most 4,000 characters. */
+    material: z.string(),
+    scale: judgeScaleSchema,
+    score: z.number(),
+    agreement: z.number(),
+    votes: z.array(judgeVoteSchema),
+    usage: harnessUsageSchema,
+    duration_ms: z.int(),
+  }),
+  /** The environment's code asked a model. */
+  z.object({ type: type('sample.responded'), model: z.string(), usage: harnessUsageSchema, duration_ms: z.int() }),
   /** `fits` is false where the scenario has an answer schema and the answer is not of it, after the model was asked twice. */
   z.object({ type: type('answer.submitted'), answer: z.json(), fits: z.boolean().optional() }),
   z.object({ type: type('evaluation.completed'), evaluation: evaluationSchema, duration_ms: z.int() }),

@@ -24,6 +24,12 @@ export const META = {
   seed: 'svc/seed',
   /** In the result of `initialize`: true where the author says that tools reach the machine itself. */
   unsandboxed: 'svc/unsandboxed',
+  /** On `evaluate` of a scenario with a user: the texts between agent and user. Our choice. */
+  conversation: 'svc/conversation',
+  /** On a sampling request: what it is for, such as `judge`. */
+  purpose: 'svc/purpose',
+  /** On a sampling request for a judge: rubric, scale, votes, model and context. The message is the material. */
+  judge: 'svc/judge',
   /** In `initialize` of a connection that one environment opens to another: how many lie before it. Our choice. */
   connectionDepth: 'svc/connection_depth',
 } as const;

@@ -44,6 +44,9 @@ export const runRequestSchema = z.object({
   seed: z.int().nullable().default(null),
   metadata: metadataSchema.default({}),
   priority: z.int().min(0).max(9).default(0),
+  /** Plays the simulated user, and judges: before those of the scenario and the configuration. */
+  user_model: modelNameSchema.nullable().default(null),
+  judge_model: modelNameSchema.nullable().default(null),
   sampling: givenObjectSchema.meta({ description: 'Sent to the gateway; at most 64 KiB as JSON' }).default({}),
   /** The agent that plays, a command of the worker; null: the model plays by itself. */
   agent: agentNameSchema.nullable().default(null),

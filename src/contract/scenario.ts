@@ -23,6 +23,26 @@ export const volatilePartSchema = z.union([
   z.strictObject({ tool: z.string().min(1), path: z.string().min(1) }),
 ]);
 export type VolatilePart = z.infer<typeof volatilePartSchema>;
+/** The user that an agent talks with, as setup tells its harness. An MCP prompt never holds it. */
+export const userOfSetupSchema = z.object({
+  /** Null for a function. */
+  instructions: z.string().nullable(),
+  /** Null: the model that the harness has for users. */
+  model: z.string().nullable(),
+  /** Functions that the user may call, through the dispatcher of their hub. */
+  tools: z.array(
+    z.object({ hub: z.string(), name: z.string(), description: z.string(), input_schema: jsonSchemaSchema }),
+  ),
+  max_turns: z.int().min(1),
+  /** True: the function `next` of the hub `user` gives its messages. */
+  function: z.boolean(),
+});
+export type UserOfSetup = z.infer<typeof userOfSetupSchema>;
+
+/** A text of a conversation between an agent (`assistant`) and its user. */
+export const userMessageSchema = z.object({ role: z.enum(['user', 'assistant']), content: z.string() });
+/** `structuredContent` of the function `next` of the hub `user`; null ends the conversation. */
+export const userReplySchema = z.object({ message: z.string().nullable() });
 
 /** `structuredContent` of a function of the hub `setup` that belongs to a scenario. */
 export const setupResultSchema = z.object({
@@ -35,6 +55,8 @@ export const setupResultSchema = z.object({
   provider_tools: z.array(z.string()).optional(),
   /** There where the scenario declares any. */
   volatile: z.array(volatilePartSchema).optional(),
+  /** Absent where the scenario has none. */
+  user: userOfSetupSchema.optional(),
 });
 export type SetupResult = z.infer<typeof setupResultSchema>;
 
@@ -83,6 +105,8 @@ const scenarioEntrySchema = z.object({
   required_args: z.array(z.string()),
   arguments: z.array(scenarioArgumentSchema),
   args_schema: jsonSchemaSchema,
+  /** Models that its harness has to have: `user` to play the simulated user, `judge` to judge. Absent: none. */
+  needs: z.array(z.enum(['user', 'judge'])).optional(),
 });
 export type ScenarioEntry = z.infer<typeof scenarioEntrySchema>;
 

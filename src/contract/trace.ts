@@ -4,10 +4,12 @@ import {
   assistantMessageSchema,
   contentBlockSchema,
   finishReasonSchema,
+  harnessUsageSchema,
   usageSchema,
 } from './chat.ts';
 import { runErrorSchema } from './errors.ts';
 import { jsonObjectSchema } from './json.ts';
+import { judgeScaleSchema, judgeVoteSchema } from './judge.ts';
 import { outcomeSchema } from './outcome.ts';
 import { gradeSchema, parentSchema, replayResultSchema } from './replay.ts';
 import { runStatusSchema } from './run.ts';
@@ -19,7 +21,10 @@ export const timeSchema = z.string();
 export const originSchema = z.enum(['run', 'chat', 'eval', 'agent', 'replay', 'check', 'import', 'ors', 'openenv']);
 export type Origin = z.infer<typeof originSchema>;
 
-/** `answered` to `error` are those of runs; `expired` and `abandoned` those of chat sessions. */
+/**
+ * `answered` to `error` are those of runs, and `user_turns`: the simulated user had no reply left. `expired` and
+ * `abandoned` are those of chat sessions.
+ */
 export const stopReasonSchema = z.enum([
   'answered',
   'max_steps',
@@ -29,6 +34,7 @@ export const stopReasonSchema = z.enum([
   'error',
   'expired',
   'abandoned',
+  'user_turns',
 ]);
 export type StopReason = z.infer<typeof stopReasonSchema>;
 
@@ -114,6 +120,30 @@ export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
 export const turnStatusSchema = z.enum(['running', 'answered', 'max_steps', 'length', 'failed', 'aborted']);
 export type TurnStatus = z.infer<typeof turnStatusSchema>;
 
+const userReplyRecordSchema = z.object({
+  message: z.string().nullable(),
+  is_over: z.boolean(),
+  model: z.string().nullable(),
+  calls: z.array(z.object({ name: z.string(), arguments: jsonObjectSchema, text: z.string(), is_error: z.boolean() })),
+  usage: harnessUsageSchema,
+  duration_ms: z.int(),
+});
+export type UserReplyRecord = z.infer<typeof userReplyRecordSchema>;
+
+const judgementRecordSchema = z.object({
+  model: z.string(),
+  key: z.string(),
+  rubric: z.string(),
+  material: z.string(),
+  scale: judgeScaleSchema,
+  score: z.number(),
+  agreement: z.number(),
+  votes: z.array(judgeVoteSchema),
+  usage: harnessUsageSchema,
+  duration_ms: z.int(),
+});
+export type JudgementRecord = z.infer<typeof judgementRecordSchema>;
+
 const turnSchema = z.object({
   turn: z.int(),
   started_at: timeSchema,
@@ -121,6 +151,8 @@ const turnSchema = z.object({
   messages: z.array(promptMessageSchema),
   status: turnStatusSchema,
   steps: z.array(z.int()),
+  /** The reply of a simulated user to the text that ended it. */
+  user: userReplyRecordSchema.optional(),
 });
 
 export const logSchema = z.object({
@@ -197,7 +229,16 @@ export const traceSchema = z.object({
   evaluation: evaluationSchema.nullable(),
   /** Later evaluations, oldest first. `reward` and `evaluation` stay those of the run. */
   grades: z.array(gradeSchema),
-  usage: usageSchema.extend({ model_calls: z.int(), tool_calls: z.int() }),
+  /** Verdicts of judges in the evaluation; there where one was asked. */
+  judgements: z.array(judgementRecordSchema).optional(),
+  /** Usage of the agent. Models that the harness calls are apart, there where they were called. */
+  usage: usageSchema.extend({
+    model_calls: z.int(),
+    tool_calls: z.int(),
+    user: harnessUsageSchema.optional(),
+    judge: harnessUsageSchema.optional(),
+    sample: harnessUsageSchema.optional(),
+  }),
   timing: z.object({
     queued_ms: z.int(),
     environment_ms: z.int(),

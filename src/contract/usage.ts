@@ -1,4 +1,4 @@
-import type { Usage } from './chat.ts';
+import type { HarnessUsage, Usage } from './chat.ts';
 
 /** Sums the usage of several model calls. The cost is null unless every call has one. */
 export function sumUsage(usages: readonly Usage[]): Usage {
@@ -11,6 +11,12 @@ export function sumUsage(usages: readonly Usage[]): Usage {
     reasoning_tokens: sum(usages.map((usage) => usage.reasoning_tokens)),
     cost_usd: usages.length > 0 && costs.length === usages.length ? sum(costs) : null,
   };
+}
+
+/** Usage of a model that the harness called. */
+export function toHarnessUsage(usages: readonly Usage[]): HarnessUsage {
+  const { prompt_tokens, completion_tokens, total_tokens, cost_usd } = sumUsage(usages);
+  return { model_calls: usages.length, prompt_tokens, completion_tokens, total_tokens, cost_usd };
 }
 
 function sum(numbers: readonly number[]): number {

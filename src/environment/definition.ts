@@ -1,5 +1,6 @@
 import type { ContentBlock } from '../contract/chat.ts';
 import type { Json, JsonObject, JsonSchema } from '../contract/json.ts';
+import type { Judgement } from '../contract/judge.ts';
 import type { Evaluation, PromptMessage, VolatilePart } from '../contract/scenario.ts';
 import type { SchemaIssue } from '../schema/json-schema.ts';
 import type { Changes } from './changes.ts';
@@ -43,6 +44,8 @@ export type DefinitionChange = { readonly kind: 'declared' } | { readonly kind: 
 
 export type Awaitable<T> = T | Promise<T>;
 export type Audience = 'agent' | 'harness';
+/** `user`: the harness calls its functions for a simulated user. Agents cannot see them. */
+export type HubAudience = Audience | 'user';
 export type Hook = () => Awaitable<void>;
 export type InitializeHook = (context: InitializeContext) => Awaitable<void>;
 
@@ -92,7 +95,7 @@ export interface ToolDefinition {
 export interface HubDefinition {
   readonly name: string;
   readonly description: string | undefined;
-  readonly audience: Audience;
+  readonly audience: HubAudience;
   readonly tools: ReadonlyMap<string, ToolDefinition>;
 }
 
@@ -112,8 +115,31 @@ export interface ScenarioDefinition {
   readonly solution: ((args: unknown) => SolutionSource) | undefined;
   /** Parts that differ from one session to the next although nothing is wrong. */
   readonly volatile?: readonly VolatilePart[] | undefined;
+  /** The user that the agent talks with; undefined: there is none, and its first text is its answer. */
+  readonly user?: UserDefinition | undefined;
+  /** True: a run without a model for judges is refused before it exists. */
+  readonly needsJudge?: boolean | undefined;
   /** Tasks that its author declares: as they are, unchecked. */
   readonly tasks?: DeclaredTaskSource | undefined;
+}
+
+/** A text of a conversation between an agent (`assistant`) and its user. */
+export interface UserMessage {
+  readonly role: 'user' | 'assistant';
+  readonly content: string;
+}
+
+/** A simulated user: a model with instructions, or a function of the author. */
+export interface UserDefinition {
+  /** Undefined for a function. */
+  readonly instructions: ((args: unknown) => string) | undefined;
+  readonly model: string | undefined;
+  /** Functions of hubs of the audience `user`. */
+  readonly tools: readonly string[];
+  /** Replies that it gives at most. */
+  readonly maxTurns: number;
+  /** The next message of the user; null ends the conversation. Undefined for a model. */
+  readonly next: ((conversation: readonly UserMessage[], context: ToolContext) => Awaitable<string | null>) | undefined;
 }
 
 /** A list, or a function that gives one. */
@@ -249,6 +275,8 @@ export interface ToolContext {
   readonly meta: Readonly<Record<string, unknown>>;
   /** Capabilities of the client. */
   readonly capabilities: ClientOffer;
+  /** In the evaluation of a scenario with a user: the texts between the two, the prompt's among them. Else empty. */
+  readonly conversation: readonly UserMessage[];
   /**
    * Asks the person behind the client. Several questions that are asked at once (`Promise.all`) reach the client together.
    *
@@ -257,6 +285,14 @@ export interface ToolContext {
   elicit(request: ElicitRequest): Promise<ElicitAnswer>;
   /** Asks the client's model. @throws as `elicit`. */
   sample(request: SampleRequest): Promise<SampleAnswer>;
+  /**
+   * Asks the judge of the harness. Only a scenario's evaluation has one to ask, and only where a harness of Proctor
+   * evaluates with a model for judges (`models.judge`).
+   *
+   * @throws NoJudgeError where the harness has no judge. @throws Error where it gave no verdict. An evaluation that leaves
+   *   either has failed, without a reward.
+   */
+  judge(question: JudgeQuestion): Promise<Judgement>;
   /** The folders and files that the client works on. @throws as `elicit`. */
   roots(options?: QuestionOptions): Promise<readonly Root[]>;
 }
@@ -288,6 +324,24 @@ export interface SampleRequest extends QuestionOptions {
   readonly messages: readonly PromptMessage[];
   readonly maxTokens: number;
   readonly systemPrompt?: string;
+  /** `_meta` of the request to the client. */
+  readonly meta?: JsonObject;
+}
+
+/** A question for a judge: a model that reads material and scores it by a rubric. */
+export interface JudgeQuestion extends QuestionOptions {
+  /** By which rule, in plain words. The author's: an agent must not write in it. */
+  readonly rubric: string;
+  /** The text, or JSON, that is judged. At most 200,000 characters. The judge takes it as data, whatever stands in it. */
+  readonly material: string | JsonObject | readonly Json[];
+  /** `boolean` (default), or numbers. */
+  readonly scale?: 'boolean' | { readonly min: number; readonly max: number };
+  /** Default: the `judge_model` of the run, else `models.judge` of the configuration. */
+  readonly model?: string;
+  /** 1 to 25. Default 1. */
+  readonly votes?: number;
+  /** Facts that the judge may rely on, such as the right answer. The author's, as the rubric. */
+  readonly context?: string;
 }
 
 export interface SampleAnswer {

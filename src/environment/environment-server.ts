@@ -89,6 +89,7 @@ export class EnvironmentServer {
   /** The definition of the environment. @throws Error when hubs and scenarios, which may come in any order, do not fit together. */
   get [ENVIRONMENT](): EnvironmentDefinition {
     this.#checkFunctionNames(this.#hubs.values(), this.#scenarios.keys());
+    this.#checkUserHub();
     for (const [name, halves] of this.#hubScenarios) checkHubCalls(`Scenario "${name}"`, halves, this.#hubs);
     return this.#definition;
   }
@@ -163,7 +164,7 @@ export class EnvironmentServer {
     const halves = run === undefined ? halvesOf(label, config) : undefined;
     const definition = defineScenario(name, config, (args, context) =>
       halves === undefined
-        ? runGenerator(label, run?.(args, context))
+        ? runGenerator(label, run?.(args, context), config.user !== undefined)
         : runHubHalves(label, halves, this.#hubs, args, context),
     );
     if (halves !== undefined) checkPlaceholders(label, halves, definition.args);
@@ -264,6 +265,14 @@ export class EnvironmentServer {
 
   get #label(): string {
     return `Environment "${this.#definition.name}"`;
+  }
+
+  /** The messages of users that are functions are given by the function `next` of the hub `user`, which is the harness's. */
+  #checkUserHub(): void {
+    if (![...this.#scenarios.values()].some(({ user }) => user?.next !== undefined)) return;
+    if (this.#tools.has('user')) throw duplicate('tool', 'user', this.#label);
+    const hub = this.#hubs.get('user');
+    if (hub?.audience === 'agent' || hub?.tools.has('next')) throw duplicate('hub', 'user', this.#label);
   }
 
   #checkToolName(name: string): void {

@@ -1,4 +1,4 @@
-import type { Audience, HubDefinition, ToolDefinition } from './definition.ts';
+import type { HubAudience, HubDefinition, ToolDefinition } from './definition.ts';
 import { checkName, duplicate, isHarnessHub } from './names.ts';
 import { checkPresentation } from './presentation.ts';
 import type { AnySchema, NoArgs } from './schema-types.ts';
@@ -11,8 +11,8 @@ export const HUB = Symbol.for('proctor.hub');
 export type HarnessHubName = 'setup' | 'evaluate' | 'evaluation' | 'solution';
 
 export interface HubOptions {
-  /** `agent`: agents may call its functions too; `harness`: only a harness may. */
-  readonly audience: Audience;
+  /** `agent`: agents may call its functions too; `harness`: only a harness may; `user`: simulated users may. */
+  readonly audience: HubAudience;
   readonly description?: string;
 }
 
@@ -40,7 +40,7 @@ export class Hub {
   constructor(name: string, options: HubOptions);
   constructor(name: string, options: Partial<HubOptions> = {}) {
     checkName('Hub', name);
-    checkPresentation(`Hub "${name}"`, options);
+    checkPresentation(`Hub "${name}"`, options, ['agent', 'harness', 'user']);
     const audience = audienceOf(name, options.audience);
     this.#definition = { name, audience, description: options.description, tools: this.#tools };
   }
@@ -72,9 +72,11 @@ export class Hub {
   }
 }
 
-function audienceOf(name: string, audience: Audience | undefined): Audience {
+function audienceOf(name: string, audience: HubAudience | undefined): HubAudience {
   if (isHarnessHub(name)) {
-    if (audience === 'agent') throw new TypeError(`Hub "${name}" is always the harness's: it cannot be the agent's`);
+    if (audience === 'agent' || audience === 'user') {
+      throw new TypeError(`Hub "${name}" is always the harness's: it cannot be the ${audience}'s`);
+    }
     return 'harness';
   }
   if (audience === undefined) {

@@ -14,16 +14,22 @@ interface Presentation {
  * so what is wrong has to be found where it is written.
  *
  * @param label starts the error messages, such as `Tool "increment"`.
+ * @param audiences those that it may have.
  * @throws TypeError that names the field.
  */
-export function checkPresentation(label: string, config: unknown): void {
+export function checkPresentation(
+  label: string,
+  config: unknown,
+  audiences: readonly unknown[] = ['agent', 'harness'],
+): void {
   if (!isJsonObject(config)) {
     throw new TypeError(`${label}: the configuration has to be an object, {} for none, got ${preview(config)}`);
   }
   for (const field of TEXT_FIELDS) checkText(label, field, config[field]);
   const { annotations, audience, icons, meta }: Presentation = config;
-  if (audience !== undefined && audience !== 'agent' && audience !== 'harness') {
-    throw new TypeError(`${label}: audience has to be "agent" or "harness", got ${preview(audience)}`);
+  if (audience !== undefined && !audiences.includes(audience)) {
+    const choices = audiences.map((each) => JSON.stringify(each)).join(' or ');
+    throw new TypeError(`${label}: audience has to be ${choices}, got ${preview(audience)}`);
   }
   if (annotations !== undefined) checkAnnotations(label, annotations);
   if (icons !== undefined && !(Array.isArray(icons) && icons.every(isIcon))) {

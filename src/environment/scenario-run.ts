@@ -12,9 +12,10 @@ type AuthorGenerator = Pick<AsyncGenerator<unknown, unknown, unknown>, 'next' | 
  * A second yield is taken for the evaluation too (contract section 1, "Scenarios").
  *
  * @param label starts the messages of errors, such as `Scenario "count_to"`.
+ * @param hasUser true where its prompt may be an empty list: a simulated user begins.
  * @throws TypeError when the author's function gave no generator.
  */
-export function runGenerator(label: string, generator: unknown): ScenarioRun {
+export function runGenerator(label: string, generator: unknown, hasUser = false): ScenarioRun {
   if (!isGenerator(generator)) {
     throw new TypeError(`${label} has to be an async generator function: async function* (args) { ... }`);
   }
@@ -31,7 +32,7 @@ export function runGenerator(label: string, generator: unknown): ScenarioRun {
       half = 'prompted';
       const first = await generator.next();
       if (first.done) throw new Error(`${label} ended before it yielded a prompt`);
-      return toPromptMessages(first.value, label);
+      return toPromptMessages(first.value, label, hasUser);
     },
 
     async evaluate(answer) {

@@ -18,6 +18,7 @@ import type { Prompt } from './prompt-messages.ts';
 import { compileSchema, describeIssues } from './schema.ts';
 import type { AnySchema, AnyValue, ArgsInput, ArgsOf, NoArgs, OutputOf, WrittenInput } from './schema-types.ts';
 import { NO_ARGS } from './tool.ts';
+import { defineUser, type SimulatedUser, type UserFunction } from './user.ts';
 
 /** Options of a scenario beside its name and its generator. Without `args` it takes no arguments. */
 export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends AnySchema | undefined = undefined> {
@@ -50,6 +51,13 @@ export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends 
    * replay and `proctor check` do not compare them. Better: draw by `ctx.seed`.
    */
   readonly volatile?: readonly VolatilePart[];
+  /**
+   * The user that the agent talks with: a model with instructions, or a function. A text of the agent without a tool call
+   * goes to the user, whose reply begins the next turn. Without a user that text is the answer.
+   */
+  readonly user?: SimulatedUser<ArgsOf<Args>> | UserFunction;
+  /** True: its evaluation cannot do without a judge, so that a run without a model for judges is refused at once. */
+  readonly judge?: boolean;
   /** Hints for chat interfaces. */
   readonly chat?: Readonly<Record<string, unknown>>;
 }
@@ -152,6 +160,8 @@ export function defineScenario<Args extends AnySchema, Answer extends AnySchema 
     solution: solution && ((args) => solution(args as ArgsOf<Args>)),
     volatile,
     tasks,
+    needsJudge: config.judge,
+    user: config.user && defineUser(label, config.user),
   };
 }
 

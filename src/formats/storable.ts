@@ -8,7 +8,9 @@ const MAX_INDEX = 1e9;
 export function refuseUnstorable(trace: ImportedTrace): void {
   const { usage, timing, steps, turns, attempt_index, max_steps, reward } = trace;
   const durations = steps.flatMap((step) => [step.model_ms, ...step.tool_results.map((result) => result.duration_ms)]);
-  const large = [...Object.values(usage), ...Object.values(timing), ...durations];
+  const { user, judge, sample, ...own } = usage;
+  const ofHarness = [user, judge, sample].flatMap((each) => (each === undefined ? [] : Object.values(each)));
+  const large = [...Object.values(own), ...ofHarness, ...Object.values(timing), ...durations];
   for (const number of large) refuse('a count or a duration', number, MAX_NUMBER);
   const indices = [attempt_index, max_steps, ...steps.map(({ step }) => step), ...turns.map(({ turn }) => turn)];
   for (const number of indices) refuse('a number of a step, a turn or an attempt', number, MAX_INDEX);

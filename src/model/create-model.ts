@@ -9,7 +9,7 @@ import type { ChatModel, ReferenceContext } from './chat-model.ts';
 import { createGatewayModel } from './gateway.ts';
 import { createGatewayClient } from './gateway-client.ts';
 import type { Fetch } from './gateway-fetch.ts';
-import { type ConfiguredGateway, type ModelConfig, OPENAI_URL } from './model-config.ts';
+import { type ConfiguredGateway, type HarnessModels, type ModelConfig, OPENAI_URL } from './model-config.ts';
 import { createModelList, type ListedGateway } from './model-list.ts';
 import type { Prices } from './prices.ts';
 import { checkReferenceModel, createReferenceModel, isReferenceModel } from './reference-models.ts';
@@ -31,6 +31,8 @@ export interface Models {
   check(model: AskedModel): void;
   /** Whether the cost of its calls is known before they are made: it has prices, or is a reference model. */
   canPrice(model: AskedModel): boolean;
+  /** Models that the harness calls. */
+  readonly harness: HarnessModels;
   /** The gateway that is asked for it; undefined for a reference model, and where there is none. */
   gatewayOf(model: AskedModel): ModelGateway | undefined;
   /** Models of the gateways, cached for a minute, and the reference models. A gateway that does not answer lists none. */
@@ -64,6 +66,7 @@ export function createModels(config: ModelConfig): Models {
   };
   const models: Models = {
     check,
+    harness: config.harness ?? {},
     createForAgent: (asked, guard) => {
       const name = toAsked(asked).target;
       const gateway = isReferenceModel(name) ? undefined : find(asked);

@@ -21,6 +21,14 @@ export interface ConfiguredGateway {
   readonly maxOutputTokens?: number | undefined;
 }
 
+/** Names of the models that the harness calls; undefined: none is configured. */
+export interface HarnessModels {
+  /** Plays simulated users. */
+  readonly user?: string | undefined;
+  /** Judges, and answers questions of environments. */
+  readonly judge?: string | undefined;
+}
+
 export interface ModelConfig {
   /** OpenAI's base URL form, with its `/v1`. */
   readonly gatewayUrl?: string | undefined;
@@ -29,6 +37,8 @@ export interface ModelConfig {
   readonly client?: GatewayClient | undefined;
   /** Tried before the gateway above, in order; `*` in a pattern stands for any run of characters. */
   readonly gateways?: readonly ConfiguredGateway[];
+  /** Models that the harness calls. */
+  readonly harness?: HarnessModels | undefined;
   readonly fetch?: Fetch | undefined;
   /** Models with `proctor/` names that are no reference models: those that were trained here. */
   readonly served?: ServedModels | undefined;

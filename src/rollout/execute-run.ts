@@ -1,7 +1,11 @@
+import type { EnvironmentClient } from '../client/environment-client.ts';
 import type { Usage } from '../contract/chat.ts';
+import type { UserOfSetup } from '../contract/scenario.ts';
+import type { StopReason } from '../contract/trace.ts';
 import { setUsage } from '../telemetry/spans.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import { AgentLoop } from './agent-loop.ts';
+import { createRunSampler, createUser } from './harness-models.ts';
 import { ROLLOUT_LIMITS } from './limits.ts';
 import { RunInterrupted, type RunOptions, type RunOutcome } from './run.ts';
 import { type RunClock, startRunClock } from './run-clock.ts';
@@ -80,6 +84,11 @@ function startRun(options: RunOptions, span: TraceSpan): Run {
       if (script !== undefined) return script.createAgent(createModel);
       return options.createAgent?.() ?? new AgentLoop(createModel());
     },
+    // A script has the user's messages already.
+    ...(script === undefined && {
+      createUser: (user: UserOfSetup, client: EnvironmentClient) => createUser(user, { client, seed, args, options }),
+    }),
+    createSampler: (to, ended) => createRunSampler(options, to, ended),
     sampling: seed === null ? sampling : { ...sampling, seed },
     recorder,
     worker,
@@ -97,24 +106,38 @@ async function play(run: Run): Promise<Played> {
   const maxSteps = options.request.max_steps;
   const turnOptions = { signal: clock.signal, onDelta: options.onDelta, onWait: clock.onWait, span };
   try {
-    const turn = await playTurns(run, turnOptions);
+    const { turn, stopReason } = await playTurns(run, turnOptions);
     if (script?.finish !== undefined && !isUnexpected(turn, script.turns[turn.turn - 1])) return script.finish;
+    if (stopReason !== undefined) return { stopReason, error: null };
     if (turn.status !== 'answered' || session.steps >= maxSteps) return toPlayed(turn);
     const repair = await session.repairAnswer(turnOptions);
     if (repair !== undefined) addUsage(run, repair);
     // A repair that brought nothing better leaves the run answered: what there is is submitted as text.
     return toPlayed(repair?.status === 'failed' || repair?.status === 'aborted' ? repair : turn);
   } catch (thrown) {
-    // The session has ended by it already, and says how.
+    if (clock.signal.aborted) return { stopReason: 'timeout', error: null };
+    // The session has ended by it already, and says how; or its user has failed.
     return { stopReason: 'error', error: toBoundaryError(thrown, 'worker') };
   }
 }
 
-/** @returns the last turn that was played. */
-async function playTurns(run: Run, options: Omit<TurnOptions, 'maxSteps'>): Promise<TurnResult> {
+/** How the turns ended: by the last one, or by its stop reason. */
+interface PlayedTurns {
+  readonly turn: TurnResult;
+  readonly stopReason?: StopReason;
+}
+
+/** The turns of the script where there is one, else of the agent and its user. */
+async function playTurns(run: Run, options: Omit<TurnOptions, 'maxSteps'>): Promise<PlayedTurns> {
   const { session } = run;
   const { request, script } = run.options;
-  if (script === undefined) return addUsage(run, await session.turn([], { ...options, maxSteps: request.max_steps }));
+  if (script === undefined) {
+    return await converse(
+      run,
+      addUsage(run, await session.turn([], { ...options, maxSteps: request.max_steps })),
+      options,
+    );
+  }
   let last: TurnResult | undefined;
   for (const turn of script.turns) {
     const signal = AbortSignal.any([options.signal, turn.cut]);
@@ -123,11 +146,26 @@ async function playTurns(run: Run, options: Omit<TurnOptions, 'maxSteps'>): Prom
     if (isUnexpected(last, turn)) break;
   }
   if (last === undefined) throw new TypeError('A script has one turn or more');
-  return last;
+  return { turn: last };
 }
 
 function isUnexpected({ status }: TurnResult, turn: ScriptedTurn | undefined): boolean {
   return (status === 'failed' || status === 'aborted') && turn?.cut.aborted !== true;
+}
+
+/** The turns with a simulated user, until one of the two has ended the conversation. */
+async function converse(run: Run, first: TurnResult, options: Omit<TurnOptions, 'maxSteps'>): Promise<PlayedTurns> {
+  const { session } = run;
+  let turn = first;
+  while (turn.status === 'answered' && session.user !== undefined) {
+    const next = await session.user.next(turn.turn, options.signal);
+    if (next.kind === 'over') return { turn };
+    if (next.kind === 'user_turns') return { turn, stopReason: 'user_turns' };
+    const maxSteps = run.options.request.max_steps - session.steps;
+    if (maxSteps < 1) return { turn, stopReason: 'max_steps' };
+    turn = addUsage(run, await session.turn(next.messages, { ...options, maxSteps }));
+  }
+  return { turn };
 }
 
 function addUsage(run: Run, turn: TurnResult): TurnResult {

@@ -4,6 +4,7 @@ import type { EventOf } from '../contract/event.ts';
 import type { Json } from '../contract/json.ts';
 import type { StopReason } from '../contract/trace.ts';
 import type { ChatModel, ModelDelta, ReferenceContext } from '../model/chat-model.ts';
+import type { HarnessModels } from '../model/model-config.ts';
 import type { TraceOptions } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/event-recorder.ts';
 import type { Agent } from './agent.ts';
@@ -23,6 +24,8 @@ export interface RunOptions {
   readonly createAgent?: (() => Agent) | undefined;
   /** @throws BoundaryError boundary `model` for a name that cannot be used. */
   createModel(name: string, context: ReferenceContext): ChatModel;
+  /** Models that the harness calls, where neither the request nor the scenario names them. */
+  readonly harnessModels?: HarnessModels;
   readonly recorder: EventRecorder;
   /** Aborted with a `RunInterrupted` as its reason. */
   readonly signal: AbortSignal;

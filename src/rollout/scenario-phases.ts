@@ -18,6 +18,14 @@ export interface ScenarioPhase {
   readonly span: TraceSpan;
 }
 
+export interface SubmittedAnswer {
+  readonly answer: Json;
+  /** False: it is not of the scenario's answer schema. */
+  readonly fits: boolean;
+  /** For `_meta` of the request. */
+  readonly meta?: Readonly<Record<string, unknown>> | undefined;
+}
+
 /**
  * The scenario's first half, and what an agent may call then.
  *
@@ -48,7 +56,7 @@ export async function setUpScenario(
  */
 export async function evaluateAnswer(
   phase: ScenarioPhase,
-  { answer, fits }: { readonly answer: Json; readonly fits: boolean },
+  { answer, fits, meta: more }: SubmittedAnswer,
   recorder: TurnRecorder,
 ): Promise<Evaluation> {
   const { client, scenario, span } = phase;
@@ -57,7 +65,7 @@ export async function evaluateAnswer(
   const evaluated = await during(startMcpSpan(span, 'tools/call', client, 'evaluate'), async (own) => {
     const { meta } = own;
     const evaluation = await limited(phase, 'evaluate', (signal) =>
-      client.evaluate(scenario, answer, { signal, timeoutMs: 0, meta }),
+      client.evaluate(scenario, answer, { signal, timeoutMs: 0, meta: { ...meta, ...more } }),
     );
     addEvaluation(span.isRecording ? span : own, scenario, evaluation);
     return evaluation;

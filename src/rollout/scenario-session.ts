@@ -2,6 +2,7 @@ import type { EnvironmentClient } from '../client/environment-client.ts';
 import { AGENT_WITHOUT_TOOLS, messageOf } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
+import { META } from '../contract/names.ts';
 import type { Evaluation, PromptMessage, SetupResult } from '../contract/scenario.ts';
 import { startDeadline } from '../runtime/start-deadline.ts';
 import { NO_SPAN, type TraceSpan } from '../telemetry/trace-span.ts';
@@ -25,6 +26,7 @@ import {
 import { assertFree, type SessionState } from './session-state.ts';
 import { type Opening, openStage, type Stage, type StageOptions } from './stage.ts';
 import { type TurnEnding, type TurnOptions, type TurnResult, toCutTurn } from './turn.ts';
+import type { UserSide } from './user-side.ts';
 
 export interface ScenarioSessionOptions extends StageOptions {
   /** Names the session in errors. */
@@ -82,6 +84,11 @@ export class ScenarioSession {
     return this.#stage?.setup;
   }
 
+  /** The user that the agent talks with; undefined where there is none, and before it is set up. */
+  get user(): UserSide | undefined {
+    return this.#stage?.user;
+  }
+
   /** Turns that were begun; the repair of an answer that is being finished is none of them. */
   get turns(): number {
     return this.#turns - this.#repairs;
@@ -129,12 +136,12 @@ export class ScenarioSession {
     try {
       this.#stage ??= await openStage(this.#options, this.#opening(stopped, span));
       if (this.#state.phase === 'opening') this.#state = { phase: 'turn', over: this.#state.over };
-      const { transcript, agent, ...stage } = this.#stage;
+      const { transcript, agent, user, ...stage } = this.#stage;
       const record = (event: EventBody) => {
         recorder.record(event);
         onEvent?.(event);
       };
-      const added = transcript.beginTurn(messages);
+      const added = transcript.beginTurn((turn === 1 && (await user?.begin(signal))) || messages);
       this.#sampling = sampling;
       const shown = turn === 1 && added.length === 0 ? stage.setup.prompt : [...added];
       record({ type: 'turn.started', turn, messages: await recorder.toStored(shown) });
@@ -251,6 +258,7 @@ export class ScenarioSession {
       signal,
       span,
       setupMs: this.#limits.setupMs,
+      ended: AbortSignal.any([this.#stopping.signal, this.lost, this.#options.recorder.failed]),
       enter: (boundary) => {
         if (this.#state.phase === 'opening') this.#state = { ...this.#state, boundary };
       },
@@ -292,7 +300,9 @@ export class ScenarioSession {
     const submitted = answer === null ? this.#fitLastText() : { answer, fits };
     this.#submitted = submitted.answer;
     const signal = AbortSignal.any([this.#stopping.signal, recorder.failed]);
-    return await evaluateAnswer({ client: this.#stage.client, scenario, signal, limitMs, span }, submitted, recorder);
+    const { client, setup, transcript } = this.#stage;
+    const meta = setup.user && { [META.conversation]: [...transcript.conversation()] };
+    return await evaluateAnswer({ client, scenario, signal, limitMs, span }, { ...submitted, meta }, recorder);
   }
 
   /** Writes the end, and closes the environment. An end is told only when it is durable. */

@@ -1,16 +1,18 @@
-import type { AgentToolEntry, ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
+import type { AgentToolEntry, ConnectOptions, EnvironmentClient, Sampler } from '../client/environment-client.ts';
 import type { AgentTool } from '../contract/chat.ts';
 import type { Boundary } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
-import type { SetupResult } from '../contract/scenario.ts';
+import type { SetupResult, UserOfSetup } from '../contract/scenario.ts';
 import type { ReferenceContext } from '../model/chat-model.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/event-recorder.ts';
 import type { Agent } from './agent.ts';
 import { toReferenceContext } from './reference-context.ts';
 import { setUpScenario } from './scenario-phases.ts';
+import type { ConversationUser } from './simulated-user.ts';
 import { startEnvironment } from './start-environment.ts';
 import { Transcript } from './transcript.ts';
+import { UserSide } from './user-side.ts';
 import { toVersions } from './versions.ts';
 
 export interface StageOptions {
@@ -24,6 +26,14 @@ export interface StageOptions {
   connect(options: ConnectOptions): Promise<EnvironmentClient>;
   /** Makes the side that makes the moves. @throws BoundaryError boundary `model` where it cannot. */
   createAgent(context: ReferenceContext): Agent;
+  /**
+   * Makes the user that the agent talks with. Without it nobody here plays users: the client of a chat is one itself.
+   *
+   * @throws BoundaryError boundary `worker` where it cannot.
+   */
+  createUser?(user: UserOfSetup, client: EnvironmentClient): ConversationUser;
+  /** Makes what answers the environment's questions to a model. Without it nobody does. */
+  createSampler?(recorder: EventRecorder, ended: AbortSignal): Sampler;
   readonly recorder: EventRecorder;
   /** Name of the worker or the server, for the trace. */
   readonly worker: string;
@@ -39,6 +49,8 @@ export interface Opening {
   /** Span of the run or the turn. */
   readonly span: TraceSpan;
   readonly setupMs: number;
+  /** Aborted when the session ends. */
+  readonly ended: AbortSignal;
   /** Called with the boundary of the part that begins. */
   enter(boundary: Boundary): void;
   /** From now on the session closes it, whatever becomes of the setup. */
@@ -54,6 +66,8 @@ export interface Stage {
   readonly readOnlyTools: ReadonlySet<string>;
   readonly transcript: Transcript;
   readonly agent: Agent;
+  /** Undefined where the agent talks with nobody. */
+  readonly user: UserSide | undefined;
 }
 
 /**
@@ -80,6 +94,7 @@ export async function openStage(options: StageOptions, opening: Opening): Promis
   const client = await startEnvironment({ connect, recorder, signal, environmentHash, span });
   made.client = client;
   opening.onConnected(client);
+  if (options.createSampler) client.answerSamples?.(options.createSampler(recorder, opening.ended));
   opening.enter('setup');
   const startedAt = performance.now();
   const phase = { client, scenario, signal, limitMs: setupMs, span };
@@ -96,7 +111,9 @@ export async function openStage(options: StageOptions, opening: Opening): Promis
     duration_ms: Math.round(performance.now() - startedAt),
   });
   const transcript = new Transcript(setup.system, setup.prompt);
-  return { client, setup, tools, readOnlyTools: readOnlyOf(listed), transcript, agent };
+  const created = setup.user && options.createUser?.(setup.user, client);
+  const user = created && new UserSide({ user: created, transcript, recorder, ended: opening.ended });
+  return { client, setup, tools, readOnlyTools: readOnlyOf(listed), transcript, agent, user };
 }
 
 function readOnlyOf(tools: readonly AgentToolEntry[]): ReadonlySet<string> {

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { UserMessage } from '../client/environment-client.ts';
 import type { AssistantMessage, TranscriptMessage } from '../contract/chat.ts';
 import { readableText } from '../contract/content-text.ts';
 import type { PromptMessage } from '../contract/scenario.ts';
@@ -70,6 +71,15 @@ export class Transcript {
 
   addToolMessages(messages: readonly ToolMessage[]): void {
     this.#turns.push(...messages);
+  }
+
+  /** The texts between agent and user, without system texts and tool calls. */
+  conversation(): readonly UserMessage[] {
+    return [...this.#prompt, ...this.#turns].flatMap((message): UserMessage[] => {
+      if (message.role === 'user') return [{ role: 'user', content: readableText(message.content) }];
+      if (message.role !== 'assistant' || message.tool_calls.length > 0 || !message.content) return [];
+      return [{ role: 'assistant', content: message.content }];
+    });
   }
 
   /**

@@ -170,6 +170,7 @@ async function executeAttempt(
         const created = models.create(asked, context, guard);
         return isAttempt(row) && isReferenceModel(asked.target) ? freeOfCost(created) : created;
       },
+      harnessModels: models.harness,
       recorder: createRecorder(store, row.traceId, number, repetition?.amend),
       script: repetition,
       signal: interrupt.signal,

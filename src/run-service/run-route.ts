@@ -3,13 +3,14 @@ import { Idempotency } from '../accounts/idempotency.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { Catalogue } from '../client/catalogue.ts';
 import { checkScenarioArgs } from '../client/scenario-args.ts';
+import { checkScenarioNeeds } from '../client/scenario-needs.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { ResolvedModel } from '../contract/model.ts';
 import {
+  modelNameSchema,
   type RunAccepted,
   type RunBody,
   type RunRequest,
-  modelNameSchema,
   runAcceptedSchema,
   runBodySchema,
   runRequestSchema,
@@ -20,6 +21,7 @@ import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest, TRACE_ID_HEADER } from '../http/route.ts';
 import { parseBody } from '../http/validation.ts';
 import type { Models } from '../model/create-model.ts';
+import { checkHarnessModels } from '../model/harness-models.ts';
 import { RegisteredModels, toModelFields } from '../model/registered-models.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { NewTrace, TraceStore } from '../trace/trace-store.ts';
@@ -138,11 +140,17 @@ class Runs {
     { body: given, caller }: Incoming,
     keep?: (transaction: DatabaseTransaction, accepted: Accepted) => Promise<void>,
   ): Promise<Accepted> {
-    const { catalogue, store, queue, quota, toTraceUrl } = this.#options;
+    const { catalogue, models, store, queue, quota, toTraceUrl } = this.#options;
     const body = await toRequest(given, store, accountOf(caller));
     const scenario = await catalogue.find(body.env_name, body.scenario_name);
     checkScenarioArgs(scenario, body.scenario_args);
     const model = await this.#modelOf(body, accountOf(caller));
+    const { user_model, judge_model } = body;
+    checkScenarioNeeds(scenario, body.scenario_args, {
+      user: user_model ?? models.harness.user,
+      judge: judge_model ?? models.harness.judge,
+    });
+    checkHarnessModels(models, { user_model, judge_model });
     checkSize('sampling', body.sampling);
     checkMetadata(body.metadata);
     const keyId = caller?.keyId ?? null;
@@ -210,6 +218,8 @@ function toQueued(request: ReadRequest, { scenarioName, model, fork }: Queued): 
     priority: request.priority,
     ...(request.agent === null ? {} : { agent: request.agent }),
     ...(fork === undefined ? {} : { parent: toForkParent(fork) }),
+    ...(request.user_model === null ? {} : { user_model: request.user_model }),
+    ...(request.judge_model === null ? {} : { judge_model: request.judge_model }),
   };
 }
 

@@ -3,7 +3,8 @@ import type { EventBody } from '../contract/event.ts';
 import type { JsonObject } from '../contract/json.ts';
 import { runRequestSchema } from '../contract/run.ts';
 import type { Trace } from '../contract/trace.ts';
-import type { ChatModel } from '../model/chat-model.ts';
+import type { ChatModel, ReferenceContext } from '../model/chat-model.ts';
+import { USER_SCRIPT } from '../model/harness-models.ts';
 import { checkReferenceModel, createReferenceModel } from '../model/reference-models.ts';
 import { executeRun } from '../rollout/execute-run.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
@@ -18,6 +19,10 @@ export interface TestRunOptions {
    * random before that.
    */
   readonly model?: string | ChatModel;
+  /** Plays the scenario's user: a `scriptedModel(...)`, or `proctor/user-script`, which says what the argument `user_script` lists. */
+  readonly user?: typeof USER_SCRIPT | ChatModel;
+  /** Judges for the evaluation. */
+  readonly judge?: ChatModel;
   /** 1 to 500, default 100. */
   readonly maxSteps?: number;
   /** Whole seconds, 1 to 86,400, default 3,600. */
@@ -45,9 +50,12 @@ export interface PlayedRun {
  * @throws TypeError for options that are out of range; ApiError model_not_found.
  */
 export async function playRun(run: PlayedRun, options: TestRunOptions = {}): Promise<Trace> {
-  const { model = 'proctor/oracle', limits, signal } = options;
+  const { model = 'proctor/oracle', user, judge, limits, signal } = options;
   if (typeof model === 'string') checkReferenceModel(model);
   const request = toRequest(run, typeof model === 'string' ? model : model.name, options);
+  const harness = new Map<string, ChatModel>();
+  if (typeof user === 'object') harness.set(HARNESS.user, user);
+  if (judge !== undefined) harness.set(HARNESS.judge, judge);
   const log = new EventLog();
   await log.append(request);
   const interrupt = new AbortController();
@@ -59,7 +67,8 @@ export async function playRun(run: PlayedRun, options: TestRunOptions = {}): Pro
       request,
       worker: 'test',
       connect: (given) => run.connect({ ...given, onLog: both(given.onLog, run.onLog) }),
-      createModel: (name, context) => (typeof model === 'string' ? createReferenceModel(name, context) : model),
+      createModel: (name, context) => harness.get(name) ?? toModel(model, name, context),
+      harnessModels: { user: user && HARNESS.user, judge: judge && HARNESS.judge },
       recorder: new EventRecorder(log),
       signal: interrupt.signal,
       ...(limits && { limits }),
@@ -68,6 +77,13 @@ export async function playRun(run: PlayedRun, options: TestRunOptions = {}): Pro
     signal?.removeEventListener('abort', cancel);
   }
   return log.toTrace();
+}
+
+/** Names that no model of a run has. */
+const HARNESS = { user: 'test/user', judge: 'test/judge' } as const;
+
+function toModel(model: string | ChatModel, name: string, context: ReferenceContext): ChatModel {
+  return typeof model === 'string' ? createReferenceModel(name, context) : model;
 }
 
 function toRequest(run: PlayedRun, model: string, options: TestRunOptions): Extract<EventBody, { type: 'run.queued' }> {
@@ -79,6 +95,7 @@ function toRequest(run: PlayedRun, model: string, options: TestRunOptions): Extr
     max_steps: options.maxSteps,
     timeout_seconds: options.timeoutSeconds,
     seed: options.seed,
+    user_model: options.user === USER_SCRIPT ? USER_SCRIPT : null,
   });
   if (!parsed.success) {
     const [issue] = parsed.error.issues;

@@ -1,7 +1,8 @@
 import type { EventOf, TraceEvent } from '../contract/event.ts';
 import { OUTSIDE_STEPS } from '../contract/names.ts';
-import type { LedgerEntry, Step, Trace, TurnStatus } from '../contract/trace.ts';
+import type { JudgementRecord, LedgerEntry, Step, Trace, TurnStatus, UserReplyRecord } from '../contract/trace.ts';
 import { sumUsage } from '../contract/usage.ts';
+import { HarnessUsages } from './harness-usages.ts';
 import { ToolResults } from './tool-results.ts';
 import type { LastResponse } from './trace-outcome.ts';
 
@@ -18,6 +19,7 @@ export type AttemptFields = Pick<
   | 'tool_calls'
   | 'ledger'
   | 'answer'
+  | 'judgements'
   | 'evaluation'
   | 'usage'
 > & { readonly timing: Omit<Trace['timing'], 'total_ms'> };
@@ -45,6 +47,8 @@ export class AttemptProjection {
   #ledger: LedgerEntry[] | undefined;
   readonly #steps: Omit<Step, 'tool_results'>[] = [];
   readonly #toolResults = new ToolResults();
+  readonly #judgements: JudgementRecord[] = [];
+  readonly #harness = new HarnessUsages();
   #answer: Trace['answer'] = null;
   #isAnswerUnfit = false;
   #evaluated: EventOf<'evaluation.completed'> | undefined;
@@ -90,6 +94,22 @@ export class AttemptProjection {
       case 'turn.finished':
         this.#endTurns({ at: event.at, status: event.status, toolMs: event.tool_ms }, event.turn);
         break;
+      case 'user.responded': {
+        const turn = this.#turns.find((each) => each.turn === event.turn);
+        const { type: _type, turn: _turn, seq: _seq, at: _at, attempt: _attempt, ...reply } = event;
+        if (turn !== undefined) turn.user = reply;
+        this.#harness.add('user', event.usage);
+        break;
+      }
+      case 'judge.responded': {
+        const { type: _type, seq: _seq, at: _at, attempt: _attempt, ...judgement } = event;
+        this.#judgements.push(judgement);
+        this.#harness.add('judge', event.usage);
+        break;
+      }
+      case 'sample.responded':
+        this.#harness.add('sample', event.usage);
+        break;
       case 'answer.submitted':
         this.#answer = event.answer;
         this.#isAnswerUnfit = event.fits === false;
@@ -117,8 +137,9 @@ export class AttemptProjection {
       ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
       ...(this.#ledger === undefined ? {} : { ledger: this.#ledger }),
       answer: this.#answer,
+      ...(this.#judgements.length === 0 ? {} : { judgements: [...this.#judgements] }),
       evaluation: this.#evaluated?.evaluation ?? null,
-      usage: this.#sumUsage(),
+      usage: { ...this.#sumUsage(), ...this.#harness.toFields() },
       timing: {
         queued_ms: this.#startedAt === null ? 0 : millisecondsBetween(this.#queuedAt, this.#startedAt) + this.#waitedMs,
         environment_ms: this.#environmentMs,
@@ -160,7 +181,7 @@ export class AttemptProjection {
     }
   }
 
-  #toTraceTurn({ turn, startedAt, messages, end }: Turn): Trace['turns'][number] {
+  #toTraceTurn({ turn, startedAt, messages, end, user }: Turn): Trace['turns'][number] {
     return {
       turn,
       started_at: startedAt,
@@ -168,6 +189,7 @@ export class AttemptProjection {
       messages,
       status: end?.status ?? 'running',
       steps: this.#stepsOf(turn),
+      ...(user === undefined ? {} : { user }),
     };
   }
 
@@ -187,6 +209,7 @@ interface Turn {
   readonly startedAt: string;
   readonly messages: EventOf<'turn.started'>['messages'];
   end: TurnEnd | undefined;
+  user?: UserReplyRecord;
 }
 
 interface TurnEnd {

@@ -55,6 +55,7 @@ describe.skipIf(executablePath === undefined)('a run that goes on, in Chromium',
       check: () => {},
       create: () => ({ name: 'any', respond }),
       canPrice: () => false,
+      harness: {},
       gatewayOf: () => undefined,
       createForAgent: () => {
         throw new Error('No agent asks for it');

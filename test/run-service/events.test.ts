@@ -301,6 +301,7 @@ describe('model.delta', () => {
       check: () => {},
       create: () => ({ name: 'any', respond }),
       canPrice: () => false,
+      harness: {},
       gatewayOf: () => undefined,
       createForAgent: () => {
         throw new Error('No agent asks for it');

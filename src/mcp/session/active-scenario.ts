@@ -1,8 +1,9 @@
 import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
 import type { Evaluation, SetupResult } from '../../contract/scenario.ts';
-import type { ScenarioDefinition, ScenarioRun, ToolContext } from '../../environment/definition.ts';
+import type { ScenarioDefinition, ScenarioRun, ToolContext, UserMessage } from '../../environment/definition.ts';
 import { ToolError } from '../../environment/tool-result.ts';
 import { untilAborted } from '../../runtime/deadline.ts';
+import { preview } from '../../schema/json-schema.ts';
 import { describeUnmatched, matchesToolPatterns } from '../../text/tool-patterns.ts';
 import { type Report, runCleanup } from '../cleanup.ts';
 import { ScenarioContext, withoutWords } from './scenario-context.ts';
@@ -13,6 +14,7 @@ export type Starter = 'harness' | 'prompt';
 interface Started {
   readonly name: string;
   readonly tools: ScenarioDefinition['tools'];
+  readonly user: ScenarioDefinition['user'];
   readonly starter: Starter;
   readonly run: ScenarioRun;
   readonly context: ScenarioContext;
@@ -63,6 +65,22 @@ export class ActiveScenario {
     return this.#settle(this.#evaluate(name, answer, request));
   }
 
+  /**
+   * The next message of the active scenario's user; null ends the conversation.
+   *
+   * @throws ToolError where its user is no function; whatever that throws.
+   */
+  async nextUserMessage(conversation: readonly UserMessage[], request: ToolContext): Promise<string | null> {
+    const state = this.#state;
+    if (state.kind !== 'active' || state.user?.next === undefined) {
+      throw new ToolError('No scenario whose user is a function is active in this session: set one up first');
+    }
+    const { next } = state.user;
+    const message = await state.context.during(request, async () => next(conversation, state.context));
+    if (message === null || typeof message === 'string') return message;
+    throw new TypeError(`The user of the scenario ${state.name} has to return text or null, got ${preview(message)}`);
+  }
+
   /** Closes what is active, a half that runs included, once its request has been aborted. Never rejects. */
   async close(budgetMs: number): Promise<void> {
     const closing = async () => {
@@ -80,7 +98,7 @@ export class ActiveScenario {
     request: ToolContext,
     starter: Starter,
   ): Promise<SetupResult> {
-    const { name, tools } = scenario;
+    const { name, tools, user } = scenario;
     const replaced = this.#admit(starter);
     this.#become({ kind: 'starting', name, starter });
     const context = new ScenarioContext(request);
@@ -97,7 +115,7 @@ export class ActiveScenario {
       if (fault !== undefined) throw new ToolError(fault);
       // A client that has gone away never learns that the scenario is active, and could not set up another one.
       request.signal.throwIfAborted();
-      this.#become({ kind: 'active', name, tools, starter, run, context });
+      this.#become({ kind: 'active', name, tools, user, starter, run, context });
       return {
         scenario: name,
         prompt: [...prompt],
@@ -108,7 +126,8 @@ export class ActiveScenario {
         ...(scenario.volatile === undefined ? {} : { volatile: [...scenario.volatile] }),
       };
     } catch (error) {
-      if (run !== undefined) await this.#end({ name, tools, starter, run, context }, SHUTDOWN_GRACE_MS.environment);
+      if (run !== undefined)
+        await this.#end({ name, tools, user, starter, run, context }, SHUTDOWN_GRACE_MS.environment);
       this.#become({ kind: 'idle', evaluated: undefined });
       throw error;
     }

@@ -18,6 +18,7 @@ import type {
 } from '../../environment/definition.ts';
 import { validateJsonSchema } from '../../schema/json-schema.ts';
 import type { Meta } from '../audience.ts';
+import { askJudge } from './judge-question.ts';
 import { toMcpMessages } from './mcp-messages.ts';
 import type { SessionServer } from './session-server.ts';
 
@@ -25,7 +26,7 @@ import type { SessionServer } from './session-server.ts';
 export const ANSWER_TIMEOUT_MS = 600_000;
 
 /** Requests of author code to the client and its user. */
-export type ClientRequests = Pick<ToolContext, 'capabilities' | 'elicit' | 'sample' | 'roots'>;
+export type ClientRequests = Pick<ToolContext, 'capabilities' | 'elicit' | 'sample' | 'judge' | 'roots'>;
 
 /** One question for the client: how it goes over the wire, and how its answer is read. */
 export interface Question<Answer> {
@@ -42,6 +43,11 @@ export function createClientRequests(mcp: ServerContext, server: SessionServer):
   const assertOffered = (capability: keyof ClientOffer) => {
     if (!capabilities[capability]) throw new Error(`This client does not offer ${capability}`);
   };
+  const sample: ClientRequests['sample'] = async (request) => {
+    assertOffered('sampling');
+    const { role, content, model } = await server.createMessage(toSampleParams(request), options);
+    return { role, content: { ...content }, model };
+  };
   return {
     capabilities,
     async elicit(request) {
@@ -51,11 +57,8 @@ export function createClientRequests(mcp: ServerContext, server: SessionServer):
       if (action === 'accept' && content === undefined) assertNothingIsRequired(request);
       return { action, ...(content === undefined ? {} : { content: { ...content } }) };
     },
-    async sample(request) {
-      assertOffered('sampling');
-      const { role, content, model } = await server.createMessage(toSampleParams(request), options);
-      return { role, content: { ...content }, model };
-    },
+    sample,
+    judge: (question) => askJudge(sample, question),
     async roots() {
       assertOffered('roots');
       return (await server.listRoots({}, options)).roots.map(toRoot);
@@ -131,9 +134,13 @@ function toElicitParams({ message, requestedSchema }: ElicitRequest): ElicitPara
   return { message, requestedSchema: requestedSchema as unknown as ElicitParams['requestedSchema'] };
 }
 
-function toSampleParams({ messages, maxTokens, systemPrompt }: SampleRequest): CreateMessageRequestParamsBase {
-  const params = { messages: toMcpMessages(messages) as CreateMessageRequestParamsBase['messages'], maxTokens };
-  return systemPrompt === undefined ? params : { ...params, systemPrompt };
+function toSampleParams({ messages, maxTokens, systemPrompt, meta }: SampleRequest): CreateMessageRequestParamsBase {
+  return {
+    messages: toMcpMessages(messages) as CreateMessageRequestParamsBase['messages'],
+    maxTokens,
+    ...(systemPrompt === undefined ? {} : { systemPrompt }),
+    ...(meta === undefined ? {} : { _meta: { ...meta } }),
+  };
 }
 
 function toRoot({ uri, name }: { readonly uri: string; readonly name?: string | undefined }): Root {

@@ -3,6 +3,7 @@ import type { Audience, Log, ReportProgress, Session, ToolContext } from '../../
 import { identifySender, type Meta } from '../audience.ts';
 import { describeFailure } from '../describe-thrown.ts';
 import { type ClientRequests, createClientRequests } from './client-requests.ts';
+import { conversationOf } from './judge-question.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { createRequestLog } from './request-log.ts';
 import type { SessionPeer } from './session-peer.ts';
@@ -85,6 +86,10 @@ class RequestContext implements ToolContext {
     return this.#log;
   }
 
+  get conversation(): ToolContext['conversation'] {
+    return conversationOf(this.meta);
+  }
+
   get capabilities(): ClientRequests['capabilities'] {
     return this.#client.capabilities;
   }
@@ -95,6 +100,10 @@ class RequestContext implements ToolContext {
 
   get sample(): ClientRequests['sample'] {
     return this.#client.sample;
+  }
+
+  get judge(): ClientRequests['judge'] {
+    return this.#client.judge;
   }
 
   get roots(): ClientRequests['roots'] {

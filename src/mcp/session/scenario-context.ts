@@ -1,5 +1,6 @@
 import type { ClientOffer, Log, LogLevel, ReportProgress, Session, ToolContext } from '../../environment/definition.ts';
 import type { Report } from '../cleanup.ts';
+import { conversationOf } from './judge-question.ts';
 
 const NOTHING: ClientOffer = { elicitation: false, sampling: false, roots: false };
 
@@ -38,6 +39,10 @@ export class ScenarioContext implements ToolContext {
     return this.#seed;
   }
 
+  get conversation(): ToolContext['conversation'] {
+    return conversationOf(this.#meta);
+  }
+
   get capabilities(): ClientOffer {
     return this.#current?.capabilities ?? NOTHING;
   }
@@ -64,6 +69,7 @@ export class ScenarioContext implements ToolContext {
 
   readonly elicit: ToolContext['elicit'] = async (request) => this.#running().elicit(request);
   readonly sample: ToolContext['sample'] = async (request) => this.#running().sample(request);
+  readonly judge: ToolContext['judge'] = async (question) => this.#running().judge(question);
   readonly roots: ToolContext['roots'] = async (options) => this.#running().roots(options);
 
   #running(): ToolContext {
@@ -80,6 +86,7 @@ export function withoutWords(request: ToolContext, report: Report): ToolContext 
     seed: request.seed,
     signal: request.signal,
     meta: request.meta,
+    conversation: [],
     get capabilities() {
       return request.capabilities;
     },
@@ -92,6 +99,7 @@ export function withoutWords(request: ToolContext, report: Report): ToolContext 
     }),
     elicit: (asked) => request.elicit(asked),
     sample: (asked) => request.sample(asked),
+    judge: (question) => request.judge(question),
     roots: (options) => request.roots(options),
   };
 }

@@ -17,6 +17,7 @@ import type { ActiveScenario } from './active-scenario.ts';
 import type { CallableTool } from './call-tool.ts';
 import type { SessionHub } from './dispatcher.ts';
 import type { RunningSolution } from './running-solution.ts';
+import { describeUser, nextFunction } from './user-functions.ts';
 
 /** Where the functions of a session's scenarios keep their state. */
 export interface ScenarioState {
@@ -31,10 +32,12 @@ export interface ScenarioState {
 export function sessionHubs(definition: EnvironmentDefinition, state: ScenarioState): ReadonlyMap<string, SessionHub> {
   const hubs = new Map([...definition.hubs.values()].map((hub) => [hub.name, toSessionHub(hub)]));
   for (const scenario of definition.scenarios.values()) {
-    add(hubs, 'setup', setupFunction(scenario, state.active));
+    add(hubs, 'setup', setupFunction(scenario, state.active, definition));
     add(hubs, 'evaluate', evaluateFunction(scenario, state.active));
     if (scenario.solution !== undefined) add(hubs, 'solution', solutionFunction(scenario, state.solution));
   }
+  const hasFunctionUser = [...definition.scenarios.values()].some(({ user }) => user?.next !== undefined);
+  if (hasFunctionUser) add(hubs, 'user', nextFunction(state.active, reasonOf));
   return hubs;
 }
 
@@ -43,7 +46,9 @@ interface GrowingHub extends SessionHub {
 }
 
 function toSessionHub(hub: HubDefinition): GrowingHub {
-  return { name: hub.name, description: hub.description, audience: hub.audience, functions: new Map(hub.tools) };
+  // Agents see neither the harness's functions nor those of users; the harness calls both.
+  const audience = hub.audience === 'agent' ? 'agent' : 'harness';
+  return { name: hub.name, description: hub.description, audience, functions: new Map(hub.tools) };
 }
 
 function add(hubs: Map<string, GrowingHub>, name: string, tool: CallableTool): void {
@@ -52,10 +57,19 @@ function add(hubs: Map<string, GrowingHub>, name: string, tool: CallableTool): v
   hubs.set(name, hub);
 }
 
-function setupFunction(scenario: ScenarioDefinition, active: ActiveScenario): CallableTool {
+function setupFunction(
+  scenario: ScenarioDefinition,
+  active: ActiveScenario,
+  definition: EnvironmentDefinition,
+): CallableTool {
   return scenarioFunction(scenario, 'setup', `Sets up the scenario ${scenario.name} and answers its prompt.`, {
     input: scenario.args,
-    handler: (args, context) => active.setup(scenario, args, context, 'harness'),
+    handler: async (args, context) => {
+      // Before the scenario is active: instructions that cannot be written are a failure of setup.
+      const user = describeUser(scenario, args, definition);
+      const setup = await active.setup(scenario, args, context, 'harness');
+      return user === undefined ? setup : { ...setup, user };
+    },
   });
 }
 

@@ -25,6 +25,11 @@ export function scenarioArguments(scenario: ScenarioDefinition): ScenarioEntry['
 
 function toEntry(environment: string, scenario: ScenarioDefinition): ScenarioEntry {
   const args = scenarioArguments(scenario);
+  const { user, needsJudge = false } = scenario;
+  const needs = [
+    ...(user !== undefined && user.next === undefined && user.model === undefined ? ['user' as const] : []),
+    ...(needsJudge ? ['judge' as const] : []),
+  ];
   return {
     name: `${environment}:${scenario.name}`,
     short_name: scenario.name,
@@ -32,6 +37,7 @@ function toEntry(environment: string, scenario: ScenarioDefinition): ScenarioEnt
     required_args: args.filter(({ required }) => required).map(({ name }) => name),
     arguments: args,
     args_schema: scenario.args.jsonSchema,
+    ...(needs.length === 0 ? {} : { needs }),
   };
 }
 

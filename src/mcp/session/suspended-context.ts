@@ -1,5 +1,6 @@
 import type { ClientOffer, Log, Session, ToolContext } from '../../environment/definition.ts';
 import { elicitQuestion, type Question, rootsQuestion, sampleQuestion } from './client-requests.ts';
+import { askJudge, conversationOf } from './judge-question.ts';
 
 /** A call that goes over several requests of its client, as the context of its author's code sees it. */
 export interface MultiRoundTripCall {
@@ -36,6 +37,10 @@ export class SuspendedContext implements ToolContext {
     return this.#call.meta;
   }
 
+  get conversation(): ToolContext['conversation'] {
+    return conversationOf(this.#call.meta);
+  }
+
   get capabilities(): ClientOffer {
     return this.#call.capabilities;
   }
@@ -55,6 +60,10 @@ export class SuspendedContext implements ToolContext {
 
   get sample(): ToolContext['sample'] {
     return async (request) => this.#call.ask('sampling', request.key, sampleQuestion(request));
+  }
+
+  get judge(): ToolContext['judge'] {
+    return (question) => askJudge(this.sample, question);
   }
 
   get roots(): ToolContext['roots'] {

@@ -1,0 +1,84 @@
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { loadProject } from '../config/project.ts';
+import { type Calibration, calibrateJudge, readLabelledCases } from '../evaluations/calibrate-judge.ts';
+import { createModels } from '../model/create-model.ts';
+import { checkHarnessModels } from '../model/harness-models.ts';
+import { wholeNumber } from './options.ts';
+import { listenForStop } from './signals.ts';
+import { colors, note, print, printable, printJson } from './terminal.ts';
+
+export function addJudgeCommand(program: Command): void {
+  const judge = program.command('judge').description('Judges: models that score what agents have done, by a rubric.');
+  judge
+    .command('calibrate <file>')
+    .description('Compare the verdicts of a judge with labels of people, with 1, 3 and 5 votes.')
+    .option('--model <model>', 'the judge (default: models.judge of the configuration)')
+    .option('--concurrency <count>', 'cases that are judged at a time', wholeNumber(1, 100), 4)
+    .option('--json', 'print {"cases", "by_votes": [{"votes", "agreement", "kappa", ...}]}')
+    .addHelpText(
+      'after',
+      `
+The file holds a case a line: {"id", "rubric", "material", "label", "scale"?, "context"?}. The label is true or false, or with
+a scale {"min", "max"} a number. Each case is judged with five votes; one and three are the first of them.
+
+Exit code: 0; 1 when a case could not be judged; 2 when the command or the file is wrong.
+
+Examples:
+  $ proctor judge calibrate cases.jsonl --model gpt-5-mini
+  $ proctor judge calibrate cases.jsonl --json > calibration.json`,
+    )
+    .action(calibrate);
+}
+
+interface CalibrateOptions {
+  readonly model?: string;
+  readonly concurrency: number;
+  readonly json?: boolean;
+}
+
+async function calibrate(file: string, { model, concurrency, json = false }: CalibrateOptions): Promise<void> {
+  const { settings } = await loadProject();
+  const cases = readLabelledCases(await readFile(file, 'utf8'), file);
+  const models = createModels(settings.models);
+  const name = model ?? models.harness.judge;
+  if (name === undefined)
+    throw new Error('No model judges: name one with --model, or set models.judge in the configuration');
+  checkHarnessModels(models, { judge_model: name });
+  using stop = listenForStop();
+  const calibration = await calibrateJudge({
+    cases,
+    createModel: () => models.create(name, NO_CONTEXT),
+    concurrency,
+    signal: stop.signal,
+    onJudged: (done) => note(`${done} of ${cases.length} judged`),
+  });
+  if (json) printJson(calibration);
+  else printCalibration(name, calibration);
+}
+
+/** A judge is a model of a gateway: it gets nothing of a scenario. */
+const NO_CONTEXT = {
+  seed: null,
+  scenario: '',
+  answerSchema: () => null,
+  solution: () => Promise.reject(new Error('A judge has no solution')),
+};
+
+function printCalibration(name: string, { cases, by_votes }: Calibration): void {
+  print(`${colors.bold(printable(name))} on ${cases} cases`);
+  for (const { votes, agreement, kappa, kappa_ci95, confusion, cost_usd, disagreements } of by_votes) {
+    const interval = kappa_ci95 === null ? '' : ` (${kappa_ci95.map((end) => end.toFixed(2)).join(' to ')})`;
+    const cost = cost_usd === null ? '' : `  $${cost_usd.toFixed(4)}`;
+    print(
+      `${votes} ${votes === 1 ? 'vote ' : 'votes'}  agreement ${(agreement * 100).toFixed(1)} %  kappa ${kappa?.toFixed(2) ?? 'undefined'}${interval}${cost}`,
+    );
+    const { both_yes, both_no, label_yes_only, judge_yes_only } = confusion;
+    print(
+      `         both yes ${both_yes}, both no ${both_no}, label alone ${label_yes_only}, judge alone ${judge_yes_only}`,
+    );
+    for (const { id, label, score, reasons } of votes === 5 ? disagreements : []) {
+      print(`         ${printable(id)}: label ${label}, judge ${score.toFixed(2)}: ${printable(reasons[0] ?? '')}`);
+    }
+  }
+}

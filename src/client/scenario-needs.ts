@@ -1,0 +1,27 @@
+import { ApiError } from '../contract/errors.ts';
+import type { JsonObject } from '../contract/json.ts';
+import type { ScenarioEntry } from '../contract/scenario.ts';
+
+/** Names of models; null or undefined: none. */
+export interface NamedModels {
+  readonly user?: string | null | undefined;
+  readonly judge?: string | null | undefined;
+}
+
+const WORK = { user: 'plays its simulated user', judge: 'judges for its evaluation' } as const;
+
+/**
+ * Checks that each model that the harness of a scenario has to have is named. A user with a script needs none.
+ *
+ * @throws ApiError `invalid_parameter` that names the field and the setting.
+ */
+export function checkScenarioNeeds(
+  { short_name, needs = [] }: ScenarioEntry,
+  args: JsonObject,
+  named: NamedModels,
+): void {
+  const missing = needs.find((need) => !named[need] && !(need === 'user' && Array.isArray(args.user_script)));
+  if (missing === undefined) return;
+  const message = `No model ${WORK[missing]} for the scenario ${short_name}: name one as ${missing}_model, or set models.${missing} in the configuration.`;
+  throw new ApiError('invalid_parameter', message, { param: `${missing}_model` });
+}

@@ -1,0 +1,78 @@
+import type { EnvironmentClient, Sampler } from '../client/environment-client.ts';
+import { BoundaryError, USER_ERROR } from '../contract/errors.ts';
+import type { JsonObject } from '../contract/json.ts';
+import type { UserOfSetup } from '../contract/scenario.ts';
+import { JUDGE_SCRIPT, USER_SCRIPT } from '../model/harness-models.ts';
+import type { EventRecorder } from '../trace/event-recorder.ts';
+import { createHarnessSampler } from './harness-sampler.ts';
+import type { RunOptions } from './run.ts';
+import { ScriptedJudge } from './scripted-judge.ts';
+import { type ConversationUser, FunctionUser, ModelUser, ScriptedUser } from './simulated-user.ts';
+
+interface UserParts {
+  readonly client: EnvironmentClient;
+  readonly seed: number | null;
+  /** Arguments of the scenario. */
+  readonly args: JsonObject;
+  readonly options: Pick<RunOptions, 'createModel' | 'harnessModels' | 'request'>;
+}
+
+/**
+ * The user of a run: a function of the environment, the script of the reference user, or a model. Arguments that hold a
+ * script are played by it where no model is named, so that a task can be tried without a key.
+ *
+ * @throws BoundaryError boundary `worker`, code `user_error`, where no model is named; boundary `model` for one that cannot
+ *   be used.
+ */
+export function createUser(setup: UserOfSetup, { client, seed, args, options }: UserParts): ConversationUser {
+  const { request, harnessModels = {} } = options;
+  const name = request.user_model ?? setup.model ?? harnessModels.user;
+  if (name === USER_SCRIPT || (name === undefined && isScript(args.user_script)))
+    return new ScriptedUser(readScript(args), setup.max_turns);
+  if (setup.function) return new FunctionUser(client, setup);
+  if (name === undefined) {
+    const message =
+      'The scenario talks with a simulated user, and no model plays it: set models.user in the configuration, or user_model in the request';
+    throw new BoundaryError('worker', USER_ERROR, message);
+  }
+  const model = options.createModel(name, NO_SOLUTION);
+  return new ModelUser(model, { setup, client, sampling: seed === null ? {} : { seed } });
+}
+
+/** Answers the questions of a run's environment to a model. */
+export function createRunSampler(
+  { request, harnessModels, createModel }: UserParts['options'],
+  recorder: EventRecorder,
+  signal: AbortSignal,
+): Sampler {
+  const { judge_model, seed, scenario_args } = request;
+  const scripted = new ScriptedJudge(scenario_args.judge_script);
+  return createHarnessSampler({
+    judgeModel: judge_model ?? harnessModels?.judge,
+    isChosenByRun: typeof judge_model === 'string',
+    seed,
+    createModel: (name) => (name === JUDGE_SCRIPT ? scripted : createModel(name, NO_SOLUTION)),
+    recorder,
+    signal,
+  });
+}
+
+/** A user never gets what the harness knows. */
+const NO_SOLUTION = {
+  seed: null,
+  scenario: '',
+  answerSchema: () => null,
+  solution: async () => {
+    throw new BoundaryError('worker', USER_ERROR, 'A simulated user has no solution');
+  },
+};
+
+function isScript(script: unknown): script is readonly string[] {
+  return Array.isArray(script) && script.every((line) => typeof line === 'string');
+}
+
+function readScript({ user_script: script }: JsonObject): readonly string[] {
+  if (isScript(script)) return script;
+  const message = `${USER_SCRIPT} says what the argument user_script of the scenario lists, a list of texts; it is ${JSON.stringify(script)}`;
+  throw new BoundaryError('worker', USER_ERROR, message);
+}

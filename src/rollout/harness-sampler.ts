@@ -1,0 +1,104 @@
+import type { SampleRequest, Sampler } from '../client/environment-client.ts';
+import type { Usage } from '../contract/chat.ts';
+import { type JudgeRequest, judgeRequestSchema } from '../contract/judge.ts';
+import { META } from '../contract/names.ts';
+import { toHarnessUsage } from '../contract/usage.ts';
+import type { ChatModel } from '../model/chat-model.ts';
+import type { TurnRecorder } from '../trace/event-recorder.ts';
+import { judge, judgeKey } from './judge.ts';
+
+/** Questions of an environment's own code in one run, beside those for a judge. */
+const MAX_SAMPLES = 100;
+/** Characters of the material that a trace keeps. */
+const MATERIAL_KEPT = 4_000;
+
+export interface HarnessSamplerOptions {
+  /** The model for judges, where a question names none; undefined: none is configured. */
+  readonly judgeModel: string | undefined;
+  /** A run's own choice goes before that of a question. */
+  readonly isChosenByRun: boolean;
+  readonly seed: number | null;
+  /** @throws BoundaryError boundary `model` for a name that cannot be used. */
+  createModel(name: string): ChatModel;
+  readonly recorder: TurnRecorder;
+  /** Aborted when the session ends. */
+  readonly signal: AbortSignal;
+}
+
+/** Answers the questions of one session's environment to a model: for verdicts in its evaluation, and for its own code. */
+export function createHarnessSampler(options: HarnessSamplerOptions): Sampler {
+  let samples = 0;
+  return async (request) => {
+    if (request.purpose === 'judge') return await answerJudge(request, options);
+    samples += 1;
+    if (samples > MAX_SAMPLES)
+      throw new Error(`The environment asked a model ${MAX_SAMPLES} times in this run already`);
+    return await answerSample(request, options);
+  };
+}
+
+async function answerJudge(request: SampleRequest, options: HarnessSamplerOptions) {
+  const { seed, recorder, signal } = options;
+  const question = readQuestion(request);
+  const name = nameOf(question, options);
+  if (name === undefined) return { text: JSON.stringify({ no_judge: NO_JUDGE }), model: '' };
+  const startedAt = performance.now();
+  const { usages, ...verdict } = await judge({
+    request: question,
+    createModel: () => options.createModel(name),
+    seedOf: (vote) => (seed === null ? undefined : seed + vote - 1),
+    signal,
+  });
+  recorder.record({
+    type: 'judge.responded',
+    model: name,
+    key: judgeKey(question, name),
+    rubric: question.rubric,
+    material: question.material.slice(0, MATERIAL_KEPT),
+    scale: question.scale,
+    ...verdict,
+    usage: toHarnessUsage(usages),
+    duration_ms: Math.round(performance.now() - startedAt),
+  });
+  return { text: JSON.stringify(verdict), model: name };
+}
+
+async function answerSample({ system, messages, maxTokens }: SampleRequest, options: HarnessSamplerOptions) {
+  const name = options.judgeModel;
+  if (name === undefined)
+    throw new Error('The environment asks a model, and none answers: set models.judge in the configuration');
+  const { recorder, signal } = options;
+  const startedAt = performance.now();
+  const usages: Usage[] = [];
+  const { message, usage } = await options.createModel(name).respond({
+    messages: [
+      ...(system === null ? [] : [{ role: 'system' as const, content: system }]),
+      ...messages.map(({ role, content }) =>
+        role === 'user' ? { role, content } : { role, content, reasoning: null, tool_calls: [] },
+      ),
+    ],
+    tools: [],
+    sampling: { max_tokens: maxTokens },
+    signal,
+  });
+  usages.push(usage);
+  const duration_ms = Math.round(performance.now() - startedAt);
+  recorder.record({ type: 'sample.responded', model: name, usage: toHarnessUsage(usages), duration_ms });
+  return { text: message.content ?? '', model: name };
+}
+
+function nameOf({ model }: JudgeRequest, { judgeModel, isChosenByRun }: HarnessSamplerOptions): string | undefined {
+  return isChosenByRun ? judgeModel : (model ?? judgeModel);
+}
+
+const NO_JUDGE =
+  'The evaluation asks a judge, and there is no model for judges: set models.judge in the configuration, or judge_model in the request';
+
+function readQuestion({ meta, messages }: SampleRequest): JudgeRequest {
+  const asked = meta[META.judge];
+  const material = messages.map(({ content }) => content).join('\n');
+  const parsed = judgeRequestSchema.safeParse({ ...(typeof asked === 'object' ? asked : {}), material });
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new Error(`_meta["${META.judge}"] is no question for a judge: ${issue?.path.join('.')}: ${issue?.message}`);
+}

@@ -1,0 +1,215 @@
+import type { EnvironmentClient, UserMessage } from '../client/environment-client.ts';
+import type { AssistantMessage, ToolCall, TranscriptMessage, Usage } from '../contract/chat.ts';
+import { textOfContent } from '../contract/content-text.ts';
+import { BoundaryError, messageOf, USER_ERROR } from '../contract/errors.ts';
+import type { JsonObject } from '../contract/json.ts';
+import { type UserOfSetup, userReplySchema } from '../contract/scenario.ts';
+import type { ChatModel } from '../model/chat-model.ts';
+
+/** The word by which a simulated user ends a conversation. In an agent's text it means nothing. */
+const STOP_WORD = '###STOP###';
+/** Rounds of function calls before one reply. */
+const MAX_CALL_ROUNDS = 10;
+
+/** A message of the user, and its cost. */
+export interface UserReply {
+  /** Null: the user had nothing more to say. */
+  readonly message: string | null;
+  /** The conversation ends with it. */
+  readonly isOver: boolean;
+  /** The model that said it; null for a function and a script. */
+  readonly model: string | null;
+  /** Usage of each call of its model. */
+  readonly usages: readonly Usage[];
+  /** Functions that it called, with their results. */
+  readonly calls: readonly UserCall[];
+}
+
+export interface UserCall {
+  readonly name: string;
+  readonly arguments: JsonObject;
+  readonly text: string;
+  readonly is_error: boolean;
+}
+
+/** The other side of a conversation with an agent. */
+export interface ConversationUser {
+  /** Replies that it gives at most. */
+  readonly maxTurns: number;
+  /**
+   * Its next message.
+   *
+   * @param conversation the texts so far; empty where the user begins.
+   * @throws BoundaryError boundary `worker` or `environment`; the reason of the signal.
+   */
+  reply(conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply>;
+}
+
+/** A user that says the next line of a list each time, then stops. */
+export class ScriptedUser implements ConversationUser {
+  readonly maxTurns: number;
+  readonly #lines: readonly string[];
+  #next = 0;
+
+  constructor(lines: readonly string[], maxTurns: number) {
+    this.#lines = lines;
+    this.maxTurns = maxTurns;
+  }
+
+  async reply(_conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
+    signal.throwIfAborted();
+    const message = this.#lines[this.#next] ?? null;
+    this.#next += 1;
+    return { ...readStop(message), model: null, usages: [], calls: [] };
+  }
+}
+
+/** A user that is a function of the environment. */
+export class FunctionUser implements ConversationUser {
+  readonly maxTurns: number;
+  readonly #client: EnvironmentClient;
+
+  constructor(client: EnvironmentClient, { max_turns }: Pick<UserOfSetup, 'max_turns'>) {
+    this.#client = client;
+    this.maxTurns = max_turns;
+  }
+
+  async reply(conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
+    const given = { conversation: conversation.map(({ role, content }) => ({ role, content })) };
+    const result = await this.#client.callFunction?.('user', 'next', given, { signal, timeoutMs: 0 });
+    const reply = userReplySchema.safeParse(result?.structured_content);
+    if (reply.success) return { ...readStop(reply.data.message), model: null, usages: [], calls: [] };
+    const why =
+      result === undefined ? 'this client cannot ask it' : textOfContent(result.content) || 'it gave no message';
+    throw new BoundaryError('environment', 'environment_failed', `The user of the scenario failed: ${why}`);
+  }
+}
+
+/** A user that a model plays. It sees the conversation with the roles exchanged, in texts alone. */
+export class ModelUser implements ConversationUser {
+  readonly maxTurns: number;
+  readonly #model: ChatModel;
+  readonly #setup: UserOfSetup;
+  readonly #client: EnvironmentClient;
+  readonly #sampling: JsonObject;
+
+  constructor(
+    model: ChatModel,
+    {
+      setup,
+      client,
+      sampling,
+    }: { readonly setup: UserOfSetup; readonly client: EnvironmentClient; readonly sampling: JsonObject },
+  ) {
+    this.#model = model;
+    this.#setup = setup;
+    this.#client = client;
+    this.#sampling = sampling;
+    this.maxTurns = setup.max_turns;
+  }
+
+  async reply(conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
+    const usages: Usage[] = [];
+    const calls: UserCall[] = [];
+    // An empty reply is asked for once more.
+    for (let tries = 0; tries < 2; tries += 1) {
+      const text = await this.#say(conversation, { signal, usages, calls });
+      if (text.trim() !== '') return { ...readStop(text), model: this.#model.name, usages, calls };
+    }
+    throw new BoundaryError(
+      'worker',
+      USER_ERROR,
+      `The model ${this.#model.name}, which plays the user, gave an empty text twice`,
+    );
+  }
+
+  async #say(conversation: readonly UserMessage[], asked: Asked): Promise<string> {
+    const { signal, usages, calls } = asked;
+    const messages: TranscriptMessage[] = [
+      { role: 'system', content: toSystemText(this.#setup.instructions ?? '') },
+      ...toUsersView(conversation),
+    ];
+    for (let round = 0; round < MAX_CALL_ROUNDS; round += 1) {
+      const message = await this.#ask(messages, signal, usages);
+      if (message.tool_calls.length === 0) return message.content ?? '';
+      messages.push(message);
+      for (const call of message.tool_calls) messages.push(await this.#call(call, signal, calls));
+    }
+    throw new BoundaryError(
+      'worker',
+      USER_ERROR,
+      `The model ${this.#model.name}, which plays the user, called functions ${MAX_CALL_ROUNDS} times and said nothing`,
+    );
+  }
+
+  async #ask(messages: readonly TranscriptMessage[], signal: AbortSignal, usages: Usage[]): Promise<AssistantMessage> {
+    try {
+      const tools = this.#setup.tools.map(({ name, description, input_schema }) => ({
+        name,
+        description,
+        input_schema,
+      }));
+      const { message, usage } = await this.#model.respond({ messages, tools, sampling: this.#sampling, signal });
+      usages.push(usage);
+      return message;
+    } catch (thrown) {
+      if (signal.aborted) throw signal.reason;
+      const message = `The model ${this.#model.name}, which plays the user, failed: ${messageOf(thrown)}`;
+      throw new BoundaryError('worker', USER_ERROR, message, { cause: thrown });
+    }
+  }
+
+  async #call(call: ToolCall, signal: AbortSignal, calls: UserCall[]): Promise<TranscriptMessage> {
+    const { id, name, arguments: args, raw_arguments } = call;
+    const known = this.#setup.tools.find((tool) => tool.name === name);
+    const answer = async () => {
+      if (known === undefined) return toError(`There is no function ${name}.`);
+      if (raw_arguments !== null) return toError('The arguments are not a JSON object.');
+      return await this.#client.callFunction?.(known.hub, name, args, { signal });
+    };
+    const { content, is_error } = (await answer()) ?? toError('This client cannot call functions for a user.');
+    calls.push({ name, arguments: args, text: textOfContent(content), is_error });
+    return { role: 'tool', tool_call_id: id, name, content, is_error };
+  }
+}
+
+interface Asked {
+  readonly signal: AbortSignal;
+  readonly usages: Usage[];
+  readonly calls: UserCall[];
+}
+
+/** The instructions are the author's; the frame keeps the model in its part. */
+function toSystemText(instructions: string): string {
+  return [
+    'You play the user in a conversation with an assistant. The other side is the assistant; you are never the assistant.',
+    'Who you are and what you want:',
+    instructions,
+    'Say one thing at a time, in the words of such a person. Tell what you know when it is needed, and no more; make nothing up.',
+    'Never repeat these instructions, and do not do the work of the assistant.',
+    `When your wish is fulfilled, or cannot be, write ${STOP_WORD}.`,
+  ].join('\n\n');
+}
+
+/** As the user sees it: its own texts are those of the model. */
+function toUsersView(conversation: readonly UserMessage[]): readonly TranscriptMessage[] {
+  const turned = conversation.map(
+    ({ role, content }): TranscriptMessage =>
+      role === 'user' ? { role: 'assistant', content, reasoning: null, tool_calls: [] } : { role: 'user', content },
+  );
+  // Gateways want a message to answer.
+  if (turned[0]?.role === 'user') return turned;
+  return [{ role: 'user', content: 'The assistant is there and waits for your first message.' }, ...turned];
+}
+
+/** The stop word ends a conversation; the text before it is said. */
+function readStop(text: string | null): Pick<UserReply, 'message' | 'isOver'> {
+  if (text === null) return { message: null, isOver: true };
+  const at = text.indexOf(STOP_WORD);
+  if (at === -1) return { message: text, isOver: false };
+  return { message: text.slice(0, at).trim() || null, isOver: true };
+}
+
+function toError(text: string) {
+  return { content: [{ type: 'text', text }], is_error: true };
+}

@@ -1,0 +1,71 @@
+import type { UserMessage } from '../client/environment-client.ts';
+import type { PromptMessage } from '../contract/scenario.ts';
+import { toHarnessUsage } from '../contract/usage.ts';
+import type { TurnRecorder } from '../trace/event-recorder.ts';
+import type { ConversationUser, UserReply } from './simulated-user.ts';
+import type { Transcript } from './transcript.ts';
+
+export interface UserSideOptions {
+  readonly user: ConversationUser;
+  readonly transcript: Transcript;
+  readonly recorder: TurnRecorder;
+  /** Aborted when the session ends. */
+  readonly ended: AbortSignal;
+}
+
+/** How a conversation goes on: with the user's messages, or not. */
+export type NextMessages =
+  | { readonly kind: 'said'; readonly messages: readonly PromptMessage[] }
+  /** The user has ended it, or the agent said nothing. */
+  | { readonly kind: 'over' }
+  /** The user has no reply left. */
+  | { readonly kind: 'user_turns' };
+
+/** The simulated user of one session. It keeps count of its replies, and records each before the agent has it. */
+export class UserSide {
+  readonly #options: UserSideOptions;
+  #replies = 0;
+
+  constructor(options: UserSideOptions) {
+    this.#options = options;
+  }
+
+  /** The message that begins a conversation without a prompt. @throws as `ConversationUser.reply`. */
+  async begin(signal: AbortSignal): Promise<readonly PromptMessage[]> {
+    if (this.#options.transcript.conversation().length > 0) return [];
+    const next = await this.#reply(0, [], signal);
+    return next.kind === 'said' ? next.messages : [];
+  }
+
+  /** The reply to the text that ended a turn. @throws as `ConversationUser.reply`. */
+  async next(turn: number, signal: AbortSignal): Promise<NextMessages> {
+    const { transcript, user } = this.#options;
+    if (transcript.lastAssistantText().trim() === '') return { kind: 'over' };
+    if (this.#replies >= user.maxTurns) return { kind: 'user_turns' };
+    return await this.#reply(turn, transcript.conversation(), signal);
+  }
+
+  async #reply(turn: number, conversation: readonly UserMessage[], signal: AbortSignal): Promise<NextMessages> {
+    const { user, recorder, ended } = this.#options;
+    const startedAt = performance.now();
+    const reply = await user.reply(conversation, AbortSignal.any([signal, ended]));
+    this.#replies += 1;
+    recorder.record(toEvent(turn, reply, Math.round(performance.now() - startedAt)));
+    await recorder.settled();
+    if (reply.isOver || reply.message === null) return { kind: 'over' };
+    return { kind: 'said', messages: [{ role: 'user', content: reply.message }] };
+  }
+}
+
+function toEvent(turn: number, { message, isOver, model, calls, usages }: UserReply, duration_ms: number) {
+  return {
+    type: 'user.responded' as const,
+    turn,
+    message,
+    is_over: isOver,
+    model,
+    calls: [...calls],
+    usage: toHarnessUsage(usages),
+    duration_ms,
+  };
+}

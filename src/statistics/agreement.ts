@@ -1,0 +1,75 @@
+/** A label and a score of one case, both from 0 to 1. */
+export interface RatedCase {
+  readonly label: number;
+  readonly score: number;
+}
+
+export interface Agreement {
+  /** Share of the cases on which both are on the same side of 0.5. */
+  readonly agreement: number;
+  /** Cohen's kappa: agreement beyond that of chance, at most 1. Null where chance alone agrees always. */
+  readonly kappa: number | null;
+  /** 95 %; null with `kappa`. */
+  readonly kappaCi95: readonly [number, number] | null;
+  readonly confusion: {
+    readonly bothYes: number;
+    readonly bothNo: number;
+    readonly labelYesOnly: number;
+    readonly scoreYesOnly: number;
+  };
+}
+
+const THRESHOLD = 0.5;
+const Z95 = 1.96;
+
+/**
+ * Agreement of a judge with labels.
+ *
+ * @param isGraded true for labels that are numbers: kappa is weighted by the square of the distance. False for yes and no.
+ * @throws RangeError without a case.
+ */
+export function agreementOf(cases: readonly RatedCase[], isGraded: boolean): Agreement {
+  if (cases.length === 0) throw new RangeError('Agreement needs one case or more');
+  const count = (label: boolean, score: boolean) =>
+    cases.filter((each) => isYes(each.label) === label && isYes(each.score) === score).length;
+  const confusion = {
+    bothYes: count(true, true),
+    bothNo: count(false, false),
+    labelYesOnly: count(true, false),
+    scoreYesOnly: count(false, true),
+  };
+  const agreement = (confusion.bothYes + confusion.bothNo) / cases.length;
+  const { observed, expected } = isGraded ? weighted(cases) : unweighted(cases, agreement);
+  if (expected >= 1) return { agreement, kappa: null, kappaCi95: null, confusion };
+  const kappa = (observed - expected) / (1 - expected);
+  const half = Z95 * Math.sqrt((observed * (1 - observed)) / (cases.length * (1 - expected) ** 2));
+  return { agreement, kappa, kappaCi95: [kappa - half, kappa + half], confusion };
+}
+
+interface Chance {
+  readonly observed: number;
+  readonly expected: number;
+}
+
+function unweighted(cases: readonly RatedCase[], observed: number): Chance {
+  const labelled = cases.filter(({ label }) => isYes(label)).length / cases.length;
+  const scored = cases.filter(({ score }) => isYes(score)).length / cases.length;
+  return { observed, expected: labelled * scored + (1 - labelled) * (1 - scored) };
+}
+
+/** Each pair of a label and a score agrees by 1 less the square of their distance. */
+function weighted(cases: readonly RatedCase[]): Chance {
+  const pairs = (labels: readonly number[], scores: readonly number[]) => {
+    let sum = 0;
+    for (const label of labels) for (const score of scores) sum += 1 - (label - score) ** 2;
+    return sum;
+  };
+  const observed = cases.reduce((sum, { label, score }) => sum + 1 - (label - score) ** 2, 0) / cases.length;
+  const labels = cases.map(({ label }) => label);
+  const scores = cases.map(({ score }) => score);
+  return { observed, expected: pairs(labels, scores) / cases.length ** 2 };
+}
+
+function isYes(value: number): boolean {
+  return value >= THRESHOLD;
+}
