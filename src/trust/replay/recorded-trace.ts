@@ -62,5 +62,7 @@ export async function toWhole<T>(value: T, blobs: Blobs): Promise<T> {
 function callerMessages({ origin, prompt, turns }: Trace, index: number): readonly PromptMessage[] {
   const messages = turns[index]?.messages ?? [];
   if (index > 0) return messages;
+  // A simulated user begins where there is no prompt.
+  if (prompt.length === 0) return messages;
   return origin !== 'chat' || isDeepStrictEqual(messages, prompt) ? [] : messages;
 }
