@@ -1,17 +1,22 @@
 // Installs the programs of others that judge this project or stand beside it (the conformance suite, the Inspector, a peer
 // for the benchmarks), in a folder of their own and by their own lock file. Does nothing where they are installed already.
+// With --agents it installs agents of others instead, which play scenarios as commands: a folder and a lock file of their own.
 // With --optional a machine that cannot install them gets the reason and no failure, unless CI is set.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const folder = fileURLToPath(new URL('../test/referees/', import.meta.url));
+const referees = process.argv.includes('--agents')
+  ? { folder: 'test/agent-referees/', program: 'codex', size: '860 MB' }
+  : // The package `node` links its program in an install script, which an install may have left out.
+    { folder: 'test/referees/', program: 'node', size: '390 MB' };
+const folder = fileURLToPath(new URL(`../${referees.folder}`, import.meta.url));
 const modules = `${folder}node_modules`;
 const isOptional = process.argv.includes('--optional') && process.env.CI === undefined;
 
 if (!isUpToDate()) {
-  console.log('Installing the referees (about 390 MB in test/referees) …');
+  console.log(`Installing the referees (about ${referees.size} in ${referees.folder}) …`);
   try {
     // Asked first: without a network npm tries for minutes before it says so.
     if (isOptional)
@@ -46,7 +51,6 @@ function install() {
 
 function isUpToDate() {
   const installed = join(modules, '.package-lock.json');
-  // The package `node` links its program in an install script, which an install may have left out.
-  if (!existsSync(installed) || !existsSync(join(modules, '.bin/node'))) return false;
+  if (!existsSync(installed) || !existsSync(join(modules, '.bin', referees.program))) return false;
   return statSync(installed).mtimeMs >= statSync(`${folder}package-lock.json`).mtimeMs;
 }

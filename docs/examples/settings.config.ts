@@ -21,6 +21,17 @@ export default defineConfig({
     },
     '*': { url: 'http://127.0.0.1:11434/v1' },
   },
+  agents: {
+    graph: { command: ['node', 'agents/langgraph.mjs', '{mcp_url}', '{prompt}'] },
+    colleague: {
+      command: ['python3', 'agents/play.py', '{mcp_url}'],
+      protocol: 'exec',
+      needs: 'none',
+      env: { COLLEAGUE_KEY: process.env.COLLEAGUE_KEY ?? '' },
+      version: '2026-01',
+      readable: ['./agents/notes'],
+    },
+  },
   store: 'postgres://proctor@db.example/proctor',
   queue: 'redis://queue.example:6379',
   ports: { runService: 9000, scenarioServer: 9001 },

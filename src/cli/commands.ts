@@ -10,6 +10,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) 
   run: async () => (await import('./run.ts')).addRunCommand,
   eval: async () => (await import('./eval.ts')).addEvalCommand,
   seat: async () => (await import('./seat.ts')).addSeatCommand,
+  agents: async () => (await import('./agents.ts')).addAgentsCommand,
   chat: async () => (await import('./chat.ts')).addChatCommand,
   serve: async () => (await import('./serve.ts')).addServeCommand,
   worker: async () => (await import('./worker.ts')).addWorkerCommand,

@@ -24,6 +24,10 @@ export function addEvalCommand(program: Command): void {
     .hook('preSubcommand', refuseEarlyOptions)
     .option('--model <model>', 'a model of the gateway, or a reference model; may be repeated', collect)
     .option(
+      '--agent <agent>',
+      'an agent that plays with each model: claude, codex, gemini, opencode, acp:<command>, or one of proctor.config.ts',
+    )
+    .option(
       '-n, --attempts <count>',
       'attempts of each task with each model (default 1)',
       wholeNumber(1, EVALUATION_LIMITS.attempts),
@@ -75,7 +79,7 @@ that scenarios declare are <environment>/<scenario>, or <environment> for all of
 taskset that is named like a sub-command is reached as ./list, or by its path, tasksets/list.jsonl.
 
 The same command goes on with the evaluation that it began: after Ctrl-C, a crash, or with a larger -n, which adds attempts.
-What makes it another one: tasks, models, name, seed, sampling, steps, time and threshold. --new begins another one anyway.
+What makes it another one: tasks, models, agent, name, seed, sampling, steps, time and threshold. --new begins another one anyway.
 
 --only errored runs the attempts without a reward again; --only failed begins a new evaluation of the tasks below the
 threshold. The others choose tasks, and several of them hold together.
@@ -88,6 +92,7 @@ Examples:
   $ proctor eval retail/task --model gpt-5-mini --model gpt-5 -n 4 --budget 5usd
   $ proctor eval tasks/nightly.jsonl --model gpt-5-mini --only tag=smoke --name nightly
   $ proctor eval retail --model proctor/oracle --only first=20
+  $ proctor eval retail/task --agent codex --model gpt-5
   $ proctor eval tasks/nightly.jsonl --model gpt-5-mini --service https://proctor.example --json
   $ proctor eval gate last --min-score 0.8`;
 

@@ -1,7 +1,8 @@
 import { loadProject } from '../config/project.ts';
 import type { TraceEvent } from '../contract/event.ts';
-import type { RunRequest } from '../contract/run.ts';
+import type { RunInput, RunRequest } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
+import { EXTERNAL_MODEL } from '../contract/seat.ts';
 import type { Trace } from '../contract/trace.ts';
 import { createServiceClient, type ServiceClient } from '../service-client/service-client.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
@@ -39,7 +40,7 @@ async function playAtService(
   show: (events: readonly TraceEvent[]) => void,
   stop: AbortSignal,
 ): Promise<Trace> {
-  const { trace_id } = await service.runs.create(request);
+  const { trace_id } = await service.runs.create(toInput(request));
   const cancel = () => void service.traces.cancel(trace_id).catch(isOverAnyway);
   stop.addEventListener('abort', cancel);
   try {
@@ -49,6 +50,11 @@ async function playAtService(
   } finally {
     stop.removeEventListener('abort', cancel);
   }
+}
+
+/** Whether an agent brings its own model, the service knows. */
+function toInput({ model, ...request }: RunRequest): RunInput {
+  return request.agent !== null && model === EXTERNAL_MODEL ? request : { ...request, model };
 }
 
 /** A run that ended meanwhile cannot be cancelled; a service that is away is heard of by whoever reads its events. */

@@ -13,11 +13,13 @@ import { LEASE, type Lease } from '../queue/run-queue.ts';
 import { createLeaseKeeper } from '../queue/threaded-lease-keeper.ts';
 import { RunInterrupted } from '../rollout/run.ts';
 import { type CancelWatch, createCancelWatch } from '../run-service/cancel-watch.ts';
+import { checkAgent } from '../run-service/check-agent.ts';
 import { executeLease } from '../run-service/leased-run.ts';
+import { UsageError } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createLogger } from './logger.ts';
 import { parseScenarioArgs } from './options.ts';
-import { type RunPlan, type RunSettings, toRequests } from './run-plan.ts';
+import { DEFAULT_MODEL, type RunPlan, type RunSettings, toRequests } from './run-plan.ts';
 import { scenarioMissing } from './scenario-arguments.ts';
 import { startTelemetry } from './telemetry.ts';
 import { note } from './terminal.ts';
@@ -36,7 +38,7 @@ export async function planHere(
   try {
     opened.push(await startTelemetry({ ...installation, warn: note }));
     const { name, target } = resolveEnvironment(environment, installation.environments, installation.directory);
-    installation.models.check(settings.model);
+    checkPlayer(settings, installation);
     parseScenarioArgs(settings.args, settings.arg); // Syntax errors are reported before the environment starts.
     const environments = new Map([[name, target]]);
     const { hosts, startTimeoutMs } = settings;
@@ -64,6 +66,15 @@ export async function planHere(
     await close();
     throw error;
   }
+}
+
+/** @throws UsageError for an agent without the model that it needs; ApiError agent_not_found, model_not_found. */
+function checkPlayer({ agent, model }: RunSettings, installation: Installation): void {
+  const named = model ?? (agent === undefined ? DEFAULT_MODEL : undefined);
+  const models = named === undefined ? [] : [named];
+  const check = (each: string) => installation.models.check(each);
+  const playing = checkAgent({ agent: agent ?? null, models }, installation, check, true);
+  if (playing === undefined) throw new UsageError(`Name a model for the agent ${agent} with --model.`);
 }
 
 type Environments = ReadonlyMap<string, EnvironmentTarget>;
@@ -97,7 +108,7 @@ async function playHere(
   { request, show }: { readonly request: RunRequest; show(events: readonly TraceEvent[]): void },
   stop: AbortSignal,
 ): Promise<Trace> {
-  const { environments, pool, store, queue, leases, cancels, models } = parts;
+  const { environments, pool, store, queue, leases, cancels, models, agents } = parts;
   const traceId = randomBytes(16).toString('hex');
   const worker = `command_${process.pid}`;
   const unsubscribe = store.subscribe(traceId, show);
@@ -112,7 +123,8 @@ async function playHere(
     });
     if (lease === undefined) throw new TypeError('A trace was created without its queue entry');
     const logger = createLogger('error', parts.redactor);
-    await executeLease(lease, interrupt, { environments, pool, store, queue, leases, cancels, models, logger, worker });
+    const played = { environments, pool, store, queue, leases, cancels, models, agents, logger, worker };
+    await executeLease(lease, interrupt, played);
     const trace = await store.trace(traceId);
     if (trace === undefined) throw new Error(`Trace ${traceId} is gone: it was deleted while it ran.`);
     if (trace.status === 'queued' || trace.status === 'running') note(describeTaken(trace));

@@ -2,6 +2,7 @@ import type { TraceEvent } from '../contract/event.ts';
 import type { JsonObject } from '../contract/json.ts';
 import { type RunRequest, runRequestSchema } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
+import { EXTERNAL_MODEL } from '../contract/seat.ts';
 import type { Trace } from '../contract/trace.ts';
 import { checkMetadata } from '../run-service/check-metadata.ts';
 import { UsageError } from './failure.ts';
@@ -9,11 +10,16 @@ import { parseMetadata } from './options.ts';
 import type { PoolCommandOptions } from './pool-options.ts';
 import { readScenarioArgs } from './scenario-arguments.ts';
 
+/** Plays the solution of a scenario. */
+export const DEFAULT_MODEL = 'proctor/oracle';
+
 /** Settings that all runs of a command share. */
 export interface RunSettings extends PoolCommandOptions {
   readonly arg?: readonly string[];
   readonly args?: string;
-  readonly model: string;
+  /** Undefined: the oracle, or what the agent brings. */
+  readonly model?: string;
+  readonly agent?: string;
   readonly runs: number;
   readonly maxSteps?: number;
   /** In seconds. */
@@ -51,7 +57,8 @@ export function toRequests(
 function toRequest(what: object, settings: RunSettings, index: number): RunRequest {
   const parsed = runRequestSchema.safeParse({
     ...what,
-    model: settings.model,
+    model: settings.model ?? (settings.agent === undefined ? DEFAULT_MODEL : EXTERNAL_MODEL),
+    agent: settings.agent,
     max_steps: settings.maxSteps,
     timeout_seconds: settings.timeout,
     metadata: parseMetadata(settings.metadata),

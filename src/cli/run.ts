@@ -23,10 +23,10 @@ export function addRunCommand(program: Command): void {
     .description('Run a scenario with a model, here and now, and print its reward.')
     .option('--arg <name=value>', 'an argument of the scenario; may be repeated', collect)
     .option('--args <json>', 'the arguments as one JSON object')
+    .option('--model <model>', 'a model of the gateway, proctor/oracle (default), proctor/noop or proctor/random')
     .option(
-      '--model <model>',
-      'a model of the gateway, proctor/oracle, proctor/noop or proctor/random',
-      'proctor/oracle',
+      '--agent <agent>',
+      'an agent that plays with the model: claude, codex, gemini, opencode, acp:<command>, or one of proctor.config.ts',
     )
     .option('-n, --runs <count>', 'how many times', wholeNumber(1, MAX_RUNS), 1)
     .option('--concurrency <count>', 'how many at once (default: the number of cores)', wholeNumber(1, MAX_CONCURRENCY))
@@ -67,6 +67,7 @@ Examples:
   $ proctor run counter count_to --arg target=3
   $ proctor run retail task --arg task_id=1 --model gpt-5-mini -n 8 --min-reward 0.9
   $ proctor run retail task --arg task_id=1 --model gpt-5-mini --temperature 0.2 --metadata night=2026-01-31 --timeout 600
+  $ proctor run counter count_to --arg target=3 --agent codex --model gpt-5
   $ PROCTOR_API_KEY=... proctor run retail task --arg task_id=1 -n 8 --service https://proctor.example
   $ proctor run ./my/environment.ts solve --args '{"size":[3,4]}' --model proctor/random --seed 7 --json`,
     )

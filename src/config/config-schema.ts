@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { agentEntrySchema } from '../agents/agent-definition.ts';
 import { DIALECT_NAMES } from '../dialects/dialect.ts';
 
 const textMapSchema = z.record(z.string(), z.string());
@@ -51,6 +52,8 @@ export const configSchema = z.strictObject({
   environments: z.record(z.string().min(1), environmentEntrySchema).default({}),
   /** By a pattern of model names (`*` stands for any characters); the first that matches is used. */
   gateways: z.record(z.string().min(1), gatewaySchema).default({}),
+  /** Programs that play scenarios by a loop of their own, by name. */
+  agents: z.record(z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/), agentEntrySchema).default({}),
   store: z.string().min(1).optional(),
   queue: z.string().min(1).optional(),
   ports: z.strictObject({ runService: portSchema.optional(), scenarioServer: portSchema.optional() }).default({}),

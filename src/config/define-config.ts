@@ -9,7 +9,9 @@ import type { Config } from './config-schema.ts';
  * `memoryMiB` (of all its processes together; 0: no limit), and for a module `sessionsPerProcess` (sessions that may share
  * one process; wins over what its code says);
  * `gateways` maps patterns of model names to `{ url, apiKey, dialects, prices, maxOutputTokens }`, `prices` being `{ input, cached, output }`
- * in US dollars for a million tokens, `dialects` a list of `chat`, `responses`, `messages` and `gemini`: the protocols that it speaks; `store` and `queue` are addresses as those of
+ * in US dollars for a million tokens, `dialects` a list of `chat`, `responses`, `messages` and `gemini`: the protocols that it speaks;
+ * `agents` maps names to `{ command, protocol, needs, env, version, readable }`, programs that play scenarios by a loop of
+ * their own; `store` and `queue` are addresses as those of
  * `PROCTOR_DATABASE_URL` and `PROCTOR_QUEUE_URL`, which win; `redact: false` stores traces with the secrets that they hold.
  */
 export function defineConfig(config: Config): Config {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { config as readDotenv } from 'dotenv';
+import { type Agents, createAgents } from '../agents/agents.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { findEnvironments } from './find-environments.ts';
 import { loadConfig } from './load-config.ts';
@@ -11,6 +12,8 @@ export interface Project {
   readonly directory: string;
   readonly settings: Settings;
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;
+  /** Programs that play scenarios by a loop of their own. */
+  readonly agents: Agents;
 }
 
 /**
@@ -25,11 +28,20 @@ export async function loadProject(
 ): Promise<Project> {
   loadDotenv(directory, variables);
   const config = await loadConfig(directory);
-  return {
-    directory,
-    settings: readSettings(variables, config),
-    environments: findEnvironments(directory, config),
-  };
+  const settings = readSettings(variables, config);
+  const environments = findEnvironments(directory, config);
+  const hidden = ownFolders(directory, settings, environments);
+  const agents = createAgents({ entries: config.agents, directory, path: variables.PATH, hidden });
+  return { directory, settings, environments, agents };
+}
+
+/** Where the answer keys and the traces are: nothing for an agent to read. */
+function ownFolders(directory: string, { databaseUrl }: Settings, environments: Project['environments']): string[] {
+  const modules = [...environments.values()].flatMap((target) =>
+    target.kind === 'module' ? [dirname(target.path)] : [],
+  );
+  const [, file] = /^sqlite:(?!:memory:)(.+)$/.exec(databaseUrl) ?? [];
+  return [directory, ...(file === undefined ? [] : [dirname(resolve(directory, file))]), ...modules];
 }
 
 function loadDotenv(directory: string, variables: NodeJS.ProcessEnv): void {

@@ -20,6 +20,7 @@ export const ERRORS = {
   evaluation_not_found: { status: 404, type: 'not_found_error' },
   taskset_not_found: { status: 404, type: 'not_found_error' },
   tool_not_found: { status: 404, type: 'not_found_error' },
+  agent_not_found: { status: 404, type: 'not_found_error' },
   unknown_url: { status: 404, type: 'not_found_error' },
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
   session_busy: { status: 409, type: 'conflict_error' },
@@ -108,9 +109,11 @@ export type RunErrorBody = z.infer<typeof runErrorSchema>;
 
 /** Code of a run that was ended because its evaluation's budget does not pay for its next model call. No HTTP surface answers with it. */
 export const OVER_BUDGET = 'over_budget';
+/** Code of a run whose agent, a command, ended before it had answered. No HTTP surface answers with it. */
+export const AGENT_FAILED = 'agent_failed';
 /** Code of a run whose agent began without the tools of its scenario: it says nothing about the agent's model. */
 export const AGENT_WITHOUT_TOOLS = 'agent_without_tools';
-export type RunErrorCode = ErrorCode | typeof OVER_BUDGET | typeof AGENT_WITHOUT_TOOLS;
+export type RunErrorCode = ErrorCode | typeof OVER_BUDGET | typeof AGENT_WITHOUT_TOOLS | typeof AGENT_FAILED;
 
 /** A failure of a run, named by the boundary at which it happened. It becomes data on the trace. */
 export class BoundaryError extends Error {

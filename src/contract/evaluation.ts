@@ -4,7 +4,7 @@ import { runErrorSchema } from './errors.ts';
 import { jsonObjectSchema } from './json.ts';
 import { MAX_STEPS } from './names.ts';
 import { outcomeCountsSchema, outcomeSchema } from './outcome.ts';
-import { modelNameSchema, runRequestSchema } from './run.ts';
+import { agentNameSchema, modelNameSchema, runRequestSchema } from './run.ts';
 import { EVALUATION_LIMITS, taskSchema } from './task.ts';
 import { timeSchema } from './trace.ts';
 
@@ -26,10 +26,11 @@ export const evaluationRequestSchema = z.object({
   name: z.string().min(1).max(200).nullable().default(null),
   /** Name of a taskset, or the tasks themselves. */
   tasks: z.union([z.string().min(1), z.array(taskSchema).min(1)]),
-  models: z.array(modelNameSchema).min(1).max(100),
+  /** At least one, but with an agent that brings its own. */
+  models: z.array(modelNameSchema).max(100).default([]),
   attempts: attemptsSchema.default(1),
-  /** Nothing but null yet: models play by themselves. */
-  agent: z.string().nullable().default(null),
+  /** The agent that plays, a command of the workers; null: the models play by themselves. */
+  agent: agentNameSchema.nullable().default(null),
   /** For every task that does not say otherwise. */
   max_steps: z.int().min(1).max(MAX_STEPS.maximum).nullable().default(null),
   timeout_seconds: z.int().min(1).max(86_400).nullable().default(null),

@@ -42,6 +42,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     sampling: jsonObjectSchema,
     metadata: z.record(z.string(), z.string()),
     priority: z.int(),
+    /** The agent that plays as a command; without one the model plays by itself. */
+    agent: z.string().nullable().optional(),
     /** The attempt of an evaluation that this is. `rerun` counts from 0; at `rerun_limit` it is not run again by itself. */
     evaluation: z
       .object({

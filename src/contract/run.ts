@@ -25,6 +25,13 @@ const metadataSchema: z.ZodType<Record<string, string>, Record<string, string>> 
   })
   .meta({ type: 'object', additionalProperties: { type: 'string' }, maxProperties: METADATA_LIMITS.keys });
 
+/** Name of an agent that plays as a command (contract section 8). */
+export const agentNameSchema = z
+  .string()
+  .regex(/^[^\0]*$/)
+  .min(1)
+  .max(1_000);
+
 /** Body of `POST /v1/agent/run` (specification, "Run request"; the optional fields are the contract's). */
 export const runRequestSchema = z.object({
   env_name: z.string().min(1),
@@ -37,10 +44,14 @@ export const runRequestSchema = z.object({
   metadata: metadataSchema.default({}),
   priority: z.int().min(0).max(9).default(0),
   sampling: givenObjectSchema.meta({ description: 'Sent to the gateway; at most 64 KiB as JSON' }).default({}),
+  /** The agent that plays, a command of the worker; null: the model plays by itself. */
+  agent: agentNameSchema.nullable().default(null),
 });
+/** As a client sends it: `model` may be missing where the agent brings its own. */
+export const runBodySchema = runRequestSchema.extend({ model: modelNameSchema.optional() });
 export type RunRequest = z.infer<typeof runRequestSchema>;
 /** As a client sends it: what has a default may be left out. */
-export type RunInput = z.input<typeof runRequestSchema>;
+export type RunInput = z.input<typeof runBodySchema>;
 
 export const runStatusSchema = z.enum(['queued', 'running', 'completed', 'failed', 'cancelled']);
 export type RunStatus = z.infer<typeof runStatusSchema>;

@@ -19,7 +19,7 @@ export const answerWaySchema = z.enum(['tool', 'final_message', 'either']);
 export type AnswerWay = z.infer<typeof answerWaySchema>;
 
 /** Body of `POST /v1/agent/seats`: a run request, with `model` null for an agent that brings its own (contract section 8). */
-export const seatRequestSchema = runRequestSchema.extend({
+export const seatRequestSchema = runRequestSchema.omit({ agent: true }).extend({
   model: modelNameSchema.nullable().default(null),
   answer: answerWaySchema.nullable().default(null),
 });

@@ -163,6 +163,8 @@ export const traceSchema = z.object({
   scenario_name: z.string(),
   scenario_args: jsonObjectSchema,
   model: z.string(),
+  /** Name of the agent that played as a command; there for such traces alone. */
+  agent: z.string().optional(),
   max_steps: z.int(),
   seed: z.int().nullable(),
   sampling: jsonObjectSchema,

@@ -214,6 +214,7 @@ function toTrace(row: EvaluationRow, settings: EvaluationSettings, attempt: Begu
       sampling: settings.sampling,
       metadata: { ...settings.metadata },
       priority: 0,
+      ...(settings.agent === null ? {} : { agent: settings.agent }),
       evaluation: {
         evaluation_id: row.evaluation_id,
         task_id: task.id,

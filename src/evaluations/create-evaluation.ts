@@ -101,7 +101,8 @@ async function insertEvaluation(
   const evaluationId = `eval_${randomBytes(16).toString('hex')}`;
   const settings: EvaluationSettings = {
     models,
-    agent: null,
+    agent: evaluation.agent ?? null,
+    ...(evaluation.agent == null ? {} : { agent_version: evaluation.agentVersion ?? null }),
     max_steps: evaluation.maxSteps,
     timeout_seconds: evaluation.timeoutSeconds,
     sampling: evaluation.sampling,

@@ -5,6 +5,7 @@ export interface EvaluationSettings {
   /** In the order of the request: attempts name them by their index. */
   readonly models: readonly string[];
   readonly agent: string | null;
+  readonly agent_version?: string | null;
   readonly max_steps: number | null;
   readonly timeout_seconds: number | null;
   readonly sampling: JsonObject;

@@ -91,6 +91,9 @@ export interface NewEvaluation {
   readonly taskset: Pick<Taskset, 'name' | 'tasks' | 'version'>;
   /** Without repeats. */
   readonly models: readonly string[];
+  /** The agent that plays with each model; undefined: the models play by themselves. */
+  readonly agent?: string | null | undefined;
+  readonly agentVersion?: string | null | undefined;
   /** For each task with each model. */
   readonly attempts: number;
   readonly maxSteps: number | null;

@@ -11,7 +11,7 @@ export function identityOf(evaluation: Omit<NewEvaluation, 'account'>): string {
     name: evaluation.name,
     taskset: evaluation.taskset.version,
     models: [...evaluation.models].sort(),
-    agent: null,
+    agent: agentIdentity(evaluation),
     max_steps: evaluation.maxSteps,
     timeout_seconds: evaluation.timeoutSeconds,
     sampling: evaluation.sampling,
@@ -19,4 +19,9 @@ export function identityOf(evaluation: Omit<NewEvaluation, 'account'>): string {
     pass_threshold: evaluation.passThreshold,
   };
   return createHash('sha256').update(canonicalJson(identity)).digest('hex');
+}
+
+/** With another version it is another agent. Null without one, as it was before there were agents. */
+function agentIdentity({ agent = null, agentVersion = null }: Pick<NewEvaluation, 'agent' | 'agentVersion'>) {
+  return agent === null ? null : { name: agent, version: agentVersion };
 }

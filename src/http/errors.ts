@@ -1,4 +1,4 @@
-import { AGENT_WITHOUT_TOOLS, ApiError, BoundaryError, ERRORS, OVER_BUDGET } from '../contract/errors.ts';
+import { ApiError, BoundaryError, ERRORS, type ErrorCode, type RunErrorCode } from '../contract/errors.ts';
 import { withoutMachineText } from '../redaction/machine-text.ts';
 
 /** The error that a client sees for a thrown value. Anything but an `ApiError` becomes `internal_error`. */
@@ -16,10 +16,13 @@ export function toApiError(thrown: unknown, requestId: string): ApiError {
 
 function upstreamCode(error: BoundaryError) {
   if (error.code === 'context_length_exceeded' || error.code === 'model_not_found') return error.code;
-  const { code } = error;
-  const isOfHttp = code !== OVER_BUDGET && code !== AGENT_WITHOUT_TOOLS;
-  if (isOfHttp && ERRORS[code].type === 'upstream_error') return code;
+  if (isErrorCode(error.code) && ERRORS[error.code].type === 'upstream_error') return error.code;
   return error.boundary === 'model' ? 'model_failed' : 'environment_failed';
+}
+
+/** Some codes are those of traces alone. */
+function isErrorCode(code: RunErrorCode): code is ErrorCode {
+  return Object.hasOwn(ERRORS, code);
 }
 
 /**

@@ -78,7 +78,7 @@ function startRun(options: RunOptions, span: TraceSpan): Run {
       };
       return await options.connect({ ...connectOptions, onAdmitted });
     },
-    createAgent: (context) => new AgentLoop(options.createModel(model, context)),
+    createAgent: (context) => options.createAgent?.() ?? new AgentLoop(options.createModel(model, context)),
     sampling: seed === null ? sampling : { ...sampling, seed },
     recorder,
     worker,

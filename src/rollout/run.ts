@@ -6,6 +6,7 @@ import type { StopReason } from '../contract/trace.ts';
 import type { ChatModel, ModelDelta, ReferenceContext } from '../model/chat-model.ts';
 import type { TraceOptions } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/event-recorder.ts';
+import type { Agent } from './agent.ts';
 import type { RolloutLimits } from './limits.ts';
 
 export interface RunOptions {
@@ -17,6 +18,8 @@ export interface RunOptions {
   readonly waitsForPlace?: boolean;
   /** A fresh environment for this run alone; the run closes it. */
   connect(options: ConnectOptions): Promise<EnvironmentClient>;
+  /** Makes the side that makes the moves, where that is not the model by itself. @throws BoundaryError where it cannot. */
+  readonly createAgent?: (() => Agent) | undefined;
   /** @throws BoundaryError boundary `model` for a name that cannot be used. */
   createModel(name: string, context: ReferenceContext): ChatModel;
   readonly recorder: EventRecorder;

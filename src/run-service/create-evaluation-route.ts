@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Idempotency } from '../accounts/idempotency.ts';
+import type { Agents } from '../agents/agents.ts';
 import type { Catalogue } from '../client/catalogue.ts';
 import { ApiError } from '../contract/errors.ts';
 import { type EvaluationAccepted, evaluationAcceptedSchema, evaluationRequestSchema } from '../contract/evaluation.ts';
@@ -10,17 +11,18 @@ import type { CreatedEvaluation, EvaluationStore, NewEvaluation } from '../evalu
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest } from '../http/route.ts';
 import type { Models } from '../model/create-model.ts';
-import { preview } from '../schema/json-schema.ts';
 import { checkTasks } from '../tasks/check-tasks.ts';
 import type { Tasksets } from '../tasks/find-tasksets.ts';
 import { readTaskList } from '../tasks/read-task-list.ts';
 import type { Taskset } from '../tasks/taskset.ts';
+import { checkAgent } from './check-agent.ts';
 import { checkMetadata } from './check-metadata.ts';
 
 export interface CreateEvaluationOptions {
   readonly catalogue: Catalogue;
   readonly tasksets: Tasksets;
   readonly models: Models;
+  readonly agents: Agents | undefined;
   readonly database: Database;
   readonly evaluations: EvaluationStore;
   /** Milliseconds since 1970. */
@@ -64,6 +66,7 @@ export function createCreateEvaluationRoute(options: CreateEvaluationOptions): R
         'scenario_not_found',
         'taskset_not_found',
         'model_not_found',
+        'agent_not_found',
         'evaluation_not_found',
         'idempotency_conflict',
         'request_in_progress',
@@ -110,24 +113,32 @@ class Creation {
   async #create(request: Incoming, keep?: Keep): Promise<EvaluationAccepted> {
     const { catalogue, evaluations } = this.#options;
     const { body, signal } = request;
-    this.#checkSettings(body);
+    const models = this.#checkSettings(body);
     const taskset = await this.#readTasks(body.tasks, signal);
     await checkTasks(taskset, catalogue, signal);
-    const created = await evaluations.create(toNewEvaluation(request, taskset), {
+    const created = await evaluations.create(toNewEvaluation(request, { taskset, models, ...this.#agentOf(body) }), {
       resume: body.resume,
       ...(keep && { alongside: (transaction, row) => keep(transaction, toAccepted(row)) }),
     });
     return toAccepted(created);
   }
 
-  #checkSettings({ agent, models, sampling, metadata }: Incoming['body']): void {
-    if (agent !== null) {
-      const message = `agent is ${preview(agent)}, and this service has none: leave it out, and the models play by themselves.`;
-      throw new ApiError('invalid_parameter', message, { param: 'agent' });
+  /** @returns the models that play. */
+  #checkSettings({ agent, models, sampling, metadata }: Incoming['body']): readonly string[] {
+    const check = (model: string, index: number) => inField(`models.${index}`, () => this.#options.models.check(model));
+    const playing = checkAgent({ agent, models }, this.#options, check);
+    if (playing === undefined) {
+      throw new ApiError('missing_required_parameter', 'models is required: a list of 1 to 100 names.', {
+        param: 'models',
+      });
     }
-    for (const [index, model] of models.entries()) inField(`models.${index}`, () => this.#options.models.check(model));
     checkSize('sampling', sampling);
     checkMetadata(metadata);
+    return playing;
+  }
+
+  #agentOf({ agent }: Incoming['body']): Pick<NewEvaluation, 'agent' | 'agentVersion'> {
+    return agent === null ? {} : { agent, agentVersion: this.#options.agents?.find(agent).version ?? null };
   }
 
   async #readTasks(tasks: string | readonly unknown[], signal: AbortSignal): Promise<Taskset> {
@@ -145,15 +156,17 @@ function inField(param: string, check: () => void): void {
   }
 }
 
-function toNewEvaluation({ body, caller, json }: Incoming, taskset: Taskset): NewEvaluation {
+function toNewEvaluation(
+  { body, caller, json }: Incoming,
+  what: Pick<NewEvaluation, 'taskset' | 'models' | 'agent' | 'agentVersion'>,
+): NewEvaluation {
   // One that goes on keeps what the request does not speak of.
   const isGiven = (name: string) => typeof json === 'object' && json !== null && Object.hasOwn(json, name);
   return {
     account: accountOf(caller),
     keyId: caller?.keyId ?? null,
     name: body.name,
-    taskset,
-    models: body.models,
+    ...what,
     attempts: body.attempts,
     maxSteps: body.max_steps,
     timeoutSeconds: body.timeout_seconds,

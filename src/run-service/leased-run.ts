@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Agents } from '../agents/agents.ts';
 import { connectEnvironment } from '../client/connect.ts';
 import type { EnvironmentClient, EnvironmentTarget } from '../client/environment-client.ts';
 import type { PoolConnectOptions } from '../client/environment-pool.ts';
@@ -20,6 +21,7 @@ import { createRecorder } from '../trace/event-recorder.ts';
 import { isFinal } from '../trace/trace-heads.ts';
 import { AttemptSupersededError, type TraceRow, type TraceStore } from '../trace/trace-store.ts';
 import type { CancelWatch } from './cancel-watch.ts';
+import { commandAgentOf } from './command-agents.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 
 export interface LeasedRunOptions {
@@ -36,6 +38,8 @@ export interface LeasedRunOptions {
   readonly pool?: EnvironmentSource | undefined;
   /** Watches over the model calls of evaluations. Without them such runs are as any other. */
   readonly guards?: AttemptGuards | undefined;
+  /** Agents that play as commands. Without them runs that name one fail. */
+  readonly agents?: Agents | undefined;
   /** Text of a model as it streams, for those who watch the run. */
   readonly onDelta?: ((traceId: string, attempt: number, delta: ModelDelta) => void) | undefined;
 }
@@ -157,6 +161,7 @@ async function executeAttempt(
         if (pool === undefined) return await connectEnvironment(known, connectOptions);
         return await pool.connect(known, { ...connectOptions, codeHash, kind: 'run', isAlone });
       },
+      createAgent: commandAgentOf(row, options, guard),
       createModel: (name, context) => {
         const created = models.create(name, context, guard);
         return isAttempt(row) && isReferenceModel(name) ? freeOfCost(created) : created;

@@ -1,17 +1,27 @@
 import { randomBytes } from 'node:crypto';
+import type { z } from 'zod';
 import { Idempotency } from '../accounts/idempotency.ts';
+import type { Agents } from '../agents/agents.ts';
 import type { Catalogue } from '../client/catalogue.ts';
 import { checkScenarioArgs } from '../client/scenario-args.ts';
-import { type RunAccepted, type RunRequest, runAcceptedSchema, runRequestSchema } from '../contract/run.ts';
+import {
+  type RunAccepted,
+  type RunRequest,
+  runAcceptedSchema,
+  runBodySchema,
+  runRequestSchema,
+} from '../contract/run.ts';
 import { checkSize } from '../contract/size-limits.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest, TRACE_ID_HEADER } from '../http/route.ts';
+import { parseBody } from '../http/validation.ts';
 import type { Models } from '../model/create-model.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { NewTrace, TraceStore } from '../trace/trace-store.ts';
 import { traceNotFound } from '../trace-routes/traces-route.ts';
 import { waitForEnd } from '../trace-routes/wait-for-end.ts';
+import { checkAgent } from './check-agent.ts';
 import { checkMetadata } from './check-metadata.ts';
 import { parsePreferredWait } from './prefer.ts';
 import { QueuedQuota } from './queued-quota.ts';
@@ -19,6 +29,7 @@ import { QueuedQuota } from './queued-quota.ts';
 export interface RunRouteOptions {
   readonly catalogue: Catalogue;
   readonly models: Models;
+  readonly agents: Agents | undefined;
   readonly database: Database;
   readonly store: TraceStore;
   readonly queue: RunQueue;
@@ -32,7 +43,7 @@ export interface RunRouteOptions {
 
 /** An accepted run, before any wait for its end. */
 type Accepted = Pick<RunAccepted, 'trace_id' | 'trace_url'>;
-type Incoming = RouteRequest<RunRequest>;
+type Incoming = RouteRequest<z.output<typeof runBodySchema>>;
 
 /** `POST /v1/agent/run`: everything is checked before a run exists, and what was accepted is durable. */
 export function createRunRoute(options: RunRouteOptions): Route {
@@ -40,9 +51,9 @@ export function createRunRoute(options: RunRouteOptions): Route {
   return defineRoute({
     method: 'POST',
     path: '/v1/agent/run',
-    summary: 'Run a scenario of an environment with a model',
+    summary: 'Run a scenario of an environment with a model, or with an agent and a model',
     access: 'key-or-browser',
-    request: runRequestSchema,
+    request: runBodySchema,
     response: runAcceptedSchema,
     about: {
       requestHeaders: {
@@ -60,6 +71,7 @@ export function createRunRoute(options: RunRouteOptions): Route {
         'env_not_found',
         'scenario_not_found',
         'model_not_found',
+        'agent_not_found',
         'idempotency_conflict',
         'request_in_progress',
         'quota_exceeded',
@@ -116,17 +128,17 @@ class Runs {
     { body, caller }: Incoming,
     keep?: (transaction: DatabaseTransaction, accepted: Accepted) => Promise<void>,
   ): Promise<Accepted> {
-    const { catalogue, models, store, queue, toTraceUrl } = this.#options;
+    const { catalogue, store, queue, toTraceUrl } = this.#options;
     const scenario = await catalogue.find(body.env_name, body.scenario_name);
     checkScenarioArgs(scenario, body.scenario_args);
-    models.check(body.model);
+    const model = this.#modelOf(body);
     checkSize('sampling', body.sampling);
     checkMetadata(body.metadata);
     const keyId = caller?.keyId ?? null;
 
     const traceId = randomBytes(16).toString('hex');
     const accepted = { trace_id: traceId, trace_url: toTraceUrl(traceId) };
-    const queued = toQueued(body, scenario.short_name);
+    const queued = toQueued({ ...body, model }, scenario.short_name);
     const entry = { traceId, priority: queued.priority, envName: queued.env_name, keyId };
     const create = () =>
       store.create({ traceId, account: accountOf(caller), keyId, queued }, async (transaction) => {
@@ -135,6 +147,14 @@ class Runs {
       });
     await this.#quota.within(keyId, create);
     return accepted;
+  }
+
+  #modelOf(body: Incoming['body']): string {
+    const { models } = this.#options;
+    const named = { agent: body.agent, models: body.model === undefined ? [] : [body.model] };
+    const [model] = checkAgent(named, this.#options, (each) => models.check(each)) ?? [];
+    // Said as of any field that is missing.
+    return model ?? (parseBody(runRequestSchema, { ...body }) as RunRequest).model;
   }
 }
 
@@ -151,6 +171,7 @@ function toQueued(request: RunRequest, scenarioName: string): NewTrace['queued']
     sampling: request.sampling,
     metadata: request.metadata,
     priority: request.priority,
+    ...(request.agent === null ? {} : { agent: request.agent }),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
 import { guardedBy } from '../accounts/guard.ts';
+import type { Agents } from '../agents/agents.ts';
 import { type Catalogue, catalogueCheck, createCatalogue } from '../client/catalogue.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import { addPoolMetrics } from '../client/pool-metrics.ts';
@@ -45,6 +46,8 @@ export interface RunServiceOptions {
   readonly queue: RunQueue;
   readonly accounts: Accounts;
   readonly models: Models;
+  /** Programs that play scenarios by a loop of their own. Default: none. */
+  readonly agents?: Agents;
   /** Routes beside those of the service, such as the trace pages. */
   readonly pages?: readonly Route[];
   readonly host: string;
@@ -175,7 +178,7 @@ interface Parts {
 }
 
 function createApp(options: RunServiceOptions, parts: Parts) {
-  const { store, queue, models, accounts, database, logger, appUrl, keepAliveMs, now = Date.now } = options;
+  const { store, queue, models, agents, accounts, database, logger, appUrl, keepAliveMs, now = Date.now } = options;
   const { catalogue, seats, closing, deltas, metrics } = parts;
   const tasksets = createTasksets({ directory: options.directory ?? process.cwd(), declared: catalogue });
   const cancelHere = (traceId: string) => cancelIn(parts, traceId);
@@ -196,6 +199,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
       createRunRoute({
         catalogue,
         models,
+        agents,
         database,
         store,
         queue,
@@ -211,7 +215,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
       createUsageRoute(store),
       ...createCatalogueRoutes(catalogue, models),
       createTasksetsRoute(tasksets, closing),
-      createCreateEvaluationRoute({ catalogue, tasksets, models, database, evaluations, now }),
+      createCreateEvaluationRoute({ catalogue, tasksets, models, agents, database, evaluations, now }),
       ...createEvaluationRoutes({ evaluations, closing }),
       ...createHealthRoutes({
         checks: [storeCheck(database), queueCheck(queue), catalogueCheck(catalogue, logger)],

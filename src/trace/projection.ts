@@ -126,6 +126,7 @@ export class TraceProjection {
       scenario_name: request.scenario_name,
       scenario_args: request.scenario_args,
       model: request.model,
+      ...(request.agent ? { agent: request.agent } : {}),
       max_steps: request.max_steps,
       seed: request.seed,
       sampling: request.sampling,

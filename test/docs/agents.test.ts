@@ -1,11 +1,13 @@
 import { execFile, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it, vi } from 'vitest';
 import { sitExam } from '../../docs/examples/seat-agent.ts';
+import { loadProject } from '../../src/config/project.ts';
 import { startService } from '../run-service/service.ts';
 import { openSeat } from '../seats/seat.ts';
-import { ROOT } from './documents.ts';
+import { createFolder, ROOT } from './documents.ts';
 
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 if (!hasPython) console.warn('docs/examples/seat_agent.py is not run: there is no python3');
@@ -27,4 +29,19 @@ it.skipIf(!hasPython)('the agent in Python plays a seat', { timeout: 60_000 }, a
   expect(stdout).toContain("['increment', 'read', 'slow_increment', 'submit_answer']");
   expect(stdout).toContain("{'received': True}");
   expect(await service.ended(seat.trace_id)).toMatchObject({ status: 'completed', reward: 1 });
+});
+
+it('the configuration of docs/agents.md is one, and names programs of its folder', async () => {
+  const folder = createFolder();
+  mkdirSync(join(folder, 'agents'));
+  cpSync(join(ROOT, 'docs/examples/agents.config.ts'), join(folder, 'proctor.config.ts'));
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  for (const name of ['langgraph.mjs', 'play.py']) {
+    const source = name === 'play.py' ? 'seat_agent.py' : name;
+    cpSync(join(ROOT, 'docs/examples', source), join(folder, 'agents', name));
+  }
+  const { agents } = await loadProject(folder, { PATH: process.env.PATH });
+  expect(agents.names).toEqual(expect.arrayContaining(['graph', 'colleague', 'assistant']));
+  expect(agents.find('graph')).toMatchObject({ needs: 'openai', protocol: 'exec', version: null });
+  expect(agents.find('graph').command[1]).toBe(join(folder, 'agents/langgraph.mjs'));
 });

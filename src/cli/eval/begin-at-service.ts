@@ -32,9 +32,9 @@ export async function beginAtService(settings: EvalSettings, place: Workplace, s
 }
 
 function toInput(settings: EvalSettings, tasks: EvaluationInput['tasks'], resume: boolean): EvaluationInput {
-  const { name, attempts, seed, sampling, concurrency, budget, metadata, models } = settings;
+  const { name, attempts, seed, sampling, concurrency, budget, metadata, models, agent } = settings;
   return {
-    ...{ name, tasks, models: [...models], attempts, seed, sampling, metadata: { ...metadata }, resume },
+    ...{ name, tasks, models: [...models], agent, attempts, seed, sampling, metadata: { ...metadata }, resume },
     max_steps: settings.maxSteps,
     timeout_seconds: settings.timeoutSeconds,
     pass_threshold: settings.passThreshold,

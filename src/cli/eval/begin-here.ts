@@ -1,5 +1,6 @@
 import { createCatalogue } from '../../client/catalogue.ts';
 import type { NewEvaluation } from '../../evaluations/evaluation-store.ts';
+import { checkAgent } from '../../run-service/check-agent.ts';
 import { checkTasks } from '../../tasks/check-tasks.ts';
 import { createTasksets } from '../../tasks/find-tasksets.ts';
 import type { Taskset } from '../../tasks/taskset.ts';
@@ -25,9 +26,9 @@ export async function beginHere(
   stop: AbortSignal,
 ): Promise<Begun> {
   const { installation } = place;
-  for (const model of settings.models) installation.models.check(model);
+  const played = playedBy(settings, installation);
   const taskset = await loadTasks(settings, installation, stop);
-  const wanted = toEvaluation(settings, taskset);
+  const wanted = { ...toEvaluation(settings, taskset), ...played };
   const store = createStore(installation);
   if (settings.ends === undefined) return await store.create(wanted, { resume: !settings.isNew });
   const earlier = await store.find(wanted);
@@ -69,6 +70,17 @@ function toEvaluation(settings: EvalSettings, taskset: Taskset): NewEvaluation {
     ...{ account: LOCAL, keyId: null, name, taskset, models, attempts, maxSteps, timeoutSeconds, sampling, seed },
     ...{ passThreshold, metadata, concurrency: settings.concurrency, budget: settings.budget },
   };
+}
+
+/** The models and the agent, checked. */
+function playedBy(
+  { agent, models }: EvalSettings,
+  installation: Installation,
+): Pick<NewEvaluation, 'models' | 'agent' | 'agentVersion'> {
+  const { agents } = installation;
+  const playing = checkAgent({ agent, models }, installation, (model) => installation.models.check(model), true);
+  if (playing === undefined) throw new UsageError(`Name a model for the agent ${agent} with --model.`);
+  return agent === null ? { models: playing } : { models: playing, agent, agentVersion: agents.find(agent).version };
 }
 
 /** Attempts without a reward; one that runs already, or whose budget is used up, goes on by itself or by a higher budget. */

@@ -10,6 +10,7 @@ import type { FollowOptions } from './follow-command.ts';
 /** Options of `proctor eval`, as they were typed. */
 export interface EvalOptions extends FollowOptions {
   readonly model?: readonly string[];
+  readonly agent?: string;
   readonly attempts?: number;
   readonly concurrency?: number;
   readonly budget?: Budget;
@@ -33,6 +34,7 @@ export interface EvalSettings {
   readonly taskset: string;
   /** Without repeats. */
   readonly models: readonly string[];
+  readonly agent: string | null;
   readonly attempts: number;
   readonly concurrency: number | undefined;
   readonly budget: Budget | undefined;
@@ -60,7 +62,8 @@ export function readEvalSettings(taskset: string | undefined, options: EvalOptio
       'Name a taskset: a file, a name, or <environment>/<scenario>. "proctor list" shows what there is.',
     );
   }
-  if (models.length === 0) {
+  // An agent may bring its own: whoever knows the agents says whether this one does.
+  if (models.length === 0 && options.agent === undefined) {
     throw new UsageError(
       'Name a model with --model: one of the gateway, proctor/oracle, proctor/noop or proctor/random.',
     );
@@ -74,6 +77,7 @@ export function readEvalSettings(taskset: string | undefined, options: EvalOptio
   return {
     taskset,
     models,
+    agent: options.agent ?? null,
     attempts: options.attempts ?? 1,
     concurrency: options.concurrency,
     budget: options.budget,

@@ -1,0 +1,118 @@
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { evaluationDetailSchema } from '../../src/contract/evaluation.ts';
+import type { Play } from '../model/fake-gateway.ts';
+import { startService, traceIdOf } from '../run-service/service.ts';
+import { calls, says, startScript } from '../seats/gateway.ts';
+import { agentsOf, written } from './agents.ts';
+
+const ASKS = fileURLToPath(new URL('fixtures/asks.mjs', import.meta.url));
+const asks = (way: string) => ({ command: ['node', ASKS, '{mcp_url}', '{prompt}', way] });
+const agents = agentsOf({
+  asks: { ...asks('plays'), version: '1.2' },
+  crashes: asks('crashes'),
+  toolless: asks('toolless'),
+});
+
+const SOLVED = [calls('increment', { by: 3 }), says('It shows 3.')];
+
+async function play(agent: string, plays: Parameters<typeof startScript>[0], body: object = {}) {
+  const { models, gateway } = await startScript(plays);
+  const service = await startService({ agents, models });
+  const reply = await service.run({ agent, model: 'gpt-test', ...body });
+  expect(reply.status, reply.text).toBe(200);
+  return { trace: await service.ended(traceIdOf(reply)), gateway };
+}
+
+describe('a run with an agent that asks a model of its seat', () => {
+  it('is answered with its last text when it has ended, and its trace has both sides', async () => {
+    const { trace, gateway } = await play('asks', SOLVED, { sampling: { temperature: 0.5 }, seed: 3 });
+    expect(trace).toMatchObject({
+      ...{ status: 'completed', outcome: 'graded', reward: 1, answer: 'It shows 3.', agent: 'asks', model: 'gpt-test' },
+      ...{ usage: { model_calls: 2, tool_calls: 1, total_tokens: 30 }, ledger: [] },
+    });
+    expect(trace.steps).toMatchObject([
+      { branch: null, input: { dialect: 'chat', model: 'whatever' }, tool_results: [{ name: 'increment' }] },
+      { branch: null, message: { content: 'It shows 3.' } },
+    ]);
+    expect(gateway.requests[0]?.body).toMatchObject({ model: 'gpt-test', temperature: 0.5, seed: 3 });
+    expect(written(trace)).toBe('It shows 3.');
+  });
+
+  it('is failed as the agent where that crashes in the middle of its work', async () => {
+    const { trace } = await play('crashes', SOLVED);
+    expect(trace).toMatchObject({ status: 'failed', outcome: 'agent_error', error: { code: 'agent_failed' } });
+  });
+
+  it('is invalid where the agent never had its tools, though it has asked its model', async () => {
+    const { trace } = await play('toolless', [says('What could I do?')]);
+    expect(trace).toMatchObject({ status: 'failed', outcome: 'invalid', evaluation: null });
+    expect(trace.error).toMatchObject({ boundary: 'agent', code: 'agent_without_tools' });
+  });
+
+  it('ends at its steps, and is graded as it stands', async () => {
+    const { trace } = await play('asks', [calls('increment', { by: 3 }), calls('read', {})], { max_steps: 1 });
+    expect(trace).toMatchObject({ status: 'completed', stop_reason: 'max_steps', outcome: 'limit', reward: 1 });
+  });
+
+  it('is failed as the model where the gateway cannot be had', async () => {
+    const refused: Play = (response) =>
+      void response.writeHead(403, { 'content-type': 'application/json' }).end('{"error":{"message":"No such key"}}');
+    const { trace } = await play('asks', [calls('increment', { by: 3 }), refused]);
+    expect(trace).toMatchObject({ status: 'failed', outcome: 'model_error', error: { boundary: 'model' } });
+  });
+});
+
+describe('an evaluation with an agent', () => {
+  async function evaluate(body: object, plays = SOLVED, gateway = {}) {
+    const { models } = await startScript(plays, gateway);
+    const service = await startService({ agents, models });
+    const tasks = [{ id: 'three', env: 'counter', scenario: 'count_to', args: { target: 3 } }];
+    const reply = await service.request('/v1/evaluations', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ tasks, models: ['gpt-test'], agent: 'asks', ...body }),
+    });
+    return { service, reply, id: (reply.json as { evaluation_id?: string }).evaluation_id ?? '' };
+  }
+
+  it('has every attempt played by it, with each model', async () => {
+    const { service, reply, id } = await evaluate({});
+    expect(reply.status, reply.text).toBe(200);
+    const ended = evaluationDetailSchema.parse((await service.request(`/v1/evaluations/${id}?wait=60`)).json);
+    expect(ended).toMatchObject({ status: 'completed', agent: 'asks', models: ['gpt-test'] });
+    expect(ended.reports).toMatchObject([{ model: 'gpt-test', mean: 1, outcomes: { graded: 1 } }]);
+    const attempts = await service.request(`/v1/evaluations/${id}/attempts`);
+    const [attempt] = (attempts.json as { data: { trace_id: string; steps: number }[] }).data;
+    expect(attempt).toMatchObject({ steps: 2, usage: { total_tokens: 30 } });
+    expect(await service.ended(attempt?.trace_id ?? '')).toMatchObject({ agent: 'asks', origin: 'eval' });
+  });
+
+  it('holds its budget for the calls of the agent too', async () => {
+    const { service, id } = await evaluate({ budget: { tokens: 10 } });
+    const ended = evaluationDetailSchema.parse((await service.request(`/v1/evaluations/${id}?wait=60`)).json);
+    expect(ended).toMatchObject({ status: 'completed', progress: { outcomes: { over_budget: 1 } } });
+  });
+
+  it('is another one with another agent, and the same with the same', async () => {
+    const { service, id } = await evaluate({ resume: true });
+    const again = async (agent: string | null) => {
+      const tasks = [{ id: 'three', env: 'counter', scenario: 'count_to', args: { target: 3 } }];
+      const reply = await service.request('/v1/evaluations', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ tasks, models: ['gpt-test'], agent, resume: true }),
+      });
+      return (reply.json as { evaluation_id: string }).evaluation_id;
+    };
+    expect(await again('asks')).toBe(id);
+    expect(await again('crashes')).not.toBe(id);
+    expect(await again(null)).not.toBe(id);
+  });
+
+  it('is refused where there is no such agent, and where a model is missing that it needs', async () => {
+    expect((await evaluate({ agent: 'nobody' })).reply.json).toMatchObject({ error: { code: 'agent_not_found' } });
+    const without = (await evaluate({ models: undefined })).reply;
+    expect(without.json).toMatchObject({ error: { code: 'missing_required_parameter', param: 'models' } });
+  });
+});
