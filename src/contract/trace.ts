@@ -62,8 +62,7 @@ const toolResultSchema = z.object({
 export type ToolResultRecord = z.infer<typeof toolResultSchema>;
 
 /** Protocols in which an agent at a seat asks its model. */
-export const seatDialectSchema = z.enum(['chat', 'responses', 'messages', 'gemini']);
-export type SeatDialect = z.infer<typeof seatDialectSchema>;
+const seatDialectSchema = z.enum(['chat', 'responses', 'messages', 'gemini']);
 
 /** The request of an agent at a seat to its model. */
 export const stepInputSchema = z.object({

@@ -27,8 +27,8 @@ export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends 
   /** Patterns of the tools that the agent may use here (`*` matches any run of characters); all by default. */
   readonly tools?: readonly string[];
   /**
-   * What of a model provider an agent of others may use beside its model, such as `web_search`: these reach past the
-   * environment. None by default.
+   * Tools that a model provider runs and an agent of others may use beside its model, such as `web_search`: they reach
+   * past the environment. None by default.
    */
   readonly providerTools?: readonly ProviderToolKind[];
   /** The system prompt. */

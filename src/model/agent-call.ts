@@ -21,7 +21,7 @@ export interface AgentCall {
   readonly dialect: Dialect;
   readonly request: DialectRequest;
   readonly head: ReplyHead;
-  /** Of the agent's request. */
+  /** Headers of the agent's request. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** Fields of chat completions that win over the agent's own. */
   readonly sampling: JsonObject;

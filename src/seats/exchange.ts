@@ -4,7 +4,7 @@ import { sendReply } from '../http/send-reply.ts';
 import { letGoWhenStalled } from '../http/stalled-client.ts';
 
 /** Milliseconds in which a client that has hung up may come back, before its call is given up. */
-export const HANG_UP_GRACE_MS = 2_000;
+const HANG_UP_GRACE_MS = 2_000;
 
 interface Reader {
   readonly response: ServerResponse;

@@ -17,7 +17,7 @@ import { type AllowedTools, checkProviderTools } from './request-checks.ts';
 const MAX_BODY_BYTES = 64 * 1_024 * 1_024;
 
 export interface ModelDeskOptions extends ModelCallsOptions {
-  /** What of a provider the scenario allows. */
+  /** Tools of a provider that the scenario allows. */
   readonly allowed: AllowedTools;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
@@ -42,7 +42,7 @@ export class ModelDesk {
       await this.#answer(request, response, operation);
     } catch (thrown) {
       const requestId = requestIdOf(response);
-      // Whatever it was, the run has ended meanwhile.
+      // The run may have ended meanwhile, and that is all that counts.
       const error = this.#options.agent.isOver ? runFinished() : toApiError(thrown, requestId);
       sendReply(response, dialect.writeError(toDialectError(error)));
     }

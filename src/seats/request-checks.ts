@@ -2,7 +2,7 @@ import { ApiError } from '../contract/errors.ts';
 import type { DialectRequest } from '../dialects/dialect.ts';
 import type { ProviderToolKind } from '../dialects/provider-tools.ts';
 
-/** What of a provider a request may use beside the model. */
+/** Tools of a provider that a request may use beside the model. */
 export interface AllowedTools {
   /** Kinds that the scenario names. */
   readonly kinds: readonly string[];

@@ -76,7 +76,7 @@ export class SeatAgent implements Agent {
     return this.#submitted;
   }
 
-  /** What its model has said last in the main conversation; null where nothing was seen that could be an answer. */
+  /** The last text of its model in the main conversation; null where nothing was seen that could be an answer. */
   get lastText(): string | null {
     const { progress, transcript } = this.#turn ?? {};
     const isSaid = progress?.responses.some(

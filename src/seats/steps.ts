@@ -111,7 +111,7 @@ export class Steps {
     else this.#branches += by;
   }
 
-  /** What is sent over JSON is JSON, although its types say less. */
+  /** Messages that came as JSON are JSON, although their types say less. */
   #toKept({ added, tools }: Place): JsonObject {
     const kept = { messages: added, ...(tools === undefined ? {} : { tools }) } as unknown as JsonObject;
     this.#inputBytes += Buffer.byteLength(JSON.stringify(kept));

@@ -5,7 +5,7 @@ import { hintFor } from './agent-hints.ts';
 import type { SeatTools } from './seat-tools.ts';
 
 /** Milliseconds that the first main call waits for the agent to list its tools. */
-export const GATE_MS = 60_000;
+const GATE_MS = 60_000;
 
 /**
  * No first call without tools: an agent whose MCP client is slow would play, and be graded, without the tools of its

@@ -58,7 +58,7 @@ describe('a request that a client sends again', () => {
   });
 
   it('gets the same answer again where the client says so, streamed too, and a new one where it does not', async () => {
-    const started = await startSeat([says('First.'), says('Second.')]);
+    const started = await startSeat([says('First.'), says('Second.'), says('Third.')]);
     const { agent } = started;
     const first = await agent.say('Hello', { stream: true });
     const again = await agent.say('Hello', { stream: true });

@@ -29,9 +29,9 @@ export interface StepEntry {
   readonly requestedAt: string | undefined;
   /** Undefined for calls that no step asked for. */
   readonly request: Stamped<'model.requested'> | undefined;
-  /** Of an agent at a seat, whose call its gateway did not answer. */
+  /** A call of an agent at a seat that its gateway did not answer. */
   readonly failure: Stamped<'model.failed'> | undefined;
-  /** Of an agent at a seat: what its model and the environment were told differently. */
+  /** At a seat: where the calls of the model and those of the agent differ. */
   readonly differences: readonly LedgerEntry[];
   /** Undefined while the model answers, or where it never did. */
   readonly response: Stamped<'model.responded'> | undefined;
