@@ -20,6 +20,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   sessions: () => import('./sessions/sessions.ts'),
   'evaluation-overhead': () => import('./evaluations/overhead.ts'),
   evaluations: () => import('./evaluations/evaluations.ts'),
+  dataset: () => import('./training/dataset.ts'),
 };
 
 const named = process.argv.slice(2);

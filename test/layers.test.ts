@@ -27,7 +27,16 @@ const LAYERS: readonly (readonly string[])[] = [
  */
 const FOLDERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   mcp: [['host'], ['http', 'stdio'], ['session']],
-  'web/app': [['helpers'], ['training'], ['environments', 'evaluations', 'usage'], ['runs'], ['compare'], ['trace'], ['components']],
+  'web/app': [
+    ['helpers'],
+    ['models'],
+    ['training'],
+    ['environments', 'evaluations', 'usage'],
+    ['runs'],
+    ['compare'],
+    ['trace'],
+    ['components'],
+  ],
 };
 
 /** Lines that a file of src may have. */

@@ -116,7 +116,10 @@ async function remove(name: string, options: RegisteredPlace): Promise<void> {
 }
 
 function tell(model: RegisteredModel, { json }: RegisteredPlace): void {
-  if (json) return printJson(model);
+  if (json) {
+    printJson(model);
+    return;
+  }
   print(`${model.name}: ${model.target}${model.base === null ? '' : `, trained from ${model.base}`}`);
   if (model.gateway !== null) print(`Gateway: ${model.gateway}`);
   if (model.training_job !== null) print(`Training job: ${model.training_job}`);

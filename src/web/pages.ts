@@ -43,6 +43,8 @@ const RUN_SERVICE_PATHS = [
   '/evaluations/:evaluation_id',
   '/training',
   '/training/:job_id',
+  '/models',
+  '/models/:name',
   '/usage',
 ] as const;
 

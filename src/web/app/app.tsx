@@ -84,6 +84,18 @@ function Page({ place }: { readonly place: Place | undefined }) {
           {({ JobPage }) => <JobPage key={place.jobId} jobId={place.jobId} />}
         </Later>
       );
+    case 'models':
+      return (
+        <Later key={place.page} load={() => import('./models/models-page.tsx')}>
+          {({ ModelsPage }) => <ModelsPage />}
+        </Later>
+      );
+    case 'model':
+      return (
+        <Later key={place.page} load={() => import('./models/model-page.tsx')}>
+          {({ ModelPage }) => <ModelPage key={place.name} name={place.name} />}
+        </Later>
+      );
     case 'usage':
       return <UsagePage query={place.query} />;
     default:
@@ -113,6 +125,7 @@ const RUN_SERVICE_PAGES: readonly Destination[] = [
   { path: '/evaluations', title: 'Evaluations', pages: ['evaluations', 'evaluation', 'compare-evaluations'] },
   { path: '/environments', title: 'Environments', pages: ['environments', 'environment'] },
   { path: '/training', title: 'Training', pages: ['training', 'training-job'] },
+  { path: '/models', title: 'Models', pages: ['models', 'model'] },
   { path: '/usage', title: 'Usage', pages: ['usage'] },
 ];
 /** Address of the playground of the scenario server beside it, if there is one. */

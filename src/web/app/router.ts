@@ -15,6 +15,8 @@ export type Place =
   | { readonly page: 'compare-evaluations'; readonly query: URLSearchParams }
   | { readonly page: 'training'; readonly query: URLSearchParams }
   | { readonly page: 'training-job'; readonly jobId: string }
+  | { readonly page: 'models' }
+  | { readonly page: 'model'; readonly name: string }
   | { readonly page: 'usage'; readonly query: URLSearchParams };
 
 /** Undefined for an address of the server that is no page of the application. */
@@ -34,6 +36,9 @@ function toPlace({ pathname, searchParams: query }: URL): Place | undefined {
   if (pathname === '/training') return { page: 'training', query };
   const jobId = /^\/training\/(\w+)$/.exec(pathname)?.[1];
   if (jobId !== undefined) return { page: 'training-job', jobId };
+  if (pathname === '/models') return { page: 'models' };
+  const model = /^\/models\/([^/]+)$/.exec(pathname)?.[1];
+  if (model !== undefined) return { page: 'model', name: decodeURIComponent(model) };
   if (pathname === '/usage') return { page: 'usage', query };
   return undefined;
 }

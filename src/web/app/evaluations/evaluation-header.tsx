@@ -7,6 +7,7 @@ import { Controls } from './controls.tsx';
 import { formatLong, formatTokens, isEnded } from './figures.ts';
 import type { MatrixState } from './matrix-feed.ts';
 import { ProgressBar, StatusBadge } from './status-badge.tsx';
+import { TrainButton } from './train-button.tsx';
 
 /** An evaluation, how far it is, and what can be done with it. */
 export function EvaluationHeader({
@@ -35,7 +36,10 @@ export function EvaluationHeader({
           <span class="quiet">{`${formatTime(evaluation.created_at)} UTC`}</span>
         </p>
       </div>
-      <Controls evaluation={evaluation} onDone={onDone} />
+      <div class="evaluation-controls">
+        <TrainButton evaluation={evaluation} />
+        <Controls evaluation={evaluation} onDone={onDone} />
+      </div>
       <div class="evaluation-progress">
         {status === 'completed' ? null : <ProgressBar done={done} total={progress.total} />}
         <span>

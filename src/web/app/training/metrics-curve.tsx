@@ -13,7 +13,8 @@ export function MetricsCurve({ events }: { readonly events: readonly TrainingEve
   const curves = toCurves(events);
   const names = [...curves.keys()].sort();
   const [chosen, setChosen] = useState<string | undefined>(undefined);
-  const name = chosen !== undefined && curves.has(chosen) ? chosen : (names.find((each) => /loss/.test(each)) ?? names[0]);
+  const name =
+    chosen !== undefined && curves.has(chosen) ? chosen : (names.find((each) => /loss/.test(each)) ?? names[0]);
   const points = name === undefined ? [] : (curves.get(name) ?? []);
   const last = points.at(-1);
   if (name === undefined || last === undefined) return null;

@@ -24,7 +24,9 @@ export function TrainForm({ evaluationId }: { readonly evaluationId: string }) {
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
     const form = new FormData(event.currentTarget);
     const text = (name: string) => String(form.get(name) ?? '').trim();
-    const heldOut = text('held_out').split(/[\s,]+/).filter((name) => name !== '');
+    const heldOut = text('held_out')
+      .split(/[\s,]+/)
+      .filter((name) => name !== '');
     setSending(true);
     setError(undefined);
     try {

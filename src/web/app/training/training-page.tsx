@@ -48,8 +48,12 @@ export function TrainingPage({ query }: { readonly query: URLSearchParams }) {
 function NoJobs() {
   return (
     <Empty title="No training jobs yet">
-      <p class="quiet">A job trains a model on the successful runs of an evaluation. Begin one from the page of an evaluation, or:</p>
-      <pre class="text mono">npx proctor train --name better --base proctor/novice --evaluation last --include-reference</pre>
+      <p class="quiet">
+        A job trains a model on the successful runs of an evaluation. Begin one from the page of an evaluation, or:
+      </p>
+      <pre class="text mono">
+        npx proctor train --name better --base proctor/novice --evaluation last --include-reference
+      </pre>
     </Empty>
   );
 }
@@ -81,7 +85,11 @@ const COLUMNS: readonly Column<TrainingJob>[] = [
   },
 ];
 
-const TONES: Partial<Record<TrainingJob['status'], string>> = { succeeded: 'completed', failed: 'failed', cancelled: 'cancelled' };
+const TONES: Partial<Record<TrainingJob['status'], string>> = {
+  succeeded: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+};
 
 export function TrainingBadge({ job: { status, cancel_requested: isCancelled } }: { readonly job: TrainingJob }) {
   const isEnding = isCancelled && !isTrainingEnd(status);
