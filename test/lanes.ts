@@ -17,6 +17,7 @@ export const SLOW_TESTS: readonly string[] = [
   'test/cli/eval/gate.test.ts',
   'test/cli/eval/interrupted.test.ts',
   'test/cli/eval/refusals.test.ts',
+  'test/cli/models-and-datasets.test.ts',
   'test/cli/old-node.test.ts',
   'test/cli/run-at-service.test.ts',
   'test/cli/worker.test.ts',

@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { datasetManifestSchema } from '../../src/contract/dataset.ts';
+import { createProject, proctor } from './command.ts';
+
+describe('proctor models', { timeout: 300_000 }, () => {
+  it('adds a model, its checkpoints and its head, plays it by its name, and removes it', async () => {
+    const cwd = createProject('counter');
+    const run = (...args: readonly string[]) => proctor(args, { cwd });
+    expect((await run('models', 'add', 'clerk', '--target', 'proctor/noop', '--base', 'b')).code).toBe(0);
+    expect((await run('models', 'add', 'clerk', '--checkpoint', '8=proctor/oracle')).code).toBe(0);
+    const played = await run('run', 'counter', 'count_to', '--arg', 'target=3', '--model', 'clerk@8', '--json');
+    expect(played.stdout, played.stderr).toContain('"model_target": "proctor/oracle"');
+    const head = await run('models', 'head', 'clerk', '8', '--json');
+    expect(JSON.parse(head.stdout)).toMatchObject({ head: 8, checkpoints: [{ step: 8 }] });
+    const wrong = await run('models', 'head', 'clerk', '9');
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('has no checkpoint of step 9: it has 8')]);
+    expect((await run('models', 'list')).stdout).toContain('clerk');
+    expect((await run('models', 'remove', 'clerk')).code).toBe(0);
+    expect((await run('models', 'show', 'clerk')).code).toBe(2);
+  });
+});
+
+describe('proctor dataset', { timeout: 300_000 }, () => {
+  it('builds a dataset of the runs of this directory, checks it and shows it', async () => {
+    const cwd = createProject('counter');
+    const run = (...args: readonly string[]) => proctor(args, { cwd });
+    await run('run', 'counter', 'count_to', '--arg', 'target=3', '--model', 'proctor/oracle');
+    const build = ['dataset', 'build', '--filter', 'env_name=counter', '--out', 'set'];
+    const empty = await run(...build);
+    expect([empty.code, empty.stderr]).toEqual([1, expect.stringContaining('No trace is left to train on')]);
+    expect(empty.stdout).toContain('reference_model 1');
+    const built = await run(...build, '--include-reference', '--json');
+    expect(built.code, built.stderr).toBe(0);
+    const manifest = datasetManifestSchema.parse(JSON.parse(built.stdout));
+    expect(manifest.lines).toEqual({ train: 1, validation: 0 });
+    expect(JSON.parse((await run('dataset', 'show', 'set', '--json')).stdout)).toEqual(manifest);
+    const valid = await run('dataset', 'validate', 'set');
+    expect([valid.code, valid.stdout]).toEqual([0, expect.stringContaining('train.jsonl: 1 lines, 0 errors, 1 warnings')]);
+    const asTrl = await run('dataset', 'validate', 'set/train.jsonl', '--format', 'trl');
+    expect([asTrl.code, asTrl.stderr]).toEqual([1, expect.stringContaining('set/train.jsonl:1: messages.')]);
+    expect(readFileSync(join(cwd, 'set/dataset.md'), 'utf8')).toContain(manifest.hash);
+
+    await run('run', 'counter', 'count_to', '--arg', 'target=7', '--model', 'proctor/oracle');
+    const heldOut = await run(...build, '--include-reference');
+    expect([heldOut.code, heldOut.stderr]).toEqual([1, expect.stringContaining('"seven"')]);
+    const named = await run(...build, '--include-reference', '--filter', 'mood=good');
+    expect([named.code, named.stderr]).toEqual([2, expect.stringContaining('--filter knows no mood')]);
+  });
+});
