@@ -21,6 +21,10 @@ export default defineConfig({
     },
     '*': { url: 'http://127.0.0.1:11434/v1' },
   },
+  trainers: {
+    tuner: { kind: 'openai', url: 'https://api.openai.com/v1', apiKey: process.env.TUNER_KEY },
+    script: { kind: 'command', command: ['python', 'train.py'], gateway: '*', deploy: 'vllm-lora' },
+  },
   store: 'postgres://proctor@db.example/proctor',
   queue: 'redis://queue.example:6379',
   ports: { runService: 9000, scenarioServer: 9001 },
