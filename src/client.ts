@@ -17,8 +17,8 @@ export type {
   Report,
 } from './contract/evaluation.ts';
 export type { ModelDeltaEvent, TraceEvent } from './contract/event.ts';
-export type { Outcome } from './contract/outcome.ts';
 export type { RegisteredModel, RegisteredModelInput, RegisteredModelPatch } from './contract/model.ts';
+export type { Outcome } from './contract/outcome.ts';
 export type { RunAccepted, RunInput } from './contract/run.ts';
 export type { Seat, SeatInput } from './contract/seat.ts';
 export type { TraceTotals, UsageList } from './contract/totals.ts';

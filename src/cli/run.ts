@@ -25,7 +25,7 @@ export function addRunCommand(program: Command): void {
     .option('--args <json>', 'the arguments as one JSON object')
     .option(
       '--model <model>',
-      'a model of the gateway, proctor/oracle, proctor/noop or proctor/random',
+      'a model of the gateway, proctor/oracle, proctor/noop, proctor/random or proctor/novice',
       'proctor/oracle',
     )
     .option('-n, --runs <count>', 'how many times', wholeNumber(1, MAX_RUNS), 1)

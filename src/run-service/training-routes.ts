@@ -5,7 +5,15 @@ import { Idempotency } from '../accounts/idempotency.ts';
 import type { Catalogue } from '../client/catalogue.ts';
 import { ApiError } from '../contract/errors.ts';
 import { checkSize } from '../contract/size-limits.ts';
-import { type TrainingAccepted, trainerListSchema, trainingAcceptedSchema, trainingJobListSchema, trainingJobSchema, trainingRequestSchema, trainingStatusSchema } from '../contract/training.ts';
+import {
+  type TrainingAccepted,
+  trainerListSchema,
+  trainingAcceptedSchema,
+  trainingJobListSchema,
+  trainingJobSchema,
+  trainingRequestSchema,
+  trainingStatusSchema,
+} from '../contract/training.ts';
 import { isTrainingEnd } from '../contract/training-states.ts';
 import type { Database } from '../database/database.ts';
 import { accountOf } from '../http/api-keys.ts';

@@ -1,4 +1,11 @@
-import type { TrainerList, TrainingAccepted, TrainingEvent, TrainingInput, TrainingJob, TrainingJobList } from '../contract/training.ts';
+import type {
+  TrainerList,
+  TrainingAccepted,
+  TrainingEvent,
+  TrainingInput,
+  TrainingJob,
+  TrainingJobList,
+} from '../contract/training.ts';
 import { isTrainingEnd, type TrainingStatus } from '../contract/training-states.ts';
 import { type Connection, createKey } from './connection.ts';
 import { everyItem, type RequestOptions, toQuery } from './requests.ts';

@@ -13,7 +13,7 @@ const context: ReferenceContext = {
   answerSchema: () => null,
   solution: () => Promise.reject(new Error('none')),
 };
-const REFERENCES = ['proctor/oracle', 'proctor/noop', 'proctor/random'];
+const REFERENCES = ['proctor/oracle', 'proctor/noop', 'proctor/random', 'proctor/novice'];
 const unaborted = () => new AbortController().signal;
 
 describe('models', () => {

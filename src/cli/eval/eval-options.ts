@@ -62,7 +62,7 @@ export function readEvalSettings(taskset: string | undefined, options: EvalOptio
   }
   if (models.length === 0) {
     throw new UsageError(
-      'Name a model with --model: one of the gateway, proctor/oracle, proctor/noop or proctor/random.',
+      'Name a model with --model: one of the gateway, proctor/oracle, proctor/noop, proctor/random or proctor/novice.',
     );
   }
   if (options.name !== undefined && (options.name === '' || options.name.length > MAX_NAME)) {

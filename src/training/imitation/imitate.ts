@@ -33,7 +33,7 @@ export function toLesson(messages: readonly LearnedMessage[]): Lesson {
 }
 
 /**
- * What was done in the learned conversation that is nearest to this one: the task is alike, the same tool was used last, and
+ * The next message of the learned conversation that is nearest to this one: the task is alike, the same tool was used last, and
  * it said the same kind of thing. Values are those of this conversation: an id that stood somewhere there is taken from the
  * same place here.
  *

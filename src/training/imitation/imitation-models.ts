@@ -19,7 +19,7 @@ export interface Learned {
 }
 
 /** Whether it is the name of a model that `proctor/imitation` made; whether there is one is another matter. */
-export function isImitationName(name: string): boolean {
+function isImitationName(name: string): boolean {
   return NAME.test(name);
 }
 

@@ -3,7 +3,14 @@ import type { DatasetManifest } from '../../contract/dataset.ts';
 import { ApiError } from '../../contract/errors.ts';
 import type { Checkpoint, ResolvedModel } from '../../contract/model.ts';
 import type { Task } from '../../contract/task.ts';
-import { TRAINING_JOB_ID_PATTERN, type TrainingError, type TrainingJob, type TrainingProof, type TrainingRequest, trainingStatusSchema } from '../../contract/training.ts';
+import {
+  TRAINING_JOB_ID_PATTERN,
+  type TrainingError,
+  type TrainingJob,
+  type TrainingProof,
+  type TrainingRequest,
+  trainingStatusSchema,
+} from '../../contract/training.ts';
 import type { TrainingStatus } from '../../contract/training-states.ts';
 import type { TrainingJobsTable } from '../../database/create-training-jobs.ts';
 import type { Database } from '../../database/database.ts';
@@ -17,7 +24,7 @@ export interface StoredRequest extends Omit<TrainingRequest, 'evaluate'> {
     readonly attempts: number;
     readonly seed: number | null;
   } | null;
-  /** What `base` meant when the job was made: a registered name is not the provider's. */
+  /** The provider's name of `base` when the job was made: a registered name is another one. */
   readonly base_model: Pick<ResolvedModel, 'target' | 'gateway'>;
 }
 

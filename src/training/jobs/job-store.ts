@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { ApiError } from '../../contract/errors.ts';
-import { type TrainingAccepted, type TrainingEvent, type TrainingJob, type TrainingJobList, trainingEventSchema } from '../../contract/training.ts';
+import {
+  type TrainingAccepted,
+  type TrainingEvent,
+  type TrainingJob,
+  type TrainingJobList,
+  trainingEventSchema,
+} from '../../contract/training.ts';
 import { isTrainingEnd, type TrainingStatus } from '../../contract/training-states.ts';
 import type { Database, DatabaseTransaction } from '../../database/database.ts';
 import { parsePageCursor, parsePageLimit, toPageCursor } from '../../database/page-cursor.ts';

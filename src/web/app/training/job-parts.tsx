@@ -3,7 +3,7 @@ import { formatCountOf } from '../../format.ts';
 import { Table } from '../components/table.tsx';
 import { formatDifference, formatDifferenceInterval, formatMean } from '../evaluations/figures.ts';
 
-/** What it gained over its base, or why that is not known. */
+/** Its gain over the base, or the reason why there is no proof. */
 export function Gain({ job: { proof, proof_error: missing, evaluations, base, name } }: { readonly job: TrainingJob }) {
   const comparison = proof?.compare.comparisons[0];
   const { base: a, model: b } = evaluations;
