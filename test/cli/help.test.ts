@@ -12,6 +12,7 @@ describe('proctor --help', PATIENCE, () => {
       'list',
       'run',
       'eval',
+      'train',
       'seat',
       'chat',
       'serve',
