@@ -131,7 +131,7 @@ async function playHere(
 
 interface RunHere {
   readonly request: RunRequest;
-  /** Whom its `model` means, the same for all runs of the command. */
+  /** The meaning of its `model`, the same for all runs of the command. */
   readonly model: ResolvedModel;
   show(events: readonly TraceEvent[]): void;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { modelNameSchema, runRequestSchema, runStatusSchema } from './run.ts';
 import { originSchema } from './trace.ts';
 
-/** What a line of `train.jsonl` is written for (contract section 9, "Dataset"). */
+/** The trainer that a line of `train.jsonl` is written for (contract section 9, "Dataset"). */
 export const datasetFormatSchema = z.enum(['openai', 'openai-dpo', 'trl', 'axolotl', 'llama-factory', 'atif']);
 export type DatasetFormat = z.infer<typeof datasetFormatSchema>;
 
@@ -77,7 +77,7 @@ export const datasetManifestSchema = z.object({
   /** Distinct tasks: equal by environment, scenario and arguments. */
   tasks: z.object({ train: z.int(), validation: z.int() }),
   bytes: z.object({ train: z.int(), validation: z.int() }),
-  /** Of all lines together, estimated. */
+  /** An estimate, for all lines together. */
   tokens: z.int(),
   /** Traces by the model that played them. */
   models: z.record(z.string(), z.int()),

@@ -34,7 +34,7 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     scenario_name: z.string(),
     scenario_args: jsonObjectSchema,
     model: z.string(),
-    /** What a registered model's name meant when it was asked for; absent where the name is the provider's. */
+    /** The meaning of a registered model's name when it was asked for; absent where the name is the provider's. */
     model_target: z.string().optional(),
     /** The key of `gateways` that it is asked of; absent or null: by pattern of the target. */
     model_gateway: z.string().nullable().optional(),

@@ -63,7 +63,7 @@ export type RegisteredModel = z.infer<typeof registeredModelSchema>;
 export const registeredModelListSchema = z.object({ object: z.literal('list'), data: z.array(registeredModelSchema) });
 export type RegisteredModelList = z.infer<typeof registeredModelListSchema>;
 
-/** What a name means at one moment: who is asked, under which name. */
+/** The meaning of a name at one moment: who is asked, under which name. */
 export interface ResolvedModel {
   /** As it was asked for. */
   readonly model: string;

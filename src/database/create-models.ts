@@ -49,7 +49,7 @@ export interface RegisteredModelsTable {
 
 export interface ModelCheckpointsTable {
   account: string;
-  /** Of the model. */
+  /** Name of the model. */
   name: string;
   step: number;
   target: string;

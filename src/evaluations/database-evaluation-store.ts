@@ -226,7 +226,7 @@ class DatabaseEvaluationStore implements EvaluationStore {
     });
   }
 
-  /** Whom the names of registered models mean now. @throws ApiError model_not_found for a step that one does not have. */
+  /** The meaning that names of registered models have now. @throws ApiError model_not_found for a step that one does not have. */
   async #resolve(evaluation: NewEvaluation): Promise<NewEvaluation> {
     const resolved: ResolvedModel[] = [];
     for (const [index, model] of evaluation.models.entries()) {

@@ -5,7 +5,7 @@ import type { ResolvedModel } from '../contract/model.ts';
 export interface EvaluationSettings {
   /** In the order of the request: attempts name them by their index. */
   readonly models: readonly string[];
-  /** Whom the names of registered models meant when the evaluation was made: it goes on with them, whatever moves meanwhile. */
+  /** The meaning of registered names when the evaluation was made: it goes on with them, whatever moves meanwhile. */
   readonly resolved?: readonly ResolvedModel[] | undefined;
   readonly agent: string | null;
   readonly max_steps: number | null;
@@ -21,7 +21,7 @@ export function parseSettings(settings: string): EvaluationSettings {
   return JSON.parse(settings) as EvaluationSettings;
 }
 
-/** Whom a name of the evaluation means. */
+/** The meaning of a name of the evaluation. */
 export function resolvedOf({ resolved = [] }: Pick<EvaluationSettings, 'resolved'>, model: string): ResolvedModel {
   return resolved.find((each) => each.model === model) ?? { model, target: model, gateway: null };
 }

@@ -92,7 +92,7 @@ export interface NewEvaluation {
   readonly taskset: Pick<Taskset, 'name' | 'tasks' | 'version'>;
   /** Without repeats. */
   readonly models: readonly string[];
-  /** Whom names of registered models mean. The store finds that out; what is given here is not looked at. */
+  /** The meaning of registered names. The store finds it out; what is given here is not looked at. */
   readonly resolved?: readonly ResolvedModel[] | undefined;
   /** For each task with each model. */
   readonly attempts: number;

@@ -23,12 +23,12 @@ export interface LineMessage {
   readonly tool_call_id?: string;
   readonly refusal?: string;
   readonly weight?: 0;
-  /** What the model thought, by the name that its provider has for it. */
+  /** The thoughts of the model, by the name that its provider has for it. */
   readonly reasoning_content?: string;
   readonly reasoning?: string;
 }
 
-/** What a model was sent and said, in one line for a trainer. */
+/** All that a model was sent and said, in one line for a trainer. */
 export interface Conversation {
   readonly messages: readonly LineMessage[];
   readonly tools: readonly object[];
@@ -117,7 +117,7 @@ function toAddressed(part: unknown, context: WriteContext): unknown {
 const DATA_URL = /^data:([^;,]*);base64,(.*)$/s;
 
 /** The address of an image part of OpenAI; undefined for any other. */
-export function imageUrlOf(part: unknown): string | undefined {
+function imageUrlOf(part: unknown): string | undefined {
   if (typeof part !== 'object' || part === null || !('image_url' in part)) return undefined;
   const { image_url: image } = part;
   if (typeof image !== 'object' || image === null || !('url' in image)) return undefined;

@@ -48,7 +48,7 @@ function cutPair(
     context.losses.add('trace', 'the two do not part at a turn of the assistant, so that they are no pair');
     return undefined;
   }
-  // Whatever was right or wrong before, it is the same for both.
+  // Right or wrong, the turns before are the same for both.
   const messages = better.messages.slice(0, at).map(withoutWeight);
   return { messages, tools: better.tools, preferred: withoutWeight(one), other: withoutWeight(two) };
 }

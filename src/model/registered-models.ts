@@ -130,7 +130,7 @@ export class RegisteredModels {
   }
 
   /**
-   * Whom a `model` means now: a registered name its head, or its target where it has none; `name@step` a checkpoint; any
+   * The meaning of a `model` now: a registered name its head, or its target where it has none; `name@step` a checkpoint; any
    * other name itself. Whoever makes something of it keeps the answer, so that a head that moves changes nothing of that.
    *
    * @param param the field of the request that names it.
@@ -160,7 +160,7 @@ export function toModelFields(
   return isRegistered(resolved) ? { model, model_target: target, model_gateway: gateway } : { model };
 }
 
-/** Who is asked in a run that was queued so. */
+/** The model that is asked in a run that was queued so. */
 export function toAskedModel(queued: ReturnType<typeof toModelFields>): Pick<ResolvedModel, 'target' | 'gateway'> {
   return { target: queued.model_target ?? queued.model, gateway: queued.model_gateway ?? null };
 }

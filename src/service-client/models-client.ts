@@ -13,7 +13,7 @@ export interface RegisteredModelsClient {
   list(options?: RequestOptions): Promise<RegisteredModelList>;
   get(name: string, options?: RequestOptions): Promise<RegisteredModel>;
   add(model: RegisteredModelInput, options?: RequestOptions): Promise<RegisteredModel>;
-  /** What is given is changed; checkpoints are added. */
+  /** Changes the fields that are given; checkpoints are added. */
   change(name: string, patch: RegisteredModelPatch, options?: RequestOptions): Promise<RegisteredModel>;
   remove(name: string, options?: RequestOptions): Promise<void>;
 }

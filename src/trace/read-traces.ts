@@ -6,12 +6,12 @@ import { TraceProjection } from './projection.ts';
 
 /** Traces whose sizes are asked for at once. */
 const SIZED_AT_ONCE = 400;
-/** Bytes of events that are read at once: one trace of more is read by itself. */
-const BYTES_AT_ONCE = 4 * 1_024 * 1_024;
+/** Bytes of events that are read at once: one trace of more is read by itself. The memory of many traces is that of these. */
+const BYTES_AT_ONCE = 512 * 1_024;
 
 /**
- * Many traces, one after the other, in the order of their ids; one that is not there is left out. Some megabytes of events
- * are held at a time. They have no address, and do not say whether they were superseded.
+ * Many traces, one after the other, in the order of their ids; one that is not there is left out. A megabyte of events is
+ * held at a time, or one trace of more. They have no address, and do not say whether they were superseded.
  *
  * @throws the reason of the signal.
  */
@@ -23,15 +23,29 @@ export async function* readTraces(
   for (let from = 0; from < traceIds.length; from += SIZED_AT_ONCE) {
     const ids = traceIds.slice(from, from + SIZED_AT_ONCE);
     const sizes = await readSizes(queries, ids);
-    for (const batch of batchesOf(ids, sizes)) {
+    const batches = batchesOf(ids, sizes);
+    // The next ones are read while these are worked on.
+    let reading = begin(queries, batches[0]);
+    for (const [place, batch] of batches.entries()) {
       signal.throwIfAborted();
-      const projections = await project(queries, batch);
+      const projections = await reading;
+      reading = begin(queries, batches[place + 1]);
       for (const id of batch) {
         const projection = projections.get(id);
         if (projection !== undefined) yield projection.toTrace();
       }
     }
   }
+}
+
+/** Its failure is told to whoever waits for it, and to nobody where the reading ends before. */
+function begin(
+  queries: Kysely<DatabaseSchema>,
+  batch: readonly string[] | undefined,
+): Promise<ReadonlyMap<string, TraceProjection>> {
+  const reading = batch === undefined ? Promise.resolve(new Map()) : project(queries, batch);
+  reading.catch(() => {});
+  return reading;
 }
 
 async function readSizes(

@@ -37,7 +37,10 @@ describe('proctor dataset', { timeout: 300_000 }, () => {
     expect(manifest.lines).toEqual({ train: 1, validation: 0 });
     expect(JSON.parse((await run('dataset', 'show', 'set', '--json')).stdout)).toEqual(manifest);
     const valid = await run('dataset', 'validate', 'set');
-    expect([valid.code, valid.stdout]).toEqual([0, expect.stringContaining('train.jsonl: 1 lines, 0 errors, 1 warnings')]);
+    expect([valid.code, valid.stdout]).toEqual([
+      0,
+      expect.stringContaining('train.jsonl: 1 lines, 0 errors, 1 warnings'),
+    ]);
     const asTrl = await run('dataset', 'validate', 'set/train.jsonl', '--format', 'trl');
     expect([asTrl.code, asTrl.stderr]).toEqual([1, expect.stringContaining('set/train.jsonl:1: messages.')]);
     expect(readFileSync(join(cwd, 'set/dataset.md'), 'utf8')).toContain(manifest.hash);

@@ -93,12 +93,12 @@ describe('/openapi.json', () => {
       'GET /v1/tasksets',
       'GET /v1/traces',
       'GET /v1/traces/summary',
+      'GET /v1/traces/{trace_id}',
+      'GET /v1/traces/{trace_id}/events',
       'GET /v1/training/jobs',
       'GET /v1/training/jobs/{job_id}',
       'GET /v1/training/jobs/{job_id}/events',
       'GET /v1/training/providers',
-      'GET /v1/traces/{trace_id}',
-      'GET /v1/traces/{trace_id}/events',
       'GET /v1/usage',
       'PATCH /v1/evaluations/{evaluation_id}',
       'PATCH /v1/models/registered/{name}',
@@ -113,6 +113,8 @@ describe('/openapi.json', () => {
       'POST /v1/evaluations/{evaluation_id}/resume',
       'POST /v1/models/registered',
       'POST /v1/traces/{trace_id}/cancel',
+      'POST /v1/training/jobs',
+      'POST /v1/training/jobs/{job_id}/cancel',
     ]);
   });
 

@@ -1,63 +1,15 @@
-import type {
-  DatasetCounts,
-  DatasetFormat,
-  DatasetManifest,
-  DatasetSelect,
-  DatasetSource,
-  DatasetStepName,
-} from '../../contract/dataset.ts';
-import type { Task } from '../../contract/task.ts';
-import type { Database } from '../../database/database.ts';
+import type { DatasetManifest, DatasetStepName } from '../../contract/dataset.ts';
 import { findEvaluation } from '../../evaluations/evaluation-rows.ts';
-import type { Redactor } from '../../redaction/redactor.ts';
-import type { TraceStore } from '../../trace/trace-store.ts';
 import { choosePairs, chooseTraces } from './choose.ts';
 import { StepCounts } from './counts.ts';
 import { withDatasetFolder } from './dataset-folder.ts';
+import type { DatasetOptions, DatasetParts, DatasetPlan, DatasetRequest } from './dataset-request.ts';
 import { guardLines } from './guard.ts';
 import { selectTraces } from './select-traces.ts';
-import { type SplitLines, splitLines } from './split.ts';
+import { splitLines } from './split.ts';
 import { writeDataset } from './write-dataset.ts';
 
-/** What a dataset is made with. */
-export interface DatasetParts {
-  readonly database: Database;
-  readonly traces: Pick<TraceStore, 'blob'>;
-  /** Knows the secrets: a line in which it finds one is dropped. */
-  readonly redactor: Redactor;
-  /** Tasks that a scenario declares, for traces outside of evaluations; none where it is not known. */
-  readonly declaredTasks?:
-    | ((env: string, scenario: string, signal: AbortSignal) => Promise<readonly Task[]>)
-    | undefined;
-}
-
-export interface DatasetRequest {
-  readonly account: string;
-  readonly from: DatasetSource;
-  readonly format: DatasetFormat;
-  readonly select: DatasetSelect;
-  /** Tasksets that nothing may be trained on, read already. */
-  readonly heldOut: readonly { readonly name: string; readonly tasks: readonly Task[] }[];
-}
-
-export interface DatasetOptions {
-  readonly signal: AbortSignal;
-  readonly onProgress?: ((progress: DatasetProgress) => void) | undefined;
-}
-
-export interface DatasetProgress {
-  readonly step: DatasetStepName;
-  /** Traces so far. */
-  readonly done: number;
-}
-
-/** What `buildDataset` writes. */
-export interface DatasetPlan {
-  readonly request: DatasetRequest;
-  /** The steps up to `guard`. */
-  readonly steps: readonly DatasetCounts[];
-  readonly lines: SplitLines;
-}
+export type { DatasetOptions, DatasetParts, DatasetPlan, DatasetProgress, DatasetRequest } from './dataset-request.ts';
 
 /**
  * Everything before a line is written: select, deduplicate, choose, split and guard. It writes nothing.

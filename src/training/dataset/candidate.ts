@@ -1,4 +1,4 @@
-/** What is known of a trace before its events are read. */
+/** Facts about a trace that are known before its events are read. */
 export interface TraceFacts {
   readonly traceId: string;
   /** Milliseconds since 1970. */

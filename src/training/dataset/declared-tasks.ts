@@ -1,5 +1,5 @@
 import { type DeclaredTasks, loadDeclaredTasks } from '../../tasks/find-tasksets.ts';
-import type { DatasetParts } from './build-dataset.ts';
+import type { DatasetParts } from './dataset-request.ts';
 
 /** The tasks that scenarios of known environments declare; none for a scenario that declares none. */
 export function declaredTasksBy(declared: DeclaredTasks): NonNullable<DatasetParts['declaredTasks']> {

@@ -1,7 +1,7 @@
 import { ApiError } from '../../contract/errors.ts';
 import { preview } from '../../schema/json-schema.ts';
-import type { DatasetOptions, DatasetParts, DatasetRequest } from './build-dataset.ts';
 import { type Candidate, type ChosenLine, compareTraces } from './candidate.ts';
+import type { DatasetOptions, DatasetParts, DatasetRequest } from './dataset-request.ts';
 import { isHeldOut, readHeldOutTasks, taskKeyOf } from './source-tasks.ts';
 
 /** Ids that a refusal names. */

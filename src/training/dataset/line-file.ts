@@ -17,7 +17,7 @@ export class LineFile {
     this.#file = file;
   }
 
-  /** Whoever opens it closes it. */
+  /** The caller closes it. */
   static async create(path: string): Promise<LineFile> {
     return new LineFile(await open(path, 'wx'));
   }

@@ -11,7 +11,7 @@ import { openAiFormat } from '../../formats/openai.ts';
 import { openAiDpoFormat } from '../../formats/openai-dpo.ts';
 import { trlFormat } from '../../formats/trl.ts';
 import { validateJsonSchema } from '../../schema/json-schema.ts';
-import type { DatasetParts } from './build-dataset.ts';
+import type { DatasetParts } from './dataset-request.ts';
 
 /** A line, or why there is none. */
 export type RenderedLine = { readonly line: JsonObject } | { readonly reason: string };
@@ -73,7 +73,7 @@ function createFormat(format: DatasetFormat, options: ConversationOptions): Line
     case 'llama-factory':
       return llamaFactoryFormat(options);
     case 'atif':
-      throw new Error('atif cannot be written yet');
+      throw new Error('A dataset is not written as atif here: "proctor export --format atif" writes traces so.');
   }
 }
 

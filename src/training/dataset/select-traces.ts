@@ -3,9 +3,9 @@ import type { Json, JsonObject } from '../../contract/json.ts';
 import type { Trace } from '../../contract/trace.ts';
 import { canonicalJson } from '../../tasks/canonical-json.ts';
 import { readTraces } from '../../trace/read-traces.ts';
-import type { DatasetOptions, DatasetParts, DatasetRequest } from './build-dataset.ts';
 import type { Candidate, TraceFacts } from './candidate.ts';
 import { StepCounts } from './counts.ts';
+import type { DatasetOptions, DatasetParts, DatasetRequest } from './dataset-request.ts';
 import { type SourceRow, selectRows } from './select-rows.ts';
 import { rowReason, type SelectRules, traceReason } from './select-rules.ts';
 import { readTasksOf, taskKeyOf } from './source-tasks.ts';
@@ -83,7 +83,7 @@ function keyOf({ env_name: env, scenario_name: scenario, request }: SourceRow): 
   return taskKeyOf({ env, scenario, args });
 }
 
-/** What was done, in base64: calls with their arguments, and the answer. */
+/** A hash of the deeds, in base64: calls with their arguments, and the answer. */
 function hashOfDeeds({ steps, answer }: Trace): string {
   const calls = steps.flatMap(({ message }) =>
     message.tool_calls.map((call): Json => [call.name, call.raw_arguments ?? call.arguments]),

@@ -6,7 +6,7 @@ import type { SourceRow } from './select-rows.ts';
 
 type Queries = Kysely<DatabaseSchema>;
 
-/** What makes two tasks the same one: environment, scenario by its short name, and canonical arguments. */
+/** The key by which two tasks are the same one: environment, scenario by its short name, and canonical arguments. */
 export function taskKeyOf({ env, scenario, args }: Pick<Task, 'env' | 'scenario' | 'args'>): string {
   const short = scenario.startsWith(`${env}:`) ? scenario.slice(env.length + 1) : scenario;
   return hashTaskContent({ env, scenario: short, args });

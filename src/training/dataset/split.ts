@@ -21,7 +21,3 @@ export function splitLines(
   if (train.length === 0) return { train: ordered, validation: [] };
   return { train, validation: ordered.filter(isValidation) };
 }
-
-export function tasksOf(lines: readonly ChosenLine[]): number {
-  return new Set(lines.map(({ trace }) => trace.taskKey)).size;
-}

@@ -1,4 +1,4 @@
-/** What a trainer takes in its lines of conversations. */
+/** Rules of a trainer for its lines of conversations. */
 export interface ChatRules {
   /** `text`: the JSON of an object; `object`: the object itself; `both`: either. */
   readonly arguments: 'text' | 'object' | 'both';

@@ -7,7 +7,7 @@ import { checkMessages } from './check-messages.ts';
 import { checkTools } from './check-tools.ts';
 import { type LineProblem, Problems } from './line-problem.ts';
 
-/** What the trainer of a format would refuse in a line, drop, or silently learn wrongly; nothing for a good line. */
+/** Everything that the trainer of a format would refuse in a line, drop, or silently learn wrongly; nothing for a good line. */
 export function checkLine(format: DatasetFormat, line: JsonObject): readonly LineProblem[] {
   const problems = new Problems();
   switch (format) {

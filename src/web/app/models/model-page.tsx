@@ -1,5 +1,4 @@
 import { useState } from 'preact/hooks';
-import { messageOf } from '../../../contract/errors.ts';
 import type { Checkpoint, RegisteredModel } from '../../../contract/model.ts';
 import { service } from '../api.ts';
 import { CopyButton } from '../components/copy-button.tsx';
@@ -33,7 +32,7 @@ function Model({ model, onChanged }: { readonly model: RegisteredModel; onChange
       setFailure('');
       onChanged();
     } catch (error) {
-      setFailure(messageOf(error));
+      setFailure(error instanceof Error ? error.message : String(error));
     }
   };
   return (

@@ -42,7 +42,7 @@ export function ModelsPage() {
   );
 }
 
-/** Whom the bare name means. */
+/** The model that the bare name means. */
 function meant({ head, target, checkpoints }: RegisteredModel): string {
   return checkpoints.find(({ step }) => step === head)?.target ?? target;
 }
