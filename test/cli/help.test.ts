@@ -19,6 +19,8 @@ describe('proctor --help', PATIENCE, () => {
       'worker',
       'scenarios',
       'open',
+      'models',
+      'dataset',
       'keys',
       'traces',
       'dev',

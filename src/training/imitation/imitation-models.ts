@@ -50,11 +50,14 @@ export function createImitationModels({ kysely }: Pick<Database, 'kysely'>): Ser
 /** The lines of a dataset in OpenAI's form. */
 export function toLessons(lines: string): readonly Lesson[] {
   // Of two that are as near the first one counts: lines come in the order of trace ids, which are chance.
-  return lines.split('\n').sort().flatMap((line) => {
-    const value: unknown = line.trim() === '' ? undefined : JSON.parse(line);
-    if (!isJsonObject(value) || !Array.isArray(value.messages)) return [];
-    return [toLesson(toLearnedMessages(value.messages))];
-  });
+  return lines
+    .split('\n')
+    .sort()
+    .flatMap((line) => {
+      const value: unknown = line.trim() === '' ? undefined : JSON.parse(line);
+      if (!isJsonObject(value) || !Array.isArray(value.messages)) return [];
+      return [toLesson(toLearnedMessages(value.messages))];
+    });
 }
 
 async function readLearned(kysely: Database['kysely'], name: string): Promise<Learned> {
