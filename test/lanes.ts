@@ -30,6 +30,7 @@ export const SLOW_TESTS: readonly string[] = [
   'test/docs/eval-gate.test.ts',
   'test/docs/evaluations.test.ts',
   'test/docs/readme.test.ts',
+  'test/docs/training.test.ts',
   'test/evaluations/gateway-limits.test.ts',
   'test/faults/*.test.ts',
   'test/interop/*.test.ts',

@@ -32,6 +32,10 @@ export default defineConfig({
       readable: ['./agents/notes'],
     },
   },
+  trainers: {
+    tuner: { kind: 'openai', url: 'https://api.openai.com/v1', apiKey: process.env.TUNER_KEY },
+    script: { kind: 'command', command: ['python', 'train.py'], gateway: '*', deploy: 'vllm-lora' },
+  },
   store: 'postgres://proctor@db.example/proctor',
   queue: 'redis://queue.example:6379',
   ports: { runService: 9000, scenarioServer: 9001 },

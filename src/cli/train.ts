@@ -43,8 +43,8 @@ export function addTrainCommand(program: Command): void {
 }
 
 const HELP = `
-The job builds a dataset of the successful runs, gives it to the trainer, waits until the model answers, registers it under
-its name, and with --evaluate compares it with its base on tasks that it was not trained on. Ctrl-C leaves the job as it is:
+The job builds a dataset of the successful runs and gives it to the trainer. Once the model answers, it is registered under its
+name. With --evaluate it is compared with its base on tasks that it was not trained on. Ctrl-C leaves the job as it is:
 "proctor train follow <job>", a service or a worker of the same database goes on with it.
 
 Trainers are in "trainers" of proctor.config.ts. proctor/imitation is always there: it needs no key, and does what was done in

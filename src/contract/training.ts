@@ -99,7 +99,7 @@ export const trainingJobSchema = z.object({
   checkpoints: z.array(checkpointSchema),
   /** The name of the finished model at the provider; null until there is one. */
   target: z.string().nullable(),
-  /** A hindrance of now, such as a provider that does not answer; null while it goes on. */
+  /** The present hindrance, such as a provider that does not answer; null while it goes on. */
   trouble: z.object({ since: timeSchema, message: z.string() }).nullable(),
   error: trainingErrorSchema.nullable(),
   proof: trainingProofSchema.nullable(),

@@ -48,7 +48,7 @@ export interface WorkerOptions
    * Without it keys have no such limit, and nobody looks.
    */
   readonly database?: Database | undefined;
-  /** Whose jobs it works on; undefined: none. */
+  /** Training whose jobs it works on; undefined: none. */
   readonly training?: Training | undefined;
 }
 

@@ -13,7 +13,7 @@ const context: ReferenceContext = {
   answerSchema: () => null,
   solution: () => Promise.reject(new Error('none')),
 };
-const REFERENCES = ['proctor/oracle', 'proctor/noop', 'proctor/random', 'proctor/echo', 'proctor/forger'];
+const REFERENCES = ['proctor/oracle', 'proctor/noop', 'proctor/random', 'proctor/novice', 'proctor/echo', 'proctor/forger'];
 const unaborted = () => new AbortController().signal;
 
 describe('models', () => {
@@ -96,11 +96,11 @@ describe('the list of models', () => {
     let now = 0;
     const models = createModels({ gatewayUrl: url, timing: { ...fakeTiming(), now: () => now } });
     const list = await models.list(unaborted());
-    expect(modelListSchema.parse(list).data.slice(3)).toEqual([
+    expect(modelListSchema.parse(list).data.slice(REFERENCES.length)).toEqual([
       { id: 'm-1', object: 'model', created: 12, owned_by: 'maker' },
       { id: 'm-2', object: 'model', created: 0, owned_by: 'gateway' },
     ]);
-    expect(list.data.slice(0, 3).map(({ id }) => id)).toEqual(REFERENCES);
+    expect(list.data.slice(0, REFERENCES.length).map(({ id }) => id)).toEqual(REFERENCES);
     expect(requests[0]?.path).toBe('/v1/models');
     now = 59_999;
     expect(await models.list(unaborted())).toEqual(list);
@@ -119,7 +119,7 @@ describe('the list of models', () => {
     const models = createModels({ gatewayUrl: url });
     expect((await models.list(unaborted())).data.map(({ id }) => id)).toEqual(REFERENCES);
     expect(requests).toHaveLength(1);
-    expect((await models.list(unaborted())).data).toHaveLength(5);
+    expect((await models.list(unaborted())).data).toHaveLength(REFERENCES.length + 2);
   });
 
   it('is that of the reference models where there is no gateway, or a client that does not list', async () => {

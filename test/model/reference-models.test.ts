@@ -66,7 +66,7 @@ describe('the names of reference models', () => {
       expect.objectContaining({
         code: 'model_not_found',
         message:
-          'There is no model "proctor/nope": the reference models are proctor/oracle, proctor/noop, proctor/random, proctor/echo, proctor/forger. Did you mean "proctor/noop"?',
+          'There is no model "proctor/nope": the reference models are proctor/oracle, proctor/noop, proctor/random, proctor/novice, proctor/echo, proctor/forger. Did you mean "proctor/noop"?',
       }),
     );
   });
@@ -338,5 +338,23 @@ describe('proctor/random', () => {
 
   it('plays without a seed too', async () => {
     expect((await play(randomModel(null), [tool({})])).answer).toBe('');
+  });
+});
+
+describe('proctor/novice', () => {
+  const solution = async () => ({ calls: [{ name: 'read', arguments: {} }], answer: 'Done.', done: true });
+  const playsWell = async (seed: number) => {
+    const model = createReferenceModel('proctor/novice', contextOf(solution, seed));
+    const { message } = await model.respond(toRequest());
+    return message.tool_calls.length > 0;
+  };
+
+  it('plays the solution in about one run of three, the same for a seed, and does nothing in the others', async () => {
+    const seeds = Array.from({ length: 300 }, (_, seed) => seed);
+    const first = await Promise.all(seeds.map(playsWell));
+    expect(await Promise.all(seeds.map(playsWell))).toEqual(first);
+    const share = first.filter((isWell) => isWell).length / seeds.length;
+    expect(share).toBeGreaterThan(0.25);
+    expect(share).toBeLessThan(0.42);
   });
 });

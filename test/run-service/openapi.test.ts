@@ -97,6 +97,10 @@ describe('/openapi.json', () => {
       'GET /v1/traces/summary',
       'GET /v1/traces/{trace_id}',
       'GET /v1/traces/{trace_id}/events',
+      'GET /v1/training/jobs',
+      'GET /v1/training/jobs/{job_id}',
+      'GET /v1/training/jobs/{job_id}/events',
+      'GET /v1/training/providers',
       'GET /v1/usage',
       'PATCH /v1/evaluations/{evaluation_id}',
       'PATCH /v1/models/registered/{name}',
@@ -120,6 +124,8 @@ describe('/openapi.json', () => {
       'POST /v1beta/models/{model}:streamGenerateContent',
       'POST /v1/traces/{trace_id}/regrade',
       'POST /v1/traces/{trace_id}/replay',
+      'POST /v1/training/jobs',
+      'POST /v1/training/jobs/{job_id}/cancel',
     ]);
   });
 

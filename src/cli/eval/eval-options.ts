@@ -65,7 +65,7 @@ export function readEvalSettings(taskset: string | undefined, options: EvalOptio
   // An agent may bring its own: whoever knows the agents says whether this one does.
   if (models.length === 0 && options.agent === undefined) {
     throw new UsageError(
-      'Name a model with --model: one of the gateway, proctor/oracle, proctor/noop or proctor/random.',
+      'Name a model with --model: one of the gateway, proctor/oracle, proctor/noop, proctor/random or proctor/novice.',
     );
   }
   if (options.name !== undefined && (options.name === '' || options.name.length > MAX_NAME)) {

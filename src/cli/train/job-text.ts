@@ -27,7 +27,7 @@ function numbersText(metrics: Readonly<Record<string, number>>): string {
     .join('  ');
 }
 
-/** What there is to say of a job, in lines. */
+/** The state of a job, in lines. */
 export function jobLines(job: TrainingJob): readonly string[] {
   const { dataset, checkpoints, target, trouble, error, proof, proof_error: proofError } = job;
   const rows: (readonly [string, string | undefined])[] = [

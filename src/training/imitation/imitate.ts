@@ -33,7 +33,7 @@ export function toLesson(messages: readonly LearnedMessage[]): Lesson {
 }
 
 /**
- * What was done in the learned conversation that is nearest to this one: the task is alike, the same tool was used last, and
+ * The next message of the learned conversation that is nearest to this one: the task is alike, the same tool was used last, and
  * it said the same kind of thing. Values are those of this conversation: an id that stood somewhere there is taken from the
  * same place here.
  *
@@ -46,23 +46,39 @@ export function imitate(lessons: readonly Lesson[], messages: readonly LearnedMe
     .filter(({ alike }) => alike >= LEAST_LIKENESS)
     .sort((a, b) => b.alike - a.alike)
     .slice(0, NEAREST);
-  let best: { readonly lesson: Lesson; readonly at: number; readonly score: number } | undefined;
+  const examples: Example[] = [];
   for (const { lesson, alike } of near) {
     for (const [at, message] of lesson.messages.entries()) {
       if (message.role !== 'assistant' || !message.isTrained) continue;
       const score = scoreOf(lesson, at, messages, here);
-      if (score === undefined) continue;
-      const total = TASK_WEIGHT * alike + score;
-      if (best === undefined || total > best.score) best = { lesson, at, score: total };
+      if (score !== undefined) examples.push({ lesson, at, message, score: TASK_WEIGHT * alike + score });
     }
   }
-  const example = best?.lesson.messages[best.at];
-  if (best === undefined || example === undefined) return undefined;
+  const best = chooseExample(examples);
+  if (best === undefined) return undefined;
+  const example = best.message;
   const carry = carrier(best.lesson.messages.slice(0, best.at), messages);
   return {
     text: replaceValues(example.text, ({ text }) => carry(text)),
     calls: example.calls.map(({ name, arguments: given }) => ({ name, arguments: carryObject(given, carry) })),
   };
+}
+
+interface Example {
+  readonly lesson: Lesson;
+  readonly at: number;
+  readonly message: LearnedMessage;
+  readonly score: number;
+}
+
+/** Of examples that are as near, the kind of step that most of them take counts; a call counts before an answer. */
+function chooseExample(examples: readonly Example[]): Example | undefined {
+  const most = Math.max(...examples.map(({ score }) => score));
+  const nearest = examples.filter(({ score }) => most - score < 1e-9);
+  const kindOf = ({ message }: Example) => message.calls.map(({ name }) => name).join(' ');
+  const kinds = countOf(nearest.map(kindOf));
+  const weight = (example: Example) => (kinds.get(kindOf(example)) ?? 0) + (example.message.calls.length > 0 ? 0.5 : 0);
+  return nearest.toSorted((a, b) => weight(b) - weight(a))[0];
 }
 
 function toTask(messages: readonly LearnedMessage[]): Task {

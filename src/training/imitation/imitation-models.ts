@@ -19,7 +19,7 @@ export interface Learned {
 }
 
 /** Whether it is the name of a model that `proctor/imitation` made; whether there is one is another matter. */
-export function isImitationName(name: string): boolean {
+function isImitationName(name: string): boolean {
   return NAME.test(name);
 }
 
@@ -49,11 +49,15 @@ export function createImitationModels({ kysely }: Pick<Database, 'kysely'>): Ser
 
 /** The lines of a dataset in OpenAI's form. */
 export function toLessons(lines: string): readonly Lesson[] {
-  return lines.split('\n').flatMap((line) => {
-    const value: unknown = line.trim() === '' ? undefined : JSON.parse(line);
-    if (!isJsonObject(value) || !Array.isArray(value.messages)) return [];
-    return [toLesson(toLearnedMessages(value.messages))];
-  });
+  // Of two that are as near the first one counts: lines come in the order of trace ids, which are chance.
+  return lines
+    .split('\n')
+    .sort()
+    .flatMap((line) => {
+      const value: unknown = line.trim() === '' ? undefined : JSON.parse(line);
+      if (!isJsonObject(value) || !Array.isArray(value.messages)) return [];
+      return [toLesson(toLearnedMessages(value.messages))];
+    });
 }
 
 async function readLearned(kysely: Database['kysely'], name: string): Promise<Learned> {

@@ -24,7 +24,7 @@ export interface StoredRequest extends Omit<TrainingRequest, 'evaluate'> {
     readonly attempts: number;
     readonly seed: number | null;
   } | null;
-  /** What `base` meant when the job was made: a registered name is not the provider's. */
+  /** The provider's name of `base` when the job was made: a registered name is another one. */
   readonly base_model: Pick<ResolvedModel, 'target' | 'gateway'>;
 }
 

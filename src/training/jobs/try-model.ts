@@ -29,7 +29,7 @@ export async function tryModel(model: ChatModel, signal: AbortSignal): Promise<v
   );
 }
 
-/** What a reference model may ask of a scenario, where there is none. */
+/** Context for a reference model that plays no scenario. */
 export const NO_SCENARIO: ReferenceContext = {
   seed: 0,
   scenario: 'none',

@@ -153,8 +153,8 @@ async function create(options: OpenAiOptions, work: TrainingWork): Promise<strin
   return id;
 }
 
-/** At most 64 characters of the model's name, of a kind that every server takes. */
-export function toSuffix(name: string): string {
+/** The start of the model's name, in characters that every server takes. */
+function toSuffix(name: string): string {
   return name
     .toLowerCase()
     .replaceAll(/[^a-z0-9-]/g, '-')

@@ -4,7 +4,7 @@ import type { Checkpoint } from '../../contract/model.ts';
 import type { NewTrainingEvent, TrainingMethod } from '../../contract/training.ts';
 
 /**
- * Whoever trains models: a service at a URL, or a program. One provider is used by all jobs of its name, one call at a time
+ * A service at a URL, or a program, that trains models. One provider is used by all jobs of its name, one call at a time
  * for each job. Every call may be repeated after a crash: what was made before is found again by the id of the job.
  *
  * Calls reject with `ProviderRefused` for what does not get better by itself, and `ProviderAway` for what may.
@@ -76,11 +76,11 @@ export interface TrainingWork {
 /** How a provider's job stands. */
 export interface ProviderReport {
   readonly status: 'queued' | 'training' | 'succeeded' | 'failed' | 'cancelled';
-  /** The name of the model, of one that succeeded. */
+  /** The name of the model; set where it succeeded. */
   readonly target?: string | undefined;
   /** A key of `gateways`, where the provider knows who answers for the model. */
   readonly gateway?: string | undefined;
-  /** Of one that failed. */
+  /** Set where it failed. */
   readonly error?: { readonly code: string; readonly message: string } | undefined;
   readonly progress?: { readonly done: number; readonly total: number } | undefined;
   /** All of them so far. */

@@ -66,7 +66,9 @@ async function uploadFile(
     throw new ProviderRefused('provider_refused', `${address.name} gave no address to send the file ${name} to.`);
   }
   await askProvider(address, { method: 'PUT', path: store, file: path, signal });
-  await askProvider(address, { method: 'POST', path: `/files/${encodeURIComponent(id)}/preprocess`, signal });
+  // Its npm client does not ask for this, its Python client does: where there is no such route, none is needed.
+  const preprocessing = `/files/${encodeURIComponent(id)}/preprocess`;
+  await askProvider(address, { method: 'POST', path: preprocessing, signal, allowed: [404, 405] });
   await work.keep({ [key]: id });
 }
 

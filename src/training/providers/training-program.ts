@@ -78,7 +78,7 @@ export async function endProgram(place: ProgramPlace): Promise<void> {
   while (performance.now() < endsAt + GRACE_MS && isGroupThere(found.pid)) await sleep(LOOK_EVERY_MS);
 }
 
-/** What a program that has ended left running. */
+/** Kills the processes that a program has left behind. */
 export async function endRest(place: ProgramPlace): Promise<void> {
   const pid = await readNumber(pathsOf(place).pid);
   if (pid !== undefined) signalGroup(pid, 'SIGKILL');

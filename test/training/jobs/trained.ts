@@ -109,7 +109,7 @@ export async function startTrainingService(options: TrainingServiceOptions = {})
   return started;
 }
 
-export const REQUEST = {
+const REQUEST = {
   name: 'better',
   base: 'base-1',
   provider: 'lab',

@@ -4,6 +4,7 @@ import { service } from '../api.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { Loaded } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
+import { TrainedBy } from '../training/trained-by.tsx';
 import { usePageTitle } from '../use-page-title.ts';
 import { useResource } from '../use-resource.ts';
 
@@ -41,7 +42,6 @@ function Model({ model, onChanged }: { readonly model: RegisteredModel; onChange
         <Fact name="Target" value={model.target} />
         <Fact name="Trained from" value={model.base} />
         <Fact name="Gateway" value={model.gateway} />
-        <Fact name="Training job" value={model.training_job} />
       </dl>
       <p>
         <a href={`/?model=${encodeURIComponent(model.name)}`}>Its runs</a>
@@ -70,6 +70,7 @@ function Model({ model, onChanged }: { readonly model: RegisteredModel; onChange
           keyOf={({ step }) => String(step)}
         />
       )}
+      {model.training_job === null ? null : <TrainedBy jobId={model.training_job} />}
     </>
   );
 }
