@@ -48,6 +48,8 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   preact: ['web'],
   diff: ['web'],
   yaml: ['tasks'],
+  yauzl: ['formats'],
+  fzstd: ['formats'],
   'eventsource-parser': ['service-client', 'model'],
   '@opentelemetry/api': ['telemetry', 'cli'],
   '@opentelemetry/sdk-trace-base': ['cli'],

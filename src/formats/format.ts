@@ -16,7 +16,7 @@ export interface TraceBytes {
   readonly data: string;
 }
 
-/** What a writer is given beside the trace. */
+/** Tools of a writer beside the trace. */
 export interface WriteContext {
   /** Takes note of every field that the format cannot hold. */
   readonly losses: Losses;

@@ -223,7 +223,7 @@ export function toUsage(usage: InspectUsage): Step['usage'] {
   };
 }
 
-/** Of all models together, for logs whose events are gone. */
+/** Tokens of all models together, for logs whose events are gone. */
 function totalOf({ model_usage: usages }: InspectSample): Step['usage'] | undefined {
   const [first, ...others] = Object.values(usages ?? {}).map(toUsage);
   if (first === undefined) return undefined;

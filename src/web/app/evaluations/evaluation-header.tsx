@@ -64,6 +64,15 @@ export function EvaluationHeader({
         <Fact name="Runs">
           <a href={`/?evaluation_id=${evaluation.evaluation_id}`}>in the list</a>
         </Fact>
+        <Fact name="Export">
+          <code>proctor export</code>
+          <CopyButton
+            text={() =>
+              `proctor export ${evaluation.evaluation_id} --format inspect --out ${evaluation.evaluation_id}.eval`
+            }
+            label="Copy the command that exports these runs"
+          />
+        </Fact>
       </dl>
       <Warnings evaluation={evaluation} />
     </header>
