@@ -209,7 +209,7 @@ function reasoningOf({ content }: InspectMessage): string | null {
   return thoughts.length === 0 ? null : thoughts.join('\n');
 }
 
-export function toUsage(usage: InspectUsage): Step['usage'] {
+function toUsage(usage: InspectUsage): Step['usage'] {
   const cached = toCount(usage.input_tokens_cache_read);
   const prompt = toCount(usage.input_tokens) + cached + toCount(usage.input_tokens_cache_write);
   const completion = toCount(usage.output_tokens);
