@@ -58,6 +58,8 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   preact: ['web'],
   diff: ['web'],
   yaml: ['tasks'],
+  yauzl: ['formats'],
+  fzstd: ['formats'],
   'eventsource-parser': ['service-client', 'model', 'dialects'],
   '@opentelemetry/api': ['telemetry', 'cli'],
   '@opentelemetry/sdk-trace-base': ['cli'],

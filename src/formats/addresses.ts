@@ -27,7 +27,7 @@ export function addressOrLoss(
   return address;
 }
 
-/** What stands in a `data:` URL of base64; undefined for any other address. */
+/** The bytes in a `data:` URL of base64; undefined for any other address. */
 export function parseDataUrl(address: string): TraceBytes | undefined {
   const [, mimeType, data] = DATA_URL.exec(address) ?? [];
   return data === undefined ? undefined : { mimeType: mimeType || 'application/octet-stream', data };

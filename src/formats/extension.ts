@@ -64,7 +64,7 @@ export const stepExtensionSchema = step.omit({ message: true, tool_results: true
   reasoning: z.string().nullable(),
   refusal: step.shape.message.shape.refusal,
   extra: step.shape.message.shape.extra,
-  /** What was sent in place of arguments, by call, where the format has no place for it at the call. */
+  /** Text that was sent in place of arguments, by call, where the format has no place for it at the call. */
   raw_arguments: z.array(z.string().nullable()).optional(),
 });
 export type StepExtension = z.infer<typeof stepExtensionSchema>;
@@ -119,7 +119,7 @@ export function toResultExtension(
   return withAddresses(Object.fromEntries(fields) as JsonObject, 'steps[].tool_results[].content', context);
 }
 
-/** What is written under the name of Proctor, if it is what this version writes; undefined, and a loss, for anything else. */
+/** The extension under the name of Proctor, if it is what this version writes; undefined, and a loss, for anything else. */
 export function readExtension<Schema extends z.ZodType>(
   schema: Schema,
   extra: unknown,

@@ -6,17 +6,13 @@ import type { Losses } from './losses.ts';
 export const EXPORT_FORMATS = ['jsonl', 'atif', 'inspect', 'verifiers', 'openai', 'openai-dpo', 'trl'] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-/** Formats that files are imported from. */
-export const IMPORT_FORMATS = ['jsonl', 'atif', 'inspect', 'verifiers'] as const;
-export type ImportFormat = (typeof IMPORT_FORMATS)[number];
-
 /** Bytes of a trace: base64, or a reference `svc-blob://sha256/<hex>`. */
 export interface TraceBytes {
   readonly mimeType: string;
   readonly data: string;
 }
 
-/** Things that a writer is given beside the trace. */
+/** Tools of a writer beside the trace. */
 export interface WriteContext {
   /** Takes note of every field that the format cannot hold. */
   readonly losses: Losses;

@@ -14,7 +14,7 @@ export const IMPORT_LIMITS = {
 } as const;
 export type ImportLimits = { readonly [Name in keyof typeof IMPORT_LIMITS]: number };
 
-export function sizeText(bytes: number): string {
+function sizeText(bytes: number): string {
   return bytes >= MIB ? `${Math.floor(bytes / MIB)} MiB` : `${bytes} bytes`;
 }
 

@@ -49,7 +49,7 @@ export function toListExtension(trace: Trace, context: WriteContext): JsonObject
     ...toTraceExtension(trace, context),
     ...(trace.tool_calls === undefined ? {} : { outside: addressed(trace.tool_calls, context) }),
     ...(beside.length === 0 ? {} : { beside: addressed(beside, context) }),
-  } as JsonObject; // Of JSON values alone.
+  } as JsonObject; // It has JSON values alone.
 }
 
 /** The extension of a response, with what was sent in place of arguments. */

@@ -1,5 +1,6 @@
 import type { AgentTool, AssistantMessage, TranscriptMessage } from '../contract/chat.ts';
 import type { Json } from '../contract/json.ts';
+import { GEN_AI } from './gen-ai-names.ts';
 import type { TraceSpan } from './trace-span.ts';
 
 /** A picture is named, not exported: bytes have no place in a span. */
@@ -13,13 +14,13 @@ export function addRequestContent(
 ): void {
   if (!span.wantsContent) return;
   const [system, rest] = partition(messages, ({ role }) => role === 'system' || role === 'developer');
-  if (system.length > 0) span.setContent('gen_ai.system_instructions', system.flatMap(toParts));
+  if (system.length > 0) span.setContent(GEN_AI.systemInstructions, system.flatMap(toParts));
   span.setContent(
-    'gen_ai.input.messages',
+    GEN_AI.inputMessages,
     rest.map((message) => ({ role: message.role, parts: toParts(message) })),
   );
   span.setContent(
-    'gen_ai.tool.definitions',
+    GEN_AI.toolDefinitions,
     tools.map(({ name, description, input_schema }) => ({
       type: 'function',
       name,
@@ -32,11 +33,11 @@ export function addRequestContent(
 export function addResponseContent(span: TraceSpan, message: AssistantMessage, finishReason: string): void {
   if (!span.wantsContent) return;
   const output = { role: 'assistant', parts: toParts(message), finish_reason: finishReason };
-  span.setContent('gen_ai.output.messages', [output]);
+  span.setContent(GEN_AI.outputMessages, [output]);
 }
 
 export function addToolArguments(span: TraceSpan, args: unknown): void {
-  span.setContent('gen_ai.tool.call.arguments', args);
+  span.setContent(GEN_AI.toolCallArguments, args);
 }
 
 export function addToolResult(
@@ -45,7 +46,7 @@ export function addToolResult(
 ): void {
   if (!span.wantsContent) return;
   const { content, structured_content } = result;
-  span.setContent('gen_ai.tool.call.result', structured_content ?? content.map(toContentPart));
+  span.setContent(GEN_AI.toolCallResult, structured_content ?? content.map(toContentPart));
 }
 
 interface Part {

@@ -4,10 +4,8 @@ import { ApiError, BoundaryError, messageOf } from '../contract/errors.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
 import type { Evaluation } from '../contract/scenario.ts';
 import type { Origin } from '../contract/trace.ts';
+import { GEN_AI } from './gen-ai-names.ts';
 import type { SpanAttributes, TraceSpan } from './trace-span.ts';
-
-// Names as the GenAI and MCP conventions of OpenTelemetry have them. They are in development there, so that they are
-// written out here: a library of names that moves would rename what people have built their views on.
 
 export interface AgentCall {
   /** The environment's configured name. */
@@ -28,11 +26,11 @@ export interface AgentCall {
 export function startAgentSpan(root: TraceSpan, call: AgentCall): TraceSpan {
   const name = `${call.environment}:${call.scenario}`;
   const attributes = {
-    'gen_ai.operation.name': 'invoke_agent',
-    'gen_ai.provider.name': toProvider(call.model),
-    'gen_ai.agent.name': name,
-    'gen_ai.request.model': call.model,
-    ...(call.conversation === undefined ? {} : { 'gen_ai.conversation.id': call.conversation }),
+    [GEN_AI.operationName]: 'invoke_agent',
+    [GEN_AI.providerName]: toProvider(call.model),
+    [GEN_AI.agentName]: name,
+    [GEN_AI.requestModel]: call.model,
+    ...(call.conversation === undefined ? {} : { [GEN_AI.conversationId]: call.conversation }),
     'proctor.environment': call.environment,
     'proctor.scenario': call.scenario,
     'proctor.origin': call.origin,
@@ -46,18 +44,18 @@ export function setUsage(span: TraceSpan, usages: readonly Usage[]): void {
   if (!span.isRecording) return;
   const sum = (of: (usage: Usage) => number) => usages.reduce((total, usage) => total + of(usage), 0);
   span.set({
-    'gen_ai.usage.input_tokens': sum((usage) => usage.prompt_tokens),
-    'gen_ai.usage.output_tokens': sum((usage) => usage.completion_tokens),
+    [GEN_AI.usageInputTokens]: sum((usage) => usage.prompt_tokens),
+    [GEN_AI.usageOutputTokens]: sum((usage) => usage.completion_tokens),
     'proctor.steps': usages.length,
   });
 }
 
 export function startChatSpan(parent: TraceSpan, model: string, sampling: JsonObject): TraceSpan {
   return parent.start(`chat ${model}`, SpanKind.CLIENT, {
-    'gen_ai.operation.name': 'chat',
-    'gen_ai.provider.name': toProvider(model),
-    'gen_ai.request.model': model,
-    'gen_ai.request.stream': true,
+    [GEN_AI.operationName]: 'chat',
+    [GEN_AI.providerName]: toProvider(model),
+    [GEN_AI.requestModel]: model,
+    [GEN_AI.requestStream]: true,
     ...requestAttributes(sampling),
   });
 }
@@ -75,14 +73,14 @@ export function setChatResponse(span: TraceSpan, response: ChatSpanResponse, fir
   if (!span.isRecording) return;
   const { usage, id, model } = response;
   span.set({
-    'gen_ai.response.finish_reasons': [response.finishReason],
-    ...(id == null ? {} : { 'gen_ai.response.id': id }),
-    ...(model == null ? {} : { 'gen_ai.response.model': model }),
-    ...(firstChunkMs === undefined ? {} : { 'gen_ai.response.time_to_first_chunk': firstChunkMs / 1_000 }),
-    'gen_ai.usage.input_tokens': usage.prompt_tokens,
-    'gen_ai.usage.output_tokens': usage.completion_tokens,
-    'gen_ai.usage.cache_read.input_tokens': usage.cached_tokens,
-    'gen_ai.usage.reasoning.output_tokens': usage.reasoning_tokens,
+    [GEN_AI.responseFinishReasons]: [response.finishReason],
+    ...(id == null ? {} : { [GEN_AI.responseId]: id }),
+    ...(model == null ? {} : { [GEN_AI.responseModel]: model }),
+    ...(firstChunkMs === undefined ? {} : { [GEN_AI.responseTimeToFirstChunk]: firstChunkMs / 1_000 }),
+    [GEN_AI.usageInputTokens]: usage.prompt_tokens,
+    [GEN_AI.usageOutputTokens]: usage.completion_tokens,
+    [GEN_AI.usageCacheReadInputTokens]: usage.cached_tokens,
+    [GEN_AI.usageReasoningOutputTokens]: usage.reasoning_tokens,
     'proctor.retries': response.retries,
   });
 }
@@ -102,10 +100,10 @@ export function startToolSpan(
   peer: McpPeer,
 ): TraceSpan {
   return parent.start(`execute_tool ${call.name}`, SpanKind.INTERNAL, {
-    'gen_ai.operation.name': 'execute_tool',
-    'gen_ai.tool.name': call.name,
-    'gen_ai.tool.type': 'function',
-    'gen_ai.tool.call.id': call.id,
+    [GEN_AI.operationName]: 'execute_tool',
+    [GEN_AI.toolName]: call.name,
+    [GEN_AI.toolType]: 'function',
+    [GEN_AI.toolCallId]: call.id,
     'proctor.step': call.step,
     ...peerAttributes('tools/call', peer),
   });
@@ -119,7 +117,7 @@ export function startMcpSpan(
   hub?: string,
 ): TraceSpan {
   return parent.start(hub === undefined ? method : `${method} ${hub}`, SpanKind.CLIENT, {
-    ...(hub === undefined ? {} : { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': hub }),
+    ...(hub === undefined ? {} : { [GEN_AI.operationName]: 'execute_tool', [GEN_AI.toolName]: hub }),
     ...peerAttributes(method, peer),
   });
 }
@@ -134,11 +132,11 @@ export function addEvaluation(span: TraceSpan, scenario: string, evaluation: Eva
   if (!span.isRecording) return;
   const { reward, content } = evaluation;
   span.set({ 'proctor.reward': reward });
-  span.event('gen_ai.evaluation.result', {
-    'gen_ai.evaluation.name': scenario,
-    'gen_ai.evaluation.score.value': reward,
-    'gen_ai.evaluation.score.label': reward >= 1 ? 'passed' : 'not_passed',
-    ...(span.wantsContent && content !== null ? { 'gen_ai.evaluation.explanation': content } : {}),
+  span.event(GEN_AI.evaluationResult, {
+    [GEN_AI.evaluationName]: scenario,
+    [GEN_AI.evaluationScoreValue]: reward,
+    [GEN_AI.evaluationScoreLabel]: reward >= 1 ? 'passed' : 'not_passed',
+    ...(span.wantsContent && content !== null ? { [GEN_AI.evaluationExplanation]: content } : {}),
   });
 }
 
@@ -170,14 +168,14 @@ function toProvider(model: string): string {
 }
 
 const REQUEST_ATTRIBUTES = {
-  temperature: 'gen_ai.request.temperature',
-  top_p: 'gen_ai.request.top_p',
-  top_k: 'gen_ai.request.top_k',
-  max_tokens: 'gen_ai.request.max_tokens',
-  max_completion_tokens: 'gen_ai.request.max_tokens',
-  seed: 'gen_ai.request.seed',
-  frequency_penalty: 'gen_ai.request.frequency_penalty',
-  presence_penalty: 'gen_ai.request.presence_penalty',
+  temperature: GEN_AI.requestTemperature,
+  top_p: GEN_AI.requestTopP,
+  top_k: GEN_AI.requestTopK,
+  max_tokens: GEN_AI.requestMaxTokens,
+  max_completion_tokens: GEN_AI.requestMaxTokens,
+  seed: GEN_AI.requestSeed,
+  frequency_penalty: GEN_AI.requestFrequencyPenalty,
+  presence_penalty: GEN_AI.requestPresencePenalty,
 } as const;
 
 function requestAttributes(sampling: JsonObject): SpanAttributes {

@@ -107,7 +107,7 @@ async function insertNew(
   const fresh = prepared.filter(({ row }) => !taken.has(row.traceId));
   if (fresh.length === 0) return 0;
   const rows = fresh.map(({ row }) => row);
-  // Of one that was deleted its outcome is left, which nothing counts.
+  // A deleted trace has left its outcome, which nothing counts.
   const freshIds = rows.map(({ traceId }) => traceId);
   await transaction.deleteFrom('outcomes').where('trace_id', 'in', freshIds).where('is_deleted', '=', 1).execute();
   await insertTraceRows(database, transaction, rows);

@@ -30,7 +30,7 @@ export async function loadBytes(
 }
 
 /** Where something in the trace may refer to bytes of the store. */
-export function blobReferences(trace: Trace): ReadonlySet<string> {
+function blobReferences(trace: Trace): ReadonlySet<string> {
   return new Set(JSON.stringify(trace).match(REFERENCE) ?? []);
 }
 

@@ -25,7 +25,7 @@ export function randomTrace(seed: number): Trace {
   return projectTrace(randomEvents(seed), { traceId, traceUrl: `http://127.0.0.1:8320/traces/${traceId}` });
 }
 
-export function randomEvents(seed: number): readonly TraceEvent[] {
+function randomEvents(seed: number): readonly TraceEvent[] {
   const random = createSeededRandom(seed);
   const events: TraceEvent[] = [];
   let at = Date.parse('2026-11-20T10:00:00.000Z') + random.integer(0, 1e9);

@@ -10,7 +10,7 @@ const EVALUATION_ID = /^eval_/;
 const PAGE = 100;
 const MAX_NAMED = 5;
 
-/** What is exported: named, or all that fit the filters. */
+/** Traces to export: named, or all that fit the filters. */
 export interface Selection {
   /** Trace ids and ids of evaluations. */
   readonly named: readonly string[];

@@ -28,7 +28,7 @@ export class TraceReader {
     return this.#count;
   }
 
-  /** Of the trace that was read last. */
+  /** For the trace that was read last. */
   get context(): WriteContext {
     return { losses: this.losses, addressOf: (bytes) => this.#addressOf(bytes) };
   }

@@ -18,7 +18,7 @@ export interface ImportFileOptions extends ReadOptions {
 }
 
 export interface ImportedFile {
-  /** Of all traces of the file, those that were there among them. */
+  /** All traces of the file, those that were there among them. */
   readonly traceIds: readonly string[];
   readonly added: number;
   readonly losses: Losses;

@@ -208,7 +208,7 @@ function bytesOf({ data, mimeType }: ContentBlock) {
   return { data: String(data), mimeType: String(mimeType) };
 }
 
-export function toDefinition({ name, description, input_schema: parameters }: AgentTool): JsonObject {
+function toDefinition({ name, description, input_schema: parameters }: AgentTool): JsonObject {
   return { type: 'function', function: { name, description, parameters: parameters as JsonObject } }; // JSON, as tools are sent.
 }
 

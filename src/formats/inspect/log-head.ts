@@ -4,7 +4,7 @@ import { sumUsage } from '../../contract/usage.ts';
 import { PROCTOR_VERSION } from '../../runtime/version.ts';
 import { REWARD, type SamplePlace, toModelUsage } from './sample-parts.ts';
 
-/** What the head of a log says of its samples; its size does not grow with them. */
+/** The head of a log, which tells of its samples; its size does not grow with them. */
 export class InspectHead {
   readonly #tasks = new Set<string>();
   readonly #usage = new Map<string, TraceSummary['usage']>();

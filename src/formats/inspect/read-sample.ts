@@ -209,7 +209,7 @@ function reasoningOf({ content }: InspectMessage): string | null {
   return thoughts.length === 0 ? null : thoughts.join('\n');
 }
 
-export function toUsage(usage: InspectUsage): Step['usage'] {
+function toUsage(usage: InspectUsage): Step['usage'] {
   const cached = toCount(usage.input_tokens_cache_read);
   const prompt = toCount(usage.input_tokens) + cached + toCount(usage.input_tokens_cache_write);
   const completion = toCount(usage.output_tokens);
@@ -223,7 +223,7 @@ export function toUsage(usage: InspectUsage): Step['usage'] {
   };
 }
 
-/** Of all models together, for logs whose events are gone. */
+/** Tokens of all models together, for logs whose events are gone. */
 function totalOf({ model_usage: usages }: InspectSample): Step['usage'] | undefined {
   const [first, ...others] = Object.values(usages ?? {}).map(toUsage);
   if (first === undefined) return undefined;

@@ -4,7 +4,7 @@ import type { ForeignFacts } from '../foreign.ts';
 import { FormatError, type ReadContext } from '../imported-trace.ts';
 import type { InspectSample, InspectScore } from './shapes.ts';
 
-/** What Inspect's scorers write for right, wrong, in part, and no answer. */
+/** Letters that Inspect's scorers write for right, wrong, in part, and no answer. */
 const LETTERS: Readonly<Record<string, number>> = { C: 1, I: 0, P: 0.5, N: 0 };
 
 /**

@@ -81,7 +81,7 @@ function toMessage(told: ToldMessage, context: WriteContext): { message: JsonObj
     const written = typeof content === 'string' ? content : toParts(content, field, context);
     const isKept = typeof content === 'string' || isReadBack(content, written);
     const own = { turn: told.turn, ...(isKept ? {} : { message: withAddresses(told.message, field, context) }) };
-    return { message: { role, content: written }, own: own as JsonObject }; // Of JSON values alone.
+    return { message: { role, content: written }, own: own as JsonObject }; // It has JSON values alone.
   }
   const { record, call } = told;
   const field = 'steps[].tool_results[].content';

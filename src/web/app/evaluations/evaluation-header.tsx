@@ -73,6 +73,15 @@ export function EvaluationHeader({
             <a href={`/training?evaluation=${evaluation.evaluation_id}`}>train on its successful runs</a>
           </Fact>
         ) : null}
+        <Fact name="Export">
+          <code>proctor export</code>
+          <CopyButton
+            text={() =>
+              `proctor export ${evaluation.evaluation_id} --format inspect --out ${evaluation.evaluation_id}.eval`
+            }
+            label="Copy the command that exports these runs"
+          />
+        </Fact>
       </dl>
       <Warnings evaluation={evaluation} />
     </header>

@@ -75,6 +75,12 @@ function canRepeat({ finished_at }: TraceSummary): boolean {
 
 const blobAddress = (sha256: string) => `/v1/blobs/${sha256}`;
 
+/** Files for the viewers and harnesses of others. */
+const FORMATS = [
+  { format: 'atif', label: 'ATIF', title: 'A trajectory of ATIF 1.8' },
+  { format: 'inspect', label: 'Inspect', title: 'A log of Inspect with this sample' },
+] as const;
+
 /** Origins of runs that their page can cancel. */
 const CANCELLED_HERE: ReadonlySet<TraceSummary['origin']> = new Set(['run', 'agent']);
 
@@ -96,6 +102,13 @@ function Actions({ trace }: { readonly trace: TraceSummary }) {
       <a class="button" href={json} download={`trace-${trace.trace_id}.json`}>
         Download
       </a>
+      {trace.finished_at === null
+        ? null
+        : FORMATS.map(({ format, label, title }) => (
+            <a key={format} class="button" href={`${json}?format=${format}`} download title={title}>
+              {label}
+            </a>
+          ))}
       <a class="button" href={`/traces/${trace.trace_id}/export`} download title="One file that opens without a server">
         HTML
       </a>
