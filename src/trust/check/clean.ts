@@ -121,7 +121,7 @@ class WatchedHost {
     this.#reports = bench.places.newFolder();
     mkdirSync(this.#reports, { recursive: true });
     const variables = preloading('trust/check/preload-probe.js', {
-      PROCTOR_CHECK_PROBE: this.#reports,
+      CHECK_PROBE_FOLDER: this.#reports,
       TMPDIR: this.#folder,
     });
     const { limits, env } = target;

@@ -1,5 +1,5 @@
 /** Loaded into a process of an environment before its code: sets its clock to another day, timers excepted. */
-const shift = Number(process.env.PROCTOR_CHECK_CLOCK ?? 0);
+const shift = Number(process.env.CHECK_CLOCK_SHIFT_MS ?? 0);
 const RealDate = Date;
 const now = () => RealDate.now() + shift;
 

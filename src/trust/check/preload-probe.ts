@@ -5,7 +5,7 @@ import { join } from 'node:path';
  * Loaded into a host of an environment before its code: at SIGUSR2 it writes what keeps its process busy into a file, as
  * counts by kind.
  */
-const folder = process.env.PROCTOR_CHECK_PROBE;
+const folder = process.env.CHECK_PROBE_FOLDER;
 let reports = 0;
 
 // Processes that the environment starts have the variable too, and are not asked.

@@ -16,5 +16,5 @@ export function preloading(
 
 /** Variables of a process whose clock is another day's. */
 export function shiftedClock(): Readonly<Record<string, string>> {
-  return preloading('trust/check/preload-clock.js', { PROCTOR_CHECK_CLOCK: String(SHIFT_MS) });
+  return preloading('trust/check/preload-clock.js', { CHECK_CLOCK_SHIFT_MS: String(SHIFT_MS) });
 }
