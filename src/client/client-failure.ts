@@ -2,6 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ProtocolError, ProtocolErrorCode, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import { type Boundary, BoundaryError, messageOf } from '../contract/errors.ts';
 import { isJsonObject } from '../contract/json.ts';
+import { LONGEST_TIMER_MS } from '../runtime/deadline.ts';
+import type { CallOptions } from './environment-client.ts';
 import type { EnvironmentLink } from './environment-link.ts';
 
 /** The environment ended in a process that held other sessions too: any of them may be the reason. */
@@ -14,6 +16,25 @@ export interface Attempt {
   readonly doing: string;
   /** The limit in milliseconds; undefined where there was none. */
   readonly timeoutMs: number | undefined;
+}
+
+/** @param options `timeoutMs` of 0 or less is none. */
+export function toAttempt(boundary: Attempt['boundary'], doing: string, { timeoutMs }: CallOptions): Attempt {
+  const isLimited = timeoutMs !== undefined && timeoutMs > 0;
+  return { boundary, doing, timeoutMs: isLimited ? Math.min(timeoutMs, LONGEST_TIMER_MS) : undefined };
+}
+
+/** True where the other end knows no such tool, or does not show it. */
+export function isUnknownName(error: unknown): boolean {
+  const cause = error instanceof BoundaryError ? error.cause : error;
+  return cause instanceof ProtocolError && cause.code === ProtocolErrorCode.InvalidParams;
+}
+
+/** The way out for a hub of the harness that the other end does not know. */
+export function harnessRemedy({ kind, harnessKey }: Pick<EnvironmentLink, 'kind' | 'harnessKey'>): string {
+  if (kind !== 'url') return 'It has no scenarios, or none with this half: add them to the environment.';
+  const key = harnessKey === undefined ? 'no harness key was given' : 'the harness key may be wrong';
+  return `It has no scenarios, or ${key}: set "harnessKey" of this environment to the server's PROCTOR_HARNESS_KEY.`;
 }
 
 /** Lines of its log that explain an error of an environment which runs. */

@@ -21,9 +21,8 @@ import {
   type RequestParams,
 } from '../mcp-client/connection.ts';
 import { jsonOf, readList } from '../mcp-client/reading.ts';
-import { LONGEST_TIMER_MS } from '../runtime/deadline.ts';
 import { matchesToolPatterns } from '../text/tool-patterns.ts';
-import { type Attempt, toBoundaryError } from './client-failure.ts';
+import { type Attempt, harnessRemedy, isUnknownName, toAttempt, toBoundaryError } from './client-failure.ts';
 import type {
   AgentToolEntry,
   CallOptions,
@@ -235,7 +234,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
       throw toFailure(text);
     } catch (error) {
       if (!isUnknownName(error)) throw error;
-      throw this.#failure(attempt, `does not know the hub "${params.name}". ${this.#harnessRemedy()}`, error);
+      throw this.#failure(attempt, `does not know the hub "${params.name}". ${harnessRemedy(this.#link)}`, error);
     }
   }
 
@@ -306,27 +305,11 @@ export class McpEnvironmentClient implements EnvironmentClient {
   get #shownName(): string {
     return JSON.stringify(this.name);
   }
-
-  #harnessRemedy(): string {
-    if (this.#link.kind !== 'url') return 'It has no scenarios, or none with this half: add them to the environment.';
-    const key = this.#link.harnessKey === undefined ? 'no harness key was given' : 'the harness key may be wrong';
-    return `It has no scenarios, or ${key}: set "harnessKey" of this environment to the server's PROCTOR_HARNESS_KEY.`;
-  }
-}
-
-function toAttempt(boundary: Attempt['boundary'], doing: string, { timeoutMs }: CallOptions): Attempt {
-  const isLimited = timeoutMs !== undefined && timeoutMs > 0;
-  return { boundary, doing, timeoutMs: isLimited ? Math.min(timeoutMs, LONGEST_TIMER_MS) : undefined };
 }
 
 /** Hubs know their functions by the short name. */
 function toShortName(scenario: string): string {
   return scenario.slice(scenario.indexOf(':') + 1);
-}
-
-function isUnknownName(error: unknown): boolean {
-  const cause = error instanceof BoundaryError ? error.cause : error;
-  return cause instanceof ProtocolError && cause.code === ProtocolErrorCode.InvalidParams;
 }
 
 /** Another server than ours may say anything. */

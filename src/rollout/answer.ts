@@ -1,6 +1,7 @@
 import type { Json, JsonSchema } from '../contract/json.ts';
 import { isTooDeep, MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
 import { asFields, validateJsonSchema } from '../schema/json-schema.ts';
+import type { Stage } from './stage.ts';
 
 export type FittedAnswer =
   | { readonly fits: true; readonly answer: Json }
@@ -22,6 +23,11 @@ export function fitAnswer(text: string, schema: JsonSchema | null): FittedAnswer
   }
   if (issuesOf(schema, text) === '') return { fits: true, answer: text };
   return { fits: false, answer: text, problem: `it is not valid JSON (${parsed.problem})` };
+}
+
+/** The answer of a session that names none: its last assistant text. */
+export function fitLastText(stage: Pick<Stage, 'transcript' | 'setup'> | undefined): FittedAnswer {
+  return fitAnswer(stage?.transcript.lastAssistantText() ?? '', stage?.setup.answer_schema ?? null);
 }
 
 /** The request to the model when its answer does not fit. It is made once. */

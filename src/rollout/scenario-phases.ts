@@ -1,4 +1,4 @@
-import type { AgentToolEntry, EnvironmentClient } from '../client/environment-client.ts';
+import type { AgentToolEntry, EnvironmentClient, UserMessage } from '../client/environment-client.ts';
 import { BoundaryError, messageOf } from '../contract/errors.ts';
 import type { Json, JsonObject, JsonSchema } from '../contract/json.ts';
 import { META } from '../contract/names.ts';
@@ -22,8 +22,8 @@ export interface SubmittedAnswer {
   readonly answer: Json;
   /** False: it is not of the scenario's answer schema. */
   readonly fits: boolean;
-  /** For `_meta` of the request. */
-  readonly meta?: Readonly<Record<string, unknown>> | undefined;
+  /** The texts with a user; undefined where the scenario has none. */
+  readonly conversation?: readonly UserMessage[] | undefined;
 }
 
 /**
@@ -56,10 +56,11 @@ export async function setUpScenario(
  */
 export async function evaluateAnswer(
   phase: ScenarioPhase,
-  { answer, fits, meta: more }: SubmittedAnswer,
+  { answer, fits, conversation }: SubmittedAnswer,
   recorder: TurnRecorder,
 ): Promise<Evaluation> {
   const { client, scenario, span } = phase;
+  const more = conversation && { [META.conversation]: conversation };
   recorder.record({ type: 'answer.submitted', answer, ...(fits ? {} : { fits }) });
   const startedAt = performance.now();
   const evaluated = await during(startMcpSpan(span, 'tools/call', client, 'evaluate'), async (own) => {

@@ -1,13 +1,11 @@
 import type { EnvironmentClient } from '../client/environment-client.ts';
 import { AGENT_WITHOUT_TOOLS, messageOf } from '../contract/errors.ts';
-import type { EventBody } from '../contract/event.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
-import { META } from '../contract/names.ts';
 import type { Evaluation, PromptMessage, SetupResult } from '../contract/scenario.ts';
 import { startDeadline } from '../runtime/start-deadline.ts';
 import { NO_SPAN, type TraceSpan } from '../telemetry/trace-span.ts';
 import type { TurnProgress } from './agent.ts';
-import { fitAnswer, repairRequest } from './answer.ts';
+import { fitLastText, repairRequest } from './answer.ts';
 import { ROLLOUT_LIMITS, type RolloutLimits } from './limits.ts';
 import { ResultBudget } from './result-budget.ts';
 import { evaluateAnswer } from './scenario-phases.ts';
@@ -25,7 +23,7 @@ import {
 } from './session-end.ts';
 import { assertFree, type SessionState } from './session-state.ts';
 import { type Opening, openStage, type Stage, type StageOptions } from './stage.ts';
-import { type TurnEnding, type TurnOptions, type TurnResult, toCutTurn } from './turn.ts';
+import { heardBy, type TurnEnding, type TurnOptions, type TurnResult, toCutTurn } from './turn.ts';
 import type { UserSide } from './user-side.ts';
 
 export interface ScenarioSessionOptions extends StageOptions {
@@ -34,7 +32,7 @@ export interface ScenarioSessionOptions extends StageOptions {
   /** Forwarded to the gateway with every request. */
   readonly sampling: JsonObject;
   readonly limits?: Partial<RolloutLimits> | undefined;
-  /** Called once the session has ended and its trace is written. Its environment is being closed then. */
+  /** Called once the session has ended and its trace is written. */
   onEnded?(): Promise<void>;
 }
 
@@ -60,8 +58,7 @@ export class ScenarioSession {
   #repairs = 0;
   #steps = 0;
   #submitted: Json = null;
-  /** That of the last turn. */
-  #sampling: JsonObject = {};
+  #lastSampling: JsonObject = {};
   #closed: Promise<void> = Promise.resolve();
 
   constructor(options: ScenarioSessionOptions) {
@@ -84,7 +81,7 @@ export class ScenarioSession {
     return this.#stage?.setup;
   }
 
-  /** The user that the agent talks with; undefined where there is none, and before it is set up. */
+  /** The user that the agent talks with, once it is set up; undefined where there is none. */
   get user(): UserSide | undefined {
     return this.#stage?.user;
   }
@@ -137,14 +134,11 @@ export class ScenarioSession {
       this.#stage ??= await openStage(this.#options, this.#opening(stopped, span));
       if (this.#state.phase === 'opening') this.#state = { phase: 'turn', over: this.#state.over };
       const { transcript, agent, user, ...stage } = this.#stage;
-      const record = (event: EventBody) => {
-        recorder.record(event);
-        onEvent?.(event);
-      };
+      const written = heardBy(recorder, onEvent);
       const added = transcript.beginTurn((turn === 1 && (await user?.begin(signal))) || messages);
-      this.#sampling = sampling;
+      this.#lastSampling = sampling;
       const shown = turn === 1 && added.length === 0 ? stage.setup.prompt : [...added];
-      record({ type: 'turn.started', turn, messages: await recorder.toStored(shown) });
+      written.record({ type: 'turn.started', turn, messages: await recorder.toStored(shown) });
       const progress: TurnProgress = { responses: [], toolMs: 0 };
       let ending: TurnEnding;
       try {
@@ -156,7 +150,7 @@ export class ScenarioSession {
           progress,
           ...stage,
           sampling: { ...this.#options.sampling, ...sampling },
-          recorder: { record, settled: () => recorder.settled(), toStored: (value) => recorder.toStored(value) },
+          recorder: written,
           signal,
           toolCallMs: this.#limits.toolCallMs,
           resultBudget: this.#resultBudget,
@@ -171,7 +165,7 @@ export class ScenarioSession {
       }
       const { responses } = progress;
       this.#steps += responses.length;
-      record({ type: 'turn.finished', turn, status: ending.status, tool_ms: Math.round(progress.toolMs) });
+      written.record({ type: 'turn.finished', turn, status: ending.status, tool_ms: Math.round(progress.toolMs) });
       await recorder.settled(); // where it failed, that is what the turn was aborted for
       return { ...ending, turn, responses, answer: responses.at(-1)?.message.content ?? '' };
     } catch (thrown) {
@@ -191,10 +185,10 @@ export class ScenarioSession {
    */
   async repairAnswer(options: Omit<TurnOptions, 'maxSteps'>): Promise<TurnResult | undefined> {
     const answer_schema = this.setup?.answer_schema ?? null;
-    const fitted = this.#fitLastText();
+    const fitted = fitLastText(this.#stage);
     if (answer_schema === null || fitted.fits || this.#stage?.agent.playsOnce) return undefined;
     const request = repairRequest(fitted.problem, answer_schema);
-    const turn = { sampling: this.#sampling, ...options, maxSteps: 1 };
+    const turn = { sampling: this.#lastSampling, ...options, maxSteps: 1 };
     if (this.#state.phase === 'finishing') {
       this.#state = { ...this.#state, repair: turn };
       this.#repairs += 1;
@@ -293,16 +287,16 @@ export class ScenarioSession {
   }
 
   async #evaluate(options: FinishOptions): Promise<Evaluation> {
-    const { recorder, scenario } = this.#options;
     if (this.#stage === undefined) throw new Error('The session ended before its first turn');
     const { answer = this.#stage.agent.submitted ?? null, fits = true, span = NO_SPAN } = options;
-    const limitMs = Math.min(this.#limits.evaluateMs, options.limitMs ?? Number.POSITIVE_INFINITY);
-    const submitted = answer === null ? this.#fitLastText() : { answer, fits };
+    const limitMs = Math.min(this.#limits.evaluateMs, options.limitMs ?? this.#limits.evaluateMs);
+    const submitted = answer === null ? fitLastText(this.#stage) : { answer, fits };
     this.#submitted = submitted.answer;
+    const { recorder, scenario } = this.#options;
     const signal = AbortSignal.any([this.#stopping.signal, recorder.failed]);
     const { client, setup, transcript } = this.#stage;
-    const meta = setup.user && { [META.conversation]: [...transcript.conversation()] };
-    return await evaluateAnswer({ client, scenario, signal, limitMs, span }, { ...submitted, meta }, recorder);
+    const conversation = setup.user && transcript.conversation();
+    return await evaluateAnswer({ client, scenario, signal, limitMs, span }, { ...submitted, conversation }, recorder);
   }
 
   /** Writes the end, and closes the environment. An end is told only when it is durable. */
@@ -322,9 +316,5 @@ export class ScenarioSession {
       this.#closed = this.#client?.close() ?? this.#closed;
       await onEnded?.();
     }
-  }
-
-  #fitLastText() {
-    return fitAnswer(this.#stage?.transcript.lastAssistantText() ?? '', this.setup?.answer_schema ?? null);
   }
 }

@@ -4,6 +4,7 @@ import type { JsonObject } from '../contract/json.ts';
 import type { OnWait } from '../model/call-guard.ts';
 import type { ModelDelta, ModelResponse } from '../model/chat-model.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
+import type { TurnRecorder } from '../trace/event-recorder.ts';
 
 export interface TurnOptions {
   /** 1 or more; it bounds this turn. */
@@ -44,4 +45,16 @@ export function toCutTurn(thrown: unknown, signal: AbortSignal): TurnEnding {
   if (cause instanceof BoundaryError) return { status: 'failed', error: cause };
   if (signal.aborted) return { status: 'aborted', reason: cause };
   throw thrown;
+}
+
+/** A recorder whose events somebody hears as they are recorded. */
+export function heardBy(recorder: TurnRecorder, onEvent: TurnOptions['onEvent']): TurnRecorder {
+  return {
+    record: (event) => {
+      recorder.record(event);
+      onEvent?.(event);
+    },
+    settled: () => recorder.settled(),
+    toStored: (value) => recorder.toStored(value),
+  };
 }

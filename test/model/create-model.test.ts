@@ -13,7 +13,14 @@ const context: ReferenceContext = {
   answerSchema: () => null,
   solution: () => Promise.reject(new Error('none')),
 };
-const REFERENCES = ['proctor/oracle', 'proctor/noop', 'proctor/random', 'proctor/novice', 'proctor/echo', 'proctor/forger'];
+const REFERENCES = [
+  'proctor/oracle',
+  'proctor/noop',
+  'proctor/random',
+  'proctor/novice',
+  'proctor/echo',
+  'proctor/forger',
+];
 const unaborted = () => new AbortController().signal;
 
 describe('models', () => {

@@ -83,10 +83,8 @@ export class EnvironmentSession implements HostedSession {
     this.#connections = new SessionConnections(definition.connections, { report, openServer, changes });
     const [active, solution, connections] = [this.#active, this.#solution, this.#connections];
     this.#catalogue = new SessionCatalogue({ definition, connections, active, solution, changes, report });
-    const connect = () => this.#catalogue.connect(this.#peer);
-    const hooks =
-      definition.connections.size === 0 ? definition.initializeHooks : [connect, ...definition.initializeHooks];
-    this.#initialization = new Initialization(hooks, this.#peer);
+    const connect = definition.connections.size === 0 ? [] : [() => this.#catalogue.connect(this.#peer)];
+    this.#initialization = new Initialization([...connect, ...definition.initializeHooks], this.#peer);
 
     this.server.onclose = () => void this.close();
     changes.on((change) => this.#notifyClient(change));

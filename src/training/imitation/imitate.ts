@@ -71,7 +71,7 @@ interface Example {
   readonly score: number;
 }
 
-/** Of examples that are as near, the kind of step that most of them take counts; a call counts before an answer. */
+/** Among examples that are as near, the kind of step that most of them take counts; a call counts before an answer. */
 function chooseExample(examples: readonly Example[]): Example | undefined {
   const most = Math.max(...examples.map(({ score }) => score));
   const nearest = examples.filter(({ score }) => most - score < 1e-9);

@@ -49,7 +49,7 @@ export function createImitationModels({ kysely }: Pick<Database, 'kysely'>): Ser
 
 /** The lines of a dataset in OpenAI's form. */
 export function toLessons(lines: string): readonly Lesson[] {
-  // Of two that are as near the first one counts: lines come in the order of trace ids, which are chance.
+  // The first of two that are as near counts: lines come in the order of trace ids, which are chance.
   return lines
     .split('\n')
     .sort()
