@@ -41,6 +41,7 @@ export async function planHere(
       environment === undefined
         ? environmentOfTrace(typedName, installation.environments)
         : resolveEnvironment(environment, installation.environments, installation.directory);
+    const model = await resolvePlayer(settings, forked?.model, installation);
     parseScenarioArgs(settings.args, settings.arg); // Syntax errors are reported before the environment starts.
     const environments = new Map([[name, target]]);
     const player = createPlayer(installation, environments, settings);
@@ -54,7 +55,6 @@ export async function planHere(
             typedName,
           )
         : toForks({ envName: name, scenario }, forked, settings);
-    const model = await resolvePlayer(settings, requests[0]?.model, installation);
     return {
       requests,
       appUrl: installation.settings.appUrl,
@@ -75,7 +75,7 @@ export async function planHere(
 /**
  * The model of all runs of a command, checked with the agent.
  *
- * @param forked the model of the requests, which that of a forked trace may be.
+ * @param forked the model of the trace that a fork goes on with.
  * @throws UsageError for an agent without the model that it needs; ApiError agent_not_found, model_not_found.
  */
 async function resolvePlayer(
@@ -83,7 +83,7 @@ async function resolvePlayer(
   forked: string | undefined,
   installation: Installation,
 ): Promise<ResolvedModel> {
-  const named = agent === undefined ? (forked ?? DEFAULT_MODEL) : model;
+  const named = agent === undefined ? (model ?? forked ?? DEFAULT_MODEL) : model;
   const registered = new RegisteredModels(installation.database);
   let resolved: ResolvedModel | undefined;
   const check = async (each: string) => {

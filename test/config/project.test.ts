@@ -61,6 +61,7 @@ test('a directory without environments, configuration and .env has the defaults'
   expect(await loadProject(directory, {})).toEqual({
     directory,
     environments: new Map(),
+    agents: { find: expect.any(Function), hidden: [directory, join(directory, '.proctor')], names: [] },
     settings: {
       databaseUrl: 'sqlite:.proctor/proctor.db',
       queueUrl: undefined,
@@ -68,7 +69,8 @@ test('a directory without environments, configuration and .env has the defaults'
       isAppUrlNamed: false,
       ports: { runService: 8320, scenarioServer: 8321 },
       allowedHosts: [],
-      models: { gateways: [] },
+      advertiseUrl: undefined,
+      models: { gateways: [], harness: {} },
       apiKey: undefined,
       redact: true,
     },

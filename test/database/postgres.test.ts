@@ -332,9 +332,11 @@ async function meaningOnSqlite({ kysely }: Database): Promise<Meaning> {
       const parts = await sql<{ name: string }>`select name from pragma_index_info(${unique.name})`.execute(kysely);
       keys.push(`${name}(${parts.rows.map((part) => part.name).join(', ')})`);
     }
-    const targets = await sql<{ from: string; table: string; on_delete: string }>`
-      select * from pragma_foreign_key_list(${name})`.execute(kysely);
-    for (const { from, table, on_delete } of targets.rows) {
+    // A key of several columns has a row for each.
+    const targets = await sql<{ columns: string; table: string; on_delete: string }>`
+      select group_concat("from", ', ') as columns, "table", on_delete
+      from (select * from pragma_foreign_key_list(${name}) order by id, seq) group by id`.execute(kysely);
+    for (const { columns: from, table, on_delete } of targets.rows) {
       references.push(`${name}(${from}) -> ${table}${on_delete === 'CASCADE' ? ' cascade' : ''}`);
     }
   }

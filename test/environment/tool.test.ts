@@ -142,7 +142,9 @@ describe('a hub', () => {
     // @ts-expect-error an audience is required
     expect(() => new Hub('grader')).toThrow('Hub "grader" has to say who may call it');
     // @ts-expect-error an audience is agent or harness
-    expect(() => new Hub('grader', { audience: 'all' })).toThrow('audience has to be "agent" or "harness", got "all"');
+    expect(() => new Hub('grader', { audience: 'all' })).toThrow(
+      'audience has to be "agent" or "harness" or "user", got "all"',
+    );
     expect(() => new Hub('grader', { audience: 'harness' })).not.toThrow();
   });
 

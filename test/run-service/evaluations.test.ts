@@ -171,7 +171,7 @@ describe('an evaluation over HTTP', () => {
     const messageOf = async (body: object) => errorOf(await post(service, { ...EVALUATION, ...body })).message;
     expect(await messageOf({ budget: { usd: -1 } })).toContain('budget.usd has to be a number above 0, got -1');
     const models = Array.from({ length: 101 }, (_, index) => `m${index}`);
-    expect(await messageOf({ models })).toContain('models has to be an array of 1 to 100 items');
+    expect(await messageOf({ models })).toContain('models has to be an array of 0 to 100 items');
   });
 
   it('is made once by the same Idempotency-Key, and goes on with resume', async () => {

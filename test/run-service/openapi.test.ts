@@ -115,17 +115,17 @@ describe('/openapi.json', () => {
       'POST /v1/evaluations/{evaluation_id}/regrade',
       'POST /v1/evaluations/{evaluation_id}/rerun',
       'POST /v1/evaluations/{evaluation_id}/resume',
-      'POST /v1/models/registered',
       'POST /v1/messages',
       'POST /v1/messages/count_tokens',
+      'POST /v1/models/registered',
       'POST /v1/responses',
       'POST /v1/traces/{trace_id}/cancel',
-      'POST /v1beta/models/{model}:generateContent',
-      'POST /v1beta/models/{model}:streamGenerateContent',
       'POST /v1/traces/{trace_id}/regrade',
       'POST /v1/traces/{trace_id}/replay',
       'POST /v1/training/jobs',
       'POST /v1/training/jobs/{job_id}/cancel',
+      'POST /v1beta/models/{model}:generateContent',
+      'POST /v1beta/models/{model}:streamGenerateContent',
     ]);
   });
 
