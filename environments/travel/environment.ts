@@ -15,12 +15,20 @@ export default function travel(): EnvironmentServer {
   const readOnly = { annotations: { readOnlyHint: true } };
   environment.tool(
     'find_booking',
-    { description: 'Finds a booking.', args: { code, last_name: z.string().describe('Last name of the passenger.') }, ...readOnly },
+    {
+      description: 'Finds a booking.',
+      args: { code, last_name: z.string().describe('Last name of the passenger.') },
+      ...readOnly,
+    },
     ({ code: given, last_name }) => ({ ...desk.find(given, last_name) }),
   );
   environment.tool(
     'list_flights',
-    { description: 'Flights from one city to another.', args: { from: city('of departure'), to: city('of arrival') }, ...readOnly },
+    {
+      description: 'Flights from one city to another.',
+      args: { from: city('of departure'), to: city('of arrival') },
+      ...readOnly,
+    },
     ({ from, to }) => ({ flights: desk.flights(from, to).map((flight) => ({ ...flight })) }),
   );
   environment.tool(

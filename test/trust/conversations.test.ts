@@ -17,7 +17,10 @@ interface Parts {
 function createCounter({ user, scripts, isJudged = false }: Parts): EnvironmentServer {
   const env = new EnvironmentServer({ name: 'wishes', sessionsPerProcess: 10 });
   let count = 0;
-  const counting = { description: 'Grants wishes.', args: { count: z.int().min(1).max(1_000_000).describe('How many.') } };
+  const counting = {
+    description: 'Grants wishes.',
+    args: { count: z.int().min(1).max(1_000_000).describe('How many.') },
+  };
   env.tool('grant', counting, (given) => {
     count += given.count;
     return count;
