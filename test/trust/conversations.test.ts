@@ -1,6 +1,7 @@
-import { EnvironmentServer, type SimulatedUser, type UserFunction } from 'proctor';
+import { EnvironmentServer } from 'proctor';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import type { SimulatedUser, UserFunction } from '../../src/environment/user.ts';
 import { inMemory } from '../../src/mcp/in-memory.ts';
 import { check } from './check.ts';
 
@@ -47,7 +48,7 @@ function createCounter({ user, scripts, isJudged = false }: Parts): EnvironmentS
       const isGranted = count === wanted ? 1 : 0;
       const info = { count, talk: conversation.map(({ role }) => role) };
       if (!isJudged) return { reward: isGranted, info };
-      const { score } = await judge({ rubric: 'Was it kind?', material: [...conversation] });
+      const { score } = await judge({ rubric: 'Was it kind?', material: conversation });
       return { reward: isGranted * score, info };
     },
   );
