@@ -94,7 +94,7 @@ export class EnvironmentCheck {
       return;
     }
     if (state === 'not judged') {
-      // Whoever plays is paid by a model that is not there: further tries would say nothing else.
+      // A model that is not there would give all rewards: further tries say nothing else.
       scenario.isOpen = false;
       this.#found.push(...found);
       return;
