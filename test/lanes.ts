@@ -53,6 +53,7 @@ export const SLOW_TESTS: readonly string[] = [
   'test/training/jobs/killed.test.ts',
   'test/training/providers/*.test.ts',
   'test/trust/check.test.ts',
+  'test/trust/conversations.test.ts',
   'test/trust/forger-routes.test.ts',
   'test/trust/unsound.test.ts',
   'test/upstream/processes.test.ts',

@@ -105,7 +105,7 @@ export function addBrowserTools(environment: EnvironmentServer, browser: () => C
     {
       description: 'Writes into a field: with target in place of what is there, without it where the cursor is.',
       args: {
-        text: z.string().max(2_000),
+        text: z.string().max(2_000).describe('What to write.'),
         target: Target.optional(),
         submit: z.boolean().default(false).describe('Whether to press Enter afterwards.'),
         screenshot: WithScreenshot,
@@ -126,7 +126,7 @@ export function addBrowserTools(environment: EnvironmentServer, browser: () => C
     'press_key',
     {
       description: 'Presses one key.',
-      args: { key: z.enum(KEYS), screenshot: WithScreenshot },
+      args: { key: z.enum(KEYS).describe('Which one.'), screenshot: WithScreenshot },
       annotations: ANNOTATIONS,
     },
     async ({ key, screenshot }, { signal }) => {
@@ -140,8 +140,8 @@ export function addBrowserTools(environment: EnvironmentServer, browser: () => C
     {
       description: 'Scrolls the page and says where it is then.',
       args: {
-        direction: z.enum(['up', 'down']).default('down'),
-        pixels: z.int().min(1).max(20_000).default(700),
+        direction: z.enum(['up', 'down']).default('down').describe('Which way.'),
+        pixels: z.int().min(1).max(20_000).default(700).describe('How far.'),
         screenshot: WithScreenshot,
       },
       annotations: ANNOTATIONS,

@@ -34,8 +34,7 @@ describe('a conversation at the desk', () => {
     const [task] = (await env.tasks('conversation')).filter(({ tags }) => tags.includes('assertions'));
     if (task === undefined) throw new Error('There is no task with assertions');
     const { evaluation, judgements } = await env.run(task, { user: SCRIPT, judge: scriptedModel(() => says(false)) });
-    expect(evaluation).toMatchObject({ reward: 0 });
-    expect(evaluation?.subscores).toContainEqual({ name: 'conduct', value: 0 });
+    expect(evaluation).toMatchObject({ reward: 0, info: { parts: { records: 1, facts: 1, conduct: 0 } } });
     expect(judgements).not.toEqual([]);
   });
 

@@ -20,10 +20,7 @@ describe('the travel desk', () => {
     const trace = await env.run('passenger', { task: 'flex-cancel', user_script: ['Hello.'] }, { judge: judge(false) });
     expect(trace.evaluation).toMatchObject({
       reward: 0,
-      subscores: [
-        { name: 'records', value: 1 },
-        { name: 'talk', value: 0 },
-      ],
+      info: { records: 1, talk: 0 },
     });
   });
 

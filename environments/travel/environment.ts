@@ -4,7 +4,9 @@ import { Desk } from './desk/desk.ts';
 import { POLICY } from './desk/policy.ts';
 import { TASKS, type TravelTask } from './desk/tasks.ts';
 
-const code = z.string().describe('Six letters and digits, such as QK4TZ1.');
+const code = z.string().describe('Six letters and digits, such as QA1BC2.');
+const city = (which: string) => z.string().describe(`The city ${which}, such as Lund.`);
+const flight = z.string().describe('Its number, such as NW800.');
 
 /** The desk of an airline, where a passenger tells a wish in pieces. The records are graded, and a judge reads the talk. */
 export default function travel(): EnvironmentServer {
@@ -13,18 +15,26 @@ export default function travel(): EnvironmentServer {
   const readOnly = { annotations: { readOnlyHint: true } };
   environment.tool(
     'find_booking',
-    { description: 'Finds a booking.', args: { code, last_name: z.string() }, ...readOnly },
+    {
+      description: 'Finds a booking.',
+      args: { code, last_name: z.string().describe('Last name of the passenger.') },
+      ...readOnly,
+    },
     ({ code: given, last_name }) => ({ ...desk.find(given, last_name) }),
   );
   environment.tool(
     'list_flights',
-    { description: 'Flights from one city to another.', args: { from: z.string(), to: z.string() }, ...readOnly },
+    {
+      description: 'Flights from one city to another.',
+      args: { from: city('of departure'), to: city('of arrival') },
+      ...readOnly,
+    },
     ({ from, to }) => ({ flights: desk.flights(from, to).map((flight) => ({ ...flight })) }),
   );
   environment.tool(
     'change_flight',
-    { description: 'Moves a booking to another flight.', args: { code, flight: z.string() } },
-    ({ code: given, flight }) => ({ ...desk.change(given, flight) }),
+    { description: 'Moves a booking to another flight.', args: { code, flight } },
+    ({ code: given, flight: to }) => ({ ...desk.change(given, to) }),
   );
   environment.tool('cancel_booking', { description: 'Cancels a booking.', args: { code } }, ({ code: given }) => ({
     ...desk.cancel(given),
@@ -81,11 +91,7 @@ async function grade(task: TravelTask, desk: Desk, { judge, conversation }: Tool
   const talk = verdicts.every(({ score }) => score >= 0.5) ? 1 : 0;
   return {
     reward: records * talk,
-    subscores: [
-      { name: 'records', value: records },
-      { name: 'talk', value: talk },
-    ],
-    info: { verdicts: verdicts.map((verdict) => ({ ...verdict, reasons: [...verdict.reasons] })) },
+    info: { records, talk, verdicts: verdicts.map((verdict) => ({ ...verdict, reasons: [...verdict.reasons] })) },
   };
 }
 

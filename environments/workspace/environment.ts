@@ -86,7 +86,11 @@ export default class WorkspaceEnvironment extends EnvironmentServer {
       'read_file',
       {
         description: `Reads a text file of up to ${FILE_LIMITS.fileBytes} bytes, or some of its lines. At most ${FILE_LIMITS.shownBytes} bytes are shown at once.`,
-        args: { path, from_line: z.int().min(1).default(1), max_lines: z.int().min(1).default(2_000) },
+        args: {
+          path,
+          from_line: z.int().min(1).default(1).describe('The first line that is shown.'),
+          max_lines: z.int().min(1).default(2_000).describe('Lines at most.'),
+        },
         ...reading,
       },
       ({ path, from_line, max_lines }, { signal }) =>
@@ -96,7 +100,7 @@ export default class WorkspaceEnvironment extends EnvironmentServer {
       'write_file',
       {
         description: `Writes a text file of up to ${FILE_LIMITS.fileBytes} bytes: makes it, and the folders that it needs, or replaces it.`,
-        args: { path, content: z.string() },
+        args: { path, content: z.string().describe('The whole text of the file.') },
         ...writing,
       },
       ({ path, content }, { signal }) => this.#open.useFiles(signal, (files) => files.write(path, content)),
@@ -105,7 +109,11 @@ export default class WorkspaceEnvironment extends EnvironmentServer {
       'edit_file',
       {
         description: 'Replaces a piece of a text file. The old text has to match exactly, and to be there once.',
-        args: { path, old_text: z.string().min(1), new_text: z.string() },
+        args: {
+          path,
+          old_text: z.string().min(1).describe('The text that is there, with its blanks.'),
+          new_text: z.string().describe('The text in its place.'),
+        },
         ...writing,
       },
       ({ path, old_text, new_text }, { signal }) =>
@@ -124,7 +132,11 @@ export default class WorkspaceEnvironment extends EnvironmentServer {
       'search',
       {
         description: 'Finds the lines of text files that contain a text, or match a JavaScript regular expression.',
-        args: { pattern: z.string().min(1).max(500), is_regex: z.boolean().default(false), path: folder },
+        args: {
+          pattern: z.string().min(1).max(500).describe('What to look for.'),
+          is_regex: z.boolean().default(false).describe('Whether the pattern is a regular expression.'),
+          path: folder,
+        },
         ...reading,
       },
       ({ pattern, is_regex, path }, { signal }) =>
@@ -143,7 +155,12 @@ export default class WorkspaceEnvironment extends EnvironmentServer {
         ].join(' '),
         args: {
           command: z.string().min(1).max(20_000).describe('For /bin/sh.'),
-          timeout_ms: z.int().min(100).max(timeMs).default(Math.min(DEFAULT_COMMAND_MS, timeMs)),
+          timeout_ms: z
+            .int()
+            .min(100)
+            .max(timeMs)
+            .default(Math.min(DEFAULT_COMMAND_MS, timeMs))
+            .describe('Milliseconds.'),
         },
         annotations: { destructiveHint: true, openWorldHint: false },
       },

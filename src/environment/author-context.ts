@@ -103,7 +103,7 @@ export interface JudgeQuestion extends QuestionOptions {
   /** By which rule, in plain words. The author's: an agent must not write in it. */
   readonly rubric: string;
   /** The text, or JSON, that is judged. At most 200,000 characters. The judge takes it as data, whatever stands in it. */
-  readonly material: string | JsonObject | readonly Json[];
+  readonly material: string | JsonObject | readonly Json[] | readonly UserMessage[];
   /** `boolean` (default), or numbers. */
   readonly scale?: 'boolean' | { readonly min: number; readonly max: number };
   /** Default: the `judge_model` of the run, else `models.judge` of the configuration. */

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { asModule, check, findingsOf, inThisProcess } from './check.ts';
 
 const PATIENCE = { timeout: 120_000 } as const;
+/** Each starts some fifteen processes, one after the other: seconds, or a minute and a half on a machine with much to do. */
+const PATIENCE_WITH_PROCESSES = { timeout: 300_000 } as const;
 
 /** Each has one fault: the finding that is about it, and a part of its sentence. */
 const ERRORS = [
@@ -74,7 +76,7 @@ describe('an environment with one fault', PATIENCE, () => {
   });
 });
 
-describe('an environment with one fault of its processes', PATIENCE, () => {
+describe('an environment with one fault of its processes', PATIENCE_WITH_PROCESSES, () => {
   it.each(ERRORS_OF_PROCESSES)('%s is found by %s, and accused of nothing else', async (name, finding, words) => {
     const checked = await check(asModule(`./unsound/${name}.ts`));
     expect(findingsOf(checked, 'error'), JSON.stringify(checked.findings, null, 1)).toEqual([finding]);

@@ -4,11 +4,13 @@ import { assertions, type Task } from './tasks.ts';
 
 type Conversation = ToolContext['conversation'];
 
-/** The evaluation of a conversation: its parts are subscores, and the reward is their product, as far as the task counts them. */
+/** The evaluation of a conversation: the reward is the product of its parts, as far as the task counts them. */
 export interface ConductGrade {
   readonly reward: number;
   readonly content: string;
   readonly info: Omit<Judgement['info'], 'not_judged'> & {
+    /** `records`, `facts` and, where it was judged, `conduct`: 0 or 1 each. One that is 0 takes all of the reward. */
+    readonly parts: Readonly<Record<string, number>>;
     /** Facts of the task that the agent did not tell. They count where the task's basis names COMMUNICATE. */
     readonly missing_facts: readonly string[];
     readonly assertions: readonly {
@@ -19,7 +21,6 @@ export interface ConductGrade {
     /** Sentences without a verdict: nobody judges. */
     readonly not_judged: readonly string[];
   };
-  readonly subscores: readonly { readonly name: string; readonly value: number }[];
 }
 
 /**
@@ -51,8 +52,13 @@ export async function gradeConversation(
   return {
     reward: parts.filter(({ counts }) => counts).reduce((product, { value }) => product * value, 1),
     content: describe(state, missing, judged),
-    info: { ...info, missing_facts: missing, assertions: judged.verdicts, not_judged: judged.notJudged },
-    subscores: parts.map(({ name, value }) => ({ name, value })),
+    info: {
+      ...info,
+      parts: Object.fromEntries(parts.map(({ name, value }) => [name, value])),
+      missing_facts: missing,
+      assertions: judged.verdicts,
+      not_judged: judged.notJudged,
+    },
   };
 }
 

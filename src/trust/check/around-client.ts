@@ -7,10 +7,15 @@ export type Around = <T>(part: 'setup' | 'call' | 'evaluate', request: () => Pro
 /** The client with something around its requests. Closing it closes the client. */
 export function aroundClient(
   client: EnvironmentClient,
-  { around, onSetup }: { readonly around?: Around | undefined; readonly onSetup?: (setup: SetupResult) => void },
+  {
+    around,
+    toSetup = (setup) => setup,
+  }: { readonly around?: Around | undefined; readonly toSetup?: (setup: SetupResult) => SetupResult },
 ): EnvironmentClient {
   const wrap: Around = around ?? ((_part, request) => request());
   const { name, version, protocol, transport, isShared, lost } = client;
+  const callFunction = client.callFunction?.bind(client);
+  const answerSamples = client.answerSamples?.bind(client);
   return {
     name,
     version,
@@ -24,12 +29,12 @@ export function aroundClient(
     scenarios: (options) => client.scenarios(options),
     tools: (options) => client.tools(options),
     solution: (...given) => client.solution(...given),
+    ...(answerSamples && { answerSamples }),
+    ...(callFunction && { callFunction: (...given) => wrap('call', () => callFunction(...given)) }),
     call: (...given) => wrap('call', () => client.call(...given)),
     evaluate: (...given) => wrap('evaluate', () => client.evaluate(...given)),
     async setup(...given) {
-      const setup = await wrap('setup', () => client.setup(...given));
-      onSetup?.(setup);
-      return setup;
+      return toSetup(await wrap('setup', () => client.setup(...given)));
     },
     close: () => client.close(),
   };

@@ -93,6 +93,12 @@ export class EnvironmentCheck {
       this.#found.push(...found);
       return;
     }
+    if (state === 'not judged') {
+      // A model that is not there would give all rewards: further tries say nothing else.
+      scenario.isOpen = false;
+      this.#found.push(...found);
+      return;
+    }
     if (state !== 'no solution' || !scenario.subjects.some(({ state: other }) => other === 'no solution'))
       this.#found.push(...found);
     const solved = state === 'no solution' ? await this.#bench.play(task, { ...BY_CHANCE, open }) : played;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connectEnvironment } from '../../client/connect.ts';
@@ -42,8 +42,12 @@ export class Places {
     return this.#target.kind;
   }
 
+  /** Open to all users, as the system's own is: an environment may run what agents write as a user without rights. */
   newFolder(): string {
-    return mkdtempSync(join(this.#root, 't-'));
+    const folder = mkdtempSync(join(this.#root, 't-'));
+    chmodSync(this.#root, 0o711);
+    chmodSync(folder, 0o1777);
+    return folder;
   }
 
   /** A process for each session; a server that runs elsewhere, or in this process, has its sessions where it has them. */

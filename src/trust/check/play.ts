@@ -1,9 +1,10 @@
 import type { ConnectOptions, EnvironmentClient } from '../../client/environment-client.ts';
-import type { JsonObject } from '../../contract/json.ts';
+import type { Json, JsonObject } from '../../contract/json.ts';
 import { MAX_STEPS } from '../../contract/names.ts';
-import type { VolatilePart } from '../../contract/scenario.ts';
+import type { SetupResult, VolatilePart } from '../../contract/scenario.ts';
 import type { Trace } from '../../contract/trace.ts';
 import type { ChatModel, ReferenceContext } from '../../model/chat-model.ts';
+import { JUDGE_SCRIPT, USER_SCRIPT } from '../../model/harness-models.ts';
 import { createReferenceModel } from '../../model/reference-models.ts';
 import { executeRun } from '../../rollout/execute-run.ts';
 import { RunInterrupted } from '../../rollout/run.ts';
@@ -64,8 +65,9 @@ export async function play(options: PlayOptions): Promise<Played> {
         const client = await open({ ...connectOptions, ...quiet(connectOptions), timeoutMs: limitMs });
         return aroundClient(client, {
           around,
-          onSetup: (setup) => {
+          toSetup: (setup) => {
             volatile = setup.volatile ?? [];
+            return withoutAbsentUser(setup, options.args);
           },
         });
       },
@@ -95,8 +97,19 @@ export async function play(options: PlayOptions): Promise<Played> {
       metadata: {},
       priority: 0,
       sampling: {},
+      ...(isScript(args.user_script) && { user_model: USER_SCRIPT }),
+      ...(isScript(args.judge_script) && { judge_model: JUDGE_SCRIPT }),
     } as const;
   }
+}
+
+/** A check asks no model of a gateway: a user that neither a script nor code plays is left out. */
+function withoutAbsentUser({ user, ...setup }: SetupResult, { user_script: script }: JsonObject): SetupResult {
+  return user === undefined || !(user.function || isScript(script)) ? setup : { ...setup, user };
+}
+
+function isScript(script: Json | undefined): script is Json[] {
+  return Array.isArray(script);
 }
 
 /** The first lines of the log alone. */

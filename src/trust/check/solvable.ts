@@ -5,15 +5,17 @@ import type { CheckTask, Found } from './finding.ts';
 import { shown } from './passes.ts';
 import type { Played } from './play.ts';
 
-/** The run of a solution, and what is wrong with it. Without a solution it says so once for its scenario. */
+/** The run of a solution, and what is wrong with it. Without a solution, or a judge, it says so once for its scenario. */
 export interface Solved {
   readonly played: Played;
-  readonly state: 'solved' | 'unsolved' | 'no solution' | 'not set up';
+  readonly state: 'solved' | 'unsolved' | 'no solution' | 'not set up' | 'not judged';
   readonly found: readonly Found[];
 }
 
 /** Words of the client where an environment has no solution of a scenario. */
 const NO_SOLUTION = /has no solution/;
+/** Words of the harness where it has no model for an evaluation that does not get by without one. */
+const NO_JUDGE = /models\.judge/;
 
 /** Plays a solution: it has to pass, and no call of it may fail or be refused. */
 export function judgeSolution(bench: Bench, task: CheckTask, played: Played): Solved {
@@ -29,6 +31,11 @@ export function judgeSolution(bench: Bench, task: CheckTask, played: Played): So
   if (trace.error !== null && NO_SOLUTION.test(trace.error.message)) {
     const message = 'It has no solution: whether it can be solved, and whether its grader is strong, is not known.';
     return { played, state: 'no solution', found: [{ ...toFound('solvable', message), level: 'warning' }] };
+  }
+  if (trace.error?.boundary === 'evaluate' && NO_JUDGE.test(trace.error.message)) {
+    const message =
+      'Its evaluation asks a model, and a check asks none: give its tasks judge_script, the verdicts of proctor/judge-script.';
+    return { played, state: 'not judged', found: [{ ...toFound('solvable', message), level: 'warning' }] };
   }
   const problem = problemOf(trace, bench.threshold);
   if (problem === undefined) return { played, state: 'solved', found: [] };

@@ -63,7 +63,10 @@ export default function environment() {
 
   env.tool(
     'fill',
-    { description: 'Types into a field and describes the page then.', args: { label: z.string(), text: z.string() } },
+    {
+      description: 'Types into a field and describes the page then.',
+      args: { label: z.string().describe('The words beside it.'), text: z.string().describe('What to type.') },
+    },
     ({ label, text }) => act((shown) => shown.getByLabel(label, { exact: true }).fill(text)),
   );
 

@@ -1,13 +1,15 @@
-import { openEnvironment, scriptedModel } from 'proctor/testing';
+import { expectSound, openEnvironment, scriptedModel } from 'proctor/testing';
 import { describe, expect, it } from 'vitest';
 import ToDoList from './environment.ts';
 
 describe('the list', () => {
   it('adds, lists and finishes tasks', async () => {
     await using env = await openEnvironment(ToDoList);
-    expect((await env.agent.call('add', { title: 'Sleep' })).text).toBe('1');
-    expect(await env.agent.call('list')).toMatchObject({ structured_content: { tasks: [{ id: 1, title: 'Sleep' }] } });
-    expect((await env.agent.call('finish', { id: 1 })).text).toBe('Done: Sleep');
+    expect((await env.agent.call('add', { title: 'Sleep' })).text).toBe('4071');
+    expect(await env.agent.call('list')).toMatchObject({
+      structured_content: { tasks: [{ id: 4071, title: 'Sleep' }] },
+    });
+    expect((await env.agent.call('finish', { id: 4071 })).text).toBe('Done: Sleep');
     expect(await env.agent.call('list')).toMatchObject({ structured_content: { tasks: [] } });
   });
 
@@ -40,9 +42,13 @@ describe('clear_list', () => {
 
   it('gives half of the work, and work that nobody asked for, a part of it', async () => {
     await using env = await openEnvironment(ToDoList);
-    const half = scriptedModel([{ toolCalls: [{ name: 'finish', arguments: { id: 2 } }] }, 'Done.']);
+    const half = scriptedModel([{ toolCalls: [{ name: 'finish', arguments: { id: 4072 } }] }, 'Done.']);
     expect((await env.run('clear_list', args, { model: half })).reward).toBeCloseTo(0.625);
     const busy = scriptedModel([{ toolCalls: [{ name: 'add', arguments: { title: 'Dance' } }] }, 'Done.']);
     expect((await env.run('clear_list', args, { model: busy })).reward).toBe(0);
   });
+});
+
+it('has rewards that mean something', { timeout: 60_000 }, async () => {
+  await expectSound(ToDoList);
 });

@@ -17,6 +17,9 @@ const ClearList = z.object({
   titles: z.array(z.string().min(1)).min(1).default(['Water the plants', 'Call Ada']).describe('The open tasks.'),
 });
 
+/** Numbers that nobody guesses: an agent has to look at the list. */
+const FIRST_NUMBER = 4071;
+
 const MANY = Array.from({ length: 12 }, (_, index) => `Read chapter ${index + 1}`);
 
 interface Task {
@@ -47,7 +50,7 @@ export default class ToDoList extends EnvironmentServer {
 
   @tool({ description: 'Adds a task and gives its number.', args: Add })
   add({ title }: z.output<typeof Add>): number {
-    const id = this.#tasks.length + 1;
+    const id = FIRST_NUMBER + this.#tasks.length;
     this.#tasks.push({ id, title, isDone: false });
     return id;
   }
@@ -57,7 +60,7 @@ export default class ToDoList extends EnvironmentServer {
     return { tasks: this.#open().map(({ id, title }) => ({ id, title })) };
   }
 
-  @tool({ description: 'Marks a task as done.', args: Finish })
+  @tool({ description: 'Marks a task as done.', args: Finish, annotations: { idempotentHint: true } })
   finish({ id }: z.output<typeof Finish>): string {
     const task = this.#tasks.find((each) => each.id === id);
     // The agent reads a ToolError as it is. Of any other error it learns only that the tool failed.
@@ -78,7 +81,7 @@ export default class ToDoList extends EnvironmentServer {
       { id: 'many', args: { titles: MANY }, split: 'test', tags: ['long'] },
     ],
     solution: ({ titles }) => ({
-      calls: titles.map((_, index) => ({ name: 'finish', arguments: { id: index + 1 } })),
+      calls: titles.map((_, index) => ({ name: 'finish', arguments: { id: FIRST_NUMBER + index } })),
       answer: 'Everything is done.',
     }),
   })
@@ -94,6 +97,7 @@ export default class ToDoList extends EnvironmentServer {
         { name: 'added nothing', value: added === 0 && finished > 0 ? 1 : 0 },
       ],
       content: `${finished} of ${titles.length} tasks are done, ${added} were added.`,
+      info: { open: this.#open().map(({ title }) => title), added },
     };
   }
 

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { openEnvironment, scriptedModel } from 'proctor/testing';
+import { expectSound, openEnvironment, scriptedModel } from 'proctor/testing';
 import { describe, expect, it } from 'vitest';
 import environment, { createEnvironment } from './environment.ts';
 
@@ -73,4 +73,8 @@ describe('repair', () => {
     const model = scriptedModel([{ toolCalls: [call] }, 'Done.']);
     expect(await env.run('repair', {}, { model })).toMatchObject({ error: null, reward: 0 });
   });
+});
+
+it('has rewards that mean something, as far as commands without a sandbox allow', { timeout: 120_000 }, async () => {
+  await expectSound(environment, { allowWarnings: ['forger'] });
 });

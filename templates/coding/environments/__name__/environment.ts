@@ -8,7 +8,8 @@ const LIMITS: CommandLimits = { timeoutMs: 10_000, outputLength: 16_000 };
 /** Called once for each session. Nothing happens here yet: the directory is made by the initialize hook. */
 export function createEnvironment(limits: CommandLimits = LIMITS) {
   const workspace = new Workspace();
-  const env = new EnvironmentServer({ name: '__name__', version: '0.1.0' });
+  // A command can do whatever this process can: operators are told.
+  const env = new EnvironmentServer({ name: '__name__', version: '0.1.0', unsandboxed: true });
   env.initialize(() => workspace.open());
   env.close(() => workspace.close());
 
@@ -26,7 +27,7 @@ export function createEnvironment(limits: CommandLimits = LIMITS) {
     'write_file',
     {
       description: 'Writes a file, in place of the one that is there.',
-      args: { path, content: z.string().max(1_000_000) },
+      args: { path, content: z.string().max(1_000_000).describe('The whole text.') },
     },
     async ({ path: file, content }) => {
       await workspace.write(file, content);
@@ -38,7 +39,7 @@ export function createEnvironment(limits: CommandLimits = LIMITS) {
     'run_command',
     {
       description: `Runs a shell command in the working directory, for ${limits.timeoutMs / 1_000} s at most.`,
-      args: { command: z.string().min(1) },
+      args: { command: z.string().min(1).describe('For the shell.') },
     },
     ({ command }, { signal }) => workspace.run(command, limits, signal),
   );
@@ -47,6 +48,8 @@ export function createEnvironment(limits: CommandLimits = LIMITS) {
     'repair',
     {
       description: 'Make a small program do what its README says.',
+      // Times and process numbers differ between two runs of a command.
+      volatile: ['run_command'],
       // What an evaluation plays: npx proctor eval __name__. Agents cannot see it.
       tasks: [{ id: 'slug', tags: ['strings'] }],
       solution: () => ({

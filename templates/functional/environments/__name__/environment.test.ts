@@ -1,4 +1,4 @@
-import { openEnvironment, scriptedModel } from 'proctor/testing';
+import { expectSound, openEnvironment, scriptedModel } from 'proctor/testing';
 import { describe, expect, it } from 'vitest';
 import environment, { createBooking } from './environment.ts';
 
@@ -16,7 +16,7 @@ describe('the tools', () => {
   });
 
   it.each([
-    ['a room that does not exist', { room: 'Cellar', from: 9, to: 11 }, 'Attic, Garden, Hall'],
+    ['a room that does not exist', { room: 'Cellar', from: 9, to: 11 }, 'list_rooms'],
     ['an hour of the night', { room: 'Hall', from: 9, to: 23 }, 'to'],
     ['a time without length', { room: 'Hall', from: 9, to: 9 }, 'no length'],
   ])('refuse %s in words that help', async (_, args, words) => {
@@ -61,4 +61,8 @@ describe('meeting', () => {
     const unsaid = scriptedModel([{ toolCalls: [right] }, '{"room":"Garden"}']);
     expect(await env.run(args, { model: unsaid })).toMatchObject({ error: null, reward: 0.75 });
   });
+});
+
+it('has rewards that mean something', { timeout: 60_000 }, async () => {
+  await expectSound(environment);
 });

@@ -2,7 +2,7 @@ import { EnvironmentServer, serveMain, ToolError } from 'proctor';
 import { z } from 'zod';
 import { createRooms, isFree, type Room, smallestFree } from './rooms.ts';
 
-const hour = z.int().min(8).max(18);
+const hour = (which: string) => z.int().min(8).max(18).describe(`The full hour ${which}.`);
 
 /** The environment and the handles of its scenarios, which type what a test writes. */
 export function createBooking() {
@@ -24,13 +24,17 @@ export function createBooking() {
     'book',
     {
       description: 'Books a room from one full hour to another.',
-      args: { room: z.string(), from: hour, to: hour, by: z.string().describe('For whom.') },
+      args: {
+        room: z.string().describe('Its name.'),
+        from: hour('of its start'),
+        to: hour('of its end'),
+        by: z.string().describe('For whom.'),
+      },
     },
     ({ room: name, from, to, by }) => {
       const room = rooms.find((each) => each.name === name);
       // The agent reads a ToolError as it is. Of any other error it learns only that the tool failed.
-      if (room === undefined)
-        throw new ToolError(`There is no room "${name}": ${rooms.map((each) => each.name).join(', ')}`);
+      if (room === undefined) throw new ToolError(`There is no room "${name}". list_rooms says which there are.`);
       if (to <= from) throw new ToolError(`A booking from ${from} to ${to} has no length.`);
       if (!isFree(room, from, to)) throw new ToolError(`${name} is taken between ${from} and ${to}.`);
       room.bookings.push({ from, to, by });
@@ -43,9 +47,9 @@ export function createBooking() {
     {
       description: 'Find and book a room for a meeting.',
       args: {
-        people: z.int().min(1).max(40).default(6),
-        from: hour.default(9),
-        to: hour.default(11),
+        people: z.int().min(1).max(40).default(6).describe('How many.'),
+        from: hour('of its start').default(9),
+        to: hour('of its end').default(11),
       },
       system:
         'You book rooms. The rules: take the smallest room that has enough seats, for the hours that were asked for.',
