@@ -22,7 +22,7 @@ export const MESSAGE_USER_TOOL: AgentToolEntry = {
 
 type Caller = Pick<EnvironmentClient, 'call' | 'protocol' | 'transport'>;
 
-/** What answers the tool calls of a turn: the environment, and the user where the agent talks with one. */
+/** Answers the tool calls of a turn: by the environment, and by the user where the agent talks with one. */
 export function withUser({ client, user, turn }: AgentTurn): Caller {
   if (user === undefined) return client;
   return answeringMessages(client, async (message, signal) => toResult(await user.say(turn, message, signal)));

@@ -143,11 +143,7 @@ export class ScenarioSession {
       let ending: TurnEnding;
       try {
         const status = await agent.takeTurn({
-          turn,
-          stepsBefore: this.#steps,
-          maxSteps,
-          transcript,
-          progress,
+          ...{ turn, stepsBefore: this.#steps, maxSteps, transcript, progress },
           ...stage,
           ...(agent.playsOnce && { user, setup: { ...stage.setup, prompt: shown } }),
           sampling: { ...this.#options.sampling, ...sampling },

@@ -17,7 +17,7 @@ export class Transcript {
   #turns: TranscriptMessage[] = [];
   /** Messages of a turn that was cut off after it had changed the environment. */
   #unanswered: readonly PromptMessage[] | undefined;
-  /** What agent and user have said to each other, where that is not the texts of a model. */
+  /** The words of agent and user, where these are not the texts of a model. */
   #spoken: UserMessage[] | undefined;
   /** The present turn: its messages, those that had no answer before it, and where it began. */
   #begun: BegunTurn = { messages: [], before: undefined, turns: 0, instructions: 0 };

@@ -56,6 +56,16 @@ describe('a run with an agent and a registered model', () => {
   });
 });
 
+describe('a fork', () => {
+  it('is refused with an agent, which cannot go on where another one was', async () => {
+    const { models } = await startScript([]);
+    const service = await startService({ agents, models });
+    const fork = { trace_id: '0'.repeat(32), after_step: 0 };
+    const reply = await service.run({ agent: 'asks', model: 'gpt-test', fork });
+    expect(reply).toMatchObject({ status: 400, json: { error: { param: 'agent' } } });
+  });
+});
+
 describe('a run with an agent that asks a model of its seat', () => {
   it('is answered with its last text when it has ended, and its trace has both sides', async () => {
     const { trace, gateway } = await play('asks', SOLVED, { sampling: { temperature: 0.5 }, seed: 3 });
