@@ -89,6 +89,7 @@ async function resolvePlayer(
   const check = async (each: string) => {
     resolved = await registered.resolve('local', each);
     installation.models.check(resolved);
+    return resolved.target;
   };
   const models = named === undefined ? [] : [named];
   const [playing] = (await checkAgent({ agent: agent ?? null, models }, installation, check, true)) ?? [];

@@ -8,6 +8,8 @@ import { timeSchema } from './trace.ts';
 export const EXTERNAL_MODEL = 'external';
 /** The tool by which an agent at a seat ends its run. */
 export const SUBMIT_ANSWER = 'submit_answer';
+/** The tool by which an agent that brings its own loop talks with the simulated user of its scenario. */
+export const MESSAGE_USER = 'message_user';
 /** Where the MCP endpoint of all seats is: the secret says which one is meant. */
 export const SEAT_MCP_PATH = '/mcp';
 

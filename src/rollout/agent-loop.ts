@@ -45,7 +45,7 @@ export class AgentLoop implements Agent {
  */
 export async function takeCalls(
   calls: readonly ToolCall[],
-  turn: AgentTurn & Pick<ToolCallContext, 'step' | 'finishReason'>,
+  turn: Omit<AgentTurn, 'client'> & Pick<ToolCallContext, 'client' | 'step' | 'finishReason'>,
   shown: (message: ToolMessage, index: number) => ToolMessage = (message) => message,
 ): Promise<readonly ToolMessage[]> {
   const startedAt = performance.now();

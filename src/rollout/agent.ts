@@ -8,6 +8,7 @@ import type { TraceSpan } from '../telemetry/trace-span.ts';
 import type { TurnRecorder } from '../trace/event-recorder.ts';
 import type { ResultBudget } from './result-budget.ts';
 import type { Transcript } from './transcript.ts';
+import type { UserSide } from './user-side.ts';
 
 /** The side that makes the moves of a turn. `AgentLoop` is the one that asks a model, be it of a gateway or a reference model. */
 export interface Agent {
@@ -34,6 +35,8 @@ export interface AgentTurn {
   readonly progress: TurnProgress;
   readonly client: EnvironmentClient;
   readonly setup: SetupResult;
+  /** The simulated user, for an agent that talks with it by a tool. */
+  readonly user?: UserSide | undefined;
   readonly tools: readonly AgentTool[];
   readonly readOnlyTools: ReadonlySet<string>;
   readonly sampling: JsonObject;

@@ -81,12 +81,12 @@ export class ScenarioSession {
     return this.#stage?.setup;
   }
 
-  /** The user that the agent talks with, once it is set up; undefined where there is none. */
+  /** The user that the texts of the agent go to, once it is set up; undefined where there is none. */
   get user(): UserSide | undefined {
-    return this.#stage?.user;
+    return this.#stage?.agent.playsOnce ? undefined : this.#stage?.user;
   }
 
-  /** Turns that were begun; the repair of an answer that is being finished is none of them. */
+  /** Turns that were begun, but for the repair of an answer that is being finished. */
   get turns(): number {
     return this.#turns - this.#repairs;
   }
@@ -143,12 +143,9 @@ export class ScenarioSession {
       let ending: TurnEnding;
       try {
         const status = await agent.takeTurn({
-          turn,
-          stepsBefore: this.#steps,
-          maxSteps,
-          transcript,
-          progress,
+          ...{ turn, stepsBefore: this.#steps, maxSteps, transcript, progress },
           ...stage,
+          ...(agent.playsOnce && { user, setup: { ...stage.setup, prompt: shown } }),
           sampling: { ...this.#options.sampling, ...sampling },
           recorder: written,
           signal,

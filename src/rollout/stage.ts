@@ -111,6 +111,7 @@ export async function openStage(options: StageOptions, opening: Opening): Promis
     duration_ms: Math.round(performance.now() - startedAt),
   });
   const transcript = new Transcript(setup.system, setup.prompt);
+  if (setup.user && agent.playsOnce) transcript.addSpoken();
   const created = setup.user && options.createUser?.(setup.user, client);
   const user = created && new UserSide({ user: created, transcript, recorder, ended: opening.ended });
   return { client, setup, tools, readOnlyTools: readOnlyOf(listed), transcript, agent, user };

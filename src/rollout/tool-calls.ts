@@ -12,7 +12,7 @@ import type { TurnRecorder } from '../trace/event-recorder.ts';
 import type { ResultBudget } from './result-budget.ts';
 
 export interface ToolCallContext {
-  readonly client: EnvironmentClient;
+  readonly client: Pick<EnvironmentClient, 'call' | 'protocol' | 'transport'>;
   /** Names of the tools that are annotated with `readOnlyHint`. */
   readonly readOnlyTools: ReadonlySet<string>;
   readonly recorder: TurnRecorder;

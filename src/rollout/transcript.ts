@@ -17,6 +17,8 @@ export class Transcript {
   #turns: TranscriptMessage[] = [];
   /** Messages of a turn that was cut off after it had changed the environment. */
   #unanswered: readonly PromptMessage[] | undefined;
+  /** The words of agent and user, where these are not the texts of a model. */
+  #spoken: UserMessage[] | undefined;
   /** The present turn: its messages, those that had no answer before it, and where it began. */
   #begun: BegunTurn = { messages: [], before: undefined, turns: 0, instructions: 0 };
 
@@ -73,13 +75,24 @@ export class Transcript {
     this.#turns.push(...messages);
   }
 
+  /** From now on the agent says nothing to its user but what is added by this. */
+  addSpoken(...messages: readonly UserMessage[]): void {
+    this.#spoken = [...(this.#spoken ?? []), ...messages];
+  }
+
   /** The texts between agent and user, without system texts and tool calls. */
   conversation(): readonly UserMessage[] {
-    return [...this.#prompt, ...this.#turns].flatMap((message): UserMessage[] => {
+    const texts = this.#spoken === undefined ? [...this.#prompt, ...this.#turns] : [...this.#prompt, ...this.#asked];
+    const said = texts.flatMap((message): UserMessage[] => {
       if (message.role === 'user') return [{ role: 'user', content: readableText(message.content) }];
       if (message.role !== 'assistant' || message.tool_calls.length > 0 || !message.content) return [];
       return [{ role: 'assistant', content: message.content }];
     });
+    return [...said, ...(this.#spoken ?? [])];
+  }
+
+  get #asked(): readonly TranscriptMessage[] {
+    return this.#turns.filter(({ role }) => role === 'user');
   }
 
   /**

@@ -21,10 +21,20 @@ export type NextMessages =
   /** The user has no reply left. */
   | { readonly kind: 'user_turns' };
 
+/** A reply to a message of its own. Null without a message: the user has nothing more to say. */
+export interface SpokenReply {
+  readonly message: string | null;
+  /** No other message is answered. */
+  readonly isOver: boolean;
+}
+
 /** The simulated user of one session. It keeps count of its replies, and records each before the agent has it. */
 export class UserSide {
   readonly #options: UserSideOptions;
   #replies = 0;
+  #isOver = false;
+  /** One message after the other: each has the whole conversation before it. */
+  #saying: Promise<unknown> = Promise.resolve();
 
   constructor(options: UserSideOptions) {
     this.#options = options;
@@ -45,15 +55,42 @@ export class UserSide {
     return await this.#reply(turn, transcript.conversation(), signal);
   }
 
+  /**
+   * The reply to a message that the agent has sent by a tool, in place of the texts of a model.
+   *
+   * @returns undefined where the conversation was over already. @throws as `ConversationUser.reply`.
+   */
+  async say(turn: number, message: string, signal: AbortSignal): Promise<SpokenReply | undefined> {
+    const saying = this.#saying.then(() => this.#say(turn, message, signal));
+    this.#saying = saying.catch(() => {}); // Its caller hears of it.
+    return await saying;
+  }
+
+  async #say(turn: number, message: string, signal: AbortSignal): Promise<SpokenReply | undefined> {
+    const { transcript, user } = this.#options;
+    signal.throwIfAborted();
+    if (this.#isOver || this.#replies >= user.maxTurns) return undefined;
+    transcript.addSpoken({ role: 'assistant', content: message });
+    const reply = await this.#ask(turn, transcript.conversation(), signal);
+    if (reply.message !== null) transcript.addSpoken({ role: 'user', content: reply.message });
+    this.#isOver = reply.isOver || reply.message === null;
+    return { message: reply.message, isOver: this.#isOver };
+  }
+
   async #reply(turn: number, conversation: readonly UserMessage[], signal: AbortSignal): Promise<NextMessages> {
+    const reply = await this.#ask(turn, conversation, signal);
+    if (reply.isOver || reply.message === null) return { kind: 'over' };
+    return { kind: 'said', messages: [{ role: 'user', content: reply.message }] };
+  }
+
+  async #ask(turn: number, conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
     const { user, recorder, ended } = this.#options;
     const startedAt = performance.now();
     const reply = await user.reply(conversation, AbortSignal.any([signal, ended]));
     this.#replies += 1;
     recorder.record(toEvent(turn, reply, Math.round(performance.now() - startedAt)));
     await recorder.settled();
-    if (reply.isOver || reply.message === null) return { kind: 'over' };
-    return { kind: 'said', messages: [{ role: 'user', content: reply.message }] };
+    return reply;
   }
 }
 

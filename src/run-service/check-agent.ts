@@ -20,6 +20,7 @@ interface Named {
  * The models that play, after a check of them and of the agent: `external` stands for that of an agent which brings its
  * own, where none is named.
  *
+ * @param check gives the provider's name of a model, and throws for one that cannot be had.
  * @param isOurs true: whoever asks may start programs here, and `acp:<command>` is taken.
  * @throws ApiError agent_not_found, model_not_found; invalid_parameter for an agent with a reference model.
  * @returns undefined where models are missing.
@@ -27,18 +28,19 @@ interface Named {
 export async function checkAgent(
   { agent, models }: Named,
   parts: Parts,
-  check: (model: string, index: number) => Promise<void>,
+  check: (model: string, index: number) => Promise<string>,
   isOurs = false,
 ): Promise<readonly string[] | undefined> {
   const needs = agent === null ? undefined : needsOf(agent, parts.agents, isOurs);
   if (needs === 'none') return models.length > 0 ? models : [EXTERNAL_MODEL];
   if (models.length === 0) return undefined;
   for (const [index, model] of models.entries()) {
-    if (agent !== null && isReferenceModel(model)) {
-      const message = `${model} plays by itself: an agent asks a model of a gateway.`;
+    const target = isReferenceModel(model) && agent !== null ? model : await check(model, index);
+    if (agent !== null && isReferenceModel(target)) {
+      const name = target === model ? model : `${model} is ${target}, which`;
+      const message = `${name} plays by itself: an agent asks a model of a gateway.`;
       throw new ApiError('invalid_parameter', message, { param: 'model' });
     }
-    await check(model, index);
   }
   return models;
 }

@@ -134,6 +134,7 @@ class Creation {
     const check = async (model: string, index: number) => {
       const resolved = await this.#registered.resolve(account, model, `models.${index}`);
       inField(`models.${index}`, () => this.#options.models.check(resolved));
+      return resolved.target;
     };
     const playing = await checkAgent({ agent, models }, this.#options, check);
     if (playing === undefined) {

@@ -175,6 +175,7 @@ class Runs {
     const check = async (each: string) => {
       resolved = await this.#registered.resolve(account, each);
       models.check(resolved);
+      return resolved.target;
     };
     const [model] = (await checkAgent(named, this.#options, check)) ?? [];
     if (resolved !== undefined) return resolved;

@@ -25,7 +25,7 @@ export interface SeatDeskOptions {
   readonly database: Database;
   readonly store: TraceStore;
   readonly catalogue: Catalogue;
-  readonly models: Pick<Models, 'createForAgent'>;
+  readonly models: Pick<Models, 'createForAgent' | 'create' | 'harness' | 'check'>;
   readonly logger: Logger;
   readonly appUrl: string;
   readonly now: () => number;

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { checkIdempotencyKey, conflict, inProgress } from '../accounts/idempotency.ts';
 import type { Catalogue } from '../client/catalogue.ts';
 import { checkScenarioArgs } from '../client/scenario-args.ts';
+import { checkScenarioNeeds } from '../client/scenario-needs.ts';
 import { ApiError } from '../contract/errors.ts';
 import { type Seat, type SeatRequest, seatAnswerSchema, seatRequestSchema, seatSchema } from '../contract/seat.ts';
 import { checkSize } from '../contract/size-limits.ts';
@@ -10,6 +11,8 @@ import { traceSchema } from '../contract/trace.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { toApiError } from '../http/errors.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest, TRACE_ID_HEADER } from '../http/route.ts';
+import type { Models } from '../model/create-model.ts';
+import { checkHarnessModels } from '../model/harness-models.ts';
 import { answerProblem, readAnswer } from '../seats/answer-tool.ts';
 import { SECRET_PLACE, toSeat } from '../seats/seat-view.ts';
 import type { HeldSeat, NewSeat, Seats } from '../seats/seats.ts';
@@ -22,6 +25,7 @@ export interface SeatRoutesOptions {
   readonly seats: Seats;
   readonly catalogue: Catalogue;
   readonly store: TraceStore;
+  readonly models: Pick<Models, 'check' | 'harness'>;
   readonly logger: Logger;
   /** Where the trace pages are, without a slash at the end. */
   readonly appUrl: string;
@@ -189,11 +193,17 @@ class SeatRoutes {
 
   /** @param endsWithClient whether a client that goes away meanwhile leaves nobody who could take the seat. */
   async #openNew(request: RouteRequest<SeatRequest>, endsWithClient: boolean): Promise<NewSeat> {
-    const { seats, catalogue } = this.#options;
+    const { seats, catalogue, models } = this.#options;
     const { body, caller, requestId, signal } = request;
     const scenario = await catalogue.find(body.env_name, body.scenario_name);
     checkScenarioArgs(scenario, body.scenario_args);
     checkModel(body);
+    const { user_model, judge_model } = body;
+    checkScenarioNeeds(scenario, body.scenario_args, {
+      user: user_model ?? models.harness.user,
+      judge: judge_model ?? models.harness.judge,
+    });
+    checkHarnessModels(models, { user_model, judge_model });
     checkSize('sampling', body.sampling);
     checkMetadata(body.metadata);
     const start = {

@@ -3,8 +3,11 @@ import { ApiError, BoundaryError } from '../contract/errors.ts';
 import type { EventOf } from '../contract/event.ts';
 import type { Json } from '../contract/json.ts';
 import { SUBMIT_ANSWER } from '../contract/seat.ts';
+import type { ReferenceContext } from '../model/chat-model.ts';
+import type { Models } from '../model/create-model.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { AgentTurn } from '../rollout/agent.ts';
+import { createRunSampler, createUser } from '../rollout/harness-models.ts';
 import { ROLLOUT_LIMITS, RunTimeoutError } from '../rollout/limits.ts';
 import { RunInterrupted } from '../rollout/run.ts';
 import { ScenarioSession } from '../rollout/scenario-session.ts';
@@ -28,6 +31,8 @@ export interface OpenSeatOptions {
   readonly environmentHash: string | null;
   /** Whether the model calls of its agent come here too: then `max_steps` counts them. */
   readonly hasModel: boolean;
+  /** Makes the models that its harness asks: users and judges. */
+  readonly models: Pick<Models, 'create' | 'harness'>;
   /** Takes secrets out of its span. */
   readonly redactor: Redactor;
 }
@@ -52,6 +57,11 @@ export class OpenSeat {
     this.traceId = traceId;
     this.options = options;
     this.agent = new SeatAgent({ hasModel: options.hasModel });
+    const asking = {
+      request: { previous_end: null, ...request, type: 'run.queued' as const },
+      harnessModels: options.models.harness,
+      createModel: (name: string, context: ReferenceContext) => options.models.create(name, context),
+    };
     this.#session = new ScenarioSession({
       id: traceId,
       scenario,
@@ -59,6 +69,8 @@ export class OpenSeat {
       seed,
       connect: (connectOptions) => options.connect(connectOptions),
       createAgent: () => this.agent,
+      createUser: (user, client) => createUser(user, { client, seed, args, options: asking }),
+      createSampler: (to, over) => createRunSampler(asking, to, over),
       sampling: seed === null ? sampling : { ...sampling, seed },
       recorder,
       worker,

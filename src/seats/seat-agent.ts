@@ -8,6 +8,7 @@ import { isTooDeep, MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
 import { OUTSIDE_STEPS } from '../contract/names.ts';
 import { sizeOf } from '../contract/page-budget.ts';
 import type { Agent, AgentTurn } from '../rollout/agent.ts';
+import { withUser } from '../rollout/message-user.ts';
 import { answerToolCalls } from '../rollout/tool-calls.ts';
 import { untilAborted } from '../runtime/deadline.ts';
 
@@ -176,6 +177,7 @@ export class SeatAgent implements Agent {
     const call = { id, name, ...toKept(args) };
     const { answered, interruption } = await answerToolCalls([call], {
       ...turn,
+      client: withUser(turn),
       step: asked?.step ?? OUTSIDE_STEPS,
       finishReason: 'tool_calls',
       signal: AbortSignal.any([turn.signal, signal]),

@@ -55,11 +55,12 @@ export class SeatDoor {
 
   /** @throws BoundaryError `environment`, and `setup` for an environment that has a tool `submit_answer` of its own. */
   static async open(options: SeatDoorOptions): Promise<SeatDoor> {
-    const { agent, client, setup, answer, idleTimeoutMs, report } = options;
+    const { agent, turn, client, setup, answer, idleTimeoutMs, report } = options;
     let desk: ModelDesk | undefined;
     const { endpoint, tools } = await openSeatEndpoint({
       client,
       setup,
+      hasUser: turn.user !== undefined,
       hasAnswerTool: answer !== 'final_message',
       idleTimeoutMs,
       report,

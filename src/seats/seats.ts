@@ -28,8 +28,8 @@ export interface SeatsOptions {
   readonly logger: Pick<Logger, 'warn' | 'error'>;
   /** Processes of environments. Asked for with each seat. */
   readonly pool: Pick<EnvironmentPool, 'connect'>;
-  /** Models that agents may ask at a seat. */
-  readonly models: Pick<Models, 'createForAgent'>;
+  /** Models that agents may ask at a seat, and those of users and judges. */
+  readonly models: Pick<Models, 'createForAgent' | 'create' | 'harness'>;
   /** For tests. */
   readonly timing?: SeatDoorOptions['timing'];
   /** Takes a place of the key in the transaction that writes the trace. @throws ApiError where it has none. Default: no limit. */
@@ -227,7 +227,7 @@ export class Seats {
       readonly hasModel: boolean;
     },
   ): OpenSeat {
-    const { store, pool } = this.#options;
+    const { store, pool, models } = this.#options;
     const { target, codeHash, connection, hasModel } = way;
     return new OpenSeat({
       traceId,
@@ -240,6 +240,7 @@ export class Seats {
       recorder: createRecorder(store, traceId, 1),
       worker: this.#ownerId,
       environmentHash: codeHash,
+      models,
       redactor: store.redactor,
     });
   }
@@ -313,5 +314,7 @@ function toQueued(request: SeatRequest, scenario: string, model: ResolvedModel |
     sampling: request.sampling,
     metadata: request.metadata,
     priority: request.priority,
+    ...(request.user_model === null ? {} : { user_model: request.user_model }),
+    ...(request.judge_model === null ? {} : { judge_model: request.judge_model }),
   };
 }

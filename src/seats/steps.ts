@@ -51,7 +51,7 @@ export class Steps {
     this.#last += 1;
     const { branch, compacted } = place;
     const step = stepsBefore + this.#last;
-    const input: StepInput = { ...asked, messages: [], ...(await recorder.toStored(this.#toKept(place))) };
+    let input: StepInput = { ...asked, messages: [] };
     let isRecorded = false;
     const record = () => {
       if (isRecorded) return;
@@ -59,7 +59,14 @@ export class Steps {
       recorder.record({ type: 'model.requested', turn, step, branch, compacted, input });
     };
     const begun = { step, place, startedAt: performance.now(), record };
+    // Before anything is waited for: the next call has to find it.
     this.#open.add(begun);
+    try {
+      input = { ...input, ...(await recorder.toStored(this.#toKept(place))) };
+    } catch (thrown) {
+      this.#open.delete(begun);
+      throw thrown;
+    }
     return begun;
   }
 

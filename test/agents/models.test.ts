@@ -16,6 +16,15 @@ const agents = agentsOf({
 
 const SOLVED = [calls('increment', { by: 3 }), says('It shows 3.')];
 
+async function register(service: Awaited<ReturnType<typeof startService>>, model: object) {
+  const reply = await service.request('/v1/models/registered', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ base: 'base-1', ...model }),
+  });
+  expect(reply.status, reply.text).toBeLessThan(300);
+}
+
 async function play(agent: string, plays: Parameters<typeof startScript>[0], body: object = {}) {
   const { models, gateway } = await startScript(plays);
   const service = await startService({ agents, models });
@@ -23,6 +32,39 @@ async function play(agent: string, plays: Parameters<typeof startScript>[0], bod
   expect(reply.status, reply.text).toBe(200);
   return { trace: await service.ended(traceIdOf(reply)), gateway };
 }
+
+describe('a run with an agent and a registered model', () => {
+  it('asks the checkpoint that is named, and its trace says which', async () => {
+    const { models, gateway } = await startScript(SOLVED);
+    const service = await startService({ agents, models });
+    await register(service, { name: 'clerk', target: 'base-1', checkpoints: [{ step: 50, target: 'tuned-50' }] });
+    const reply = await service.run({ agent: 'asks', model: 'clerk@50' });
+    expect(await service.ended(traceIdOf(reply))).toMatchObject({
+      ...{ outcome: 'graded', reward: 1, model: 'clerk@50', model_target: 'tuned-50' },
+    });
+    expect(gateway.requests[0]?.body).toMatchObject({ model: 'tuned-50' });
+    expect(await service.run({ agent: 'asks', model: 'clerk@51' })).toMatchObject({ status: 404 });
+  });
+
+  it('is refused before it exists where that stands for a reference model, which no agent can ask', async () => {
+    const { models } = await startScript([]);
+    const service = await startService({ agents, models });
+    await register(service, { name: 'echo', target: 'proctor/oracle', base: 'proctor/oracle' });
+    const reply = await service.run({ agent: 'asks', model: 'echo' });
+    expect([reply.status, reply.text]).toEqual([400, expect.stringContaining('plays by itself')]);
+    expect(await service.countRuns()).toBe(0);
+  });
+});
+
+describe('a fork', () => {
+  it('is refused with an agent, which cannot go on where another one was', async () => {
+    const { models } = await startScript([]);
+    const service = await startService({ agents, models });
+    const fork = { trace_id: '0'.repeat(32), after_step: 0 };
+    const reply = await service.run({ agent: 'asks', model: 'gpt-test', fork });
+    expect(reply).toMatchObject({ status: 400, json: { error: { param: 'agent' } } });
+  });
+});
 
 describe('a run with an agent that asks a model of its seat', () => {
   it('is answered with its last text when it has ended, and its trace has both sides', async () => {

@@ -1,6 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { seatSchema } from '../../src/contract/seat.ts';
+import { startGateway } from '../model/fake-gateway.ts';
 import { startService } from '../run-service/service.ts';
+import { createAgent } from '../seats/agent.ts';
+import { calls, says } from '../seats/gateway.ts';
 import { sitDown } from '../seats/seat.ts';
 import { createProject, PATIENCE, proctor, start } from './command.ts';
 
@@ -49,6 +52,41 @@ describe('proctor seat', PATIENCE, () => {
     const { code, stdout } = await running.ended;
     expect(code).toBe(1);
     expect(JSON.parse(String(stdout.trim().split('\n')[1]))).toMatchObject({ reward: null });
+  });
+
+  it('--model prints addresses that lead to the gateway of the directory, and the run is graded', async () => {
+    const gateway = await startGateway(calls('mcp__env__increment', { by: 3 }), says('It shows 3.'));
+    onTestFinished(() => gateway.close());
+    const cwd = createProject('counter');
+    const running = start([...SEAT, '--model', 'gpt-test', '--timeout', '20', '--json'], {
+      cwd,
+      env: { PROCTOR_GATEWAY_URL: gateway.url, PROCTOR_GATEWAY_API_KEY: 'key-of-gateway' },
+    });
+    const [line] = await running.prints(/^\{.*\}$/m);
+    const seat = seatSchema.parse(JSON.parse(line));
+    expect(seat.env).toMatchObject({
+      OPENAI_BASE_URL: seat.model?.openai_base_url,
+      OPENAI_API_KEY: seat.model?.api_key,
+    });
+    const agent = await createAgent(seat);
+    expect((await agent.say('Count to 3.')).json).toMatchObject({ choices: [{ finish_reason: 'tool_calls' }] });
+    await agent.mcp.callTool({ name: 'increment', arguments: { by: 3 } });
+    expect(
+      (
+        await agent.say([
+          { role: 'user', content: 'Count to 3.' },
+          { role: 'user', content: 'Go on.' },
+        ])
+      ).status,
+    ).toBe(200);
+    expect(gateway.requests).toMatchObject([
+      { headers: { authorization: 'Bearer key-of-gateway' }, body: { model: 'gpt-test' } },
+      { body: { model: 'gpt-test' } },
+    ]);
+    await agent.mcp.callTool({ name: 'submit_answer', arguments: { answer: 'It shows 3.' } });
+    const { code, stdout, stderr } = await running.ended;
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('key-of-gateway')]);
+    expect(JSON.parse(String(stdout.trim().split('\n')[1]))).toEqual({ trace_id: seat.trace_id, reward: 1 });
   });
 
   it('opens one at a run service', async () => {

@@ -37,6 +37,23 @@ describe('no first call without tools', () => {
     expect(events).toMatchObject([{ branch: 'side-1' }, { branch: null }]);
   });
 
+  it('lets one call through as the main conversation of those that have waited together', async () => {
+    const { seat, service } = await startSeat();
+    const names = ALL.map((name) => `mcp__env__${name}`);
+    const waiting = ['one', 'two', 'three'].map((text) => askModel(seat, '/v1/chat/completions', body(names, text)));
+    // It comes after them, and is answered while they wait.
+    await askModel(seat, '/v1/chat/completions', body([], 'A title, please'));
+    await (await sitDown(seat)).listTools();
+    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200, 200]);
+    const events = (await service.store.events(seat.trace_id)).filter(({ type }) => type === 'model.requested');
+    expect(events.map((event) => ('branch' in event ? event.branch : undefined)).toSorted()).toEqual([
+      'agent-1',
+      'agent-2',
+      null,
+      'side-1',
+    ]);
+  });
+
   it('ends an agent as invalid that never lists them: without a reward, and with what to set for it', async () => {
     const { seat, service, gateway } = await startSeat({}, { gateMs: 50 });
     const refused = await askModel(seat, '/v1/chat/completions', body(ALL), { 'user-agent': 'claude-cli/2.1.0' });

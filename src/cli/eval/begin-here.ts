@@ -80,7 +80,11 @@ async function playedBy(
 ): Promise<Pick<NewEvaluation, 'models' | 'agent' | 'agentVersion'>> {
   const { agents } = installation;
   const registered = new RegisteredModels(installation.database);
-  const check = async (model: string) => installation.models.check(await registered.resolve(LOCAL, model));
+  const check = async (model: string) => {
+    const resolved = await registered.resolve(LOCAL, model);
+    installation.models.check(resolved);
+    return resolved.target;
+  };
   const playing = await checkAgent({ agent, models }, installation, check, true);
   if (playing === undefined) throw new UsageError(`Name a model for the agent ${agent} with --model.`);
   return agent === null ? { models: playing } : { models: playing, agent, agentVersion: agents.find(agent).version };

@@ -2,11 +2,13 @@ import type { ToolCall } from '../../contract/chat.ts';
 import { BoundaryError, type RunErrorCode } from '../../contract/errors.ts';
 import type { EventBody } from '../../contract/event.ts';
 import { OUTSIDE_STEPS } from '../../contract/names.ts';
+import { MESSAGE_USER } from '../../contract/seat.ts';
 import type { Step, ToolResultRecord, Trace } from '../../contract/trace.ts';
 import { sumUsage } from '../../contract/usage.ts';
 import type { ModelResponse } from '../../model/chat-model.ts';
 import type { Agent, AgentTurn } from '../../rollout/agent.ts';
 import { takeCalls } from '../../rollout/agent-loop.ts';
+import { answeringMessages, spokenIn } from '../../rollout/message-user.ts';
 import type { ToolMessage } from '../../rollout/transcript.ts';
 import type { CallPlace } from './comparison.ts';
 import type { RecordedTurn } from './recorded-trace.ts';
@@ -104,7 +106,8 @@ export class RepeatingAgent implements Agent {
     };
     const { recorder, finishReason = 'tool_calls' } = turn;
     const watched = { record, settled: () => recorder.settled(), toStored: recorder.toStored.bind(recorder) };
-    await takeCalls(results.map(toCall), { ...turn, finishReason, recorder: watched }, (message, index) => {
+    const client = withRecordedUser(turn, results);
+    await takeCalls(results.map(toCall), { ...turn, client, finishReason, recorder: watched }, (message, index) => {
       const recorded = results[index];
       return recorded === undefined ? message : (this.#options.shown?.(recorded, message) ?? message);
     });
@@ -123,6 +126,22 @@ export function toRecordedError(error: Trace['error']): BoundaryError {
   if (error === null) return new BoundaryError('worker', 'internal_error', 'The recorded turn failed here');
   // Codes of the failing side are kept as they are.
   return new BoundaryError(error.boundary, error.code as RunErrorCode, error.message, { status: error.status });
+}
+
+/** An agent at a seat has talked with its user by a tool that is not the environment's: the user says the same again. */
+function withRecordedUser({ client, tools, transcript }: AgentTurn, results: readonly ToolResultRecord[]) {
+  const left = results.filter(({ name }) => name === MESSAGE_USER);
+  if (left.length === 0 || tools.some(({ name }) => name === MESSAGE_USER)) return client;
+  return answeringMessages(client, async (message) => {
+    const at = left.findIndex(({ arguments: args }) => args.message === message);
+    const [recorded] = left.splice(at, at === -1 ? 0 : 1);
+    if (recorded === undefined) throw new TypeError(`The recorded agent has not said ${JSON.stringify(message)}`);
+    const { content, is_error } = recorded;
+    const reply = spokenIn(recorded);
+    const replies = reply === null ? [] : [{ role: 'user' as const, content: reply }];
+    if (!is_error) transcript.addSpoken({ role: 'assistant', content: message }, ...replies);
+    return { content, structured_content: null, is_error };
+  });
 }
 
 function toCall({ tool_call_id: id, name, arguments: args, raw_arguments }: ToolResultRecord): ToolCall {
