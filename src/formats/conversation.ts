@@ -83,7 +83,7 @@ function withoutExtras({ message, step }: TracedMessage, losses: Losses, options
 }
 
 /** A response that shows how not to call a tool: arguments that are no JSON or not of the schema, a tool that was not offered. */
-function hasFailedCall(step: Step, tools: readonly AgentTool[], options: ConversationOptions): boolean {
+export function hasFailedCall(step: Step, tools: readonly AgentTool[], options: ConversationOptions): boolean {
   return step.message.tool_calls.some((call, index) => {
     const tool = tools.find(({ name }) => name === call.name);
     if (tool === undefined || call.raw_arguments !== null) return true;

@@ -9,8 +9,10 @@ import {
   type RegisteredModelPatch,
   type ResolvedModel,
 } from '../contract/model.ts';
+import { IMITATION_PROVIDER } from '../contract/training-states.ts';
 import type { ModelCheckpointsTable, RegisteredModelsTable } from '../database/create-models.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
+import { preview } from '../schema/json-schema.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 
 type Queries = Database['kysely'] | DatabaseTransaction;
@@ -134,9 +136,24 @@ export class RegisteredModels {
    * other name itself. Whoever makes something of it keeps the answer, so that a head that moves changes nothing of that.
    *
    * @param param the field of the request that names it.
-   * @throws ApiError model_not_found for a step that a registered model does not have.
+   * @throws ApiError model_not_found for a step that a registered model does not have, and for a model of
+   *   `proctor/imitation` that was not made in this database.
    */
   async resolve(account: string, model: string, param = 'model'): Promise<ResolvedModel> {
+    const resolved = await this.#resolve(account, model, param);
+    if (resolved.target.startsWith(`${IMITATION_PROVIDER}:`)) await this.#checkImitation(resolved.target, param);
+    return resolved;
+  }
+
+  async #checkImitation(target: string, param: string): Promise<void> {
+    const { kysely } = this.#database;
+    const row = await kysely.selectFrom('imitation_models').select('name').where('name', '=', target).executeTakeFirst();
+    if (row !== undefined) return;
+    const message = `There is no model ${preview(target)}: ${IMITATION_PROVIDER} has not made it in this database. "proctor models list" says which there are.`;
+    throw new ApiError('model_not_found', message, { param });
+  }
+
+  async #resolve(account: string, model: string, param: string): Promise<ResolvedModel> {
     const at = model.lastIndexOf('@');
     const whole = await readModel(this.#database.kysely, account, model);
     if (whole !== undefined) return toResolved(model, whole, whole.head, param);

@@ -124,6 +124,20 @@ describe('registered models', { timeout: 60_000 }, () => {
     }
   });
 
+  it('are refused at once where they mean a model of proctor/imitation that nobody has made', async () => {
+    const { service } = await start();
+    const model = `proctor/imitation:${'0'.repeat(64)}`;
+    await change(service, 'POST', PATH, { name: 'lost', target: model });
+    const wanted = [404, { error: { code: 'model_not_found', param: 'model' } }];
+    for (const name of [model, 'lost']) {
+      const refused = await service.run({ model: name });
+      expect([refused.status, refused.json]).toMatchObject(wanted);
+    }
+    const tasks = [{ id: 'one', env: 'counter', scenario: 'count_to', args: { target: 3 } }];
+    const evaluation = await change(service, 'POST', '/v1/evaluations', { tasks, models: [model] });
+    expect([evaluation.status, evaluation.json]).toMatchObject([404, { error: { code: 'model_not_found' } }]);
+  });
+
   it('may name their gateway, which is asked whatever their target looks like', async () => {
     const { service, asked, askedOther } = await start();
     await change(service, 'POST', PATH, { name: 'far', target: 'plain', gateway: 'other-*' });

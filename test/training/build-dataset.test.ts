@@ -88,6 +88,27 @@ describe('a dataset', { timeout: 120_000 }, () => {
     expect(withAll.manifest.models).toMatchObject({ good: 1, 'proctor/oracle': expect.anything() });
   });
 
+  it('never has traces of proctor check, and imports and replays where they are asked for by name alone', async () => {
+    const shop = await startPlayed(shopModel);
+    const ids = new Map<string, string>();
+    for (const [index, origin] of ['api', 'check', 'import', 'replay'].entries()) {
+      const id = await shop.play('count', { target: 5 + index }, 'good');
+      await shop.database.kysely.updateTable('traces').set({ origin }).where('trace_id', '=', id).execute();
+      ids.set(origin, id);
+    }
+    const { manifest, sources } = await shop.build(ALL);
+    expect(sources.map(({ trace_id: id }) => id)).toEqual([ids.get('api')]);
+    expect(stepOf(manifest, 'select')?.dropped).toEqual({ origin_check: 1, origin_import: 1, origin_replay: 1 });
+    for (const [origin, lines] of [
+      ['check', 0],
+      ['import', 1],
+      ['replay', 1],
+    ] as const) {
+      const asked = await shop.build({ filter: { origin } });
+      expect([origin, asked.manifest.lines.train]).toEqual([origin, lines]);
+    }
+  });
+
   it('has each deed once, and of each task the shortest, the best, or some that are drawn', async () => {
     const shop = await startPlayed(shopModel);
     const first = await shop.play('count', { target: 5 }, 'good');

@@ -90,6 +90,42 @@ describe('a line', { timeout: 120_000 }, () => {
     },
   );
 
+  it('of atif is a trajectory of the same texts, calls and thoughts, without grades and times', async () => {
+    const shop = await startPlayed((body) => {
+      const said = drawnModel(body);
+      return { ...said, ...(said.calls && { calls: said.calls.filter(([name]) => name !== 'look') }) };
+    });
+    for (const seed of SEEDS.slice(0, 12))
+      await shop.play('count', { target: 0, note: `Seed ${seed}.` }, `drawn-${seed}`);
+    const openai = await shop.build({ filter: {} }, { select: EVERYTHING });
+    const { train, manifest, text } = await shop.build({ filter: {} }, { select: EVERYTHING, format: 'atif' });
+    expect(manifest.lines.train).toBe(12);
+    for (const [index, { steps, agent, schema_version: version }] of train.entries()) {
+      const said = openai.train[index]?.messages.filter(({ role }: Line) => role === 'assistant');
+      const ofAgent = steps.filter(({ source }: Line) => source === 'agent');
+      expect(version).toBe('ATIF-v1.8');
+      expect(agent.tool_definitions).toEqual(openai.train[index]?.tools);
+      expect(ofAgent.map(toStepWords)).toEqual(said.map(toMessageWords));
+      const results = steps.flatMap(({ observation }: Line) => observation?.results ?? []);
+      const answers = openai.train[index]?.messages.filter(({ role }: Line) => role === 'tool');
+      expect(results.map(({ source_call_id: id }: Line) => id)).toEqual(
+        answers.map(({ tool_call_id: id }: Line) => id),
+      );
+    }
+    expect(text('train.jsonl')).not.toMatch(/timestamp|reward|"created_at|\d{4}-\d{2}-\d{2}T/);
+    const dropped = await shop.build({ filter: {} }, { select: { ...EVERYTHING, reasoning: 'drop' }, format: 'atif' });
+    expect(dropped.text('train.jsonl')).not.toContain('thought ');
+  });
+
+  it('of atif is dropped with images, which it names by files', async () => {
+    const shop = await startPlayed(({ messages }) =>
+      messages.some(({ role }) => role === 'tool') ? { content: 'Seen' } : { calls: [['look', { large: true }]] },
+    );
+    await shop.play('count', { target: 0 }, 'seer');
+    const { manifest } = await shop.build({ filter: {} }, { select: EVERYTHING, format: 'atif' });
+    expect(manifest.steps).toContainEqual({ step: 'render', in: 1, out: 0, dropped: { image_content: 1 } });
+  });
+
   it('leaves out what a model thought, where it is to', async () => {
     const shop = await startPlayed(drawnModel);
     for (const seed of SEEDS.slice(0, 6))
@@ -115,4 +151,14 @@ function toWords({ role, content, tool_calls: calls = [], tool_call_id: id }: Li
     return [call.id, name, typeof args === 'string' ? JSON.parse(args) : args];
   });
   return { role, content: content ?? '', made, id };
+}
+
+function toStepWords({ message, reasoning_content: thought, tool_calls: calls = [], extra }: Line) {
+  const made = calls.map((call: Line) => [call.tool_call_id, call.function_name, call.arguments]);
+  return { message, thought, made, weight: extra?.proctor?.weight };
+}
+
+function toMessageWords({ content, reasoning, reasoning_content: thought, tool_calls: calls = [], weight }: Line) {
+  const made = calls.map((call: Line) => [call.id, call.function.name, JSON.parse(call.function.arguments)]);
+  return { message: content ?? '', thought: thought ?? reasoning, made, weight };
 }

@@ -1,4 +1,4 @@
-import { EnvironmentServer, ToolError } from 'proctor';
+import { EnvironmentServer, image, ToolError } from 'proctor';
 import { z } from 'zod';
 import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
 import { inMemory } from '../../src/mcp/in-memory.ts';
@@ -24,16 +24,10 @@ function createShop(): EnvironmentServer {
   env.tool('fail', { description: 'Fails.', args: z.object({}) }, () => {
     throw new ToolError('It is broken');
   });
-  env.tool('look', { description: 'Shows a picture.', args: z.object({ large: z.boolean() }) }, ({ large }) => ({
-    content: [
-      { type: 'text' as const, text: 'A picture' },
-      {
-        type: 'image' as const,
-        data: large ? Buffer.alloc(20_000, PIXEL).toString('base64') : PIXEL,
-        mimeType: 'image/png',
-      },
-    ],
-  }));
+  env.tool('look', { description: 'Shows a picture.', args: z.object({ large: z.boolean() }) }, ({ large }) => [
+    { type: 'text' as const, text: 'A picture' },
+    image(large ? Buffer.alloc(20_000, PIXEL).toString('base64') : PIXEL, 'image/png'),
+  ]);
   env.scenario(
     'count',
     {

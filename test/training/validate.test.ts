@@ -23,6 +23,19 @@ const RESULT = { role: 'tool', tool_call_id: 'c1', content: 'ok' };
 const DONE = { role: 'assistant', content: 'Done' };
 const line = (messages: readonly object[], fields: object = { tools: TOOLS }) =>
   ({ messages, ...fields }) as unknown as JsonObject;
+const AGENT = {
+  step_id: 1,
+  source: 'agent',
+  message: '',
+  tool_calls: [{ tool_call_id: 'c1', function_name: 'f', arguments: {} }],
+  observation: { results: [{ source_call_id: 'c1', content: 'ok' }] },
+};
+const TRAJECTORY = {
+  schema_version: 'ATIF-v1.8',
+  agent: { name: 'a', version: '1', tool_definitions: TOOLS },
+  steps: [AGENT],
+};
+const NOTHING = 'error nothing_trained steps';
 
 function codes(format: DatasetFormat, given: JsonObject): readonly string[] {
   return checkLine(format, given).map(({ level, code, path }) => `${level} ${code} ${path}`);
@@ -33,6 +46,30 @@ describe('what a trainer refuses in a line', () => {
     expect(codes('openai', line([{ role: 'system', content: 'S' }, USER, CALL, RESULT, DONE]))).toEqual([]);
     expect(codes('openai', line([USER, { ...CALL, weight: 0 }, RESULT, { ...DONE, weight: 1 }]))).toEqual([]);
     expect(codes('openai', line([USER, DONE], {}))).toEqual([]);
+  });
+
+  it.each<[string, object, readonly string[]]>([
+    ['nothing in a good trajectory', {}, []],
+    ['no version', { schema_version: '1.8' }, ['error schema_version schema_version']],
+    ['a field of others', { reward: 1 }, ['error unknown_field reward']],
+    ['no version of the agent', { agent: { name: 'a' } }, ['error agent agent']],
+    ['steps that do not count', { steps: [{ ...AGENT, step_id: 2 }] }, ['error step_id steps.0.step_id']],
+    ['nobody who speaks', { steps: [{ ...AGENT, source: 'tool' }] }, ['error source steps.0.source', NOTHING]],
+    ['a call of a user', { steps: [{ ...AGENT, source: 'user' }] }, ['error of_agent steps.0.tool_calls', NOTHING]],
+    ["a step of nobody's model", { steps: [{ ...AGENT, llm_call_count: 0 }] }, [NOTHING]],
+    ['a step of weight 0 alone', { steps: [{ ...AGENT, extra: { proctor: { weight: 0 } } }] }, [NOTHING]],
+    [
+      'arguments that are a text',
+      { steps: [{ ...AGENT, tool_calls: [{ tool_call_id: 'c1', function_name: 'f', arguments: '{}' }] }] },
+      ['error arguments steps.0.tool_calls.0.arguments'],
+    ],
+    [
+      'an answer to another step',
+      { steps: [{ ...AGENT, observation: { results: [{ source_call_id: 'c2', content: '' }] } }] },
+      ['error tool_answer steps.0.observation.results.0.source_call_id'],
+    ],
+  ])('of atif is %s', (_name, fields, wanted) => {
+    expect(codes('atif', { ...TRAJECTORY, ...fields } as unknown as JsonObject)).toEqual(wanted);
   });
 
   it.each<[string, readonly object[], object, readonly string[]]>([

@@ -1,6 +1,6 @@
 import { ApiError } from '../../contract/errors.ts';
 import { preview } from '../../schema/json-schema.ts';
-import { type Candidate, type ChosenLine, compareTraces } from './candidate.ts';
+import type { Candidate, ChosenLine } from './candidate.ts';
 import type { DatasetOptions, DatasetParts, DatasetRequest } from './dataset-request.ts';
 import { isHeldOut, readHeldOutTasks, taskKeyOf } from './source-tasks.ts';
 
@@ -32,8 +32,9 @@ export async function guardLines(
       }
     }
   }
-  const found = traces.toSorted(compareTraces).filter(({ taskKey }) => forbidden.has(taskKey));
-  const ids = [...new Set(found.map(({ taskId, taskKey }) => taskId ?? forbidden.get(taskKey) ?? ''))];
+  const found = traces.filter(({ taskKey }) => forbidden.has(taskKey));
+  // In the order of their names: attempts of one evaluation are made in any order.
+  const ids = [...new Set(found.map(({ taskId, taskKey }) => taskId ?? forbidden.get(taskKey) ?? ''))].sort();
   if (ids.length > 0) throw heldOutTasks(ids);
 }
 

@@ -2,6 +2,7 @@ import type { AgentTool } from '../../contract/chat.ts';
 import type { DatasetFormat, DatasetSelect } from '../../contract/dataset.ts';
 import type { JsonObject, JsonSchema } from '../../contract/json.ts';
 import type { Trace } from '../../contract/trace.ts';
+import { atifTrainingFormat } from '../../formats/atif/training-line.ts';
 import { axolotlFormat } from '../../formats/axolotl.ts';
 import type { ConversationOptions } from '../../formats/conversation.ts';
 import type { LineFormat, PairFormat, TraceBytes } from '../../formats/format.ts';
@@ -73,7 +74,7 @@ function createFormat(format: DatasetFormat, options: ConversationOptions): Line
     case 'llama-factory':
       return llamaFactoryFormat(options);
     case 'atif':
-      throw new Error('A dataset is not written as atif here: "proctor export --format atif" writes traces so.');
+      return atifTrainingFormat(options);
   }
 }
 

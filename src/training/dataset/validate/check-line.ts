@@ -5,6 +5,7 @@ import { preview } from '../../../schema/json-schema.ts';
 import { AXOLOTL_RULES, type ChatRules, LLAMA_FACTORY_RULES, OPENAI_RULES, TRL_RULES } from './chat-rules.ts';
 import { checkMessages } from './check-messages.ts';
 import { checkTools } from './check-tools.ts';
+import { checkTrajectory } from './check-trajectory.ts';
 import { type LineProblem, Problems } from './line-problem.ts';
 
 /** Everything that the trainer of a format would refuse in a line, drop, or silently learn wrongly; nothing for a good line. */
@@ -27,6 +28,7 @@ export function checkLine(format: DatasetFormat, line: JsonObject): readonly Lin
       checkChat(line, LLAMA_FACTORY_RULES, ['messages', 'tools'], problems);
       break;
     case 'atif':
+      checkTrajectory(line, problems);
       break;
   }
   return problems.list;
