@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { evaluationAcceptedSchema, evaluationDetailSchema } from '../../src/contract/evaluation.ts';
 import { createModels } from '../../src/model/create-model.ts';
+import type { HarnessModels } from '../../src/model/model-config.ts';
 import { startService, traceIdOf } from './service.ts';
 import { TEA_ROOM, teaGateway } from './tea-room.ts';
 
@@ -12,7 +13,7 @@ const PRICES = {
 /** Of one call at the price of the agent, in US dollars. */
 const COST = (10 * 1 + 100 * 10) / 1_000_000;
 
-async function startTeaRoom() {
+async function startTeaRoom(harness: HarnessModels = { user: 'guest', judge: 'critic' }) {
   const gateway = await teaGateway();
   const gateways = Object.entries(PRICES).map(([pattern, prices]) => ({
     pattern,
@@ -20,20 +21,24 @@ async function startTeaRoom() {
     baseUrl: gateway.url,
     maxOutputTokens: 100,
   }));
-  const models = createModels({ gateways, harness: { user: 'guest', judge: 'critic' } });
+  const models = createModels({ gateways, harness });
   const service = await startService({ environments: new Map([['tea', TEA_ROOM]]), models });
   return { service, gateway };
 }
 
 type Service = Awaited<ReturnType<typeof startTeaRoom>>['service'];
 
-async function evaluate(service: Service, body: object) {
+async function ask(service: Service, body: object) {
   const tasks = [0, 1, 2, 3].map((guest) => ({ id: `t-${guest}`, env: 'tea', scenario: 'serve', args: { guest } }));
-  const reply = await service.request('/v1/evaluations', {
+  return await service.request('/v1/evaluations', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ tasks, models: ['agent'], ...body }),
   });
+}
+
+async function evaluate(service: Service, body: object) {
+  const reply = await ask(service, body);
   expect(reply.status, reply.text).toBe(200);
   const { evaluation_id: id } = evaluationAcceptedSchema.parse(reply.json);
   return evaluationDetailSchema.parse((await service.request(`/v1/evaluations/${id}?wait=60`)).json);
@@ -71,8 +76,31 @@ describe('the models of a conversation that a worker plays', { timeout: 60_000 }
     const { service, gateway } = await startTeaRoom();
     const { progress, status } = await evaluate(service, { budget: { usd: share * COST }, concurrency: 1 });
     expect(status).toBe('completed');
-    expect(progress.outcomes).toMatchObject({ over_budget: 4, graded: 0, grader_error: 0, infra_error: 0 });
+    expect(progress.outcomes).toEqual({ over_budget: 4 });
     expect(progress.spent.usd).toBeLessThanOrEqual(share * COST);
     expect(gateway.asked().length).toBeLessThan(7);
+  });
+
+  it('are named by an evaluation, of which they are a part: others are another evaluation', async () => {
+    const { service, gateway } = await startTeaRoom({});
+    const named = { user_model: 'guest', judge_model: 'critic' };
+    const first = await evaluate(service, { ...named, resume: true });
+    expect(first).toMatchObject({ ...named, progress: { outcomes: { graded: 4 } } });
+    expect(new Set(gateway.asked())).toEqual(new Set(['agent', 'guest', 'critic']));
+    expect((await evaluate(service, { ...named, resume: true })).evaluation_id).toBe(first.evaluation_id);
+    const other = await ask(service, { ...named, judge_model: 'agent', resume: true });
+    expect(evaluationAcceptedSchema.parse(other.json).evaluation_id).not.toBe(first.evaluation_id);
+  });
+
+  it.each([
+    ['user_model', 'invalid_parameter', { judge_model: 'critic' }],
+    ['judge_model', 'invalid_parameter', { user_model: 'guest' }],
+    ['user_model', 'invalid_parameter', { user_model: 'proctor/oracle', judge_model: 'critic' }],
+    ['judge_model', 'model_not_found', { user_model: 'guest', judge_model: 'nobody' }],
+  ])('have to be there before an evaluation exists: %s is %s', async (param, code, named) => {
+    const { service } = await startTeaRoom({});
+    const reply = await ask(service, named);
+    expect(reply.json).toMatchObject({ error: { code, param } });
+    expect(await service.database.kysely.selectFrom('evaluations').selectAll().execute()).toEqual([]);
   });
 });
