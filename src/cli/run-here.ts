@@ -52,8 +52,7 @@ export async function planHere(
       for (const each of fresh.slice(0, 1)) checkRunHarness(entry, each, installation.models);
       return fresh;
     };
-    const requests =
-      forked === undefined ? await readNew() : toForks({ envName: name, scenario }, forked, settings);
+    const requests = forked === undefined ? await readNew() : toForks({ envName: name, scenario }, forked, settings);
     const model = await resolvePlayer(settings, requests[0]?.model, installation);
     return {
       requests,

@@ -47,7 +47,9 @@ export async function supersede(
   await transaction
     .updateTable('evaluation_attempts')
     .set({
-      earlier_usd: sql<number | null>`case when rerun = 0 then 0 else earlier_usd end + cost_usd + user_usd + judge_usd`,
+      earlier_usd: sql<
+        number | null
+      >`case when rerun = 0 then 0 else earlier_usd end + cost_usd + user_usd + judge_usd`,
       earlier_tokens: sql<number>`earlier_tokens + total_tokens`,
       state: 'running',
       due_at: null,

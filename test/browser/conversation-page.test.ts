@@ -55,8 +55,14 @@ describe.skipIf(executablePath === undefined)('the page of a conversation, in Ch
     const { address } = await openSiteWith(CONVERSATION);
     const { page, problems } = await openPage(address);
     await page.locator('#evaluation').waitFor();
-    const cards = await page.locator('.transcript article').evaluateAll((found) => found.map(({ ariaLabel }) => ariaLabel));
-    expect(cards.filter((label) => ['User', 'Judge', 'Turn 2'].includes(String(label)))).toEqual(['User', 'User', 'Judge']);
+    const cards = await page
+      .locator('.transcript article')
+      .evaluateAll((found) => found.map(({ ariaLabel }) => ariaLabel));
+    expect(cards.filter((label) => ['User', 'Judge', 'Turn 2'].includes(String(label)))).toEqual([
+      'User',
+      'User',
+      'Judge',
+    ]);
     const reply = page.locator('#turn-2');
     expect(await reply.textContent()).toContain('gpt-user');
     await reply.locator('summary').click();
