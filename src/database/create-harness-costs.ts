@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 
-/** What the users and judges of attempts have cost, beside their agents. Those before had none, so that they have cost nothing. */
+/** Costs of the users and judges of attempts, beside those of agents. Earlier attempts had neither, at no cost. */
 export async function createHarnessCosts({ schema }: Kysely<unknown>): Promise<void> {
   for (const column of ['user_usd', 'judge_usd']) {
     await schema

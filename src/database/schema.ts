@@ -300,7 +300,7 @@ export interface EvaluationAttemptsTable {
   completion_tokens: Generated<number>;
   total_tokens: Generated<number>;
   cost_usd: number | null;
-  /** Of the simulated user and of judges, US dollars; null: not known. */
+  /** Costs of the simulated user and of judges, US dollars; null: not known. */
   user_usd: Generated<number | null>;
   judge_usd: Generated<number | null>;
   started_at: number | null;

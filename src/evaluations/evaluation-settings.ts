@@ -9,7 +9,7 @@ export interface EvaluationSettings {
   readonly resolved?: readonly ResolvedModel[] | undefined;
   readonly agent: string | null;
   readonly agent_version?: string | null;
-  /** Of the harness. Absent: the evaluation names none. */
+  /** Models of the harness. Absent: the evaluation names none. */
   readonly user_model?: string;
   readonly judge_model?: string;
   readonly max_steps: number | null;

@@ -57,7 +57,7 @@ export function toEndedAttempt(trace: Trace, rerunLimit: number, finishedAt: num
   };
 }
 
-/** What was never asked has cost nothing. */
+/** A model that was never asked has cost nothing. */
 function costOf(usage: HarnessUsage | undefined): number | null {
   return usage === undefined ? 0 : usage.cost_usd;
 }
