@@ -27,6 +27,8 @@ export function addEvalCommand(program: Command): void {
       '--agent <agent>',
       'an agent that plays with each model: claude, codex, gemini, opencode, acp:<command>, or one of proctor.config.ts',
     )
+    .option('--user-model <model>', 'plays the simulated users (default: of the scenario, else models.user)')
+    .option('--judge-model <model>', 'judges (default: of the question, else models.judge)')
     .option(
       '-n, --attempts <count>',
       'attempts of each task with each model (default 1)',
@@ -79,7 +81,7 @@ that scenarios declare are <environment>/<scenario>, or <environment> for all of
 taskset that is named like a sub-command is reached as ./list, or by its path, tasksets/list.jsonl.
 
 The same command goes on with the evaluation that it began: after Ctrl-C, a crash, or with a larger -n, which adds attempts.
-What makes it another one: tasks, models, agent, name, seed, sampling, steps, time and threshold. --new begins another one anyway.
+What makes it another one: tasks, models (of users and judges too), agent, name, seed, sampling, steps, time and threshold. --new begins another one anyway.
 
 --only errored runs the attempts without a reward again; --only failed begins a new evaluation of the tasks below the
 threshold. The others choose tasks, and several of them hold together.

@@ -8,6 +8,7 @@ import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { Trace } from '../contract/trace.ts';
 import { RegisteredModels, toModelFields } from '../model/registered-models.ts';
 import { checkAgent } from '../run-service/check-agent.ts';
+import { checkRunHarness } from '../run-service/check-harness-needs.ts';
 import { toForkParent } from '../trust/replay/replay-request.ts';
 import { UsageError } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
@@ -46,15 +47,13 @@ export async function planHere(
     const environments = new Map([[name, target]]);
     const player = createPlayer(installation, environments, settings);
     opened.push(player);
-    const requests =
-      forked === undefined
-        ? toRequests(
-            name,
-            await readScenario({ environments, ...player }, name, scenario, typedName),
-            settings,
-            typedName,
-          )
-        : toForks({ envName: name, scenario }, forked, settings);
+    const readNew = async () => {
+      const entry = await readScenario({ environments, ...player }, name, scenario, typedName);
+      const fresh = toRequests(name, entry, settings, typedName);
+      for (const each of fresh.slice(0, 1)) checkRunHarness(entry, each, installation.models);
+      return fresh;
+    };
+    const requests = forked === undefined ? await readNew() : toForks({ envName: name, scenario }, forked, settings);
     return {
       requests,
       appUrl: installation.settings.appUrl,

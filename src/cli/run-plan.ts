@@ -22,6 +22,8 @@ export interface RunSettings extends PoolCommandOptions {
   /** Undefined: the oracle, the agent's own, or the model of the forked trace. */
   readonly model?: string;
   readonly agent?: string;
+  readonly userModel?: string;
+  readonly judgeModel?: string;
   readonly fork?: Fork;
   readonly runs: number;
   readonly maxSteps?: number;
@@ -93,6 +95,8 @@ function toRequest(what: object, settings: RunSettings, index: number): RunReque
     ...what,
     model: settings.model ?? (settings.agent === undefined ? DEFAULT_MODEL : EXTERNAL_MODEL),
     agent: settings.agent,
+    user_model: settings.userModel,
+    judge_model: settings.judgeModel,
     max_steps: settings.maxSteps,
     timeout_seconds: settings.timeout,
     metadata: parseMetadata(settings.metadata),

@@ -31,6 +31,8 @@ export function addRunCommand(program: Command): void {
       '--model <model>',
       'a model of the gateway, proctor/oracle, proctor/noop or proctor/random (default: proctor/oracle; of a fork, that of its trace)',
     )
+    .option('--user-model <model>', 'plays the simulated user (default: of the scenario, else models.user)')
+    .option('--judge-model <model>', 'judges (default: of the question, else models.judge)')
     .option(
       '--fork <trace@step>',
       'repeat the steps of a trace up to this one, and let the model go on; 0 is before the first',

@@ -31,6 +31,10 @@ export const evaluationRequestSchema = z.object({
   attempts: attemptsSchema.default(1),
   /** The agent that plays, a command of the workers; null: the models play by themselves. */
   agent: agentNameSchema.nullable().default(null),
+  /** Plays the simulated users; null: the model of the scenario, else `models.user` of the configuration. */
+  user_model: modelNameSchema.nullable().default(null),
+  /** Judges; null: the model of the question, else `models.judge` of the configuration. */
+  judge_model: modelNameSchema.nullable().default(null),
   /** For every task that does not say otherwise. */
   max_steps: z.int().min(1).max(MAX_STEPS.maximum).nullable().default(null),
   timeout_seconds: z.int().min(1).max(86_400).nullable().default(null),
@@ -141,6 +145,8 @@ export const evaluationSummarySchema = z.object({
   taskset: z.object({ name: z.string().nullable(), version: z.string(), tasks: z.int() }),
   models: z.array(z.string()),
   agent: z.string().nullable(),
+  user_model: z.string().nullable(),
+  judge_model: z.string().nullable(),
   attempts: z.int(),
   max_steps: z.int().nullable(),
   timeout_seconds: z.int().nullable(),

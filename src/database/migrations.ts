@@ -1,6 +1,7 @@
 import { type Kysely, type Migration, Migrator } from 'kysely';
 import { messageOf } from '../contract/errors.ts';
 import { createEvaluations } from './create-evaluations.ts';
+import { createHarnessCosts } from './create-harness-costs.ts';
 import { createModelTables } from './create-models.ts';
 import { createReplays } from './create-replays.ts';
 import { createSchema } from './create-schema.ts';
@@ -37,4 +38,5 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0005_models': { up: createModelTables },
   '0006_training_jobs': { up: createTrainingJobs },
   '0007_replay': { up: createReplays },
+  '0010_harness_costs': { up: createHarnessCosts },
 };

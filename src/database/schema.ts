@@ -300,6 +300,9 @@ export interface EvaluationAttemptsTable {
   completion_tokens: Generated<number>;
   total_tokens: Generated<number>;
   cost_usd: number | null;
+  /** Costs of the simulated user and of judges, US dollars; null: not known. */
+  user_usd: Generated<number | null>;
+  judge_usd: Generated<number | null>;
   started_at: number | null;
   finished_at: number | null;
   duration_ms: number | null;

@@ -6,7 +6,7 @@ import { systemTiming } from '../model/retries.ts';
 import { payerOf, settleAbandoned } from './abandoned-reservations.ts';
 import { type BudgetOptions, type Budgets, createBudgets } from './budget.ts';
 import { CallCost } from './call-cost.ts';
-import { GatewayLimits, type GatewayLimitsOptions } from './gateway-limits.ts';
+import { GatewayLimits, type GatewayLimitsOptions, type Lane } from './gateway-limits.ts';
 import { GuardedAttempt, type GuardParts, type KnownEvaluation } from './guarded-attempt.ts';
 
 export interface AttemptGuardsOptions {
@@ -25,6 +25,10 @@ export type GuardTiming = Partial<Pick<GatewayLimitsOptions, 'hold' | 'syncMs'>>
 export interface GuardedRun {
   readonly evaluationId: string;
   readonly traceId: string;
+}
+
+export interface GuardedModel {
+  /** As its gateway names it. */
   readonly model: string;
   readonly gateway: ModelGateway;
 }
@@ -37,7 +41,10 @@ export interface AttemptGuards {
   close(): Promise<void>;
 }
 
-export interface AttemptGuard extends CallGuard {
+/** The guards of one attempt: all pay from one budget, each at the prices and in the lane of its own model. */
+export interface AttemptGuard {
+  /** For the calls of one side: agent, user or judge. */
+  of(model: GuardedModel): CallGuard;
   end(): void;
 }
 
@@ -69,36 +76,34 @@ export function createAttemptGuards(options: AttemptGuardsOptions): AttemptGuard
   timer.unref();
 
   return {
-    async begin({ evaluationId, traceId, model, gateway }) {
+    async begin({ evaluationId, traceId }) {
       // An attempt before this one may have left something when its worker was killed.
       if ((await payerOf(database.kysely, traceId)) !== undefined) {
         await database.transaction((transaction) => settleAbandoned(transaction, traceId));
       }
       const known = (await readEvaluations(database, [evaluationId])).get(evaluationId) ?? NO_EVALUATION;
-      const lane = limits.open({ gateway: gateway.id, model }, known.concurrency);
-      const call = { evaluationId, traceId };
-      const attempt = new GuardedAttempt(
-        {
-          call,
-          lane,
-          budgets,
-          cost: new CallCost(gateway),
-          model,
-          logger,
-          timing: timing.timing ?? systemTiming,
-          isPriced: gateway.prices !== undefined,
-        },
-        known,
-      );
       const watched = evaluations.get(evaluationId) ?? { attempts: new Set() };
       evaluations.set(evaluationId, watched);
-      watched.attempts.add(attempt);
+      const opened: { readonly attempt: GuardedAttempt; readonly lane: Lane }[] = [];
+      const call = { evaluationId, traceId };
+      // A model that joins later is told with the next look at the evaluation where it has changed since.
       return {
-        begin: (guarded) => attempt.begin(guarded),
+        of: ({ model, gateway }) => {
+          const lane = limits.open({ gateway: gateway.id, model }, known.concurrency);
+          const parts = { call, lane, budgets, cost: new CallCost(gateway), model, logger };
+          const isPriced = gateway.prices !== undefined;
+          const attempt = new GuardedAttempt({ ...parts, timing: timing.timing ?? systemTiming, isPriced }, known);
+          watched.attempts.add(attempt);
+          opened.push({ attempt, lane });
+          return attempt;
+        },
         end: () => {
-          watched.attempts.delete(attempt);
-          if (watched.attempts.size === 0) evaluations.delete(evaluationId);
-          lane.close();
+          for (const { attempt, lane } of opened.splice(0)) {
+            watched.attempts.delete(attempt);
+            lane.close();
+          }
+          if (watched.attempts.size === 0 && evaluations.get(evaluationId) === watched)
+            evaluations.delete(evaluationId);
         },
       };
     },

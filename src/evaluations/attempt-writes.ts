@@ -47,7 +47,9 @@ export async function supersede(
   await transaction
     .updateTable('evaluation_attempts')
     .set({
-      earlier_usd: sql<number | null>`case when rerun = 0 then cost_usd else earlier_usd + cost_usd end`,
+      earlier_usd: sql<
+        number | null
+      >`case when rerun = 0 then 0 else earlier_usd end + cost_usd + user_usd + judge_usd`,
       earlier_tokens: sql<number>`earlier_tokens + total_tokens`,
       state: 'running',
       due_at: null,
@@ -61,6 +63,8 @@ export async function supersede(
       completion_tokens: 0,
       total_tokens: 0,
       cost_usd: null,
+      user_usd: 0,
+      judge_usd: 0,
       duration_ms: null,
       finished_at: null,
       error: null,

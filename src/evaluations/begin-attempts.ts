@@ -216,6 +216,8 @@ function toTrace(row: EvaluationRow, settings: EvaluationSettings, attempt: Begu
       metadata: { ...settings.metadata },
       priority: 0,
       ...(settings.agent === null ? {} : { agent: settings.agent }),
+      ...(settings.user_model === undefined ? {} : { user_model: settings.user_model }),
+      ...(settings.judge_model === undefined ? {} : { judge_model: settings.judge_model }),
       evaluation: {
         evaluation_id: row.evaluation_id,
         task_id: task.id,

@@ -10,7 +10,7 @@ import { checkLimits } from './check-limits.ts';
 import { type EvaluationRow, findEvaluation } from './evaluation-rows.ts';
 import type { EvaluationSettings } from './evaluation-settings.ts';
 import type { CreateOptions, NewEvaluation } from './evaluation-store.ts';
-import { identityOf } from './identity.ts';
+import { harnessFields, identityOf } from './identity.ts';
 
 /** Rows of one statement: other work has its turn between two of them. */
 const TASKS_AT_ONCE = 2_000;
@@ -104,6 +104,7 @@ async function insertEvaluation(
     ...(resolved.length === 0 ? {} : { resolved }),
     agent: evaluation.agent ?? null,
     ...(evaluation.agent == null ? {} : { agent_version: evaluation.agentVersion ?? null }),
+    ...harnessFields(evaluation),
     max_steps: evaluation.maxSteps,
     timeout_seconds: evaluation.timeoutSeconds,
     sampling: evaluation.sampling,

@@ -278,6 +278,8 @@ class DatabaseEvaluationStore implements EvaluationStore {
       parent: row.parent,
       taskset: { name: row.taskset_name, version: row.taskset_version, tasks: row.tasks },
       models: [...models],
+      user_model: null,
+      judge_model: null,
       ...settings,
       metadata: { ...metadata },
       attempts: row.attempts,

@@ -9,6 +9,9 @@ export interface EvaluationSettings {
   readonly resolved?: readonly ResolvedModel[] | undefined;
   readonly agent: string | null;
   readonly agent_version?: string | null;
+  /** Models of the harness. Absent: the evaluation names none. */
+  readonly user_model?: string;
+  readonly judge_model?: string;
   readonly max_steps: number | null;
   readonly timeout_seconds: number | null;
   readonly sampling: JsonObject;

@@ -96,6 +96,10 @@ export interface NewEvaluation {
   /** The agent that plays with each model; undefined: the models play by themselves. */
   readonly agent?: string | null | undefined;
   readonly agentVersion?: string | null | undefined;
+  /** Plays the simulated users. Default: as the scenario and the configuration say. */
+  readonly userModel?: string | null | undefined;
+  /** Judges. Default: as the question and the configuration say. */
+  readonly judgeModel?: string | null | undefined;
   /** The meaning of registered names. The store finds it out; what is given here is not looked at. */
   readonly resolved?: readonly ResolvedModel[] | undefined;
   /** For each task with each model. */

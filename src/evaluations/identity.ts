@@ -13,6 +13,7 @@ export function identityOf(evaluation: Omit<NewEvaluation, 'account'>): string {
     models: [...evaluation.models].sort(),
     ...resolvedFields(evaluation),
     agent: agentIdentity(evaluation),
+    ...harnessFields(evaluation),
     max_steps: evaluation.maxSteps,
     timeout_seconds: evaluation.timeoutSeconds,
     sampling: evaluation.sampling,
@@ -25,6 +26,14 @@ export function identityOf(evaluation: Omit<NewEvaluation, 'account'>): string {
 /** With another version it is another agent. Null without one, as it was before there were agents. */
 function agentIdentity({ agent = null, agentVersion = null }: Pick<NewEvaluation, 'agent' | 'agentVersion'>) {
   return agent === null ? null : { name: agent, version: agentVersion };
+}
+
+/** The models that the evaluation names for its harness. Those without keep the identity that they always had. */
+export function harnessFields({ userModel, judgeModel }: Pick<NewEvaluation, 'userModel' | 'judgeModel'>) {
+  return {
+    ...(userModel == null ? {} : { user_model: userModel }),
+    ...(judgeModel == null ? {} : { judge_model: judgeModel }),
+  };
 }
 
 /** A registered model whose head has moved is another model. Evaluations without one keep the identity that they always had. */

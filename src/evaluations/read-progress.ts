@@ -4,7 +4,7 @@ import { type OutcomeCounts, outcomeSchema } from '../contract/outcome.ts';
 import type { Database } from '../database/database.ts';
 import { type EvaluationPlan, outcomeOfRest, readPlan } from './evaluation-plan.ts';
 import { addTo } from './read-cells.ts';
-import { UNKNOWN_EARLIER_USD, UNKNOWN_USD } from './read-reports.ts';
+import { UNKNOWN_EARLIER_USD, UNKNOWN_HARNESS_USD, UNKNOWN_USD } from './read-reports.ts';
 
 /**
  * How far an evaluation is. The attempts of one that has ended are all done: those that never began are `over_budget`
@@ -30,8 +30,9 @@ async function countAttempts({ scans }: Database, plan: EvaluationPlan): Promise
   const { rows } = await sql<CountRow>`
     select ${countOf(sql`state = 'running'`)} as running, coalesce(sum(rerun), 0) as reruns,
       coalesce(sum(total_tokens + earlier_tokens), 0) as tokens,
-      coalesce(sum(coalesce(cost_usd, 0) + coalesce(earlier_usd, 0)), 0) as usd,
-      coalesce(sum(${UNKNOWN_USD} + ${UNKNOWN_EARLIER_USD}), 0) as unknown_usd,
+      coalesce(sum(coalesce(cost_usd, 0) + coalesce(user_usd, 0) + coalesce(judge_usd, 0)
+        + coalesce(earlier_usd, 0)), 0) as usd,
+      coalesce(sum(${UNKNOWN_USD} + ${UNKNOWN_HARNESS_USD} + ${UNKNOWN_EARLIER_USD}), 0) as unknown_usd,
       ${sql.join(
         outcomeSchema.options.map(
           (outcome) =>

@@ -69,6 +69,10 @@ interface SumRow {
   readonly total: number;
   readonly usd: number | null;
   readonly unknown_usd: number;
+  readonly user_usd: number | null;
+  readonly unknown_user: number;
+  readonly judge_usd: number | null;
+  readonly unknown_judge: number;
   readonly earlier_usd: number | null;
   readonly unknown_earlier_usd: number;
   readonly started_at: number | null;
@@ -82,11 +86,15 @@ async function readSums(
 ): Promise<readonly ModelSums[]> {
   const { rows } = await sql<SumRow>`
     select model_index, sum(reruns) as reruns, sum(prompt) as prompt, sum(completion) as completion,
-      sum(total) as total, sum(usd) as usd, sum(unknown_usd) as unknown_usd, sum(earlier_usd) as earlier_usd,
+      sum(total) as total, sum(usd) as usd, sum(unknown_usd) as unknown_usd,
+      sum(user_usd) as user_usd, sum(unknown_user) as unknown_user, sum(judge_usd) as judge_usd,
+      sum(unknown_judge) as unknown_judge, sum(earlier_usd) as earlier_usd,
       sum(unknown_earlier_usd) as unknown_earlier_usd, min(started_at) as started_at, max(finished_at) as finished_at
     from (
       select model_index, sum(rerun) as reruns, sum(prompt_tokens) as prompt, sum(completion_tokens) as completion,
         sum(total_tokens) as total, sum(cost_usd) as usd, sum(${UNKNOWN_USD}) as unknown_usd,
+        sum(user_usd) as user_usd, sum(case when user_usd is null then 1 else 0 end) as unknown_user,
+        sum(judge_usd) as judge_usd, sum(case when judge_usd is null then 1 else 0 end) as unknown_judge,
         sum(earlier_usd) as earlier_usd, sum(${UNKNOWN_EARLIER_USD}) as unknown_earlier_usd,
         min(started_at) as started_at, max(finished_at) as finished_at
       from evaluation_attempts where evaluation_id = ${evaluationId} group by task_index, model_index
@@ -97,17 +105,21 @@ async function readSums(
 
 /** An attempt that called no model cost nothing. */
 export const UNKNOWN_USD = sql<number>`case when cost_usd is null and (steps > 0 or total_tokens > 0) then 1 else 0 end`;
+/** A user or a judge without a price. */
+export const UNKNOWN_HARNESS_USD = sql<number>`case when user_usd is null or judge_usd is null then 1 else 0 end`;
 export const UNKNOWN_EARLIER_USD = sql<number>`case when earlier_usd is null and rerun > 0 then 1 else 0 end`;
 
 function toSums(row: SumRow): ModelSums {
-  const usd = row.unknown_usd > 0 ? null : (row.usd ?? 0);
+  const agent = row.unknown_usd > 0 ? null : (row.usd ?? 0);
+  const user = row.unknown_user > 0 ? null : (row.user_usd ?? 0);
+  const judge = row.unknown_judge > 0 ? null : (row.judge_usd ?? 0);
+  const isKnown = agent !== null && user !== null && judge !== null;
   const { started_at, finished_at } = row;
   const hasEnded = started_at !== null && finished_at !== null;
   return {
     reruns: row.reruns,
     tokens: { prompt: row.prompt, completion: row.completion, total: row.total },
-    // Users and judges that call models are not there yet.
-    cost: { agent: usd, user: 0, judge: 0, total: usd },
+    cost: { agent, user, judge, total: isKnown ? agent + user + judge : null },
     reruns_cost: row.unknown_earlier_usd > 0 ? null : (row.earlier_usd ?? 0),
     wall_ms: hasEnded ? Math.max(0, finished_at - started_at) : null,
   };

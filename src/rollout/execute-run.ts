@@ -1,5 +1,6 @@
-import type { EnvironmentClient } from '../client/environment-client.ts';
+import type { EnvironmentClient, Sampler } from '../client/environment-client.ts';
 import type { Usage } from '../contract/chat.ts';
+import { BoundaryError, OVER_BUDGET } from '../contract/errors.ts';
 import type { UserOfSetup } from '../contract/scenario.ts';
 import type { StopReason } from '../contract/trace.ts';
 import { setUsage } from '../telemetry/spans.ts';
@@ -88,7 +89,10 @@ function startRun(options: RunOptions, span: TraceSpan): Run {
     ...(script === undefined && {
       createUser: (user: UserOfSetup, client: EnvironmentClient) => createUser(user, { client, seed, args, options }),
     }),
-    createSampler: (to, ended) => createRunSampler(options, to, ended),
+    createSampler: (to, ended) =>
+      whilePaid(createRunSampler(options, to, ended), (unpaid) => {
+        void session.stop(stopOf(unpaid)).catch(() => {}); // The recorder keeps it.
+      }),
     sampling: seed === null ? sampling : { ...sampling, seed },
     recorder,
     worker,
@@ -97,6 +101,18 @@ function startRun(options: RunOptions, span: TraceSpan): Run {
     isAttempt: true,
   });
   return { options, session, clock, span, usages: [] };
+}
+
+/** A call that the budget does not pay for ends the run: to the environment it would look like any failure of a judge. */
+function whilePaid(sampler: Sampler, end: (unpaid: BoundaryError) => void): Sampler {
+  return async (request) => {
+    try {
+      return await sampler(request);
+    } catch (thrown) {
+      if (thrown instanceof BoundaryError && thrown.code === OVER_BUDGET) end(thrown);
+      throw thrown;
+    }
+  };
 }
 
 /** The turns, and the repair of the last answer. Failures are its result. */

@@ -2,6 +2,7 @@ import type { EnvironmentClient, Sampler } from '../client/environment-client.ts
 import { BoundaryError, USER_ERROR } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { UserOfSetup } from '../contract/scenario.ts';
+import type { ChatModel } from '../model/chat-model.ts';
 import { JUDGE_SCRIPT, USER_SCRIPT } from '../model/harness-models.ts';
 import type { EventRecorder } from '../trace/event-recorder.ts';
 import { createHarnessSampler } from './harness-sampler.ts';
@@ -14,7 +15,7 @@ interface UserParts {
   readonly seed: number | null;
   /** Arguments of the scenario. */
   readonly args: JsonObject;
-  readonly options: Pick<RunOptions, 'createModel' | 'harnessModels' | 'request'>;
+  readonly options: Pick<RunOptions, 'createModel' | 'createHarnessModel' | 'harnessModels' | 'request'>;
 }
 
 /**
@@ -35,26 +36,27 @@ export function createUser(setup: UserOfSetup, { client, seed, args, options }: 
       'The scenario talks with a simulated user, and no model plays it: set models.user in the configuration, or user_model in the request';
     throw new BoundaryError('worker', USER_ERROR, message);
   }
-  const model = options.createModel(name, NO_SOLUTION);
+  const model = createHarnessModel(options, name);
   return new ModelUser(model, { setup, client, sampling: seed === null ? {} : { seed } });
 }
 
 /** Answers the questions of a run's environment to a model. */
-export function createRunSampler(
-  { request, harnessModels, createModel }: UserParts['options'],
-  recorder: EventRecorder,
-  signal: AbortSignal,
-): Sampler {
+export function createRunSampler(options: UserParts['options'], recorder: EventRecorder, signal: AbortSignal): Sampler {
+  const { request, harnessModels } = options;
   const { judge_model, seed, scenario_args } = request;
   const scripted = new ScriptedJudge(scenario_args.judge_script);
   return createHarnessSampler({
     judgeModel: judge_model ?? harnessModels?.judge,
     isChosenByRun: typeof judge_model === 'string',
     seed,
-    createModel: (name) => (name === JUDGE_SCRIPT ? scripted : createModel(name, NO_SOLUTION)),
+    createModel: (name) => (name === JUDGE_SCRIPT ? scripted : createHarnessModel(options, name)),
     recorder,
     signal,
   });
+}
+
+function createHarnessModel(options: UserParts['options'], name: string): ChatModel {
+  return options.createHarnessModel?.(name) ?? options.createModel(name, NO_SOLUTION);
 }
 
 /** A user never gets what the harness knows. */

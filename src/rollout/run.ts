@@ -24,6 +24,8 @@ export interface RunOptions {
   readonly createAgent?: (() => Agent) | undefined;
   /** @throws BoundaryError boundary `model` for a name that cannot be used. */
   createModel(name: string, context: ReferenceContext): ChatModel;
+  /** A model that the harness asks: for a simulated user, or as a judge. Default: `createModel`. @throws as `createModel` */
+  createHarnessModel?(name: string): ChatModel;
   /** Models that the harness calls, where neither the request nor the scenario names them. */
   readonly harnessModels?: HarnessModels;
   readonly recorder: EventRecorder;

@@ -1,7 +1,7 @@
 import type { EnvironmentClient, UserMessage } from '../client/environment-client.ts';
 import type { AssistantMessage, ToolCall, TranscriptMessage, Usage } from '../contract/chat.ts';
 import { textOfContent } from '../contract/content-text.ts';
-import { BoundaryError, messageOf, USER_ERROR } from '../contract/errors.ts';
+import { BoundaryError, messageOf, OVER_BUDGET, USER_ERROR } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import { type UserOfSetup, userReplySchema } from '../contract/scenario.ts';
 import type { ChatModel } from '../model/chat-model.ts';
@@ -154,6 +154,7 @@ export class ModelUser implements ConversationUser {
       return message;
     } catch (thrown) {
       if (signal.aborted) throw signal.reason;
+      if (thrown instanceof BoundaryError && thrown.code === OVER_BUDGET) throw thrown;
       const message = `The model ${this.#model.name}, which plays the user, failed: ${messageOf(thrown)}`;
       throw new BoundaryError('worker', USER_ERROR, message, { cause: thrown });
     }

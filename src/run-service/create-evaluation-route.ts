@@ -17,6 +17,7 @@ import type { Tasksets } from '../tasks/find-tasksets.ts';
 import { readTaskList } from '../tasks/read-task-list.ts';
 import type { Taskset } from '../tasks/taskset.ts';
 import { checkAgent } from './check-agent.ts';
+import { checkHarnessNeeds } from './check-harness-needs.ts';
 import { checkMetadata } from './check-metadata.ts';
 
 export interface CreateEvaluationOptions {
@@ -119,6 +120,7 @@ class Creation {
     const models = await this.#checkSettings(body, accountOf(request.caller));
     const taskset = await this.#readTasks(body.tasks, signal);
     await checkTasks(taskset, catalogue, signal);
+    await checkHarnessNeeds(taskset, body, this.#options);
     const created = await evaluations.create(toNewEvaluation(request, { taskset, models, ...this.#agentOf(body) }), {
       resume: body.resume,
       ...(keep && { alongside: (transaction, row) => keep(transaction, toAccepted(row)) }),
@@ -177,6 +179,8 @@ function toNewEvaluation(
     keyId: caller?.keyId ?? null,
     name: body.name,
     ...what,
+    userModel: body.user_model,
+    judgeModel: body.judge_model,
     attempts: body.attempts,
     maxSteps: body.max_steps,
     timeoutSeconds: body.timeout_seconds,

@@ -6,12 +6,9 @@ import type { PoolConnectOptions } from '../client/environment-pool.ts';
 import { hashTargetCode } from '../client/module-hash.ts';
 import { BoundaryError, type RunErrorBody } from '../contract/errors.ts';
 import type { DatabaseTransaction } from '../database/database.ts';
-import type { AttemptGuard, AttemptGuards } from '../evaluations/attempt-guards.ts';
+import type { AttemptGuards } from '../evaluations/attempt-guards.ts';
 import type { ModelDelta } from '../model/chat-model.ts';
 import type { Models } from '../model/create-model.ts';
-import { freeOfCost } from '../model/prices.ts';
-import { isReferenceModel } from '../model/reference-models.ts';
-import { toAskedModel } from '../model/registered-models.ts';
 import type { LeaseKeeper } from '../queue/lease-keeper.ts';
 import type { Lease, RunQueue } from '../queue/run-queue.ts';
 import { executeRun } from '../rollout/execute-run.ts';
@@ -25,6 +22,7 @@ import { openRepetition } from '../trust/repetition.ts';
 import type { CancelWatch } from './cancel-watch.ts';
 import { commandAgentOf } from './command-agents.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
+import { openRunModels, type RunModels } from './run-models.ts';
 
 export interface LeasedRunOptions {
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;
@@ -151,9 +149,10 @@ async function executeAttempt(
   const { env_name: environment, scenario_name: scenario, model } = row.request;
   logger.info({ environment, scenario, model, worker }, 'run started');
   let loss: RunErrorBody | null = null;
-  let guard: AttemptGuard | undefined;
+  let asked: RunModels | undefined;
   try {
-    guard = await beginGuard(row, options);
+    const own = await openRunModels(row, options);
+    asked = own;
     const repetition = await openRepetition(row, store);
     const outcome = await executeRun({
       request: row.request,
@@ -164,12 +163,9 @@ async function executeAttempt(
         if (pool === undefined) return await connectEnvironment(known, connectOptions);
         return await pool.connect(known, { ...connectOptions, codeHash, kind: 'run', isAlone });
       },
-      createAgent: commandAgentOf(row, options, guard),
-      createModel: (_name, context) => {
-        const asked = toAskedModel(row.request);
-        const created = models.create(asked, context, guard);
-        return isAttempt(row) && isReferenceModel(asked.target) ? freeOfCost(created) : created;
-      },
+      createAgent: commandAgentOf(row, options, own.agentGuard),
+      createModel: (_name, context) => own.createForAgent(context),
+      createHarnessModel: (name) => own.createForHarness(name),
       harnessModels: models.harness,
       recorder: createRecorder(store, row.traceId, number, repetition?.amend),
       script: repetition,
@@ -191,26 +187,8 @@ async function executeAttempt(
     logger.error({ err: error }, 'A run could not be recorded by the worker');
     await startAgain(attempt, heartbeat, options, loss);
   } finally {
-    guard?.end();
+    asked?.end();
   }
-}
-
-/** Whether a run is one of an evaluation. */
-function isAttempt({ request }: TraceRow): boolean {
-  return request.evaluation !== undefined && request.evaluation !== null;
-}
-
-/** Undefined for a run that is no attempt of an evaluation, and for a model that no gateway has. */
-async function beginGuard(
-  { request, traceId }: TraceRow,
-  { guards, models }: LeasedRunOptions,
-): Promise<AttemptGuard | undefined> {
-  const { evaluation } = request;
-  if (guards === undefined || !evaluation) return undefined;
-  const asked = toAskedModel(request);
-  const gateway = models.gatewayOf(asked);
-  if (gateway === undefined) return undefined;
-  return await guards.begin({ evaluationId: evaluation.evaluation_id, traceId, model: asked.target, gateway });
 }
 
 /**

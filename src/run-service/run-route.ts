@@ -3,7 +3,6 @@ import { Idempotency } from '../accounts/idempotency.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { Catalogue } from '../client/catalogue.ts';
 import { checkScenarioArgs } from '../client/scenario-args.ts';
-import { checkScenarioNeeds } from '../client/scenario-needs.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { ResolvedModel } from '../contract/model.ts';
 import {
@@ -21,7 +20,6 @@ import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route, type RouteReply, type RouteRequest, TRACE_ID_HEADER } from '../http/route.ts';
 import { parseBody } from '../http/validation.ts';
 import type { Models } from '../model/create-model.ts';
-import { checkHarnessModels } from '../model/harness-models.ts';
 import { RegisteredModels, toModelFields } from '../model/registered-models.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { NewTrace, TraceStore } from '../trace/trace-store.ts';
@@ -30,6 +28,7 @@ import { waitForEnd } from '../trace-routes/wait-for-end.ts';
 import { toForkedRequest } from '../trust/fork/fork-request.ts';
 import { toForkParent } from '../trust/replay/replay-request.ts';
 import { checkAgent } from './check-agent.ts';
+import { checkRunHarness } from './check-harness-needs.ts';
 import { checkMetadata } from './check-metadata.ts';
 import { parsePreferredWait } from './prefer.ts';
 import type { QueuedQuota } from './queued-quota.ts';
@@ -145,12 +144,7 @@ class Runs {
     const scenario = await catalogue.find(body.env_name, body.scenario_name);
     checkScenarioArgs(scenario, body.scenario_args);
     const model = await this.#modelOf(body, accountOf(caller));
-    const { user_model, judge_model } = body;
-    checkScenarioNeeds(scenario, body.scenario_args, {
-      user: user_model ?? models.harness.user,
-      judge: judge_model ?? models.harness.judge,
-    });
-    checkHarnessModels(models, { user_model, judge_model });
+    checkRunHarness(scenario, body, models);
     checkSize('sampling', body.sampling);
     checkMetadata(body.metadata);
     const keyId = caller?.keyId ?? null;

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import type { HarnessUsage } from '../contract/chat.ts';
 import { isRerunOutcome, type Outcome } from '../contract/outcome.ts';
 import { runningMs } from '../contract/running-time.ts';
 import type { Trace } from '../contract/trace.ts';
@@ -46,12 +47,23 @@ export function toEndedAttempt(trace: Trace, rerunLimit: number, finishedAt: num
     total_tokens: usage.total_tokens,
     // A run that called no model of a gateway has cost nothing, whatever the price is.
     cost_usd: usage.model_calls === 0 || isReference(trace.model) ? 0 : usage.cost_usd,
+    user_usd: costOf(usage.user),
+    judge_usd: sumOf(costOf(usage.judge), costOf(usage.sample)),
     started_at: trace.started_at === null ? null : Date.parse(trace.started_at),
     finished_at: finishedAt,
     duration_ms: runningMs(trace),
     error: trace.error === null ? null : JSON.stringify(trace.error),
     environment_hash: trace.versions.environment_hash,
   };
+}
+
+/** A model that was never asked has cost nothing. */
+function costOf(usage: HarnessUsage | undefined): number | null {
+  return usage === undefined ? 0 : usage.cost_usd;
+}
+
+function sumOf(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? null : one + other;
 }
 
 function isTriedAgain({ outcome, error }: Trace): boolean {

@@ -48,7 +48,7 @@ export function startTestWorker(
       traces += 1;
       const found = models.gatewayOf(model);
       if (found === undefined) throw new Error('It has no gateway');
-      const guard = await guards.begin({ evaluationId, traceId: `trace-${traces}`, model, gateway: found });
+      const guard = await guards.begin({ evaluationId, traceId: `trace-${traces}` });
       try {
         const context = {
           seed: null,
@@ -56,7 +56,7 @@ export function startTestWorker(
           answerSchema: () => null,
           solution: () => Promise.reject(new Error('none')),
         };
-        const chat = models.create(model, context, guard);
+        const chat = models.create(model, context, guard.of({ model, gateway: found }));
         const responses: ModelResponse[] = [];
         while (responses.length < calls) {
           const request = toRequest({ sampling, onWait, ...(signal && { signal }) });

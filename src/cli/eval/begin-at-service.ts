@@ -35,6 +35,8 @@ function toInput(settings: EvalSettings, tasks: EvaluationInput['tasks'], resume
   const { name, attempts, seed, sampling, concurrency, budget, metadata, models, agent } = settings;
   return {
     ...{ name, tasks, models: [...models], agent, attempts, seed, sampling, metadata: { ...metadata }, resume },
+    user_model: settings.userModel,
+    judge_model: settings.judgeModel,
     max_steps: settings.maxSteps,
     timeout_seconds: settings.timeoutSeconds,
     pass_threshold: settings.passThreshold,

@@ -2,6 +2,7 @@ import { createCatalogue } from '../../client/catalogue.ts';
 import type { NewEvaluation } from '../../evaluations/evaluation-store.ts';
 import { RegisteredModels } from '../../model/registered-models.ts';
 import { checkAgent } from '../../run-service/check-agent.ts';
+import { checkHarnessNeeds } from '../../run-service/check-harness-needs.ts';
 import { checkTasks } from '../../tasks/check-tasks.ts';
 import { createTasksets } from '../../tasks/find-tasksets.ts';
 import type { Taskset } from '../../tasks/taskset.ts';
@@ -59,6 +60,8 @@ async function loadTasks(settings: EvalSettings, installation: Installation, sto
       (await createTasksets({ directory, declared: catalogue }).load(tasksetName(settings.taskset), stop));
     const chosen = chooseTasks(taskset, settings.filters);
     await checkTasks(chosen, catalogue, stop);
+    const named = { user_model: settings.userModel, judge_model: settings.judgeModel };
+    await checkHarnessNeeds(chosen, named, { catalogue, models: installation.models });
     return chosen;
   } finally {
     await catalogue.close();
@@ -69,6 +72,7 @@ function toEvaluation(settings: EvalSettings, taskset: Taskset): NewEvaluation {
   const { name, models, attempts, maxSteps, timeoutSeconds, sampling, seed, passThreshold, metadata } = settings;
   return {
     ...{ account: LOCAL, keyId: null, name, taskset, models, attempts, maxSteps, timeoutSeconds, sampling, seed },
+    ...{ userModel: settings.userModel, judgeModel: settings.judgeModel },
     ...{ passThreshold, metadata, concurrency: settings.concurrency, budget: settings.budget },
   };
 }

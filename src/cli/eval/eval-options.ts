@@ -11,6 +11,8 @@ import type { FollowOptions } from './follow-command.ts';
 export interface EvalOptions extends FollowOptions {
   readonly model?: readonly string[];
   readonly agent?: string;
+  readonly userModel?: string;
+  readonly judgeModel?: string;
   readonly attempts?: number;
   readonly concurrency?: number;
   readonly budget?: Budget;
@@ -35,6 +37,8 @@ export interface EvalSettings {
   /** Without repeats. */
   readonly models: readonly string[];
   readonly agent: string | null;
+  readonly userModel: string | null;
+  readonly judgeModel: string | null;
   readonly attempts: number;
   readonly concurrency: number | undefined;
   readonly budget: Budget | undefined;
@@ -78,6 +82,8 @@ export function readEvalSettings(taskset: string | undefined, options: EvalOptio
     taskset,
     models,
     agent: options.agent ?? null,
+    userModel: options.userModel ?? null,
+    judgeModel: options.judgeModel ?? null,
     attempts: options.attempts ?? 1,
     concurrency: options.concurrency,
     budget: options.budget,

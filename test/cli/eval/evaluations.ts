@@ -51,6 +51,8 @@ export function evaluationOf(reports: readonly Report[], more: Partial<Evaluatio
     taskset: { name: 'retail/task', version: 'ab12cd34ef56'.padEnd(64, '0'), tasks: 200 },
     models: reports.map(({ model }) => model),
     agent: null,
+    user_model: null,
+    judge_model: null,
     attempts: 4,
     max_steps: null,
     timeout_seconds: null,

@@ -74,6 +74,10 @@ function Body({ entry, against, side, isLive }: BodyProps) {
       const other = against?.kind === 'turn' ? toMessages(against.event.messages) : undefined;
       return <ComparedProse text={toMessages(entry.event.messages)} against={other} side={side} />;
     }
+    case 'user': {
+      const other = against?.kind === 'user' ? (against.event.message ?? '') : undefined;
+      return <ComparedProse text={entry.event.message ?? ''} against={other} side={side} />;
+    }
     case 'step':
       return <Step entry={entry} against={against} side={side} isLive={isLive} />;
     case 'answer':

@@ -3,7 +3,10 @@ import { align, type Likeness, SAME } from './align.ts';
 import { canonicalJson } from './canonical.ts';
 
 /** Entries that are compared: all but logs and the readiness of the environment. */
-export type ComparedEntry = Exclude<Entry, { readonly kind: 'logs' | 'environment' }>;
+export type ComparedEntry = Exclude<Entry, { readonly kind: 'logs' | 'environment' | 'judgement' }>;
+
+/** A verdict is in the evaluation that asked for it. */
+const LEFT_OUT: ReadonlySet<Entry['kind']> = new Set(['logs', 'environment', 'judgement']);
 
 /** A row of the comparison: the entry of each run, undefined if a run has none. */
 export interface Row {
@@ -16,7 +19,8 @@ export interface Row {
 export const LETTERS = ['A', 'B', 'C', 'D'] as const;
 
 export function toCompared(entries: readonly Entry[]): readonly ComparedEntry[] {
-  return entries.filter((entry): entry is ComparedEntry => entry.kind !== 'logs' && entry.kind !== 'environment');
+  const isCompared = (entry: Entry): entry is ComparedEntry => !LEFT_OUT.has(entry.kind);
+  return entries.filter(isCompared);
 }
 
 /**
@@ -96,8 +100,9 @@ function toMarked(entry: ComparedEntry, toNumber: (text: string) => number): Mar
     const names = entry.calls.map(({ name }) => name).join('\n');
     return { entry, names: toNumber(names), signature: toNumber(signature) };
   }
-  // There is one of each, but of turns.
-  const signature = entry.kind === 'turn' ? canonicalJson(entry.event.messages) : '';
+  // There is one of each, but of turns and replies of a user.
+  const said = entry.kind === 'turn' ? entry.event.messages : entry.kind === 'user' ? entry.event.message : '';
+  const signature = said === '' ? '' : canonicalJson(said);
   return { entry, names: toNumber(''), signature: toNumber(signature) };
 }
 

@@ -92,6 +92,8 @@ function essence(entry: Exclude<ComparedEntry, StepEntry>): unknown {
     }
     case 'turn':
       return entry.event.messages;
+    case 'user':
+      return [entry.event.message, entry.event.is_over];
     case 'answer':
       return entry.event.answer;
     case 'evaluation':

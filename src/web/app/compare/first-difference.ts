@@ -33,6 +33,8 @@ export function titleOf(entry: ComparedEntry): string {
       return 'Prompt';
     case 'turn':
       return `Turn ${entry.event.turn}`;
+    case 'user':
+      return 'User';
     case 'step':
       return entry.step === OUTSIDE_STEPS ? 'Calls' : `Step ${entry.step}`;
     case 'answer':

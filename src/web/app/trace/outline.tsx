@@ -68,6 +68,8 @@ const NAMES: Readonly<Record<Exclude<Entry['kind'], 'step'>, string>> = {
   environment: 'Environment',
   setup: 'Prompt',
   turn: 'Message',
+  user: 'User',
+  judgement: 'Judge',
   logs: 'Logs',
   answer: 'Answer',
   evaluation: 'Evaluation',

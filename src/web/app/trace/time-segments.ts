@@ -87,6 +87,8 @@ function beganAt(entry: Entry): number | undefined {
     case 'turn':
     case 'answer':
       return Date.parse(entry.event.at);
+    case 'user':
+    case 'judgement':
     case 'evaluation':
       return before(entry.event).from;
     default:

@@ -45,6 +45,8 @@ export type Entry =
   | { readonly kind: 'environment'; readonly id: string; readonly event: Stamped<'environment.ready'> }
   | { readonly kind: 'setup'; readonly id: string; readonly event: Stamped<'setup.completed'> }
   | { readonly kind: 'turn'; readonly id: string; readonly event: Stamped<'turn.started'> }
+  | { readonly kind: 'user'; readonly id: string; readonly event: Stamped<'user.responded'> }
+  | { readonly kind: 'judgement'; readonly id: string; readonly event: Stamped<'judge.responded'> }
   | StepEntry
   | { readonly kind: 'logs'; readonly id: string; readonly logs: readonly LogRecord[] }
   | { readonly kind: 'answer'; readonly id: string; readonly event: Stamped<'answer.submitted'> }
@@ -136,8 +138,15 @@ class Attempt {
         this.#push({ kind: 'setup', id: 'prompt', event });
         return;
       case 'turn.started':
-        if (event.turn > 1 || !this.#isPrompt(event.messages))
+        if ((event.turn > 1 || !this.#isPrompt(event.messages)) && !this.#isTold(event))
           this.#push({ kind: 'turn', id: `turn-${event.turn}`, event });
+        return;
+      case 'user.responded':
+        // A reply is how the next turn begins: links to that turn lead to it.
+        this.#push({ kind: 'user', id: event.is_over ? `user-${event.turn}` : `turn-${event.turn + 1}`, event });
+        return;
+      case 'judge.responded':
+        this.#push({ kind: 'judgement', id: `judgement-${event.seq}`, event });
         return;
       case 'model.requested':
         this.#renameUnanswered(event);
@@ -186,6 +195,12 @@ class Attempt {
     return (
       messages.length === 0 || setup === undefined || JSON.stringify(setup.event.prompt) === JSON.stringify(messages)
     );
+  }
+
+  /** A turn that begins with the reply of its user, which is shown as such. */
+  #isTold({ messages: [message, ...others] }: Stamped<'turn.started'>): boolean {
+    const last = this.#entries.findLast(({ kind }) => kind !== 'logs');
+    return last?.kind === 'user' && others.length === 0 && message?.content === last.event.message;
   }
 
   #push<Kind extends Entry>(entry: Kind): void {

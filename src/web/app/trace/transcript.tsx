@@ -1,5 +1,6 @@
 import { useContext, useMemo, useState } from 'preact/hooks';
 import { formatCountOf, formatDuration } from '../../format.ts';
+import { JudgementCard } from './judgement-card.tsx';
 import { LazySection } from './lazy-section.tsx';
 import { LogLines } from './log-lines.tsx';
 import { AnswerCard, EvaluationCard } from './outcome-cards.tsx';
@@ -7,6 +8,7 @@ import { Messages, SetupCard } from './setup-card.tsx';
 import { StepCard } from './step-card.tsx';
 import type { AttemptView, Entry } from './timeline.ts';
 import type { TraceState } from './trace-feed.ts';
+import { UserCard } from './user-card.tsx';
 import { TraceContext } from './view-context.ts';
 
 /** Traces with fewer entries are drawn whole. */
@@ -117,6 +119,10 @@ function EntryView({ entry, isLive, pending }: Omit<EntrySectionProps, 'isAlways
           <Messages messages={entry.event.messages} />
         </article>
       );
+    case 'user':
+      return <UserCard {...entry} />;
+    case 'judgement':
+      return <JudgementCard {...entry} />;
     case 'step':
       return <StepCard step={entry} isLive={isLive} pending={pending} />;
     case 'logs':
