@@ -71,7 +71,7 @@ async function train(service: TestService, evaluations: readonly string[], selec
 describe('proctor/imitation', { timeout: 120_000 }, () => {
   it('learns from the successes of a weak base, and is better on tasks that it has not seen, with an interval above 0', async () => {
     const service = await start();
-    const evaluations = [await evaluate(service, 'counter:train'), await evaluate(service, 'retail:train')];
+    const evaluations = [await evaluate(service, 'counter:train'), await evaluate(service, 'retail/task:train')];
     const job = await train(service, evaluations);
     expect(job).toMatchObject({ status: 'succeeded', error: null, proof_error: null });
     const [comparison] = job.proof?.compare.comparisons ?? [];
