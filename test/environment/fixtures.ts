@@ -17,6 +17,8 @@ export function contextOf(signal: AbortSignal = new AbortController().signal): T
     roots: refuse,
     elicit: refuse,
     sample: refuse,
+    judge: refuse,
+    conversation: [],
   };
 }
 
