@@ -15,7 +15,7 @@ export function addDatasetCommand(program: Command): void {
       'after',
       `
 Examples:
-  $ proctor dataset build --evaluation eval_9f86d081884c7d659a2feaa0c55ad015 --out clerk
+  $ proctor dataset build --evaluation last --out clerk
   $ proctor dataset build --filter env_name=counter --filter model=gpt-4.1-mini --format trl --out clerk
   $ proctor dataset build --filter env_name=counter --held-out counter/count_to --choose best --out clerk
   $ proctor dataset validate clerk
@@ -48,7 +48,11 @@ function addBuildCommand(dataset: Command): void {
     .command('build')
     .description('Write a dataset of traces of the database of this directory.')
     .requiredOption('--out <folder>', 'a new folder, or that of a dataset, which is replaced')
-    .option('--evaluation <id>', 'traces of this evaluation; may be repeated', collect)
+    .option(
+      '--evaluation <evaluation>',
+      'traces of this evaluation: its id, its name, or last; may be repeated',
+      collect,
+    )
     .option(
       '--filter <name=value>',
       'or traces like that: env_name, scenario_name, model, origin, status, min_reward, max_reward, since, until, metadata.<key>; may be repeated',

@@ -93,7 +93,7 @@ Exit code: 0 when it ended; 1 when it was stopped or cancelled, or no attempt ha
 Examples:
   $ proctor eval retail/task --model gpt-5-mini --model gpt-5 -n 4 --budget 5usd
   $ proctor eval tasks/nightly.jsonl --model gpt-5-mini --only tag=smoke --name nightly
-  $ proctor eval retail --model proctor/oracle --only first=20
+  $ proctor eval counter --model proctor/oracle --only first=20
   $ proctor eval retail/task --agent codex --model gpt-5
   $ proctor eval tasks/nightly.jsonl --model gpt-5-mini --service https://proctor.example --json
   $ proctor eval gate last --min-score 0.8`;

@@ -1,13 +1,16 @@
 import { type Command, Option } from 'commander';
+import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import { runStatusSchema } from '../contract/run.ts';
 import { originSchema } from '../contract/trace.ts';
 import { ATIF_VERSIONS, type AtifVersion } from '../formats/atif/write.ts';
 import { EXPORT_FORMATS, type ExportFormat } from '../formats/format.ts';
 import type { TraceQuery } from '../trace/trace-store.ts';
 import { countText } from './amounts.ts';
+import { findEvaluation } from './eval/find-evaluation.ts';
+import { evaluationsOf } from './eval/open-evaluations.ts';
 import { exportTraces } from './export/export-traces.ts';
 import { UsageError } from './failure.ts';
-import { openInstallation } from './installation.ts';
+import { type Installation, openInstallation } from './installation.ts';
 import { parseNumber } from './options.ts';
 import { listenForStop } from './signals.ts';
 import { note, printable, printJson } from './terminal.ts';
@@ -31,15 +34,15 @@ export function addExportCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-Ids are those of traces and of evaluations (eval_...). A run that has not ended is refused. What a format cannot hold is
-listed on standard error, a line for each field. Images stand in the file; with --format atif and --out they are files
-beside it, in images/.
+Traces are named by their ids, evaluations by their ids, names, or as last. A run that has not ended is refused. What a
+format cannot hold is listed on standard error, a line for each field. Images stand in the file; with --format atif and
+--out they are files beside it, in images/.
 
 Exit code: 0 when it is written; 1 when not; 2 when the command is wrong.
 
 Examples:
   $ proctor export 4bf92f3577b34da6a3ce929d0e0e4736 --format atif
-  $ proctor export eval_9f2c --format inspect --out run.eval
+  $ proctor export last --format inspect --out run.eval
   $ proctor export --env counter --min-reward 1 --format openai --out train.jsonl`,
     )
     .action(runExport);
@@ -70,9 +73,18 @@ async function runExport(named: readonly string[], options: ExportOptions): Prom
   await using installation = await openInstallation();
   using stop = listenForStop(() => note('Stopping; nothing is written.'));
   const { store } = installation;
-  const report = await exportTraces(store, { named, filters, format, out, atif, signal: stop.signal });
+  const ids = await findIds(named, installation);
+  const report = await exportTraces(store, { named: ids, filters, format, out, atif, signal: stop.signal });
   if (json) return printJson({ written: out ?? null, traces: report.traces, lost: report.lost });
   for (const { field, count, why } of report.lost) note(`lost: ${printable(field)} (${count}): ${printable(why)}`);
   for (const line of report.skipped) note(line);
   if (out !== undefined) note(`Wrote ${countText(report.traces, 'trace')} to ${out}.`);
+}
+
+/** Ids of traces as they are, and of evaluations by what a person calls them. */
+async function findIds(named: readonly string[], installation: Installation): Promise<readonly string[]> {
+  const evaluations = { ...evaluationsOf(installation), [Symbol.asyncDispose]: async () => {} };
+  return await Promise.all(
+    named.map((name) => (TRACE_ID_PATTERN.test(name) ? name : findEvaluation(name, evaluations))),
+  );
 }

@@ -47,9 +47,18 @@ describe('proctor dataset', { timeout: 300_000 }, () => {
     expect([asTrl.code, asTrl.stderr]).toEqual([1, expect.stringContaining('set/train.jsonl:1: messages.')]);
     expect(readFileSync(join(cwd, 'set/dataset.md'), 'utf8')).toContain(manifest.hash);
 
+    const evaluated = await run('eval', 'counter:train', '--model', 'proctor/oracle', '--name', 'weak', '--json');
+    expect(evaluated.code, evaluated.stderr).toBe(0);
+    const ofEvaluation = ['dataset', 'build', '--evaluation', 'weak', '--include-reference', '--out', 'of-weak'];
+    expect((await run(...ofEvaluation)).code).toBe(0);
+    const exported = await run('export', 'weak', '--format', 'jsonl', '--out', 'weak.jsonl');
+    expect([exported.code, exported.stderr]).toEqual([0, expect.stringMatching(/Wrote 7 traces to weak\.jsonl/)]);
+    const unknown = await run('export', 'strong', '--format', 'jsonl', '--out', 'strong.jsonl');
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('"proctor eval list" shows them')]);
+
     await run('run', 'counter', 'count_to', '--arg', 'target=7', '--model', 'proctor/oracle');
     const heldOut = await run(...build, '--include-reference');
-    expect([heldOut.code, heldOut.stderr]).toEqual([2, expect.stringContaining('"seven"')]);
+    expect([heldOut.code, heldOut.stderr]).toEqual([2, expect.stringMatching(/"seven".*--split train/s)]);
     const named = await run(...build, '--include-reference', '--filter', 'mood=good');
     expect([named.code, named.stderr]).toEqual([2, expect.stringContaining('--filter knows no mood')]);
   });

@@ -59,6 +59,7 @@ export interface Collector {
   readonly url: string;
   readonly spans: CollectedSpan[];
   readonly headers: IncomingHttpHeaders[];
+  readonly paths: string[];
   /** All that was received, as it came. */
   text(): string;
   /** One span by its name. */
@@ -69,8 +70,16 @@ export interface Collector {
 
 const KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'];
 
-/** A server that takes OTLP over HTTP, as JSON, until the test ends. */
-export async function startCollector({ status = 200 }: { readonly status?: number } = {}): Promise<Collector> {
+/** A server that takes OTLP over HTTP at `base`, as JSON, until the test ends. */
+export async function startCollector({
+  status = 200,
+  base = '',
+}: {
+  readonly status?: number;
+  readonly base?: string;
+} = {}): Promise<Collector> {
+  const path = `${base}/v1/traces`;
+  const paths: string[] = [];
   const spans: (CollectedSpan & { readonly startedAt: bigint })[] = [];
   const headers: IncomingHttpHeaders[] = [];
   let received = '';
@@ -79,8 +88,9 @@ export async function startCollector({ status = 200 }: { readonly status?: numbe
     for await (const piece of request.setEncoding('utf8')) text += piece;
     received += text;
     headers.push(request.headers);
-    if (request.url === '/v1/traces' && status === 200) spans.push(...toSpans(text));
-    response.writeHead(request.url === '/v1/traces' ? status : 404, { 'content-type': 'application/json' }).end('{}');
+    paths.push(request.url ?? '');
+    if (request.url === path && status === 200) spans.push(...toSpans(text));
+    response.writeHead(request.url === path ? status : 404, { 'content-type': 'application/json' }).end('{}');
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -89,9 +99,10 @@ export async function startCollector({ status = 200 }: { readonly status?: numbe
     server.close();
   });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${base}`,
     spans,
     headers,
+    paths,
     text: () => received,
     span(name) {
       const [found, ...others] = spans.filter((span) => span.name === name);

@@ -40,6 +40,22 @@ test(
   },
 );
 
+test.each([
+  ['Langfuse', '/api/public/otel', 'Authorization=Basic cGs6c2s=,x-langfuse-ingestion-version=4'],
+  ['LangSmith', '/otel', 'x-api-key=lsv2'],
+  ['Phoenix', '', 'Authorization=Bearer phoenix'],
+])('the settings for %s lead to its path, with its headers', PATIENCE, async (_backend, base, headers) => {
+  const collector = await startCollector({ base });
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_HEADERS: headers };
+  const ended = await proctor(RUN, { cwd: createProject('counter'), env });
+  expect([ended.code, ended.stderr.includes('Spans')]).toEqual([0, false]);
+  expect(new Set(collector.paths)).toEqual(new Set([`${base}/v1/traces`]));
+  expect(collector.span('invoke_agent counter:count_to').attributes).toMatchObject({ 'proctor.reward': 1 });
+  const given = headers.split(',').map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]);
+  const sent = Object.fromEntries(given.map(([name = '', value]) => [name.toLowerCase(), value]));
+  expect(collector.headers[0]).toMatchObject(sent);
+});
+
 test('a server exports what it has when it is stopped', PATIENCE, async () => {
   const collector = await startCollector();
   const ports = ['--port', String(await freePort())];

@@ -1,4 +1,5 @@
 import type { CheckProgress } from '../../trust/check/check-environment.ts';
+import { countText } from '../amounts.ts';
 import { colors } from '../terminal.ts';
 
 const CLEAR_LINE = '\r\u001b[K';
@@ -21,7 +22,7 @@ export function createCheckView(): CheckView {
       const now = performance.now();
       if (process.stderr.isTTY !== true || now - shownAt < EVERY_MS) return;
       shownAt = now;
-      process.stderr.write(`${CLEAR_LINE}${colors.dim(`  ${environment}: ${sessions} sessions`)}`);
+      process.stderr.write(`${CLEAR_LINE}${colors.dim(`  ${environment}: ${countText(sessions, 'session')}`)}`);
     },
     clear,
     [Symbol.dispose]: clear,

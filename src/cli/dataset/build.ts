@@ -10,10 +10,12 @@ import { createTasksets } from '../../tasks/find-tasksets.ts';
 import type { Taskset } from '../../tasks/taskset.ts';
 import { buildDataset, type DatasetProgress } from '../../training/dataset/build-dataset.ts';
 import { declaredTasksBy } from '../../training/dataset/declared-tasks.ts';
+import { findEvaluation } from '../eval/find-evaluation.ts';
 import { readTasksetAt, tasksetName } from '../eval/load-tasks.ts';
 import { LOCAL } from '../eval/local-evaluations.ts';
+import { evaluationsOf } from '../eval/open-evaluations.ts';
 import { SilentFailure, UsageError } from '../failure.ts';
-import { openInstallation } from '../installation.ts';
+import { type Installation, openInstallation } from '../installation.ts';
 import { listenForStop } from '../signals.ts';
 import { note, printJson } from '../terminal.ts';
 import { parseMoment } from '../traces/moments.ts';
@@ -40,10 +42,11 @@ interface BuildOptions {
 const TELL_EVERY_MS = 2_000;
 
 export async function build(options: BuildOptions): Promise<void> {
-  const from = readSource(options);
+  const given = readSource(options);
   const select = readSelect(options);
   using stop = listenForStop();
   await using installation = await openInstallation();
+  const from = await findSource(given, installation);
   const catalogue = createCatalogue(installation.environments);
   try {
     const heldOut = await readHeldOut(options.heldOut ?? [], catalogue, installation.directory, stop.signal);
@@ -66,6 +69,13 @@ export async function build(options: BuildOptions): Promise<void> {
   } finally {
     await catalogue.close();
   }
+}
+
+/** Evaluations may be named as for "proctor eval show"; the dataset has their ids. */
+async function findSource(from: DatasetSource, installation: Installation): Promise<DatasetSource> {
+  if (!('evaluations' in from)) return from;
+  const evaluations = { ...evaluationsOf(installation), [Symbol.asyncDispose]: async () => {} };
+  return { evaluations: await Promise.all(from.evaluations.map((name) => findEvaluation(name, evaluations))) };
 }
 
 function readSource({ evaluation = [], filter = [] }: BuildOptions): DatasetSource {

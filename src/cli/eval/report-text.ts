@@ -137,7 +137,7 @@ function timeRow({ wall_ms, steps, duration_ms }: Report): readonly [string, str
   const stepped =
     steps.median === null || steps.p95 === null
       ? ''
-      : `; ${countText(steps.median, 'step')} (median), ${steps.p95} (p95)`;
+      : `; ${countText(Math.round(steps.median * 10) / 10, 'step')} (median), ${Math.round(steps.p95 * 10) / 10} (p95)`;
   return ['time', `${spanText(wall_ms)} in all${each}${stepped}`];
 }
 

@@ -54,7 +54,7 @@ function heldOutTasks(ids: readonly string[]): ApiError {
   return new ApiError(
     'held_out_task',
     `${tasks} held out or of the split test, and nothing is trained on those: ${named.join(', ')}${more}. ` +
-      'Leave them out: take evaluations without them, or only tasks of the split train (select.splits).',
+      'Leave them out: take evaluations without them, or only tasks of the split train (--split train; select.splits of a request).',
     { param: 'from' },
   );
 }

@@ -89,6 +89,11 @@ m
   time            12 min in all; an attempt 14 s (median), 1 min 1 s (p95); 6 steps (median), 20 (p95)`);
   });
 
+  it('tells steps between two attempts with one decimal', () => {
+    const lines = reportLines(evaluationOf([reportOf('m', { steps: { median: 2.5, p95: 32.599999999999994 } })]));
+    expect(lines.join('\n')).toContain('2.5 steps (median), 32.6 (p95)');
+  });
+
   it('begins with a line for each model where there are several', () => {
     const lines = reportLines(evaluationOf([reportOf('small'), reportOf('large', { mean: 0.67, ci95: [0.63, 0.71] })]));
     expect(lines.slice(3, 6)).toEqual([

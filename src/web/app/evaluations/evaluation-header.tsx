@@ -77,7 +77,7 @@ export function EvaluationHeader({
           <code>proctor export</code>
           <CopyButton
             text={() =>
-              `proctor export ${evaluation.evaluation_id} --format inspect --out ${evaluation.evaluation_id}.eval`
+              `npx proctor export ${evaluation.evaluation_id} --format inspect --out ${evaluation.evaluation_id}.eval`
             }
             label="Copy the command that exports these runs"
           />

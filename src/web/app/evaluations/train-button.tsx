@@ -20,7 +20,7 @@ export function TrainButton({ evaluation }: { readonly evaluation: EvaluationDet
   return (
     <>
       <button type="button" class="button" onClick={() => setOpen(true)}>
-        {`Train on ${formatCountOf(count, 'successful run')}`}
+        {`Dataset of ${formatCountOf(count, 'successful run')}`}
       </button>
       {isOpen ? <TrainDialog evaluationId={id} count={count} onClose={() => setOpen(false)} /> : null}
     </>
@@ -38,7 +38,7 @@ function TrainDialog({
 }) {
   const command = `npx proctor dataset build --evaluation ${evaluationId} --out dataset`;
   return (
-    <Dialog title={`Train on ${formatCountOf(count, 'successful run')}`} onClose={onClose}>
+    <Dialog title={`Dataset of ${formatCountOf(count, 'successful run')}`} onClose={onClose}>
       <p>
         Files to train on are made of them: each deed once, at most four of a task, split by task. Runs of reference
         models are left out, and a task that is held out is refused.

@@ -13,7 +13,7 @@ export function ModelPage({ name }: { readonly name: string }) {
   usePageTitle(name);
   const { resource, reload } = useResource((signal) => service.models.registered.get(name, { signal }), [name]);
   return (
-    <div class="page">
+    <div class="page training">
       <p>
         <a href="/models">Models</a>
       </p>

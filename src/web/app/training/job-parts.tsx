@@ -41,7 +41,7 @@ export function Lineage({ job }: { readonly job: TrainingJob }) {
         <div>
           <dt>Model</dt>
           <dd>
-            {job.name}
+            {job.status === 'succeeded' ? <a href={`/models/${encodeURIComponent(job.name)}`}>{job.name}</a> : job.name}
             {target === null ? null : <code>{` ${target}`}</code>}
           </dd>
         </div>
@@ -52,7 +52,9 @@ export function Lineage({ job }: { readonly job: TrainingJob }) {
         <div>
           <dt>Job</dt>
           <dd>
-            <code>{job.job_id}</code>
+            <a href={`/training/${job.job_id}`}>
+              <code>{job.job_id}</code>
+            </a>
             {Object.entries(ids).map(([name, id]) => ` · ${name} ${id}`)}
           </dd>
         </div>
