@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { inMemory } from '../../src/mcp/in-memory.ts';
 import { send } from '../http/http-server.ts';
+import { TROUBLE } from '../run-service/service.ts';
 import { createRoom, type RoomLog } from '../seats/environment.ts';
 import { until } from '../until.ts';
 import { readCall } from './ors-client.ts';
@@ -102,7 +103,7 @@ describe('an ORS session', () => {
     expect((await traces())[0]?.steps).toEqual([]);
   });
 
-  it('tells errors of tools as results, bad arguments and a lost environment as failures', async () => {
+  it('tells errors of tools as results, and bad arguments as failures', async () => {
     const { client } = await serveOrs({ environments: new Map([['room', createRoom()]]) });
     const sid = await client.create({ env_name: 'plain', task_spec: {} });
     const died = await client.call(sid, 'die', {}, 'plain');
@@ -114,6 +115,27 @@ describe('an ORS session', () => {
     const counter = await serveOrs();
     const counting = await counter.client.create(TARGET_2);
     expect((await counter.client.call(counting, 'increment', { by: 'x' })).result).toMatchObject({ ok: false });
+  });
+
+  it('whose environment dies in a call tells it as a failure of the call, and its trace has failed', async () => {
+    const { client, traces } = await serveOrs({ environments: new Map([['trouble', TROUBLE]]) });
+    const sid = await client.create({ env_name: 'exits_in_a_tool', task_spec: {} });
+    const { events, result } = await client.call(sid, 'leave', {}, 'exits_in_a_tool');
+    expect(events.map(({ event }) => event)).toEqual(['task_id', 'end']);
+    expect(result).toEqual({ ok: false, error: expect.stringContaining('ended without a reward') });
+    expect(await traces()).toMatchObject([{ status: 'failed', error: { boundary: 'environment' } }]);
+    const late = await client.call(sid, 'submit_answer', { answer: 'x' }, 'exits_in_a_tool');
+    expect(late.result).toMatchObject({ ok: false });
+  });
+
+  it('that has used up its calls is evaluated, and its last call tells the reward', async () => {
+    const { client, traces } = await serveOrs();
+    const sid = await client.create(TARGET_2);
+    const together = () => Promise.all(Array.from({ length: 83 }, () => client.call(sid, 'increment', { by: 0 })));
+    for (let round = 0; round < 6; round++) await together();
+    await client.call(sid, 'increment');
+    expect((await client.call(sid, 'increment')).result).toMatchObject({ output: { reward: 0, finished: true } });
+    expect(await traces()).toMatchObject([{ status: 'completed', stop_reason: 'max_steps' }]);
   });
 
   it('whose setup fails answers 500 where it is waited for', async () => {

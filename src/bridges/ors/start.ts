@@ -51,7 +51,7 @@ export interface OrsServer {
   readonly url: string;
   /** Names of the environments as the protocol has them. */
   readonly names: readonly string[];
-  /** Ends calls within the budget, then every session as failed. Database and store are closed by their owner. Never rejects. */
+  /** Ends every session as failed; evaluations that go on may end within the budget. Database and store are closed by their owner. Never rejects. */
   close(): Promise<void>;
 }
 
