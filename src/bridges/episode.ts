@@ -14,7 +14,7 @@ import type { OpenSeat } from '../seats/open-seat.ts';
 /** Why a call was not answered by its tool. `lost`: the environment is gone, and the episode with it. */
 export type CallRefusal = 'tool_not_found' | 'invalid_args' | 'over' | 'lost';
 
-/** What a client is told of a call. `reward` is there, and `isFinished`, once the episode was evaluated. */
+/** The answer to a call, for its client. `reward` is there once the episode was evaluated. */
 export type CallOutcome =
   | { readonly kind: 'answered'; readonly result: ToolResult }
   | { readonly kind: 'finished'; readonly result: ToolResult; readonly reward: number }
@@ -43,7 +43,7 @@ export class Episode {
     this.#now = now;
     this.#lastActiveAt = now();
     this.#opening = seat.open();
-    this.#opening.catch(() => {}); // Who waits for it is told.
+    this.#opening.catch(() => {}); // Callers of `ready` are told.
   }
 
   /** Calls and openings that go on: meanwhile it is not idle. */

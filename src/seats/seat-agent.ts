@@ -194,7 +194,7 @@ export class SeatAgent implements Agent {
 /** One for all: an error that is made takes longer than to end by it. */
 const OVER = new Error('The turn of the agent is over');
 
-/** Nobody here has seen the model that made the call: its step is the call alone. @returns its number. */
+/** The step of a call whose model is elsewhere: it has the call alone. @returns its number. */
 function recordStep({ turn, stepsBefore, progress, recorder }: AgentTurn, call: ToolCall): number {
   const message: AssistantMessage = { role: 'assistant', content: null, reasoning: null, tool_calls: [call] };
   const step = stepsBefore + progress.responses.length + 1;

@@ -20,7 +20,7 @@ export type CallReply =
     }
   | { readonly ok: false; readonly error: string };
 
-/** What a scenario asks for: its system text, and its messages. */
+/** The task as its scenario gives it: its system text, and its messages. */
 export function toPromptBlocks({ system, prompt }: SetupResult): readonly Block[] {
   const told = prompt.flatMap(({ content }) => (typeof content === 'string' ? [toText(content)] : toBlocks(content)));
   return system === null ? told : [toText(system), ...told];
