@@ -1,18 +1,13 @@
-import { isDeepStrictEqual } from 'node:util';
-import { type Command, InvalidArgumentError } from 'commander';
-import type { EnvironmentTarget } from '../client/environment-client.ts';
-import { resolveEnvironment } from '../config/find-environments.ts';
-import { messageOf } from '../contract/errors.ts';
+import type { Command } from 'commander';
 import { MAX_STEPS } from '../contract/names.ts';
-import { LONGEST_TIMER_MS } from '../runtime/deadline.ts';
 import { MAX_WARM_PROCESSES } from '../scenario-server/option-ranges.ts';
 import { assertModel, guardedByKey } from '../scenario-server/serve-scenarios.ts';
 import { startAlone } from '../scenario-server/start-alone.ts';
-import { UsageError } from './failure.ts';
-import { type Installation, openInstallation } from './installation.ts';
+import { openInstallation } from './installation.ts';
 import { createLogger } from './logger.ts';
 import { collect, parsePort, wholeNumber } from './options.ts';
 import { addPoolOptions, type PoolCommandOptions } from './pool-options.ts';
+import { environmentsOf, fromVariable, parseKey, parseTtl } from './server-options.ts';
 import { naming } from './service.ts';
 import { listenForStop, untilStopped } from './signals.ts';
 import { signedInAddress } from './signed-in-address.ts';
@@ -82,7 +77,7 @@ async function serveScenarios(named: readonly string[], options: ScenariosOption
   await using _telemetry = await startTelemetry({ ...installation, stop: stop.signal, warn: note });
   const { settings, database, accounts, models, redactor } = installation;
   assertModel(models, options.model);
-  const environments = environmentsOf(installation, [...named, ...(options.env ?? [])]);
+  const environments = environmentsOf(installation, [...named, ...(options.env ?? [])], 'scenarios');
   const apiKey = options.apiKey ?? fromVariable('PROCTOR_SCENARIOS_API_KEY', parseKey);
   const starting = startAlone({
     environments,
@@ -117,46 +112,5 @@ async function serveScenarios(named: readonly string[], options: ScenariosOption
     await untilStopped(stop.signal);
   } finally {
     await server.close();
-  }
-}
-
-function environmentsOf(
-  { environments, directory }: Installation,
-  named: readonly string[],
-): ReadonlyMap<string, EnvironmentTarget> {
-  if (named.length === 0) {
-    if (environments.size > 0) return environments;
-    throw new UsageError('There are no environments in this directory: name one: proctor scenarios <path|url>.');
-  }
-  const found = new Map<string, EnvironmentTarget>();
-  for (const { name, target } of named.map((text) => resolveEnvironment(text, environments, directory))) {
-    const other = found.get(name);
-    if (other !== undefined && !isDeepStrictEqual(other, target)) {
-      throw new UsageError(
-        `Two of the environments are named "${name}": give them names of their own in proctor.config.ts.`,
-      );
-    }
-    found.set(name, target);
-  }
-  return found;
-}
-
-const parseTtl = wholeNumber(1, LONGEST_TIMER_MS);
-
-/** A key that no request could show would lock everybody out; an empty one would let nobody know that there is one. */
-function parseKey(text: string): string {
-  if (/^[\x21-\x7e]+$/.test(text)) return text;
-  throw new InvalidArgumentError('It has to be ASCII text without spaces.');
-}
-
-/** The value of an environment variable; undefined if it is unset or empty. */
-function fromVariable<Value>(name: string, parse: (text: string) => Value): Value | undefined {
-  const text = process.env[name]?.trim() ?? '';
-  if (text === '') return undefined;
-  try {
-    return parse(text);
-  } catch (error) {
-    // Never the value: one of them is a key.
-    throw new UsageError(`${name}: ${messageOf(error)}`);
   }
 }

@@ -10,6 +10,8 @@ export interface AuthenticationOptions {
   readonly verifyKey?: ((key: string) => Promise<Caller | undefined> | Caller | undefined) | undefined;
   /** End of the message for an unknown key: the way to get one. Default: how a new key is made. */
   readonly keyHint?: string | undefined;
+  /** A header that may hold the key too, bare, where there is no `Authorization`. In lower case. Default: none. */
+  readonly keyHeader?: string | undefined;
   /** Finds the signed-in browser by its `Cookie` header. */
   readonly verifyBrowser?: ((cookie: string) => Promise<SignedInBrowser | undefined>) | undefined;
 }
@@ -61,7 +63,8 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   const { verifyKey } = options;
   const findKey =
     verifyKey &&
-    (({ authorization }: IncomingHttpHeaders): Promise<Caller> | Caller => {
+    ((headers: IncomingHttpHeaders): Promise<Caller> | Caller => {
+      const authorization = authorizationOf(headers, options.keyHeader);
       if (authorization === undefined) {
         throw unauthorized('This needs an API key: send the header "Authorization: Bearer <API_KEY>".');
       }
@@ -92,6 +95,11 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
       return browser ?? findKey?.(headers) ?? LOCAL_CALLER;
     },
   };
+}
+
+function authorizationOf(headers: IncomingHttpHeaders, keyHeader: string | undefined): string | undefined {
+  const key = keyHeader === undefined ? undefined : headers[keyHeader];
+  return headers.authorization ?? (key === undefined ? undefined : `Bearer ${key}`);
 }
 
 const CSRF_HEADER = 'x-csrf-token';

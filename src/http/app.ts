@@ -33,6 +33,10 @@ export interface HttpAppOptions extends AuthenticationOptions {
   readonly loadsLate?: boolean;
   /** End of the message for an unknown path. Default: where the paths are listed. */
   readonly unknownHint?: string;
+  /** Body of error replies, of a server whose protocol has its own. Default: as of all routes. */
+  readonly toErrorBody?: (error: ApiError) => object;
+  /** The reply to a path that no route has, which its caller may know; undefined: it is unknown. Default: always. */
+  readonly answerUnknown?: (url: string) => RouteReply | undefined;
 }
 
 /**
@@ -130,7 +134,11 @@ function createExchange(options: HttpAppOptions) {
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     const route = routes.find((candidate) => candidate.method === method);
     const caller = await authenticate(route?.access ?? strictestAccess(routes), request);
-    if (routes.length === 0) throw unknownUrl(request, options.unknownHint);
+    if (routes.length === 0) {
+      const reply = options.answerUnknown?.(request.originalUrl);
+      if (reply !== undefined) return reply;
+      throw unknownUrl(request, options.unknownHint);
+    }
     if (route === undefined) throw methodNotAllowed(request, routes);
     if (method !== 'GET' && options.closing?.aborted) throw shuttingDown();
     const query = new URLSearchParams(request.url.replace(/^[^?]*/, ''));
@@ -165,7 +173,9 @@ function createExchange(options: HttpAppOptions) {
     const exchange = startExchange(request, response);
     record(request, response, routes[0]?.path, options);
     answer(routes, exchange)
-      .catch((thrown: unknown) => (exchange.signal.aborted ? {} : toErrorReply(thrown, exchange.requestId, logger)))
+      .catch((thrown: unknown) =>
+        exchange.signal.aborted ? {} : toErrorReply(thrown, exchange.requestId, logger, options.toErrorBody),
+      )
       .then((reply) => sendReply(response, reply, () => logTooSlow(request, response, logger)))
       .catch((error: unknown) => {
         logger.error({ requestId: exchange.requestId, err: error }, 'The reply could not be sent');

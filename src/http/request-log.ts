@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ApiError } from '../contract/errors.ts';
 import { toApiError } from './errors.ts';
 import { requestIdOf } from './listen.ts';
 import { type RouteReply, TRACE_ID_HEADER } from './route.ts';
@@ -48,7 +49,12 @@ function toTraceId(traceId: unknown): { readonly traceId?: string } {
 }
 
 /** The reply to what was thrown; a fault of ours, or of what we ask, is in the log. */
-export function toErrorReply(thrown: unknown, requestId: string, logger: HttpLog): RouteReply {
+export function toErrorReply(
+  thrown: unknown,
+  requestId: string,
+  logger: HttpLog,
+  toBody = (error: ApiError): object => error.toBody(),
+): RouteReply {
   const error = toApiError(thrown, requestId);
   // A 503 is an answer, not a fault: the line of the request says it.
   if (error.status >= 500 && error.status !== 503)
@@ -57,7 +63,7 @@ export function toErrorReply(thrown: unknown, requestId: string, logger: HttpLog
       error.message,
     );
   const retry: Record<string, string> = error.status === 409 ? { 'x-should-retry': 'false' } : {};
-  return { status: error.status, headers: { ...retry, ...error.headers }, body: error.toBody() };
+  return { status: error.status, headers: { ...retry, ...error.headers }, body: toBody(error) };
 }
 
 /** Notes that the connection of a client was closed which did not read. */

@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { type Logger, pino } from 'pino';
 import { createAccounts } from '../accounts/database-accounts.ts';
 import { connectEnvironment } from '../client/connect.ts';
@@ -8,7 +7,8 @@ import { ApiError } from '../contract/errors.ts';
 import { DEFAULT_PORTS } from '../contract/names.ts';
 import type { Database } from '../database/database.ts';
 import { openDatabase } from '../database/open-database.ts';
-import { type AuthenticationOptions, LOCAL_CALLER } from '../http/api-keys.ts';
+import type { AuthenticationOptions } from '../http/api-keys.ts';
+import { fixedKey } from '../http/fixed-key.ts';
 import { inMemory } from '../mcp/in-memory.ts';
 import { createModels, type Models } from '../model/create-model.ts';
 import type { GatewayClient } from '../model/gateway-client.ts';
@@ -127,16 +127,7 @@ export function assertModel(models: Models, model: string): void {
 
 /** A server with one fixed key: no other can be made. Without one nobody is asked. */
 export function guardedByKey(apiKey: string | undefined): Pick<AuthenticationOptions, 'verifyKey' | 'keyHint'> {
-  if (apiKey === undefined) return {};
-  const expected = hash(apiKey);
-  return {
-    verifyKey: async (key) => (timingSafeEqual(hash(key), expected) ? LOCAL_CALLER : undefined),
-    keyHint: 'Its key is the one that it was started with (--api-key, PROCTOR_SCENARIOS_API_KEY, or apiKey in code).',
-  };
-}
-
-function hash(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+  return fixedKey(apiKey, '--api-key, PROCTOR_SCENARIOS_API_KEY, or apiKey in code');
 }
 
 function sourcesOf({ environment, environments = [] }: ServeScenariosOptions): readonly ScenarioEnvironment[] {

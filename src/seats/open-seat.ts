@@ -33,6 +33,10 @@ export interface OpenSeatOptions {
   readonly hasModel: boolean;
   /** Makes the models that its harness asks: users and judges. */
   readonly models: Pick<Models, 'create' | 'harness'>;
+  /** True: each tool call is a step of its trace, as a model's response with one call. Default false. */
+  readonly hasCallSteps?: boolean;
+  /** Milliseconds that all of it may take. Default: the request's `timeout_seconds`. */
+  readonly limitMs?: number;
   /** Takes secrets out of its span. */
   readonly redactor: Redactor;
 }
@@ -53,10 +57,18 @@ export class OpenSeat {
 
   constructor(options: OpenSeatOptions) {
     const { traceId, request, recorder, worker, environmentHash, redactor } = options;
-    const { env_name: environment, scenario_name: scenario, scenario_args: args, seed, sampling, model } = request;
+    const {
+      env_name: environment,
+      scenario_name: scenario,
+      scenario_args: args,
+      seed,
+      sampling,
+      model,
+      origin,
+    } = request;
     this.traceId = traceId;
     this.options = options;
-    this.agent = new SeatAgent({ hasModel: options.hasModel });
+    this.agent = new SeatAgent({ hasModel: options.hasModel, hasCallSteps: options.hasCallSteps });
     const asking = {
       request: { previous_end: null, ...request, type: 'run.queued' as const },
       harnessModels: options.models.harness,
@@ -76,9 +88,10 @@ export class OpenSeat {
       worker,
       environmentHash,
     });
-    this.#deadline = startDeadline(request.timeout_seconds * 1_000, (limit) => new RunTimeoutError(limit));
+    const limitMs = options.limitMs ?? request.timeout_seconds * 1_000;
+    this.#deadline = startDeadline(limitMs, (limit) => new RunTimeoutError(limit));
     const root = TraceSpan.root({ traceId, redactor });
-    this.#span = startAgentSpan(root, { environment, scenario, model, origin: 'agent', attempt: 1 });
+    this.#span = startAgentSpan(root, { environment, scenario, model, origin, attempt: 1 });
   }
 
   /** Resolves when it has ended, its trace is written and its environment closed; undefined where nothing could be written. */
@@ -127,9 +140,9 @@ export class OpenSeat {
   }
 
   /** Ends it without an evaluation. Never rejects. */
-  async cancel(): Promise<void> {
+  async cancel(stopReason: 'cancelled' | 'abandoned' | 'expired' = 'cancelled'): Promise<void> {
     const reason = new RunInterrupted('cancelled');
-    await this.#session.stop({ status: 'cancelled', stopReason: 'cancelled', error: null, reason }).catch(() => {});
+    await this.#session.stop({ status: 'cancelled', stopReason, error: null, reason }).catch(() => {});
     await this.#ended;
   }
 

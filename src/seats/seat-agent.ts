@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ToolResult } from '../client/environment-client.ts';
 import { toErrorResult } from '../client/mcp-tools.ts';
-import type { ToolCall } from '../contract/chat.ts';
+import type { AssistantMessage, ToolCall, Usage } from '../contract/chat.ts';
 import { BoundaryError } from '../contract/errors.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
 import { isTooDeep, MAX_INPUT_DEPTH } from '../contract/json-depth.ts';
@@ -20,6 +20,8 @@ type TurnStatus = 'answered' | 'max_steps';
 export interface SeatAgentOptions {
   /** True: `max_steps` is of its model calls, which are counted elsewhere, and it may call tools as often as it likes. */
   readonly hasModel?: boolean;
+  /** True: each call is recorded as a step, a response with this call and no usage. Default false: calls are outside of steps. */
+  readonly hasCallSteps?: boolean | undefined;
 }
 
 /** The step of a model that asked for a call, and the call's id there. */
@@ -37,6 +39,7 @@ export class SeatAgent implements Agent {
   /** Resolves, with its turn, once it may call. It never rejects, and stays open where setup fails. */
   readonly begun: Promise<AgentTurn>;
   readonly #countsCalls: boolean;
+  readonly #hasCallSteps: boolean;
   readonly #over: Promise<TurnStatus>;
   readonly #ending = new AbortController();
   readonly #running = new Set<Promise<ToolResult>>();
@@ -50,8 +53,9 @@ export class SeatAgent implements Agent {
   #finish: (status: TurnStatus) => void = () => {};
   #fail: (cause: BoundaryError) => void = () => {};
 
-  constructor({ hasModel = false }: SeatAgentOptions = {}) {
+  constructor({ hasModel = false, hasCallSteps = false }: SeatAgentOptions = {}) {
     this.#countsCalls = !hasModel;
+    this.#hasCallSteps = hasCallSteps;
     this.begun = new Promise((resolve) => {
       this.#begin = resolve;
     });
@@ -178,7 +182,7 @@ export class SeatAgent implements Agent {
     const { answered, interruption } = await answerToolCalls([call], {
       ...turn,
       client: withUser(turn),
-      step: asked?.step ?? OUTSIDE_STEPS,
+      step: asked?.step ?? (this.#hasCallSteps ? recordStep(turn, call) : OUTSIDE_STEPS),
       finishReason: 'tool_calls',
       signal: AbortSignal.any([turn.signal, signal]),
     });
@@ -191,6 +195,36 @@ export class SeatAgent implements Agent {
 
 /** One for all: an error that is made takes longer than to end by it. */
 const OVER = new Error('The turn of the agent is over');
+
+/** The step of a call whose model is elsewhere: it has the call alone. @returns its number. */
+function recordStep({ turn, stepsBefore, progress, recorder }: AgentTurn, call: ToolCall): number {
+  const message: AssistantMessage = { role: 'assistant', content: null, reasoning: null, tool_calls: [call] };
+  const step = stepsBefore + progress.responses.length + 1;
+  const response = { finishReason: 'tool_calls', usage: NO_USAGE, tokenIds: null, logprobs: null, retries: 0 } as const;
+  progress.responses.push({ ...response, message });
+  recorder.record({
+    type: 'model.responded',
+    turn,
+    step,
+    message,
+    finish_reason: response.finishReason,
+    usage: NO_USAGE,
+    token_ids: null,
+    logprobs: null,
+    retries: 0,
+    duration_ms: 0,
+  });
+  return step;
+}
+
+const NO_USAGE: Usage = {
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  total_tokens: 0,
+  cached_tokens: 0,
+  reasoning_tokens: 0,
+  cost_usd: null,
+};
 
 /** As of any run: arguments that nobody could read are kept as the text that came, and the agent is told. */
 function toKept(args: JsonObject): Pick<ToolCall, 'arguments' | 'raw_arguments'> {

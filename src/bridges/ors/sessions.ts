@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import { ApiError } from '../../contract/errors.ts';
+import type { JsonObject } from '../../contract/json.ts';
+import { RecentSet } from '../../seats/recent-set.ts';
+import type { Episode } from '../episode.ts';
+import type { EpisodeStart, Episodes } from '../episodes.ts';
+import { type CallReply, toCallReply } from './blocks.ts';
+import { OrsError } from './ors-error.ts';
+
+/** Milliseconds that the result of a call is kept for a client that comes back. */
+const KEPT_MS = 60_000;
+/** Ids of sessions that were deleted, whose clients are told so. */
+const MAX_DELETED = 10_000;
+
+/** A call whose result somebody may ask for. */
+export interface OrsCall {
+  readonly id: string;
+  readonly reply: Promise<CallReply>;
+}
+
+interface Session {
+  readonly episode: Promise<Episode>;
+  readonly calls: Map<string, OrsCall>;
+}
+
+/** The sessions of an ORS server, by the ids that their clients show. */
+export class OrsSessions {
+  readonly #episodes: Episodes;
+  readonly #sessions = new Map<string, Session>();
+  readonly #deleted = new RecentSet(MAX_DELETED);
+  readonly #maxSessions: number;
+
+  /** @param maxSessions ended ones that nobody has deleted are kept up to as many. */
+  constructor(episodes: Episodes, maxSessions: number) {
+    this.#episodes = episodes;
+    this.#maxSessions = maxSessions;
+  }
+
+  /** A new id. It holds nothing until `create`. */
+  newId(): string {
+    return randomUUID();
+  }
+
+  /** @throws OrsError 400 for a session that exists; ApiError as `Episodes.open`. */
+  async create(sid: string, start: EpisodeStart): Promise<void> {
+    if (this.#sessions.has(sid)) throw new OrsError(400, 'Session already exists');
+    const episode = this.#episodes.open(start);
+    const session: Session = { episode, calls: new Map() };
+    this.#sessions.set(sid, session);
+    try {
+      const opened = await episode;
+      // One that was reaped, or failed, is told as deleted once nobody has its result any more.
+      void opened.ended.then((end) => {
+        if (end?.status === 'cancelled' && this.#sessions.get(sid) === session) this.#forget(sid);
+      });
+    } catch (thrown) {
+      this.#sessions.delete(sid);
+      throw thrown;
+    }
+    this.#dropOldest();
+  }
+
+  /** @throws OrsError 404 for an id that no session has, 410 for one that was deleted. */
+  async find(sid: string): Promise<Episode> {
+    const session = this.#of(sid);
+    const episode = await session.episode;
+    episode.touch();
+    return episode;
+  }
+
+  /** Begins a call; it goes on whether its client stays or not. @throws as `find`, and what setup failed with. */
+  async call(sid: string, name: string, input: JsonObject): Promise<OrsCall> {
+    const { calls } = this.#of(sid);
+    const episode = await this.find(sid);
+    await episode.ready();
+    const id = randomUUID().replaceAll('-', '');
+    const reply = episode.call(name, input).then(toCallReply, toFailure);
+    const call = { id, reply };
+    calls.set(id, call);
+    void reply.then(() => setTimeout(() => calls.delete(id), KEPT_MS).unref());
+    return call;
+  }
+
+  /** A call of this session, that goes on or has ended lately; undefined where there is none. @throws as `find`. */
+  async callOf(sid: string, id: string): Promise<OrsCall | undefined> {
+    const { calls } = this.#of(sid);
+    await this.find(sid);
+    return calls.get(id);
+  }
+
+  /** Ends a session without an evaluation, unless it is over. Whatever the id is. */
+  async delete(sid: string): Promise<void> {
+    const session = this.#sessions.get(sid);
+    if (session === undefined) return;
+    this.#forget(sid);
+    const episode = await session.episode.catch(() => undefined);
+    if (episode !== undefined) await this.#episodes.abandon(episode);
+  }
+
+  #of(sid: string): Session {
+    const session = this.#sessions.get(sid);
+    if (session !== undefined) return session;
+    if (this.#deleted.has(sid)) throw new OrsError(410, 'Session deleted');
+    throw new OrsError(404, 'Active environment not found: POST /create opens one for the session.');
+  }
+
+  #forget(sid: string): void {
+    this.#sessions.delete(sid);
+    this.#deleted.add(sid);
+  }
+
+  /** Sessions that were played and never deleted would stay for ever. */
+  #dropOldest(): void {
+    if (this.#sessions.size <= this.#episodes.size + this.#maxSessions) return;
+    const ended = [...this.#sessions].map(async ([sid, { episode }]) => ((await episode).isOver ? [sid] : []));
+    void Promise.all(ended)
+      .then((sids) => sids.flat().slice(0, Math.ceil(this.#maxSessions / 2)))
+      .then((sids) => {
+        for (const sid of sids) this.#forget(sid);
+      })
+      .catch(() => {}); // One that begins and fails removes itself.
+  }
+}
+
+function toFailure(thrown: unknown): CallReply {
+  // Clients die of an event `error`.
+  const message = thrown instanceof ApiError ? thrown.message : 'The call failed on the side of the server.';
+  return { ok: false, error: message };
+}
