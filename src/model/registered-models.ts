@@ -147,7 +147,11 @@ export class RegisteredModels {
 
   async #checkImitation(target: string, param: string): Promise<void> {
     const { kysely } = this.#database;
-    const row = await kysely.selectFrom('imitation_models').select('name').where('name', '=', target).executeTakeFirst();
+    const row = await kysely
+      .selectFrom('imitation_models')
+      .select('name')
+      .where('name', '=', target)
+      .executeTakeFirst();
     if (row !== undefined) return;
     const message = `There is no model ${preview(target)}: ${IMITATION_PROVIDER} has not made it in this database. "proctor models list" says which there are.`;
     throw new ApiError('model_not_found', message, { param });
