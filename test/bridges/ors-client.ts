@@ -41,7 +41,7 @@ export function createOrsClient(url: string, apiKey?: string) {
 }
 
 /** Drops white space at the start of data, as the client of the standard does. */
-export function readEvents(text: string): CallEvents['events'] {
+function readEvents(text: string): CallEvents['events'] {
   return text.split('\n\n').flatMap((block) => {
     const fields = block.split('\n').filter((line) => line !== '' && !line.startsWith(':'));
     const read = (name: string) =>

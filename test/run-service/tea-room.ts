@@ -20,7 +20,7 @@ export const TEA_ROOM: EnvironmentTarget = inMemory(() => {
   return env;
 });
 
-export const USAGE = { prompt_tokens: 10, completion_tokens: 100, total_tokens: 110 };
+const USAGE = { prompt_tokens: 10, completion_tokens: 100, total_tokens: 110 };
 
 const SAYS: Readonly<Record<string, readonly string[]>> = {
   agent: ['Which tea?', 'Here you are.'],
