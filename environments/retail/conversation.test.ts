@@ -60,3 +60,12 @@ describe('a conversation at the desk', () => {
     expect(await env.run(task, { model: 'proctor/noop', user: SCRIPT, judge })).toMatchObject({ reward: 0 });
   });
 });
+
+describe('the taskset of the environment', () => {
+  it('has the tasks of both scenarios under ids of their own, a pair in one cluster', async () => {
+    await using env = await openEnvironment(RetailEnvironment);
+    const tasks = await env.tasks();
+    expect(new Set(tasks.map(({ id }) => id)).size).toBe(tasks.length);
+    expect(tasks.filter(({ cluster }) => cluster === '4').map(({ id }) => id)).toEqual(['4', 'talk-4']);
+  });
+});

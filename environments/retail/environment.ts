@@ -125,6 +125,9 @@ function declareConversations(directory: DataDirectory): readonly ScenarioTask<t
     const own = tasks.get(task_id);
     return {
       ...task,
+      // Both scenarios are in the taskset of the environment; an agent that fails one is likely to fail the other.
+      id: `talk-${task_id}`,
+      cluster: task_id,
       args: { task_id, user_script: own === undefined ? [] : [...toUserScript(own)], judge_script: [true] },
     };
   });

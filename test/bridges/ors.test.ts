@@ -134,7 +134,7 @@ describe('an ORS session', () => {
     const together = () => Promise.all(Array.from({ length: 83 }, () => client.call(sid, 'increment', { by: 0 })));
     for (let round = 0; round < 6; round++) await together();
     await client.call(sid, 'increment');
-    expect((await client.call(sid, 'increment')).result).toMatchObject({ output: { reward: 0, finished: true } });
+    expect((await client.call(sid, 'increment')).result).toMatchObject({ output: { reward: 1, finished: true } });
     expect(await traces()).toMatchObject([{ status: 'completed', stop_reason: 'max_steps' }]);
   });
 
