@@ -73,6 +73,7 @@ test('a directory without environments, configuration and .env has the defaults'
       models: { gateways: [], harness: {} },
       apiKey: undefined,
       redact: true,
+      trainers: {},
     },
   });
 });

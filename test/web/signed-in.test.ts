@@ -171,6 +171,8 @@ it('the script of the first load is 60 KB at most, packed, whichever page it is'
   expect(parts.map((name) => name.split('/').at(-1)).sort()).toEqual([
     'compare-evaluations-page.tsx',
     'compare-page.tsx',
+    'environment-page.tsx',
+    'environments-page.tsx',
     'evaluation-figures.tsx',
     'evaluation-links.tsx',
     'evaluation-page.tsx',
@@ -183,6 +185,7 @@ it('the script of the first load is 60 KB at most, packed, whichever page it is'
     'repetitions.tsx',
     'task-dialog.tsx',
     'training-page.tsx',
+    'usage-page.tsx',
   ]);
   const sizes = Object.fromEntries(parts.map((name) => [name, bytesOf(name)]));
   expect(Object.values(sizes).every((bytes) => bytes > 40 * 1024)).toBe(true);

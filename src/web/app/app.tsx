@@ -3,13 +3,10 @@ import { onSignedOut } from './api.ts';
 import { Brand } from './components/icons.tsx';
 import { Later } from './components/later.tsx';
 import { ThemeSwitch } from './components/theme-switch.tsx';
-import { EnvironmentPage } from './environments/environment-page.tsx';
-import { EnvironmentsPage } from './environments/environments-page.tsx';
 import { isRunService, pageSettings, talkAddress } from './page-settings.ts';
 import { followLinks, type Place, usePlace } from './router.ts';
 import { RunsPage } from './runs/runs-page.tsx';
 import { TracePage } from './trace/trace-page.tsx';
-import { UsagePage } from './usage/usage-page.tsx';
 
 /** The application: the header that all pages share, and the page of the address. */
 export function App() {
@@ -51,9 +48,17 @@ function Page({ place }: { readonly place: Place | undefined }) {
         </Later>
       );
     case 'environments':
-      return <EnvironmentsPage />;
+      return (
+        <Later key={place.page} load={() => import('./environments/environments-page.tsx')}>
+          {({ EnvironmentsPage }) => <EnvironmentsPage />}
+        </Later>
+      );
     case 'environment':
-      return <EnvironmentPage key={place.name} name={place.name} />;
+      return (
+        <Later key={place.page} load={() => import('./environments/environment-page.tsx')}>
+          {({ EnvironmentPage }) => <EnvironmentPage key={place.name} name={place.name} />}
+        </Later>
+      );
     case 'evaluations':
       return (
         <Later key={place.page} load={() => import('./evaluations/evaluations-page.tsx')}>
@@ -103,7 +108,11 @@ function Page({ place }: { readonly place: Place | undefined }) {
         </Later>
       );
     case 'usage':
-      return <UsagePage query={place.query} />;
+      return (
+        <Later key={place.page} load={() => import('./usage/usage-page.tsx')}>
+          {({ UsagePage }) => <UsagePage query={place.query} />}
+        </Later>
+      );
     default:
       return <NotHere />;
   }
