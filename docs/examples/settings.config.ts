@@ -32,6 +32,7 @@ export default defineConfig({
       readable: ['./agents/notes'],
     },
   },
+  models: { user: 'gpt-5-mini', judge: 'gpt-5' },
   trainers: {
     tuner: { kind: 'openai', url: 'https://api.openai.com/v1', apiKey: process.env.TUNER_KEY },
     script: { kind: 'command', command: ['python', 'train.py'], gateway: '*', deploy: 'vllm-lora' },

@@ -21,7 +21,7 @@ export interface SimulatedUser<Args = unknown> {
  *
  * @example
  * ```ts
- * const patient = (conversation) => (conversation.length < 4 ? 'And then?' : null);
+ * const patient = (conversation: readonly unknown[]) => (conversation.length < 4 ? 'And then?' : null);
  * ```
  */
 export type UserFunction = (conversation: readonly UserMessage[], context: ToolContext) => Awaitable<string | null>;

@@ -10,7 +10,7 @@ import { allowedHeaders, allowReading, createOriginGuard, requestedHeaders, toPr
 import { prefersHtml } from './prefers-html.ts';
 import { type AnsweredRequest, type HttpLog, logTooSlow, record, toErrorReply } from './request-log.ts';
 import { type Mount, type Route, type RouteReply, UNKNOWN_PATH } from './route.ts';
-import { createSecretPaths, findMount } from './secret-paths.ts';
+import { createSecretPaths } from './secret-paths.ts';
 import { sendReply } from './send-reply.ts';
 import { parseBody, parseQuery } from './validation.ts';
 
@@ -64,11 +64,12 @@ export function createHttpApp(options: HttpAppOptions): RequestListener {
       .catch((thrown: unknown) => refuse(response, thrown, options.logger));
   };
   return (request, response) => {
-    const url = takeSecret(request, toOriginForm(request.url ?? '/'));
+    const asked = toOriginForm(request.url ?? '/');
+    const url = takeSecret?.(request, asked) ?? asked;
     request.url = url;
     const queryAt = url.indexOf('?');
     const path = queryAt === -1 ? url : url.slice(0, queryAt);
-    const mounted = mounts.get(path) ?? mounts.get(findMount(claiming, request, path)?.path ?? '');
+    const mounted = mounts.get(path) ?? mounts.get(claiming.find(({ claims }) => claims?.(request, path))?.path ?? '');
     const answer = mounted ?? router ?? load;
     answer(request, response);
   };
