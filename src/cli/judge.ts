@@ -9,7 +9,10 @@ import { listenForStop } from './signals.ts';
 import { colors, note, print, printable, printJson } from './terminal.ts';
 
 export function addJudgeCommand(program: Command): void {
-  const judge = program.command('judge').description('Judges: models that score what agents have done, by a rubric.');
+  const judge = program
+    .command('judge')
+    .description('Judges: models that score what agents have done, by a rubric.')
+    .addHelpText('after', '\nExamples:\n  $ proctor judge calibrate cases.jsonl --model gpt-5-mini');
   judge
     .command('calibrate <file>')
     .description('Compare the verdicts of a judge with labels of people, with 1, 3 and 5 votes.')
