@@ -57,7 +57,7 @@ async function inspect(page: Page) {
 }
 
 const ADDRESS =
-  /^(\/|\/\?.*|#[\w-]+|\?(cursor=.*|sort=(reward|tokens|duration))?|\/assets\/app-[\w-]+\.(js|css)|\/traces\/[0-9a-f]{32}(\/export)?|\/environments(\/shop)?|\/evaluations|\/usage(\?by=\w+&days=\w+)?|\/v1\/traces\/[0-9a-f]{32}|\/v1\/blobs\/[0-9a-f]{64}|data:image\/(png;base64,[A-Za-z0-9+/=]+|svg\+xml,[^<>"' ]+))$/;
+  /^(\/|\/\?.*|#[\w-]+|\?(cursor=.*|sort=(reward|tokens|duration))?|\/assets\/app-[\w-]+\.(js|css)|\/traces\/[0-9a-f]{32}(\/export)?|\/environments(\/shop)?|\/(evaluations|training|models)|\/usage(\?by=\w+&days=\w+)?|\/v1\/traces\/[0-9a-f]{32}(\?format=(atif|inspect))?|\/v1\/blobs\/[0-9a-f]{64}|data:image\/(png;base64,[A-Za-z0-9+/=]+|svg\+xml,[^<>"' ]+))$/;
 
 function openEverything(): void {
   for (const details of document.querySelectorAll('details')) details.open = true;
