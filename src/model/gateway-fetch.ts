@@ -37,7 +37,7 @@ export const gatewayFetch: Fetch = async (input, init = {}) => {
 
 /** Undefined for what is no address of a gateway: the reply is then told as it came. */
 function nextAddress(location: string | undefined, from: URL): URL | undefined {
-  if (location === undefined || !URL.canParse(location, from)) return undefined;
+  if (location === undefined || !URL.canParse(location, from.href)) return undefined;
   const next = new URL(location, from);
   return next.protocol === 'http:' || next.protocol === 'https:' ? next : undefined;
 }
