@@ -7,7 +7,14 @@ import { fakeTiming, json, type Play } from '../model/fake-gateway.ts';
 import createDesk from './fixtures/desk.ts';
 import { serve } from './server.ts';
 
-const REFERENCES = ['proctor/oracle', 'proctor/noop', 'proctor/random', 'proctor/novice', 'proctor/echo', 'proctor/forger'];
+const REFERENCES = [
+  'proctor/oracle',
+  'proctor/noop',
+  'proctor/random',
+  'proctor/novice',
+  'proctor/echo',
+  'proctor/forger',
+];
 const idsOf = ({ json: body }: Reply) => (body as { data: readonly { id: string }[] }).data.map(({ id }) => id);
 
 describe('GET /scenarios', () => {
