@@ -38,7 +38,7 @@ export interface SeatDoorOptions {
 /**
  * The way in for one agent in its turn: the MCP endpoint with the tools of its scenario, and the addresses for its model
  * calls where it has a model of the run. It does not know how requests come to it, nor who plays the session.
- * Whoever opened it closes it.
+ * Its opener closes it.
  */
 export class SeatDoor {
   readonly #agent: SeatAgent;
