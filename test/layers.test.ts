@@ -60,6 +60,7 @@ const OWNED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   yaml: ['tasks'],
   yauzl: ['formats'],
   fzstd: ['formats'],
+  ws: ['http', 'bridges'],
   'eventsource-parser': ['service-client', 'model', 'dialects'],
   '@opentelemetry/api': ['telemetry', 'cli'],
   '@opentelemetry/sdk-trace-base': ['cli'],
