@@ -9,11 +9,11 @@ import {
 } from './chat.ts';
 import { runErrorSchema } from './errors.ts';
 import { jsonObjectSchema } from './json.ts';
-import { judgeScaleSchema, judgeVoteSchema } from './judge.ts';
 import { parentSchema, replayResultSchema } from './replay.ts';
 import { evaluationSchema, promptMessageSchema, volatilePartSchema } from './scenario.ts';
 import {
   attemptEndSchema,
+  judgementRecordSchema,
   ledgerEntrySchema,
   logSchema,
   originSchema,
@@ -21,6 +21,7 @@ import {
   stopReasonSchema,
   timeSchema,
   turnStatusSchema,
+  userReplyRecordSchema,
   versionsSchema,
 } from './trace.ts';
 
@@ -155,38 +156,9 @@ export const eventBodySchema = z.discriminatedUnion('type', [
   ledgerEntrySchema.extend({ type: type('ledger.noted') }),
   z.object({ type: type('turn.finished'), turn: z.int(), status: turnStatusSchema, tool_ms: z.int() }),
   /** A simulated user answered the text that ended this turn, or began the conversation (turn 0). */
-  z.object({
-    type: type('user.responded'),
-    turn: z.int(),
-    /** Null: nothing more was said. */
-    message: z.string().nullable(),
-    /** The conversation ends with it. */
-    is_over: z.boolean(),
-    /** Null for a function and a script. */
-    model: z.string().nullable(),
-    /** Functions that the user called first. */
-    calls: z.array(
-      z.object({ name: z.string(), arguments: jsonObjectSchema, text: z.string(), is_error: z.boolean() }),
-    ),
-    usage: harnessUsageSchema,
-    duration_ms: z.int(),
-  }),
+  userReplyRecordSchema.extend({ type: type('user.responded'), turn: z.int() }),
   /** A judge has read material for the evaluation. */
-  z.object({
-    type: type('judge.responded'),
-    model: z.string(),
-    /** SHA-256 of rubric, material, context and scale, hex: an equal question has an equal key. */
-    key: z.string(),
-    rubric: z.string(),
-    /** As the judge read it, at most 4,000 characters. */
-    material: z.string(),
-    scale: judgeScaleSchema,
-    score: z.number(),
-    agreement: z.number(),
-    votes: z.array(judgeVoteSchema),
-    usage: harnessUsageSchema,
-    duration_ms: z.int(),
-  }),
+  judgementRecordSchema.extend({ type: type('judge.responded') }),
   /** The environment's code asked a model. */
   z.object({ type: type('sample.responded'), model: z.string(), usage: harnessUsageSchema, duration_ms: z.int() }),
   /** `fits` is false where the scenario has an answer schema and the answer is not of it, after the model was asked twice. */

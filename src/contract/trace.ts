@@ -119,20 +119,28 @@ export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
 export const turnStatusSchema = z.enum(['running', 'answered', 'max_steps', 'length', 'failed', 'aborted']);
 export type TurnStatus = z.infer<typeof turnStatusSchema>;
 
-const userReplyRecordSchema = z.object({
+/** Reply of a simulated user. */
+export const userReplyRecordSchema = z.object({
+  /** Null: nothing more was said. */
   message: z.string().nullable(),
+  /** The conversation ends with it. */
   is_over: z.boolean(),
+  /** Null for a function and a script. */
   model: z.string().nullable(),
+  /** Functions that the user called first. */
   calls: z.array(z.object({ name: z.string(), arguments: jsonObjectSchema, text: z.string(), is_error: z.boolean() })),
   usage: harnessUsageSchema,
   duration_ms: z.int(),
 });
 export type UserReplyRecord = z.infer<typeof userReplyRecordSchema>;
 
-const judgementRecordSchema = z.object({
+/** Verdict of a judge on material of an evaluation. */
+export const judgementRecordSchema = z.object({
   model: z.string(),
+  /** SHA-256 of rubric, material, context and scale, hex: an equal question has an equal key. */
   key: z.string(),
   rubric: z.string(),
+  /** As the judge read it, at most 4,000 characters. */
   material: z.string(),
   scale: judgeScaleSchema,
   score: z.number(),

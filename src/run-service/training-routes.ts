@@ -1,9 +1,6 @@
-import type { Logger } from 'pino';
 import { z } from 'zod';
-import type { Accounts } from '../accounts/accounts.ts';
 import { Idempotency } from '../accounts/idempotency.ts';
 import type { Catalogue } from '../client/catalogue.ts';
-import { ApiError } from '../contract/errors.ts';
 import { checkSize } from '../contract/size-limits.ts';
 import {
   type TrainingAccepted,
@@ -20,34 +17,22 @@ import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { checkTasks } from '../tasks/check-tasks.ts';
 import type { Tasksets } from '../tasks/find-tasksets.ts';
-import { parseLastEventId } from '../trace-routes/last-event-id.ts';
+import { defineEventStream, type StreamRouteOptions } from '../trace-routes/event-stream-route.ts';
 import { textQuerySchema } from '../trace-routes/traces-route.ts';
 import { MAX_WAIT_SECONDS } from '../trace-routes/wait-for-end.ts';
 import type { Training } from '../training/training.ts';
 import { checkMetadata } from './check-metadata.ts';
-import { startJobFeed } from './training-feed.ts';
 
-export interface TrainingRoutesOptions {
+export interface TrainingRoutesOptions extends StreamRouteOptions {
   readonly training: Training;
   readonly catalogue: Catalogue;
   readonly tasksets: Tasksets;
   readonly database: Database;
-  readonly accounts: Pick<Accounts, 'isKeyInForce'>;
-  readonly logger: Logger;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Aborted when the service shuts down: nobody waits any longer. */
-  readonly closing: AbortSignal;
-  readonly keepAliveMs?: number | undefined;
 }
 
 const access = 'key-or-browser';
-const KEEP_ALIVE_MS = 10_000;
-const EVENT_STREAM = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache',
-  'x-accel-buffering': 'no',
-} as const;
 
 /** Everything of `/v1/training`. What belongs to another account is not found. */
 export function createTrainingRoutes(options: TrainingRoutesOptions): readonly Route[] {
@@ -160,43 +145,33 @@ function createReadRoutes({ training, closing }: TrainingRoutesOptions): readonl
   return [trainers, list, one, cancel];
 }
 
-function createEventsRoute({
-  training,
-  accounts,
-  logger,
-  closing,
-  keepAliveMs = KEEP_ALIVE_MS,
-}: TrainingRoutesOptions) {
-  const { jobs } = training;
-  return defineRoute({
-    method: 'GET',
-    path: '/v1/training/jobs/:job_id/events',
-    summary: 'The events of a training job as they come, as server-sent events, until it has ended',
-    access,
-    about: {
-      requestHeaders: { 'Last-Event-ID': 'The `id` of the last event that was received: what follows it is sent' },
-      contentType: 'text/event-stream',
-      statuses: { 200: 'The events', 204: 'The job has ended, and there is none after Last-Event-ID' },
+function createEventsRoute(options: TrainingRoutesOptions): Route {
+  const { jobs } = options.training;
+  return defineEventStream(
+    {
+      path: '/v1/training/jobs/:job_id/events',
+      summary: 'The events of a training job as they come, as server-sent events, until it has ended',
+      access,
+      over: 'The job has ended, and there is none after Last-Event-ID',
       errors: ['job_not_found'],
+      async open(params, account) {
+        const jobId = idOf(params);
+        await jobs.get(account, jobId);
+        return {
+          source: {
+            read: (after, limit) => jobs.events(account, jobId, { after, limit }),
+            async isOver(after) {
+              // Read before its events: once it has ended, no more are written.
+              const { status } = await jobs.get(account, jobId);
+              return isTrainingEnd(status) && (await jobs.events(account, jobId, { after, limit: 1 })).length === 0;
+            },
+          },
+          label: { jobId },
+        };
+      },
     },
-    async handle({ requestId, method, params, headers, caller, signal }) {
-      const [account, jobId] = [accountOf(caller), idOf(params)];
-      const after = parseLastEventId(headers['last-event-id']);
-      const { status } = await jobs.get(account, jobId);
-      const isOver = isTrainingEnd(status) && (await jobs.events(account, jobId, { after, limit: 1 })).length === 0;
-      if (isOver && after > 0) return { status: 204 };
-      if (method === 'HEAD') return { headers: EVENT_STREAM };
-      const stream = startJobFeed({
-        ...{ jobs, account, jobId, after, keepAliveMs },
-        isPermitted: async () => !caller?.keyId || (await accounts.isKeyInForce(caller.keyId)),
-        signal: AbortSignal.any([signal, closing]),
-        onError: (error) => {
-          if (!(error instanceof ApiError)) logger.error({ requestId, jobId, err: error }, 'A stream of events ended');
-        },
-      });
-      return { headers: EVENT_STREAM, stream };
-    },
-  });
+    options,
+  );
 }
 
 function idOf(params: Readonly<Record<string, string>>): string {

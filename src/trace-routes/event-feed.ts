@@ -1,13 +1,36 @@
-import type { TraceEvent } from '../contract/event.ts';
 import { TextStream } from '../http/text-stream.ts';
-import { isFinal } from '../trace/trace-heads.ts';
-import type { TraceStore } from '../trace/trace-store.ts';
-import type { LiveDelta, LiveDeltas } from './live-deltas.ts';
+import type { LiveDelta } from './live-deltas.ts';
+
+/** An event with its place in the order. */
+export interface FeedEvent {
+  readonly seq: number;
+  readonly at: string;
+  readonly type: string;
+}
+
+/** Events that are stored. */
+export interface FeedSource {
+  /** From after this number, in their order. */
+  read(after: number, limit: number): Promise<readonly FeedEvent[]>;
+  /** Whether it is the last one that there will be. */
+  isLast?(event: FeedEvent): boolean;
+  /** Whether there will be none after this number. */
+  isOver(after: number): Promise<boolean>;
+  /** Tells of new ones of this process. @returns the way to stop. */
+  subscribe?(wake: () => void): () => void;
+}
+
+/** Text that is sent between events and not stored. */
+export interface DeltaSource {
+  /** @returns the way to stop. */
+  subscribe(take: (delta: LiveDelta) => void): () => void;
+  /** Whether this event holds all that was streamed before it. */
+  isHeldBy(event: FeedEvent): boolean;
+}
 
 export interface EventFeedOptions {
-  readonly store: Pick<TraceStore, 'events' | 'row' | 'subscribe'>;
-  readonly deltas: LiveDeltas;
-  readonly traceId: string;
+  readonly source: FeedSource;
+  readonly deltas?: DeltaSource | undefined;
   /** The number of the last event that the reader has. */
   readonly after: number;
   /** Asked while it goes on: false ends it. */
@@ -16,23 +39,23 @@ export interface EventFeedOptions {
   readonly signal: AbortSignal;
   /** Milliseconds between comments, which keep proxies from closing a connection on which nothing happens. */
   readonly keepAliveMs: number;
-  /** Told of what ends it but its reader and its run. */
+  /** Told of what ends it but its reader and its last event. */
   readonly onError: (error: unknown) => void;
 }
 
 /** Events that are read at once: what bounds the memory of a reader who is slow. */
 const PAGE = 100;
 
-/** The events of another process are not heard of here: the store is asked this often, in milliseconds. */
+/** Events of another process are not heard of here: the source is asked this often, in milliseconds. */
 const POLL_EVERY_MS = 500;
 
 /** A key that is revoked has to be out of force within 5 s (contract section 3, "Keys"). Milliseconds. */
 const CHECK_PERMISSION_EVERY_MS = 2_000;
 
 /**
- * The events of a trace as they are stored, from after the one that the reader has to the end of the run. They are read
- * from the store when the reader takes more, so that a slow one costs no memory and misses none. Deltas are for who is
- * up to date: of those that cannot be written at once none is kept.
+ * Events as server-sent events: those that are stored and those that come, from after the one that the reader has to the
+ * last. They are read when the reader takes more, so that a slow one costs no memory and misses none. Deltas are for who
+ * is up to date: of those that cannot be written at once none is kept.
  */
 export function startEventFeed(options: EventFeedOptions): TextStream {
   const text = new TextStream();
@@ -50,7 +73,8 @@ class EventFeed {
   #after: number;
   #wake: () => void = () => {};
   #isWoken = false;
-  #isPolled = false;
+  /** Asked at the start too: what has ended has no more. */
+  #isPolled = true;
 
   constructor(options: EventFeedOptions, text: TextStream) {
     this.#options = options;
@@ -60,11 +84,11 @@ class EventFeed {
   }
 
   async run(): Promise<void> {
-    const { store, deltas, traceId, keepAliveMs, onError } = this.#options;
+    const { source, deltas, keepAliveMs, onError } = this.#options;
     const signal = this.#signal;
     const wake = () => this.#wakeUp();
-    const unsubscribe = store.subscribe(traceId, wake);
-    const stopDeltas = deltas.subscribe(traceId, (delta) => this.#take(delta));
+    const unsubscribe = source.subscribe?.(wake);
+    const stopDeltas = deltas?.subscribe((delta) => this.#take(delta));
     const poll = setInterval(() => {
       this.#isPolled = true;
       this.#wakeUp();
@@ -78,8 +102,8 @@ class EventFeed {
         await this.#woken();
       }
     } finally {
-      unsubscribe();
-      stopDeltas();
+      unsubscribe?.();
+      stopDeltas?.();
       clearInterval(poll);
       clearInterval(permission);
       clearInterval(comments);
@@ -88,30 +112,24 @@ class EventFeed {
     }
   }
 
-  /** @returns true when there will be no more: the run has ended, or the trace is gone. */
+  /** @returns true when there will be no more: the last one was sent, or what they are of is gone. */
   async #writeStored(): Promise<boolean> {
-    const { store, traceId } = this.#options;
-    const signal = this.#signal;
-    let hasNew = false;
+    const { source, deltas } = this.#options;
     for (;;) {
-      const events = await store.events(traceId, { after: this.#after, limit: PAGE });
+      const events = await source.read(this.#after, PAGE);
       for (const event of events) {
         this.#text.push(toFrame(event));
         this.#after = event.seq;
-        // The event holds everything that was streamed before.
-        if (event.type === 'model.responded' || event.type === 'run.queued') this.#pending.length = 0;
-        if (event.type === 'run.finished') return true;
+        if (deltas?.isHeldBy(event)) this.#pending.length = 0;
+        if (source.isLast?.(event)) return true;
         await this.#taken();
-        if (signal.aborted) return true;
+        if (this.#signal.aborted) return true;
       }
-      hasNew ||= events.length > 0;
       if (events.length < PAGE) break;
     }
-    if (hasNew || !this.#isPolled) return false;
+    if (!this.#isPolled) return false;
     this.#isPolled = false;
-    // Deleted meanwhile, or ended before the event that the reader says to have.
-    const row = await store.row(traceId);
-    return row === undefined || (isFinal(row) && row.lastSeq <= this.#after);
+    return await source.isOver(this.#after);
   }
 
   /** Until the reader takes more. */
@@ -157,6 +175,6 @@ class EventFeed {
   }
 }
 
-function toFrame({ seq, at, type, attempt, ...body }: TraceEvent): string {
-  return `id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify({ seq, at, type, attempt, ...body })}\n\n`;
+function toFrame({ seq, at, type, ...body }: FeedEvent): string {
+  return `id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify({ seq, at, type, ...body })}\n\n`;
 }

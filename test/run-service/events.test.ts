@@ -7,7 +7,7 @@ import { createModels, type Models } from '../../src/model/create-model.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import { startEventFeed } from '../../src/trace-routes/event-feed.ts';
-import { LiveDeltas } from '../../src/trace-routes/live-deltas.ts';
+import { eventsOf } from '../../src/trace-routes/events-route.ts';
 import { deferred, send } from '../http/http-server.ts';
 import { finished, log, newTrace, started } from '../trace/events.ts';
 import { openEvents } from './event-stream.ts';
@@ -209,9 +209,7 @@ describe('the events of a trace', () => {
     let isEnded = false;
     const taken: string[] = [];
     const text = startEventFeed({
-      store: counting,
-      deltas: new LiveDeltas(),
-      traceId,
+      source: eventsOf(counting, traceId),
       after: 0,
       isPermitted: async () => true,
       signal: new AbortController().signal,

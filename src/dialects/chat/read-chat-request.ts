@@ -2,9 +2,10 @@ import { ApiError } from '../../contract/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
 import type { ContentPart } from '../../contract/scenario.ts';
 import { customInputSchema, parseArguments, toCustomArguments } from '../call-arguments.ts';
-import { PartReader, textOfParts, toBlocks } from '../content-parts.ts';
+import { type PartReader, textOfParts, toBlocks } from '../content-parts.ts';
 import type { DialectRequest, ReceivedRequest } from '../dialect.ts';
-import { toProviderTool, withoutRepeats } from '../provider-tools.ts';
+import { toProviderTool } from '../provider-tools.ts';
+import { finishReading, type Reading, startReading } from '../reading.ts';
 import {
   invalidField,
   objectsOf,
@@ -18,8 +19,7 @@ import {
   requiredText,
   textOrEmpty,
 } from '../request-fields.ts';
-import { ToolNames } from '../tool-names.ts';
-import { TranscriptBuilder } from '../transcript-builder.ts';
+import type { ToolNames } from '../tool-names.ts';
 
 /** Reads a request of OpenAI's chat completions. @throws ApiError */
 export function readChatRequest(received: ReceivedRequest): DialectRequest {
@@ -27,33 +27,20 @@ export function readChatRequest(received: ReceivedRequest): DialectRequest {
   const { n } = body;
   if (n !== undefined && n !== null && n !== 1) throw invalidField('n', '1: a seat gives one answer to a request', n);
   const messages = requiredList(body, 'messages');
-  const parts = new PartReader();
-  const names = new ToolNames();
-  addTools(body, names, parts);
-  const transcript = new TranscriptBuilder();
+  const reading = startReading();
+  addTools(body, reading.names, reading.parts);
   messages.forEach((message, index) => {
-    addMessage(requiredObject(message, `messages[${index}]`), `messages[${index}]`, { transcript, parts, names });
+    addMessage(requiredObject(message, `messages[${index}]`), `messages[${index}]`, reading);
   });
   const options = isJsonObject(body.stream_options) ? body.stream_options : {};
-  return {
+  return finishReading(reading, {
     dialect: 'chat',
     body,
     model: optionalText(body, 'model') ?? null,
     isStreamed: optionalFlag(body, 'stream'),
-    messages: transcript.build(),
-    tools: names.tools,
-    names,
-    settings: toSettings(body, names),
-    providerTools: withoutRepeats(parts.providerTools),
-    remoteImages: parts.remoteImages,
+    settings: toSettings(body, reading.names),
     wantsUsage: options.include_usage === true,
-  };
-}
-
-interface Reading {
-  readonly transcript: TranscriptBuilder;
-  readonly parts: PartReader;
-  readonly names: ToolNames;
+  });
 }
 
 function addTools(body: JsonObject, names: ToolNames, parts: PartReader): void {

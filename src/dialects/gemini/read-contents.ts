@@ -3,16 +3,9 @@ import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts
 import type { ContentPart } from '../../contract/scenario.ts';
 import { toArguments } from '../call-arguments.ts';
 import { type PartReader, toBlocks } from '../content-parts.ts';
+import type { Reading } from '../reading.ts';
 import { invalidField, objectsOf, optionalList, requiredObject, textOrEmpty } from '../request-fields.ts';
-import type { ToolNames } from '../tool-names.ts';
-import type { TranscriptBuilder } from '../transcript-builder.ts';
 import { fieldOf } from './gemini-fields.ts';
-
-interface Reading {
-  readonly transcript: TranscriptBuilder;
-  readonly parts: PartReader;
-  readonly names: ToolNames;
-}
 
 /** Adds a content of a request: what the model said, or what it was given. */
 export function addContent(content: JsonObject, param: string, reading: Reading): void {

@@ -1,9 +1,10 @@
 import { ApiError } from '../../contract/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
-import { PartReader, textOfParts } from '../content-parts.ts';
+import { type PartReader, textOfParts } from '../content-parts.ts';
 import type { DialectRequest, ReceivedRequest } from '../dialect.ts';
 import { toResponseFormat } from '../json-schema-format.ts';
-import { toProviderTool, withoutRepeats } from '../provider-tools.ts';
+import { toProviderTool } from '../provider-tools.ts';
+import { finishReading, startReading } from '../reading.ts';
 import {
   invalidField,
   objectsOf,
@@ -14,8 +15,7 @@ import {
   requiredObject,
   textOrEmpty,
 } from '../request-fields.ts';
-import { ToolNames } from '../tool-names.ts';
-import { TranscriptBuilder } from '../transcript-builder.ts';
+import type { ToolNames } from '../tool-names.ts';
 import { toJsonSchema, toTool } from './function-declarations.ts';
 import { fieldOf } from './gemini-fields.ts';
 import { addContent, readParts } from './read-contents.ts';
@@ -29,29 +29,23 @@ export function readGeminiRequest(received: ReceivedRequest): DialectRequest {
   const contents = requiredList(body, 'contents');
   const config = toObject(fieldOf(body, 'generationConfig'));
   refuseUnserved(body, config);
-  const parts = new PartReader();
-  const names = new ToolNames();
+  const reading = startReading();
+  const { transcript, parts, names } = reading;
   addTools(body, names, parts);
-  const transcript = new TranscriptBuilder();
   const system = fieldOf(body, 'systemInstruction');
   const systemText = typeof system === 'string' ? system : textOfParts(readParts(toObject(system).parts, parts));
   if (systemText !== '') transcript.text('system', systemText);
   contents.forEach((content, index) => {
-    addContent(requiredObject(content, `contents[${index}]`), `contents[${index}]`, { transcript, parts, names });
+    addContent(requiredObject(content, `contents[${index}]`), `contents[${index}]`, reading);
   });
-  return {
+  return finishReading(reading, {
     dialect: 'gemini',
     body,
     model: received.model ?? null,
     isStreamed: received.isStreamed ?? false,
-    messages: transcript.build(),
-    tools: names.tools,
-    names,
     settings: toSettings(body, config, names),
-    providerTools: withoutRepeats(parts.providerTools),
-    remoteImages: parts.remoteImages,
     wantsUsage: true,
-  };
+  });
 }
 
 function refuseUnserved(body: JsonObject, config: JsonObject): void {

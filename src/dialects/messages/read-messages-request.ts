@@ -1,10 +1,11 @@
 import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
 import type { ContentPart } from '../../contract/scenario.ts';
 import { toArguments } from '../call-arguments.ts';
-import { PartReader, textOfParts, toBlocks } from '../content-parts.ts';
+import { type PartReader, textOfParts, toBlocks } from '../content-parts.ts';
 import type { DialectRequest, ReceivedRequest } from '../dialect.ts';
 import { toResponseFormat } from '../json-schema-format.ts';
-import { toProviderTool, withoutRepeats } from '../provider-tools.ts';
+import { toProviderTool } from '../provider-tools.ts';
+import { finishReading, type Reading, startReading } from '../reading.ts';
 import {
   invalidField,
   optionalFlag,
@@ -17,42 +18,29 @@ import {
   requiredText,
   textOrEmpty,
 } from '../request-fields.ts';
-import { ToolNames } from '../tool-names.ts';
-import { TranscriptBuilder } from '../transcript-builder.ts';
+import type { ToolNames } from '../tool-names.ts';
 import { typedTool } from './typed-tools.ts';
 
 /** Reads a request of Anthropic's Messages, or of its `count_tokens`. @throws ApiError */
 export function readMessagesRequest(received: ReceivedRequest): DialectRequest {
   const body = readBodyObject(received.body);
   const messages = requiredList(body, 'messages');
-  const reading = { transcript: new TranscriptBuilder(), parts: new PartReader(), names: new ToolNames() };
-  const { transcript, parts, names } = reading;
+  const reading = startReading();
   addTools(body, reading);
   if (body.system !== undefined && body.system !== null) {
-    transcript.text('system', textOfParts(readContent(body.system, 'system', parts)));
+    reading.transcript.text('system', textOfParts(readContent(body.system, 'system', reading.parts)));
   }
   messages.forEach((message, index) => {
     addMessage(requiredObject(message, `messages[${index}]`), `messages[${index}]`, reading);
   });
-  return {
+  return finishReading(reading, {
     dialect: 'messages',
     body,
     model: optionalText(body, 'model') ?? null,
     isStreamed: optionalFlag(body, 'stream'),
-    messages: transcript.build(),
-    tools: names.tools,
-    names,
-    settings: toSettings(body, names),
-    providerTools: withoutRepeats(parts.providerTools),
-    remoteImages: parts.remoteImages,
+    settings: toSettings(body, reading.names),
     wantsUsage: true,
-  };
-}
-
-interface Reading {
-  readonly transcript: TranscriptBuilder;
-  readonly parts: PartReader;
-  readonly names: ToolNames;
+  });
 }
 
 function addTools(body: JsonObject, { names, parts }: Reading): void {

@@ -3,16 +3,9 @@ import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts
 import type { ContentPart } from '../../contract/scenario.ts';
 import { parseArguments, toCustomArguments } from '../call-arguments.ts';
 import { type PartReader, textOfParts, toBlocks } from '../content-parts.ts';
+import type { Reading } from '../reading.ts';
 import { invalidField, objectsOf, requiredObject, requiredText, textOrEmpty } from '../request-fields.ts';
-import type { ToolNames } from '../tool-names.ts';
-import type { TranscriptBuilder } from '../transcript-builder.ts';
 import { readTypedCall } from './typed-calls.ts';
-
-interface Reading {
-  readonly transcript: TranscriptBuilder;
-  readonly parts: PartReader;
-  readonly names: ToolNames;
-}
 
 /** Adds an item of the input. Types that are not known are left out: agents send ones that are made for their own service. */
 export function addItem(item: JsonObject, param: string, reading: Reading): void {

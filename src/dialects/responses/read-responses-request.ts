@@ -1,9 +1,8 @@
 import { ApiError } from '../../contract/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
-import { PartReader } from '../content-parts.ts';
 import type { DialectRequest, ReceivedRequest } from '../dialect.ts';
 import { toResponseFormat } from '../json-schema-format.ts';
-import { withoutRepeats } from '../provider-tools.ts';
+import { finishReading, startReading } from '../reading.ts';
 import {
   invalidField,
   optionalFlag,
@@ -13,8 +12,7 @@ import {
   requiredObject,
   textOrEmpty,
 } from '../request-fields.ts';
-import { ToolNames } from '../tool-names.ts';
-import { TranscriptBuilder } from '../transcript-builder.ts';
+import type { ToolNames } from '../tool-names.ts';
 import { addItem } from './read-items.ts';
 import { addTools } from './read-tools.ts';
 
@@ -23,32 +21,25 @@ export function readResponsesRequest(received: ReceivedRequest): DialectRequest 
   const body = readBodyObject(received.body);
   refuseKeptState(body);
   const items = readInput(body.input);
-  const parts = new PartReader();
-  const names = new ToolNames();
-  addTools(body.tools, 'tools', { names, parts });
+  const reading = startReading();
+  addTools(body.tools, 'tools', reading);
   // Some agents hand tools in between: all have their names before the first call is read.
   items.forEach((item, index) => {
-    if (HOLDS_TOOLS.has(String(item.type))) addTools(item.tools, `input[${index}].tools`, { names, parts });
+    if (HOLDS_TOOLS.has(String(item.type))) addTools(item.tools, `input[${index}].tools`, reading);
   });
-  const transcript = new TranscriptBuilder();
   const instructions = optionalText(body, 'instructions');
-  if (instructions !== undefined && instructions !== '') transcript.text('system', instructions);
+  if (instructions !== undefined && instructions !== '') reading.transcript.text('system', instructions);
   items.forEach((item, index) => {
-    addItem(item, `input[${index}]`, { transcript, parts, names });
+    addItem(item, `input[${index}]`, reading);
   });
-  return {
+  return finishReading(reading, {
     dialect: 'responses',
     body,
     model: optionalText(body, 'model') ?? null,
     isStreamed: optionalFlag(body, 'stream'),
-    messages: transcript.build(),
-    tools: names.tools,
-    names,
-    settings: toSettings(body, names),
-    providerTools: withoutRepeats(parts.providerTools),
-    remoteImages: parts.remoteImages,
+    settings: toSettings(body, reading.names),
     wantsUsage: true,
-  };
+  });
 }
 
 const HOLDS_TOOLS: ReadonlySet<string> = new Set(['additional_tools', 'tool_search_output']);

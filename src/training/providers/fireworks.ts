@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../contract/json.ts';
+import { createFineTuningProvider, type FineTuningOptions } from './fine-tuning-provider.ts';
 import { ProviderRefused, type ProviderReport, type TrainingProvider, type TrainingWork } from './provider.ts';
 import { askProvider, type ProviderAddress } from './provider-http.ts';
 import { numberIn, objectIn, objectsIn, shortText, textIn } from './wire-values.ts';
@@ -10,37 +11,19 @@ const MAX_PAGES = 50;
  * The wire of Fireworks: datasets and supervised fine-tuning jobs of an account. The URL names it:
  * `https://api.fireworks.ai/v1/accounts/<account>`. Ids of datasets are chosen here, and `displayName` carries the job's.
  */
-export function createFireworksProvider(
-  options: ProviderAddress & Pick<TrainingProvider, 'gateway' | 'deploy'>,
-): TrainingProvider {
-  return {
-    name: options.name,
+export function createFireworksProvider(options: FineTuningOptions): TrainingProvider {
+  return createFineTuningProvider(options, {
     kind: 'fireworks',
     methods: ['supervised'],
     minimumLines: 3,
     maximumBytes: 150 * 1024 * 1024,
-    gateway: options.gateway,
     format: () => 'openai',
-    async upload(work) {
-      await uploadDataset(options, work, 'train', work.trainFile);
-      if (work.validationFile !== undefined) await uploadDataset(options, work, 'validation', work.validationFile);
-    },
-    async submit(work) {
-      const job = (await findJob(options, work)) ?? (await create(options, work));
-      await work.keep({ job });
-    },
-    async find(work) {
-      const found = work.remote.job ?? (await findJob(options, work));
-      if (found !== undefined) await work.keep({ job: found });
-      return found !== undefined;
-    },
+    uploadFile: (work, part, path) => uploadDataset(options, work, part, path),
+    findJob: (work) => findJob(options, work),
+    createJob: (work) => create(options, work),
+    toCancel: (work) => ({ path: `${jobPath(work)}:cancel`, json: {} }),
     poll: (work) => poll(options, work),
-    async cancel(work) {
-      const path = `${jobPath(work)}:cancel`;
-      await askProvider(options, { method: 'POST', path, json: {}, signal: work.signal, allowed: [400, 404, 409] });
-    },
-    ...(options.deploy === undefined ? {} : { deploy: options.deploy }),
-  };
+  });
 }
 
 function jobPath({ remote }: TrainingWork): string {

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../contract/json.ts';
 import type { Checkpoint } from '../../contract/model.ts';
 import type { NewTrainingEvent } from '../../contract/training.ts';
+import { createFineTuningProvider, type FineTuningOptions } from './fine-tuning-provider.ts';
 import { ProviderRefused, type ProviderReport, type TrainingProvider, type TrainingWork } from './provider.ts';
 import { askProvider, type ProviderAddress } from './provider-http.ts';
 import { numberIn, numbersIn, objectIn, objectsIn, shortText, textIn } from './wire-values.ts';
@@ -11,9 +12,7 @@ const JOB_ID = 'proctor_job_id';
 const MAX_PAGES = 50;
 const PAGE = '100';
 
-export interface OpenAiOptions extends ProviderAddress {
-  readonly gateway?: string | undefined;
-  readonly deploy?: TrainingProvider['deploy'] | undefined;
+export interface OpenAiOptions extends FineTuningOptions {
   /** `top`: hyperparameters stand in the body beside `method`, as Nebius wants them. */
   readonly hyperparameters?: 'method' | 'top';
 }
@@ -22,42 +21,23 @@ export interface OpenAiOptions extends ProviderAddress {
 export function createOpenAiProvider(options: OpenAiOptions): TrainingProvider {
   const list = (work: TrainingWork, path: string, query: Readonly<Record<string, string>> = {}) =>
     pagesOf(options, work.signal, path, query);
-  return {
-    name: options.name,
+  return createFineTuningProvider(options, {
     kind: 'openai',
     methods: ['supervised', 'dpo'],
     minimumLines: 10,
     maximumBytes: 512 * 1024 * 1024,
-    gateway: options.gateway,
     format: (method) => (method === 'dpo' ? 'openai-dpo' : 'openai'),
-    async upload(work) {
-      await uploadFile(options, work, 'train', work.trainFile);
-      if (work.validationFile !== undefined) await uploadFile(options, work, 'validation', work.validationFile);
-    },
-    async submit(work) {
-      const found = await findJob(options, work);
-      if (found !== undefined) return await work.keep({ job: found });
-      const job = await create(options, work);
-      await work.keep({ job });
-    },
-    async find(work) {
-      const found = work.remote.job ?? (await findJob(options, work));
-      if (found !== undefined) await work.keep({ job: found });
-      return found !== undefined;
-    },
+    uploadFile: (work, part, path) => uploadFile(options, work, part, path),
+    findJob: (work) => findJob(options, work),
+    createJob: (work) => create(options, work),
+    toCancel: (work) => ({ path: `${jobPath(work)}/cancel` }),
     async poll(work) {
       const { body } = await askProvider(options, { method: 'GET', path: jobPath(work), signal: work.signal });
       const events = await newEvents(list(work, `${jobPath(work)}/events`), work.remote._last_event);
       const checkpoints = await readCheckpoints(list(work, `${jobPath(work)}/checkpoints`));
       return toReport(options, body, events, checkpoints);
     },
-    async cancel(work) {
-      const path = `${jobPath(work)}/cancel`;
-      // A refusal says that it has ended: the next poll tells how.
-      await askProvider(options, { method: 'POST', path, signal: work.signal, allowed: [400, 404, 409, 422] });
-    },
-    ...(options.deploy === undefined ? {} : { deploy: options.deploy }),
-  };
+  });
 }
 
 function jobPath({ remote }: TrainingWork): string {

@@ -1,42 +1,25 @@
 import type { JsonObject } from '../../contract/json.ts';
 import type { NewTrainingEvent } from '../../contract/training.ts';
+import { createFineTuningProvider, type FineTuningOptions } from './fine-tuning-provider.ts';
 import { fileName } from './openai.ts';
 import { ProviderRefused, type ProviderReport, type TrainingProvider, type TrainingWork } from './provider.ts';
 import { askProvider, type ProviderAddress } from './provider-http.ts';
 import { numberIn, numbersIn, objectIn, objectsIn, shortText, textIn } from './wire-values.ts';
 
 /** The wire of Together's files and fine-tunes. It has no metadata: file names and suffix carry the id of the job. */
-export function createTogetherProvider(
-  options: ProviderAddress & Pick<TrainingProvider, 'gateway' | 'deploy'>,
-): TrainingProvider {
-  return {
-    name: options.name,
+export function createTogetherProvider(options: FineTuningOptions): TrainingProvider {
+  return createFineTuningProvider(options, {
     kind: 'together',
     methods: ['supervised', 'dpo'],
     minimumLines: 10,
     maximumBytes: 5 * 1024 * 1024 * 1024,
-    gateway: options.gateway,
     format: (method) => (method === 'dpo' ? 'openai-dpo' : 'openai'),
-    async upload(work) {
-      await uploadFile(options, work, 'train', work.trainFile);
-      if (work.validationFile !== undefined) await uploadFile(options, work, 'validation', work.validationFile);
-    },
-    async submit(work) {
-      const job = (await findJob(options, work)) ?? (await create(options, work));
-      await work.keep({ job });
-    },
-    async find(work) {
-      const found = work.remote.job ?? (await findJob(options, work));
-      if (found !== undefined) await work.keep({ job: found });
-      return found !== undefined;
-    },
+    uploadFile: (work, part, path) => uploadFile(options, work, part, path),
+    findJob: (work) => findJob(options, work),
+    createJob: (work) => create(options, work),
+    toCancel: (work) => ({ path: `${jobPath(work)}/cancel` }),
     poll: (work) => poll(options, work),
-    async cancel(work) {
-      const path = `${jobPath(work)}/cancel`;
-      await askProvider(options, { method: 'POST', path, signal: work.signal, allowed: [400, 404, 409, 422] });
-    },
-    ...(options.deploy === undefined ? {} : { deploy: options.deploy }),
-  };
+  });
 }
 
 function jobPath({ remote }: TrainingWork): string {
