@@ -37,6 +37,8 @@ export interface Played {
   /** Those of its scenario; empty where it was not set up. */
   readonly volatile: readonly VolatilePart[];
   readonly log: EventLog;
+  /** No reference model played it, so that no run of one shows it. */
+  readonly isOwn: boolean;
   /** Its process died with other sessions in it, and nobody knows of which. */
   readonly isLost: boolean;
 }
@@ -71,13 +73,16 @@ export async function play(options: PlayOptions): Promise<Played> {
           },
         });
       },
-      createModel: (name, context) => createModel?.(context) ?? createReferenceModel(name, context),
+      createModel: (_name, context) => createModel?.(context) ?? createReferenceModel(model, context),
+      createHarnessModel: (name) => {
+        throw new Error(`A check asks no model of a gateway: neither ${JSON.stringify(name)} nor that of models.judge`);
+      },
       recorder: new EventRecorder(log),
       signal: interrupt.signal,
       limits: { setupMs: limitMs, toolCallMs: limitMs, evaluateMs: limitMs, repairMs: limitMs, graceMs: limitMs },
     });
     signal.throwIfAborted();
-    return { trace: log.toTrace(), volatile, log, isLost: outcome.status === 'lost' };
+    return { trace: log.toTrace(), volatile, log, isOwn: createModel !== undefined, isLost: outcome.status === 'lost' };
   } finally {
     signal.removeEventListener('abort', cancel);
   }
@@ -108,7 +113,7 @@ function withoutAbsentUser({ user, ...setup }: SetupResult, { user_script: scrip
   return user === undefined || !(user.function || isScript(script)) ? setup : { ...setup, user };
 }
 
-function isScript(script: Json | undefined): script is Json[] {
+export function isScript(script: Json | undefined): script is Json[] {
   return Array.isArray(script);
 }
 
