@@ -52,6 +52,8 @@ export class Bench {
   #atOnce = 1;
   #playing = 0;
   readonly #waiting: (() => void)[] = [];
+  /** Tasks whose user only a model could have played. */
+  readonly #withoutUser = new WeakSet<CheckTask>();
 
   constructor(options: BenchOptions) {
     this.#options = options;
@@ -132,6 +134,7 @@ export class Bench {
     const played = first.isLost || isDoubtful ? await this.#play(task, how, this.places.alone()) : first;
     this.#durations.push(performance.now() - startedAt);
     if (this.#durations.length > MEASURED) this.#durations.shift();
+    if (played.isUserAbsent) this.#withoutUser.add(task);
     this.#options.onPlayed(task, played);
     return played;
   }
@@ -156,8 +159,7 @@ export class Bench {
     const { scenario, args } = task;
     const hasUser = isScript(args.user_script);
     const hasJudge = isScript(args.judge_script);
-    const needsUser = scenario.needs?.includes('user') === true && !hasUser;
-    if (needsUser) return this.checkCommand(task);
+    if (this.#withoutUser.has(task)) return this.checkCommand(task);
     const given = Object.keys(args).length === 0 ? '' : ` --args ${quoted(JSON.stringify(args))}`;
     const roles = `${hasUser ? ` --user-model ${USER_SCRIPT}` : ''}${hasJudge ? ` --judge-model ${JUDGE_SCRIPT}` : ''}`;
     const name = quoted(scenario.short_name);

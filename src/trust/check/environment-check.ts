@@ -63,7 +63,8 @@ export class EnvironmentCheck {
     await inParallel(scenarios, bench.atOnce, (scenario) => this.#tryFirst(scenario));
     await this.#tryEnvironment(scenarios, !sharing.mayRunTogether);
     for (const scenario of scenarios) await this.#tryRest(scenario);
-    if (bench.effort === SMALL_EFFORT) this.#found.push(note('start', describeSmallEffort(bench.sessionMs)));
+    if (bench.effort === SMALL_EFFORT && bench.sessionMs > 0)
+      this.#found.push(note('start', describeSmallEffort(bench.sessionMs)));
     return { found: this.#found, mayShare: sharing.mayShare };
   }
 

@@ -39,6 +39,8 @@ export interface Played {
   readonly log: EventLog;
   /** No reference model played it, so that no run of one shows it. */
   readonly isOwn: boolean;
+  /** It has a simulated user that only a model could have played: nobody did. */
+  readonly isUserAbsent: boolean;
   /** Its process died with other sessions in it, and nobody knows of which. */
   readonly isLost: boolean;
 }
@@ -57,6 +59,7 @@ export async function play(options: PlayOptions): Promise<Played> {
   signal.throwIfAborted();
   signal.addEventListener('abort', cancel, { once: true });
   let volatile: readonly VolatilePart[] = [];
+  let isUserAbsent = false;
   try {
     const request = toRequest(options);
     await log.append(request);
@@ -69,7 +72,9 @@ export async function play(options: PlayOptions): Promise<Played> {
           around,
           toSetup: (setup) => {
             volatile = setup.volatile ?? [];
-            return withoutAbsentUser(setup, options.args);
+            const played = withoutAbsentUser(setup, options.args);
+            isUserAbsent = setup.user !== undefined && played.user === undefined;
+            return played;
           },
         });
       },
@@ -82,7 +87,14 @@ export async function play(options: PlayOptions): Promise<Played> {
       limits: { setupMs: limitMs, toolCallMs: limitMs, evaluateMs: limitMs, repairMs: limitMs, graceMs: limitMs },
     });
     signal.throwIfAborted();
-    return { trace: log.toTrace(), volatile, log, isOwn: createModel !== undefined, isLost: outcome.status === 'lost' };
+    return {
+      trace: log.toTrace(),
+      volatile,
+      log,
+      isOwn: createModel !== undefined,
+      isUserAbsent,
+      isLost: outcome.status === 'lost',
+    };
   } finally {
     signal.removeEventListener('abort', cancel);
   }
