@@ -22,13 +22,9 @@ export class Budget {
   }
 
   /** True once the time is over. What whoever asks leaves out then is told at the end. */
-  isOver(finding: FindingName, task?: CheckTask): boolean {
+  isOver(finding: FindingName | readonly FindingName[], task?: CheckTask): boolean {
     if (this.leftMs > 0) return false;
-    const scenario = task?.scenario.short_name;
-    const key = JSON.stringify([finding, scenario]);
-    const entry = this.#left.get(key) ?? { finding, ...(scenario !== undefined && { scenario }), ids: new Set() };
-    if (task !== undefined) entry.ids.add(task.id);
-    this.#left.set(key, entry);
+    for (const each of typeof finding === 'string' ? [finding] : finding) this.#leave(each, task);
     return true;
   }
 
@@ -39,8 +35,16 @@ export class Budget {
       const named = [...ids].slice(0, MAX_NAMED).join(', ');
       const more = ids.size > MAX_NAMED ? ` and ${ids.size - MAX_NAMED} more` : '';
       const tasks = ids.size === 0 ? '' : ` with ${named}${more}`;
-      const message = `Not tried to the end${tasks}: the ${seconds} s of its check were over. Give it more with --max-time, or fewer --tasks.`;
+      const message = `Not tried to the end${tasks}: the ${seconds} s of its check were over. Give it more by --max-time.`;
       return { finding, level: 'note', scenario, message };
     });
+  }
+
+  #leave(finding: FindingName, task: CheckTask | undefined): void {
+    const scenario = task?.scenario.short_name;
+    const key = JSON.stringify([finding, scenario]);
+    const entry = this.#left.get(key) ?? { finding, ...(scenario !== undefined && { scenario }), ids: new Set() };
+    if (task !== undefined) entry.ids.add(task.id);
+    this.#left.set(key, entry);
   }
 }

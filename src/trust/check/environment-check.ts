@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { AgentToolEntry, EnvironmentTarget } from '../../client/environment-client.ts';
+import type { FindingName } from '../../contract/check.ts';
 import type { Bench } from './bench.ts';
 import { clean } from './clean.ts';
 import { playClumsily } from './clumsy.ts';
@@ -19,6 +20,9 @@ import { TaskCheck, type TaskChecked, type TaskCheckParts } from './task-check.t
 
 /** Tasks of a scenario that are tried alone first, in processes of their own. */
 const PROBES = 2;
+
+/** Everything that is tried with each task that was set up. */
+const OF_A_TASK: readonly FindingName[] = ['idle', 'random', 'echo', 'leak', 'forger', 'grader_strength'];
 
 /** A scenario whose tasks are being tried. */
 interface Scenario {
@@ -85,7 +89,7 @@ export class EnvironmentCheck {
     }
     for (const task of tasks.slice(0, PROBES)) await this.#solve(scenario, task, true);
     const [first] = scenario.subjects;
-    if (first === undefined || this.#bench.budget.isOver('deterministic', first.task)) return;
+    if (this.#bench.budget.isOver('deterministic', first?.task) || first === undefined) return;
     const found = await deterministic(
       first,
       this.#bench,
@@ -99,7 +103,7 @@ export class EnvironmentCheck {
   }
 
   async #solve(scenario: Scenario, task: CheckTask, isAlone: boolean): Promise<void> {
-    if (!scenario.isOpen || this.#bench.budget.isOver('solvable', task)) return;
+    if (!scenario.isOpen || this.#bench.budget.isOver(['solvable', ...OF_A_TASK], task)) return;
     const open = isAlone ? this.#bench.places.alone() : undefined;
     const { played, state, found } = judgeSolution(
       this.#bench,
@@ -136,7 +140,9 @@ export class EnvironmentCheck {
   async #trySharing(scenarios: readonly Scenario[]): Promise<Sharing> {
     const steady = scenarios.map(({ subjects }) => subjects.filter(({ isSteady }) => isSteady));
     const [first] = steady.flat();
-    if (first === undefined) return { found: [], mayShare: null, mayRunTogether: true, canBeHosted: false };
+    const { budget } = this.#bench;
+    if (budget.isOver(['isolated', 'order']) || first === undefined)
+      return { found: [], mayShare: null, mayRunTogether: true, canBeHosted: false };
     const within = steady.flatMap(([one, other]): Pair[] => (one === undefined ? [] : [[one, other ?? one]]));
     const across = steady.flatMap(([one], index): Pair[] => {
       const [other] = steady[index + 1] ?? [];
@@ -176,7 +182,7 @@ export class EnvironmentCheck {
   async #tryFirst(scenario: Scenario): Promise<void> {
     const [first] = scenario.subjects;
     const bench = this.#bench;
-    if (first === undefined || bench.budget.isOver('idle', first.task)) return;
+    if (first === undefined || bench.budget.isOver(OF_A_TASK, first.task)) return;
     const names = this.#facts.scenarios.map(({ entry }) => entry.short_name);
     const seen = await seenByAgents(first.task, bench, names);
     const clumsy = await playClumsily(first.task, bench, first.solved.trace.tools);
@@ -191,7 +197,7 @@ export class EnvironmentCheck {
     const check = new TaskCheck(bench, parts);
     const further: (readonly [number, TaskChecked])[] = [];
     await inParallel(subjects.slice(1), bench.atOnce, async (subject, index) => {
-      if (!bench.budget.isOver('idle', subject.task)) further.push([index, await check.run(subject, false)]);
+      if (!bench.budget.isOver(OF_A_TASK, subject.task)) further.push([index, await check.run(subject, false)]);
     });
     results.push(...further.sort(([a], [b]) => a - b).map(([, result]) => result));
     this.#found.push(...results.flatMap(({ found }) => found));
@@ -213,7 +219,7 @@ export class EnvironmentCheck {
     if (!this.#bench.budget.isOver('forger'))
       this.#found.push(...(await forgeRoutes(this.#bench, this.#target, names)));
     const [first] = subjects.filter(({ isSteady }) => isSteady);
-    if (first !== undefined && !this.#bench.budget.isOver('clean'))
+    if (!this.#bench.budget.isOver('clean') && first !== undefined)
       this.#found.push(...(await clean(first, this.#bench, this.#target, { sessionsPerProcess, areFilesTold })));
   }
 }

@@ -60,8 +60,8 @@ export class TaskCheck {
     const { mutants: most } = bench.tries(isFirst);
     let answerCounts: boolean | undefined;
     let strength: Strength | undefined;
-    const isLate = (finding: FindingName) => bench.budget.isOver(finding, subject.task);
-    if (subject.state === 'solved' && !isLate('grader_strength') && !isLate('leak')) {
+    const isLate = (finding: FindingName | readonly FindingName[]) => bench.budget.isOver(finding, subject.task);
+    if (subject.state === 'solved' && !isLate(['grader_strength', 'leak'])) {
       const changes =
         isFirst || bench.isDisturbed || isLate('deterministic')
           ? []
