@@ -16,7 +16,7 @@ const MAX_PROBES = 320;
 export interface ForgerOptions {
   /** Files that no agent is to read. Default: well-known ones. */
   readonly loot?: Loot;
-  /** What it does before its answer: call the harness's functions, try arguments of tools too, or nothing. Default `all`. */
+  /** Its work before the answer: calls of the harness's functions, arguments of tools too, or nothing. Default `all`. */
   readonly tries?: 'all' | 'names' | 'answer';
 }
 

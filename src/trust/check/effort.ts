@@ -63,7 +63,7 @@ function sessionsOf({ random, literals, forgedAnswers, mutants }: Tries): number
   return MORE + random + literals / 2 + forgedAnswers + mutants;
 }
 
-/** What is not tried by a small effort, in words. */
+/** A small effort in words. */
 export function describeSmallEffort(sessionMs: number): string {
   const { first, further } = SMALL_EFFORT;
   const seconds = (sessionMs / 1_000).toFixed(1);

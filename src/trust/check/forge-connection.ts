@@ -137,7 +137,7 @@ class ConnectionForger implements Forged {
       _meta: { [META.audience]: 'harness' },
     };
     await this.#ask('initialize', handshake);
-    // Whoever ends the connection of an agent that begins anew has refused it, and harmed nobody else.
+    // A server that ends the connection of an agent which begins anew has refused it, and harmed nobody else.
     this.endedBy = undefined;
     for (const hub of HARNESS_HUBS) {
       await this.#expectRefusal('tools/call', { name: hub, arguments: {} }, `${hub} after a second handshake`);
