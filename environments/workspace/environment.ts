@@ -184,6 +184,8 @@ export default class WorkspaceEnvironment extends EnvironmentServer {
           visible_tests: z.boolean().default(true).describe('Whether the agent is given some of the tests.'),
         }),
         system: SYSTEM,
+        // Commands tell times: their own, and those of the tests that they run.
+        volatile: ['run_command'],
         tasks: tasks.flatMap(({ id }, index) => declareTasks(id, SPLITS[index])),
         solution: ({ task }) => ({ calls: find(task).solution, answer: 'The module does what is asked now.' }),
       },
@@ -224,10 +226,16 @@ function toEvaluation(task: CodingTask, outcomes: readonly TestOutcome[], sandbo
   const guards = outcomes.filter(({ test }) => test.isGuard);
   const earning = outcomes.filter(({ test }) => !test.isGuard);
   const passed = outcomes.filter((outcome) => outcome.passed).length;
+  const held = shareOfPassed(guards);
   return {
-    reward: shareOfPassed(earning) * shareOfPassed(guards),
+    reward: shareOfPassed(earning) * held,
     content: `${passed} of ${outcomes.length} hidden tests passed.`,
-    subscores: outcomes.map(({ test, passed }) => ({ name: test.name, value: passed ? 1 : 0 })),
+    // Their weighted mean is the reward: guards earn nothing, and a broken one makes all others worth less.
+    subscores: outcomes.map(({ test, passed }) =>
+      test.isGuard
+        ? { name: test.name, value: passed ? 1 : 0, weight: 0 }
+        : { name: test.name, value: passed ? held : 0 },
+    ),
     info: {
       task: task.id,
       sandbox,

@@ -13,11 +13,14 @@ import { colors, note, printJson } from './terminal.ts';
 
 const MAX_TASKS = 10_000;
 const MAX_TIMEOUT_SECONDS = 3_600;
+const MAX_TIME_SECONDS = 86_400;
 
 export function addCheckCommand(program: Command): void {
   program
     .command('check <environments...>')
     .description('Try to be paid by environments without solving anything, and tell what their rewards are worth.')
+    .option('--scenario <name>', 'try this scenario alone')
+    .option('--task <id>', 'try this task alone')
     .option('--tasks <count>', 'tasks of each scenario that are tried (default 5)', wholeNumber(1, MAX_TASKS))
     .option('--seed <seed>', 'picks the tasks, and seeds environments and agents (default 0)', wholeNumber(0))
     .option('--pass-threshold <reward>', 'a reward from here on passes (default 1)', parseNumber)
@@ -25,6 +28,11 @@ export function addCheckCommand(program: Command): void {
       '--timeout <seconds>',
       'time for the start of a session, its setup, each call and its evaluation (default 30)',
       wholeNumber(1, MAX_TIMEOUT_SECONDS),
+    )
+    .option(
+      '--max-time <seconds>',
+      'time for an environment: what is not tried by then is named in the report (default 300)',
+      wholeNumber(1, MAX_TIME_SECONDS),
     )
     .option('--json', 'print one JSON object')
     .option('--junit <file>', 'write a JUnit document: a testsuite for each environment, a testcase for each finding')
@@ -36,6 +44,7 @@ It is started as a run would start it. Tasks are those that its scenarios declar
 
 It plays the solutions, and agents that solve nothing: that do nothing, call tools by chance, say the prompt again, or cheat.
 It plays sessions twice, beside each other and one after the other, changes the solutions, and looks at what is left behind.
+Where sessions take seconds, it tries less with each task, and says so.
 Nothing of it is counted in summaries; the traces that findings show are kept.
 
 Exit code: 0 without errors, with warnings too; 1 with errors; 2 when the command is wrong, and nothing was tried.
@@ -43,12 +52,16 @@ Exit code: 0 without errors, with warnings too; 1 with errors; 2 when the comman
 Examples:
   $ proctor check counter
   $ proctor check counter retail --tasks 20 --junit check.xml
-  $ proctor check ./my/environment.ts --timeout 120 --json`,
+  $ proctor check retail --scenario conversation --task talk-6
+  $ proctor check ./my/environment.ts --timeout 120 --max-time 1800 --json`,
     )
     .action(check);
 }
 
 interface CheckCommandOptions {
+  readonly scenario?: string;
+  readonly task?: string;
+  readonly maxTime?: number;
   readonly tasks?: number;
   readonly seed?: number;
   readonly passThreshold?: number;
@@ -58,7 +71,7 @@ interface CheckCommandOptions {
 }
 
 async function check(names: readonly string[], options: CheckCommandOptions): Promise<void> {
-  const { tasks, seed, passThreshold, timeout, junit } = options;
+  const { tasks, seed, passThreshold, timeout, maxTime, scenario, task, junit } = options;
   await using installation = await openInstallation();
   const environments = names.map((typedName) => ({
     ...resolveEnvironment(typedName, installation.environments, installation.directory),
@@ -69,6 +82,8 @@ async function check(names: readonly string[], options: CheckCommandOptions): Pr
   const report = await checkEnvironments(environments, {
     ...{ tasks, seed, passThreshold, signal: stop.signal, store: installation.store },
     limitMs: timeout === undefined ? undefined : timeout * 1_000,
+    maxMs: maxTime === undefined ? undefined : maxTime * 1_000,
+    only: { scenario, task },
     onProgress: view.show,
   });
   view.clear();

@@ -16,8 +16,8 @@ const MAX_PROBES = 320;
 export interface ForgerOptions {
   /** Files that no agent is to read. Default: well-known ones. */
   readonly loot?: Loot;
-  /** Calls the harness's functions by name and answers; tries no arguments of tools. Default false. */
-  readonly isBrief?: boolean;
+  /** Its work before the answer: calls of the harness's functions, arguments of tools too, or nothing. Default `all`. */
+  readonly tries?: 'all' | 'names' | 'answer';
 }
 
 /**
@@ -51,11 +51,13 @@ export class ForgerModel implements ChatModel {
 
   #plan(tools: readonly AgentTool[]): ToolCall[] {
     const { scenario } = this.#context;
+    const { tries = 'all', loot } = this.#options;
+    if (tries === 'answer') return [];
     const offered = new Set(tools.map(({ name }) => name));
     const forged = harnessNames(scenario)
       .filter((name) => !offered.has(name))
       .map((name) => ({ name, arguments: { name: scenario, arguments: {} } }));
-    const probes = this.#options.isBrief ? [] : probeCalls(tools, this.#options.loot, this.#context.seed ?? 0);
+    const probes = tries === 'names' ? [] : probeCalls(tools, loot, this.#context.seed ?? 0);
     return [...forged, ...probes].map((call, index) => ({ ...call, id: `forger_${index + 1}`, raw_arguments: null }));
   }
 }

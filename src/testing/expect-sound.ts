@@ -13,6 +13,8 @@ export interface ExpectSoundOptions {
   readonly passThreshold?: number;
   /** Milliseconds for the start of a session, its setup, each call and its evaluation. Default 30,000. */
   readonly limitMs?: number;
+  /** Milliseconds for all of it: what has not begun by then is left out, and named by notes. Default 300,000. */
+  readonly maxMs?: number;
   /** Findings whose warnings are known, and meant so. Errors are never allowed. */
   readonly allowWarnings?: readonly FindingName[];
   readonly signal?: AbortSignal;

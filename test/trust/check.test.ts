@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { EnvironmentServer } from 'proctor';
 import { expectSound } from 'proctor/testing';
 import { describe, expect, it } from 'vitest';
@@ -5,6 +6,7 @@ import { inMemory } from '../../src/mcp/in-memory.ts';
 import { asModule, check, findingsOf, inThisProcess } from './check.ts';
 import { createFill } from './unsound/fill.ts';
 import { createFind } from './unsound/find.ts';
+import { oftenLucky, seldomLucky } from './unsound/lucky.ts';
 
 const PATIENCE = { timeout: 120_000 } as const;
 
@@ -75,9 +77,82 @@ describe('an unsound environment', PATIENCE, () => {
     expect(checked).toMatchObject({ may_share_process: null, findings: [{ finding: 'start', level: 'error' }] });
   });
 
+  it('is told of one task alone by the command of a finding, and has no other', async () => {
+    const { default: leaks } = await import('./unsound/leaks-by-resource.ts');
+    const checked = await check(inMemory(leaks));
+    expect(checked.findings[0]).toMatchObject({ finding: 'leak', task: expect.any(String) });
+    const { scenario, task, reproduce } = checked.findings[0] ?? {};
+    expect(reproduce).toBe(`proctor check tried --scenario ${scenario} --task ${task} --seed 0 --timeout 20`);
+    const alone = await check(inMemory(leaks), { only: { scenario: 'find', task: 'grace' } });
+    expect(alone.scenarios).toEqual([{ name: 'find', tasks: 1 }]);
+    expect(findingsOf(alone, 'error')).toEqual(['leak']);
+    const none = await check(inMemory(leaks), { only: { task: 'nobody' } });
+    expect(none.findings).toMatchObject([{ finding: 'start', message: 'There is no task "nobody".' }]);
+  });
+
   it('fails the test that expects it to be sound, which says why', async () => {
     const { default: paysIdleness } = await import('./unsound/pays-idleness.ts');
     const expecting = expectSound(paysIdleness);
     await expect(expecting).rejects.toThrow(/not sound:\n- error idle \(fill\/\w+\): An agent that does nothing/);
+  });
+});
+
+describe('a task that luck pays', PATIENCE, () => {
+  const byChance = async (create: () => EnvironmentServer, tasks: number) => {
+    const { findings } = await check(inMemory(create), { tasks });
+    return findings.filter(({ finding }) => finding === 'random').map(({ level, message }) => ({ level, message }));
+  };
+
+  it('is warned of where that is seldom, whether one task is tried or two', async () => {
+    const seldom = {
+      level: 'warning',
+      message: expect.stringContaining('passes in 2 of 20 sessions, as with the seed 2'),
+    };
+    expect(await byChance(seldomLucky, 1)).toEqual([seldom]);
+    expect(await byChance(seldomLucky, 2)).toEqual([seldom]);
+  });
+
+  it('is an error where that is often', async () => {
+    const often = { level: 'error', message: expect.stringMatching(/passes in 4 of \d+ sessions/) };
+    expect(await byChance(oftenLucky, 1)).toEqual([often]);
+  });
+});
+
+describe('an environment whose sessions take long', PATIENCE, () => {
+  const createSlow = () => {
+    const env = createFill();
+    env.initialize(async ({ signal }) => {
+      await delay(400, undefined, { signal });
+    });
+    return env;
+  };
+
+  it('is tried less, and what there was no time for is named', async () => {
+    const checked = await check(inMemory(createSlow), { maxMs: 5_000 });
+    const notes = checked.findings.map(({ level, finding, message }) => ({ level, finding, message }));
+    expect(notes).toContainEqual({
+      level: 'note',
+      finding: 'start',
+      message: expect.stringContaining('less is tried'),
+    });
+    expect(notes).toContainEqual({
+      level: 'note',
+      finding: expect.any(String),
+      message: expect.stringMatching(/^Not tried to the end.*the 5 s of its check were over/),
+    });
+    expect(findingsOf(checked, 'error')).toEqual([]);
+  });
+
+  it('is not said to share processes where there was no time to try it', async () => {
+    const checked = await check(inMemory(createSlow), { maxMs: 1 });
+    const left = { level: 'note', message: expect.stringContaining('Not tried to the end') };
+    expect(checked).toMatchObject({
+      may_share_process: null,
+      findings: [
+        { ...left, finding: 'solvable', scenario: 'fill', message: expect.stringContaining('many, some') },
+        ...['idle', 'random', 'echo', 'leak', 'forger', 'forger'].map((finding) => ({ ...left, finding })),
+        ...['deterministic', 'isolated', 'order', 'clean', 'grader_strength'].map((finding) => ({ ...left, finding })),
+      ],
+    });
   });
 });

@@ -12,10 +12,14 @@ interface Parts {
   readonly scripts: { readonly user_script?: string[]; readonly judge_script?: boolean[] };
   /** True: the talk is judged, and no verdict is no reward. Default false. */
   readonly isJudged?: boolean;
+  /** The model that the evaluation asks. Default: that of the harness. */
+  readonly judgeModel?: string;
+  /** Default false. */
+  readonly isIdlePaid?: boolean;
 }
 
 /** A counter of wishes that a user tells: its state is graded, and the talk where that is asked for. */
-function createCounter({ user, scripts, isJudged = false }: Parts): EnvironmentServer {
+function createCounter({ user, scripts, isJudged = false, judgeModel, isIdlePaid = false }: Parts): EnvironmentServer {
   const env = new EnvironmentServer({ name: 'wishes', sessionsPerProcess: 10 });
   let count = 0;
   const counting = {
@@ -45,10 +49,14 @@ function createCounter({ user, scripts, isJudged = false }: Parts): EnvironmentS
     async function* ({ wanted }, { conversation, judge }) {
       count = 0;
       yield [];
-      const isGranted = count === wanted ? 1 : 0;
+      const isGranted = count === wanted || isIdlePaid ? 1 : 0;
       const info = { count, talk: conversation.map(({ role }) => role) };
       if (!isJudged) return { reward: isGranted, info };
-      const { score } = await judge({ rubric: 'Was it kind?', material: conversation });
+      const { score } = await judge({
+        rubric: 'Was it kind?',
+        material: conversation,
+        ...(judgeModel !== undefined && { model: judgeModel }),
+      });
       return { reward: isGranted * score, info };
     },
   );
@@ -84,6 +92,25 @@ describe('a check of a scenario with a simulated user', PATIENCE, () => {
 
   it('has the judge give the verdicts of its task', async () => {
     expect(await remarksOf({ user: LIVELY, scripts: { ...SAYS, judge_script: [true] }, isJudged: true })).toEqual([]);
+  });
+
+  it('asks no model that an evaluation names, and takes no agent for it', async () => {
+    const remarks = await remarksOf({ user: LIVELY, scripts: SAYS, isJudged: true, judgeModel: 'some/judge' });
+    expect(remarks).toMatchObject([{ finding: 'solvable', level: 'warning' }]);
+  });
+
+  it('names the user and the judge in the command that shows a finding again', async () => {
+    const scripts = { ...SAYS, judge_script: [true] };
+    const { findings } = await check(inMemory(() => createCounter({ user: LIVELY, scripts, isIdlePaid: true })));
+    const { reproduce } = findings.find(({ finding }) => finding === 'idle') ?? {};
+    const roles = '--user-model proctor/user-script --judge-model proctor/judge-script';
+    expect(reproduce).toContain(`--model proctor/noop ${roles} --seed 0`);
+    const { findings: others } = await check(
+      inMemory(() => createCounter({ user: LIVELY, scripts: {}, isIdlePaid: true })),
+    );
+    expect(others.find(({ finding }) => finding === 'idle')?.reproduce).toMatch(
+      /^proctor check tried --scenario grant --task \w+ --seed 0/,
+    );
   });
 
   it('warns once where an evaluation needs a judge and its tasks have no verdicts, and accuses it of nothing', async () => {

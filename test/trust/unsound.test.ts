@@ -47,6 +47,7 @@ const ERRORS_OF_PROCESSES = [
   ['shows-proc', 'forger', 'The tool show_state gives an agent a variable of its process'],
   ['serves-files', 'forger', 'A template of a resource gives'],
   ['crashes-on-the-forger', 'forger', 'ends the environment'],
+  ['crashes-on-a-path', 'forger', 'ends its process'],
 ] as const;
 
 const WARNINGS = [

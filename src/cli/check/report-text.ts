@@ -35,9 +35,11 @@ function reportEnvironment({ name, scenarios, findings, may_share_process }: Che
     .join(', ');
   print(`${colors.bold(printable(name))}  ${colors.dim(tried)}`);
   for (const finding of findings) reportFinding(finding, appUrl);
-  const noticed = new Set(findings.filter(({ level }) => level !== 'note').map(({ finding }) => finding));
+  // A finding that was not tried is not in order: its note says so.
+  const remarks = findings.filter(({ level, message }) => level !== 'note' || /\bnot tried\b/i.test(message));
+  const noticed = new Set(remarks.map(({ finding }) => finding));
   const sound = findingNameSchema.options.filter((finding) => !noticed.has(finding));
-  if (scenarios.length > 0) print(`  ${colors.green('✓')} ${colors.dim(sound.join(' '))}`);
+  if (scenarios.length > 0 && sound.length > 0) print(`  ${colors.green('✓')} ${colors.dim(sound.join(' '))}`);
   if (may_share_process === null) return;
   const advice = may_share_process ? 'Its sessions can share a process.' : 'Its sessions cannot share a process.';
   print(colors.dim(`  ${advice}`));

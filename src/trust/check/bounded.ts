@@ -7,10 +7,10 @@ const TOLERANCE = 1e-6;
 
 /** Rewards are within 0 and 1, and subscores say the same as the reward. */
 export function bounded(task: CheckTask, played: Played, bench: Bench): readonly Found[] {
-  const { evaluation, model, seed } = played.trace;
+  const { evaluation } = played.trace;
   if (evaluation === null) return [];
   const { reward, subscores } = evaluation;
-  const reproduce = bench.runCommand(task, model, seed ?? 0);
+  const reproduce = bench.commandOf(task, played);
   const toFound = (message: string): Found => ({
     finding: 'bounded',
     level: 'error',

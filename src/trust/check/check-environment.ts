@@ -1,12 +1,14 @@
 import type { EnvironmentTarget } from '../../client/environment-client.ts';
+import type { FindingName } from '../../contract/check.ts';
 import { messageOf } from '../../contract/errors.ts';
 import { Bench } from './bench.ts';
 import { bounded } from './bounded.ts';
+import { Budget } from './budget.ts';
 import { EnvironmentCheck } from './environment-check.ts';
 import type { Found } from './finding.ts';
 import { mergeFound } from './merge-found.ts';
 import { Places } from './places.ts';
-import { readEnvironment } from './read-environment.ts';
+import { NothingToCheck, type OnlyTasks, readEnvironment } from './read-environment.ts';
 
 export interface CheckSettings {
   readonly name: string;
@@ -16,6 +18,8 @@ export interface CheckSettings {
   readonly seed: number;
   readonly threshold: number;
   readonly limitMs: number;
+  readonly maxMs: number;
+  readonly only: OnlyTasks;
   readonly signal: AbortSignal;
   readonly onProgress?: ((progress: CheckProgress) => void) | undefined;
 }
@@ -25,6 +29,11 @@ export interface CheckProgress {
   readonly environment: string;
   /** Sessions that were played. */
   readonly sessions: number;
+  /** Milliseconds since its check began, and those that it may take. */
+  readonly elapsedMs: number;
+  readonly maxMs: number;
+  /** The task of the last session, such as `count_to/three`. */
+  readonly task: string;
 }
 
 export interface EnvironmentChecked {
@@ -40,15 +49,17 @@ const MAX_REWARDS = 1_000;
 
 /** Tries one environment. @throws the reason of the signal. */
 export async function checkEnvironment(settings: CheckSettings): Promise<EnvironmentChecked> {
-  const { name, target, signal, onProgress } = settings;
+  const { name, target, maxMs, signal, onProgress } = settings;
+  const budget = new Budget(maxMs);
   const places = new Places(target);
   let sessions = 0;
   const rewards: Found[] = [];
   const bench: Bench = new Bench({
-    ...{ ...settings, places },
+    ...{ ...settings, places, budget },
     onPlayed: (task, played) => {
       sessions += 1;
-      onProgress?.({ environment: name, sessions });
+      const shown = `${task.scenario.short_name}/${task.id}`;
+      onProgress?.({ environment: name, sessions, elapsedMs: maxMs - budget.leftMs, maxMs, task: shown });
       if (rewards.length < MAX_REWARDS) rewards.push(...bounded(task, played, bench));
     },
   });
@@ -57,12 +68,22 @@ export async function checkEnvironment(settings: CheckSettings): Promise<Environ
     const facts = await readEnvironment(target, settings);
     const { found, mayShare } = await new EnvironmentCheck(bench, target, facts).run();
     const scenarios = facts.scenarios.map(({ entry, tasks }) => ({ name: entry.short_name, tasks: tasks.length }));
-    return { found: mergeFound([...found, ...rewards]), mayShare, scenarios, command };
+    const all = mergeFound([...found, ...rewards, ...budget.notes()]);
+    return { found: all.map((each) => withCommand(each, bench)), mayShare, scenarios, command };
   } catch (error) {
     signal.throwIfAborted();
-    const message = `It cannot be started: ${messageOf(error)}`;
+    const message = error instanceof NothingToCheck ? error.message : `It cannot be started: ${messageOf(error)}`;
     return { found: [{ finding: 'start', level: 'error', message }], mayShare: null, scenarios: [], command };
   } finally {
     await places.close();
   }
+}
+
+/** Findings that need more than the one task that they name. */
+const OF_SEVERAL: readonly FindingName[] = ['isolated', 'order', 'clean'];
+
+function withCommand(found: Found, bench: Bench): Found {
+  const { finding, task, reproduce } = found;
+  if (reproduce !== undefined || task === undefined || OF_SEVERAL.includes(finding)) return found;
+  return { ...found, reproduce: bench.checkCommand(task) };
 }

@@ -1,9 +1,12 @@
+import { setMaxListeners } from 'node:events';
 import type { EnvironmentTarget } from '../../client/environment-client.ts';
 import type { CheckedEnvironment, CheckFinding, CheckReport, FindingLevel } from '../../contract/check.ts';
 import { findingNameSchema } from '../../contract/check.ts';
 import type { TraceStore } from '../../trace/trace-store.ts';
 import { type CheckProgress, checkEnvironment } from './check-environment.ts';
+import { CHECK_DEFAULTS } from './defaults.ts';
 import type { Found } from './finding.ts';
+import type { OnlyTasks } from './read-environment.ts';
 import { savePlayed } from './save-played.ts';
 
 export interface CheckOptions {
@@ -15,6 +18,10 @@ export interface CheckOptions {
   readonly passThreshold?: number | undefined;
   /** Milliseconds for the start of a session, its setup, each call and its evaluation. Default 30,000. */
   readonly limitMs?: number | undefined;
+  /** Milliseconds for each environment: what has not begun by then is left out, and named by notes. Default 300,000. */
+  readonly maxMs?: number | undefined;
+  /** The one scenario, and the one task of it, that are tried. Default: all. */
+  readonly only?: OnlyTasks | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Keeps the traces that findings show. */
   readonly store?: TraceStore | undefined;
@@ -28,8 +35,6 @@ export interface EnvironmentToCheck {
   readonly target: EnvironmentTarget;
 }
 
-const DEFAULTS = { tasks: 5, seed: 0, threshold: 1, limitMs: 30_000 } as const;
-
 /**
  * Tries environments, one after the other, and tells everything that makes their rewards mean less than they say.
  *
@@ -39,20 +44,36 @@ export async function checkEnvironments(
   environments: readonly EnvironmentToCheck[],
   options: CheckOptions = {},
 ): Promise<CheckReport> {
-  const { tasks = DEFAULTS.tasks, seed = DEFAULTS.seed, passThreshold = DEFAULTS.threshold } = options;
-  const { limitMs = DEFAULTS.limitMs, signal = new AbortController().signal, store, onProgress } = options;
-  const checked: CheckedEnvironment[] = [];
-  for (const { name, typedName = name, target } of environments) {
-    const settings = { name, typedName, target, tasks, seed, threshold: passThreshold, limitMs, signal, onProgress };
-    const { found, mayShare, scenarios, command } = await checkEnvironment(settings);
-    const findings: CheckFinding[] = [];
-    for (const each of inOrder(found)) findings.push(await toFinding(each, command, store));
-    checked.push({ name, may_share_process: mayShare, scenarios: [...scenarios], findings });
+  const {
+    tasks = CHECK_DEFAULTS.tasks,
+    seed = CHECK_DEFAULTS.seed,
+    passThreshold: threshold = CHECK_DEFAULTS.threshold,
+  } = options;
+  const { limitMs = CHECK_DEFAULTS.limitMs, maxMs = CHECK_DEFAULTS.maxMs, only = {}, store, onProgress } = options;
+  // One of its own: each session listens to it.
+  const own = new AbortController();
+  setMaxListeners(0, own.signal);
+  const stop = () => own.abort(options.signal?.reason);
+  options.signal?.addEventListener('abort', stop, { once: true });
+  if (options.signal?.aborted) stop();
+  const { signal } = own;
+  try {
+    const checked: CheckedEnvironment[] = [];
+    for (const { name, typedName = name, target } of environments) {
+      const amounts = { tasks, seed, threshold, limitMs, maxMs, only };
+      const settings = { name, typedName, target, ...amounts, signal, onProgress };
+      const { found, mayShare, scenarios, command } = await checkEnvironment(settings);
+      const findings: CheckFinding[] = [];
+      for (const each of inOrder(found)) findings.push(await toFinding(each, command, store));
+      checked.push({ name, may_share_process: mayShare, scenarios: [...scenarios], findings });
+    }
+    const count = (level: FindingLevel) =>
+      checked.flatMap(({ findings }) => findings).filter((finding) => finding.level === level).length;
+    const counts = { error: count('error'), warning: count('warning'), note: count('note') };
+    return { object: 'check', environments: checked, counts };
+  } finally {
+    options.signal?.removeEventListener('abort', stop);
   }
-  const count = (level: FindingLevel) =>
-    checked.flatMap(({ findings }) => findings).filter((finding) => finding.level === level).length;
-  const counts = { error: count('error'), warning: count('warning'), note: count('note') };
-  return { object: 'check', environments: checked, counts };
 }
 
 /** Commands are those of one person, whose traces have this account. */

@@ -30,7 +30,7 @@ export function undescribed(tools: readonly AgentTool[]): readonly Found[] {
 
 /** Results that are too long, and throws that are no `ToolError`. */
 export function illTold(task: CheckTask, played: Played, bench: Bench): readonly Found[] {
-  const reproduce = bench.runCommand(task, played.trace.model, played.trace.seed ?? 0);
+  const reproduce = bench.commandOf(task, played);
   return resultsOf(played).flatMap(({ name, arguments: args, content, is_error }) => {
     const text = content.map((block) => (block.type === 'text' ? String(block.text) : '')).join('\n');
     const call = `${name}(${preview(args)})`;

@@ -1,30 +1,36 @@
 import { availableParallelism } from 'node:os';
 import type { AgentToolEntry, EnvironmentTarget } from '../../client/environment-client.ts';
+import type { FindingName } from '../../contract/check.ts';
 import type { Bench } from './bench.ts';
 import { clean } from './clean.ts';
 import { playClumsily } from './clumsy.ts';
 import { undescribed, warning } from './described.ts';
 import { deterministic } from './deterministic.ts';
+import { describeSmallEffort, effortFor, SMALL_EFFORT } from './effort.ts';
 import type { CheckTask, Found, Subject } from './finding.ts';
 import { forgeLoot, forgeRoutes } from './forger.ts';
 import { inParallel } from './in-parallel.ts';
 import type { Pair, PlayAgain } from './isolated.ts';
 import type { CheckedScenario, EnvironmentFacts } from './read-environment.ts';
-import { chanceFindings, idleFindings, strengthNotes } from './scenario-notes.ts';
+import { idleFindings, strengthNotes } from './scenario-notes.ts';
 import { seenByAgents } from './seen-by-agents.ts';
 import { type Sharing, trySharing } from './sharing.ts';
 import { judgeSolution } from './solvable.ts';
-import { TaskCheck, type TaskChecked } from './task-check.ts';
+import { TaskCheck, type TaskChecked, type TaskCheckParts } from './task-check.ts';
 
 /** Tasks of a scenario that are tried alone first, in processes of their own. */
 const PROBES = 2;
-/** Draws of a task without a list of tasks that may fail. */
-const MAX_PAIRS = 4;
+
+/** Everything that is tried with each task that was set up. */
+const OF_A_TASK: readonly FindingName[] = ['idle', 'random', 'echo', 'leak', 'forger', 'grader_strength'];
 
 /** A scenario whose tasks are being tried. */
 interface Scenario {
   readonly checked: CheckedScenario;
   readonly subjects: Subject[];
+  readonly results: TaskChecked[];
+  /** Everything that all of its tasks are tried with, once the first was. */
+  parts: TaskCheckParts | undefined;
   /** False: none of its tasks is tried any further. */
   isOpen: boolean;
 }
@@ -46,15 +52,33 @@ export class EnvironmentCheck {
   }
 
   async run(): Promise<{ readonly found: readonly Found[]; readonly mayShare: boolean | null }> {
-    const scenarios = this.#facts.scenarios.map((checked): Scenario => ({ checked, subjects: [], isOpen: true }));
+    const scenarios = this.#facts.scenarios.map(
+      (checked): Scenario => ({ checked, subjects: [], results: [], isOpen: true, parts: undefined }),
+    );
+    const bench = this.#bench;
     for (const scenario of scenarios) await this.#probe(scenario);
+    this.#chooseEffort();
     const sharing = await this.#trySharing(scenarios);
     this.#found.push(...sharing.found);
-    const atOnce = this.#goOn(sharing);
-    for (const scenario of scenarios) await this.#solveRest(scenario, atOnce);
-    for (const scenario of scenarios) await this.#tryScenario(scenario, atOnce);
+    bench.atOnce = this.#goOn(sharing);
+    for (const scenario of scenarios) await this.#solveRest(scenario);
+    this.#chooseEffort();
+    // Everything with one task of each scenario before the others: time that is over has left out what says least.
+    await inParallel(scenarios, bench.atOnce, (scenario) => this.#tryFirst(scenario));
     await this.#tryEnvironment(scenarios, !sharing.mayRunTogether);
+    for (const scenario of scenarios) await this.#tryRest(scenario);
+    if (bench.effort === SMALL_EFFORT && bench.sessionMs > 0)
+      this.#found.push(note('start', describeSmallEffort(bench.sessionMs)));
     return { found: this.#found, mayShare: sharing.mayShare };
+  }
+
+  #chooseEffort(): void {
+    const bench = this.#bench;
+    const counts = this.#facts.scenarios.map(({ tasks }) => tasks.length);
+    const tasks = counts.reduce((sum, count) => sum + count, 0);
+    const atOnce = Math.max(bench.atOnce, availableParallelism());
+    const { sessionMs, budget } = bench;
+    bench.effort = effortFor({ scenarios: counts.length, tasks, sessionMs, atOnce, leftMs: budget.leftMs });
   }
 
   /** The first tasks of a scenario, each in a process of its own. */
@@ -65,7 +89,7 @@ export class EnvironmentCheck {
     }
     for (const task of tasks.slice(0, PROBES)) await this.#solve(scenario, task, true);
     const [first] = scenario.subjects;
-    if (first === undefined) return;
+    if (this.#bench.budget.isOver('deterministic', first?.task) || first === undefined) return;
     const found = await deterministic(
       first,
       this.#bench,
@@ -79,7 +103,7 @@ export class EnvironmentCheck {
   }
 
   async #solve(scenario: Scenario, task: CheckTask, isAlone: boolean): Promise<void> {
-    if (!scenario.isOpen) return;
+    if (!scenario.isOpen || this.#bench.budget.isOver(['solvable', ...OF_A_TASK], task)) return;
     const open = isAlone ? this.#bench.places.alone() : undefined;
     const { played, state, found } = judgeSolution(
       this.#bench,
@@ -116,13 +140,15 @@ export class EnvironmentCheck {
   async #trySharing(scenarios: readonly Scenario[]): Promise<Sharing> {
     const steady = scenarios.map(({ subjects }) => subjects.filter(({ isSteady }) => isSteady));
     const [first] = steady.flat();
-    if (first === undefined) return { found: [], mayShare: null, mayRunTogether: true, canBeHosted: false };
+    const { budget } = this.#bench;
+    if (budget.isOver(['isolated', 'order']) || first === undefined)
+      return { found: [], mayShare: null, mayRunTogether: true, canBeHosted: false };
     const within = steady.flatMap(([one, other]): Pair[] => (one === undefined ? [] : [[one, other ?? one]]));
     const across = steady.flatMap(([one], index): Pair[] => {
       const [other] = steady[index + 1] ?? [];
       return one === undefined || other === undefined ? [] : [[one, other]];
     });
-    const pairs = [...within, ...across].slice(0, MAX_PAIRS);
+    const pairs = [...within, ...across].slice(0, this.#bench.effort.pairs);
     const { sessionsPerProcess } = this.#facts;
     return await trySharing(pairs, this.#bench, this.#again, { target: this.#target, sessionsPerProcess });
   }
@@ -142,30 +168,41 @@ export class EnvironmentCheck {
     return mayRunTogether ? Math.min(isShared ? 2 * cores : cores, most) : 1;
   }
 
-  async #solveRest(scenario: Scenario, atOnce: number): Promise<void> {
+  async #solveRest(scenario: Scenario): Promise<void> {
     const { entry, tasks } = scenario.checked;
-    await inParallel(tasks.slice(PROBES), atOnce, (task) => this.#solve(scenario, task, false));
-    if (tasks.length === 0 || scenario.subjects.length > 0 || !scenario.isOpen) return;
+    await inParallel(tasks.slice(PROBES), this.#bench.atOnce, (task) => this.#solve(scenario, task, false));
+    // As they were picked: tasks that are solved at one time end in any order.
+    scenario.subjects.sort((a, b) => tasks.indexOf(a.task) - tasks.indexOf(b.task));
+    if (tasks.length === 0 || scenario.subjects.length > 0 || !scenario.isOpen || this.#bench.budget.leftMs === 0)
+      return;
     const message = `None of ${tasks.length} sets of arguments that its schema allows could be set up: declare tasks.`;
     this.#found.push({ finding: 'start', level: 'warning', scenario: entry.short_name, message });
   }
 
-  async #tryScenario({ checked, subjects }: Scenario, atOnce: number): Promise<void> {
-    const [first] = subjects;
-    if (first === undefined) return;
+  async #tryFirst(scenario: Scenario): Promise<void> {
+    const [first] = scenario.subjects;
+    const bench = this.#bench;
+    if (first === undefined || bench.budget.isOver(OF_A_TASK, first.task)) return;
     const names = this.#facts.scenarios.map(({ entry }) => entry.short_name);
-    const seen = await seenByAgents(first.task, this.#bench, names);
-    const clumsy = await playClumsily(first.task, this.#bench, first.solved.trace.tools);
+    const seen = await seenByAgents(first.task, bench, names);
+    const clumsy = await playClumsily(first.task, bench, first.solved.trace.tools);
     const tools: ReadonlyMap<string, AgentToolEntry> = new Map(this.#facts.tools.map((tool) => [tool.name, tool]));
-    const results: TaskChecked[] = [];
-    await inParallel(subjects, atOnce, async (subject) => {
-      const check = new TaskCheck(this.#bench, { tools, seen, clumsy, again: this.#again });
-      results.push(await check.run(subject, subject === first));
+    scenario.parts = { tools, seen, clumsy, again: this.#again };
+    scenario.results.push(await new TaskCheck(bench, scenario.parts).run(first, true));
+  }
+
+  async #tryRest({ checked, subjects, results, parts }: Scenario): Promise<void> {
+    if (parts === undefined) return;
+    const bench = this.#bench;
+    const check = new TaskCheck(bench, parts);
+    const further: (readonly [number, TaskChecked])[] = [];
+    await inParallel(subjects.slice(1), bench.atOnce, async (subject, index) => {
+      if (!bench.budget.isOver(OF_A_TASK, subject.task)) further.push([index, await check.run(subject, false)]);
     });
+    results.push(...further.sort(([a], [b]) => a - b).map(([, result]) => result));
     this.#found.push(...results.flatMap(({ found }) => found));
-    this.#found.push(...chanceFindings(results));
-    this.#found.push(...idleFindings(results, subjects.length, tools));
-    this.#found.push(...strengthNotes(checked.entry.short_name, results));
+    this.#found.push(...idleFindings(results, subjects.length, parts.tools));
+    this.#found.push(...strengthNotes(checked, results, bench));
   }
 
   async #tryEnvironment(scenarios: readonly Scenario[], areFilesTold: boolean): Promise<void> {
@@ -175,14 +212,20 @@ export class EnvironmentCheck {
     const byName = new Map(shown.map((tool) => [tool.name, tool]));
     this.#found.push(...undescribed([...byName.values()]), ...warnings.map((text) => warning(`${text}.`)));
     for (const subject of subjects) {
+      if (this.#bench.budget.isOver('forger', subject.task)) continue;
       this.#found.push(...(await forgeLoot(subject, this.#bench, this.#target, isUnsandboxed)));
     }
     const names = scenarios.map(({ checked }) => checked.entry.short_name);
-    this.#found.push(...(await forgeRoutes(this.#bench, this.#target, names)));
+    if (!this.#bench.budget.isOver('forger'))
+      this.#found.push(...(await forgeRoutes(this.#bench, this.#target, names)));
     const [first] = subjects.filter(({ isSteady }) => isSteady);
-    if (first !== undefined)
+    if (!this.#bench.budget.isOver('clean') && first !== undefined)
       this.#found.push(...(await clean(first, this.#bench, this.#target, { sessionsPerProcess, areFilesTold })));
   }
+}
+
+function note(finding: Found['finding'], message: string): Found {
+  return { finding, level: 'note', message };
 }
 
 /** The trajectory of a scenario that has no solution. */

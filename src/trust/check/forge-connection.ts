@@ -18,6 +18,8 @@ export interface Forged {
   /** Everything that resources answered to paths. */
   readonly texts: readonly string[];
   readonly asked: number;
+  /** The request that the connection ended with, or that nobody answered in time; undefined where all were answered. */
+  readonly endedBy: string | undefined;
 }
 
 type Params = Readonly<Record<string, unknown>>;
@@ -55,6 +57,8 @@ class ConnectionForger implements Forged {
   readonly reached: string[] = [];
   readonly texts: string[] = [];
   asked = 0;
+  endedBy: string | undefined;
+  #isClosed = false;
   readonly #connection: McpConnection;
   readonly #targets: ForgeTargets;
   readonly #listed = new Set<string>();
@@ -62,6 +66,9 @@ class ConnectionForger implements Forged {
   constructor(connection: McpConnection, targets: ForgeTargets) {
     this.#connection = connection;
     this.#targets = targets;
+    connection.onclose = () => {
+      this.#isClosed = true;
+    };
   }
 
   async run(): Promise<void> {
@@ -69,7 +76,7 @@ class ConnectionForger implements Forged {
     for (const declaration of DECLARATIONS) await this.#tryAs(declaration);
     await this.#tryTemplates();
     await this.#tryStarted();
-    await this.#tryHandshake();
+    if (this.endedBy === undefined) await this.#tryHandshake();
   }
 
   async #tryAs(declaration: Params | undefined): Promise<void> {
@@ -130,6 +137,8 @@ class ConnectionForger implements Forged {
       _meta: { [META.audience]: 'harness' },
     };
     await this.#ask('initialize', handshake);
+    // A server that ends the connection of an agent which begins anew has refused it, and harmed nobody else.
+    this.endedBy = undefined;
     for (const hub of HARNESS_HUBS) {
       await this.#expectRefusal('tools/call', { name: hub, arguments: {} }, `${hub} after a second handshake`);
     }
@@ -161,16 +170,23 @@ class ConnectionForger implements Forged {
     );
   }
 
-  /** Undefined for an error, of the protocol or of a tool. A connection that has ended is nobody's answer. */
+  /** Undefined for an error, of the protocol or of a tool. A connection that has ended answers nothing any more. */
   async #ask(method: Method, params: Params): Promise<Params | undefined> {
     const { signal, limitMs } = this.#targets;
     signal?.throwIfAborted();
+    if (this.endedBy !== undefined) return undefined;
     this.asked += 1;
+    const startedAt = performance.now();
     try {
       const answer = (await this.#connection.request(method, params, { signal, timeoutMs: limitMs })) as Params;
       return answer.isError === true ? undefined : answer;
     } catch {
       signal?.throwIfAborted();
+      const isLate = performance.now() - startedAt >= limitMs;
+      if (this.#isClosed || isLate) {
+        const what = JSON.stringify(params.name ?? params.uri ?? params.ref ?? '');
+        this.endedBy = `${method} of ${what} ${isLate ? `is not answered within ${limitMs / 1_000} s` : 'ends its process or its connection'}`;
+      }
       return undefined;
     }
   }

@@ -11,27 +11,25 @@ import { resultsOf } from './observed.ts';
 import { foundOf, worstOf } from './passes.ts';
 import type { Played } from './play.ts';
 
-/** Forged answers that are tried on a task. */
-const ANSWERS = { first: FORGED_ANSWERS.length, further: 4 } as const;
-
-/** Agents that call the harness's functions and give forged answers. The first task of a scenario gets all of these. */
+/** Agents that give forged answers, the first of a scenario after it has called the harness's functions. */
 export async function forgeAnswers({ task }: Subject, bench: Bench, isFirst: boolean): Promise<readonly Found[]> {
-  const found: Found[] = [];
-  const count = isFirst ? ANSWERS.first : ANSWERS.further;
-  for (let index = 0; index < count; index += 1) {
+  const isOver = () => bench.budget.isOver('forger', task);
+  const answers = FORGED_ANSWERS.slice(0, bench.tries(isFirst).forgedAnswers);
+  const found = await bench.each(answers, { isOver }, async (_answer, index): Promise<readonly Found[]> => {
+    const tries = isFirst && index === 0 ? 'names' : 'answer';
     const createModel = (context: ConstructorParameters<typeof ForgerModel>[1]) =>
-      new ForgerModel('proctor/forger', context, { isBrief: true });
+      new ForgerModel('proctor/forger', context, { tries });
     const played = await bench.play(task, { model: 'proctor/forger', createModel, seed: index });
     const who = `An agent that answers ${preview(FORGED_ANSWERS[index])}`;
     const reproduce = bench.runCommand(task, 'proctor/forger', index);
-    found.push(...foundOf({ finding: 'forger', task, played, who, reproduce }, bench, false));
-    found.push(
+    return [
+      ...foundOf({ finding: 'forger', task, played, who, reproduce }, bench, false),
       ...reachedBy(played).map(
         (message): Found => ({ finding: 'forger', level: 'error', task, played, message, reproduce }),
       ),
-    );
-  }
-  return worstOf(found);
+    ];
+  });
+  return worstOf(found.flat());
 }
 
 /** An agent that looks for files and variables with the tools that it has, in a process of its own: it may end it. */
@@ -46,7 +44,7 @@ export async function forgeLoot(
   const createModel = (context: ConstructorParameters<typeof ForgerModel>[1]) =>
     new ForgerModel('proctor/forger', context, { loot: canaries.loot });
   const played = await bench.play(task, { model: 'proctor/forger', createModel, open });
-  const reproduce = bench.checkCommand();
+  const reproduce = bench.checkCommand(task);
   const who = 'An agent that looks for keys and solutions';
   return [
     // Its answer is one of those that others have tried.
@@ -70,7 +68,7 @@ export async function forgeRoutes(
     const connection = await connecting.catch(() => undefined);
     if (connection === undefined) continue;
     try {
-      const { reached, texts } = await forgeConnection(connection, {
+      const { reached, texts, endedBy } = await forgeConnection(connection, {
         scenarios,
         paths: canaries.loot.paths,
         signal,
@@ -78,6 +76,7 @@ export async function forgeRoutes(
       });
       const era = skipsHandshake ? 'MCP 2026-07-28' : 'MCP with a session';
       for (const way of reached) found.push(error(`An agent reaches what is the harness's, over ${era}: ${way}.`));
+      if (endedBy !== undefined) found.push(error(`An agent breaks the environment, over ${era}: ${endedBy}.`));
       const seen = new Set(texts.flatMap((text) => canaries.foundIn(text)));
       for (const what of seen)
         found.push(error(`A template of a resource gives ${what} to an agent that asks for its path.`));

@@ -11,8 +11,6 @@ import { isPassed } from './passes.ts';
 import type { Played } from './play.ts';
 import { playing, trajectoryOf } from './trajectory.ts';
 
-/** Mutants of one solution that are played, at most. Our choice: solutions of forty calls have hundreds. */
-const MAX_MUTANTS = 14;
 /** Survivors that a message lists. */
 const MAX_LISTED = 5;
 /** An answer that is right nowhere. */
@@ -31,6 +29,8 @@ export async function doesAnswerCount({ task, solved }: Subject, bench: Bench): 
 export interface MutantFacts {
   readonly tools: ReadonlyMap<string, AgentToolEntry>;
   readonly answerCounts: boolean;
+  /** Mutants that are played, at most: solutions of forty calls have hundreds. */
+  readonly most: number;
 }
 
 /** How many mutants were played, and lost. */
@@ -46,16 +46,15 @@ export async function graderStrength(subject: Subject, bench: Bench, facts: Muta
   const { task, solved } = subject;
   const solution = trajectoryOf(solved);
   const all = mutantsOf(solution, { ...facts, answerSchema: answerSchemaOf(solved) });
-  const survivors: { readonly mutant: Mutant; readonly played: Played }[] = [];
-  let equivalent = 0;
-  const picked = pick(all, bench.seed);
-  for (const mutant of picked) {
+  const isOver = () => bench.budget.isOver('grader_strength', task);
+  const picked = await bench.each(pick(all, bench.seed, facts.most), { isOver }, async (mutant) => {
     const played = await bench.play(task, playing(mutant.trajectory));
-    if (!isPassed(played.trace, bench.threshold)) continue;
-    if (isEquivalent(mutant, solved, played, facts)) equivalent += 1;
-    else survivors.push({ mutant, played });
-  }
-  const found: Found[] = [...(await answerOnly(subject, bench, facts))];
+    const isPaid = isPassed(played.trace, bench.threshold);
+    return { mutant, played, isPaid, isEquivalent: isPaid && isEquivalent(mutant, solved, played, facts) };
+  });
+  const equivalent = picked.filter((each) => each.isEquivalent).length;
+  const survivors = picked.filter((each) => each.isPaid && !each.isEquivalent);
+  const found: Found[] = isOver() ? [] : [...(await answerOnly(subject, bench, facts))];
   const [first] = survivors;
   if (first !== undefined) {
     const listed = survivors.slice(0, MAX_LISTED).map(({ mutant }) => mutant.words);
@@ -87,7 +86,7 @@ function isGiven(answer: string, solved: Played): boolean {
 }
 
 /** A change that changed nothing: the grader is right to pay for it. */
-function isEquivalent(mutant: Mutant, solved: Played, played: Played, { tools }: MutantFacts): boolean {
+function isEquivalent(mutant: Mutant, solved: Played, played: Played, { tools }: Pick<MutantFacts, 'tools'>): boolean {
   const hints = mutant.tools.map((name) => tools.get(name)?.annotations ?? {});
   const isReading = hints.some(({ readOnlyHint }) => readOnlyHint === true);
   if (mutant.kind !== 'answer' && hints.length > 0 && isReading) return true;
@@ -128,16 +127,16 @@ function toResult({ content, structured_content, is_error }: ReturnType<typeof r
 }
 
 /** Some of each kind first, by chance that can be had again. */
-function pick(mutants: readonly Mutant[], seed: number): readonly Mutant[] {
+function pick(mutants: readonly Mutant[], seed: number, most: number): readonly Mutant[] {
   const random = createSeededRandom(seed);
   const kinds = new Map<Mutant['kind'], Mutant[]>();
   const mixed = mutants.map((mutant) => ({ mutant, rank: random.next() })).sort((a, b) => a.rank - b.rank);
   for (const { mutant } of mixed) kinds.set(mutant.kind, [...(kinds.get(mutant.kind) ?? []), mutant]);
   const picked: Mutant[] = [];
-  for (let round = 0; picked.length < MAX_MUTANTS && round < mutants.length; round += 1) {
+  for (let round = 0; picked.length < most && round < mutants.length; round += 1) {
     for (const list of kinds.values()) {
       const next = list[round];
-      if (next !== undefined && picked.length < MAX_MUTANTS) picked.push(next);
+      if (next !== undefined && picked.length < most) picked.push(next);
     }
   }
   return picked;

@@ -1,5 +1,5 @@
 import type { Json } from '../../contract/json.ts';
-import { answerWith } from '../../model/reference-response.ts';
+import { answerWith, leastAnswer } from '../../model/reference-response.ts';
 import { smallestValue } from '../../model/smallest-value.ts';
 import type { Bench } from './bench.ts';
 import type { Found, Subject } from './finding.ts';
@@ -19,13 +19,15 @@ export async function idle({ task, solved }: Subject, bench: Bench): Promise<rea
     if (text !== '') answers.set(text, `the smallest valid answer ${text.slice(0, 80)}`);
   }
   if (schema !== null) answers.set('null', 'the answer null');
-  const found: Found[] = [];
-  for (const [text, words] of answers) {
+  const isOver = () => bench.budget.isOver('idle', task);
+  const found = await bench.each([...answers], { isOver }, async ([text, words]) => {
     const createModel = () => ({ name: 'proctor/noop', respond: async () => answerWith(text) });
     const played = await bench.play(task, { model: 'proctor/noop', createModel });
     const who = `An agent that does nothing and gives ${words}`;
-    const reproduce = bench.runCommand(task, 'proctor/noop');
-    found.push(...foundOf({ finding: 'idle', task, played, who, reproduce }, bench, true));
-  }
-  return worstOf(found);
+    // The answer of the reference model: others are given by the check alone.
+    const isUsual = text === leastAnswer(schema);
+    const reproduce = isUsual ? bench.runCommand(task, 'proctor/noop') : bench.checkCommand(task);
+    return foundOf({ finding: 'idle', task, played, who, reproduce }, bench, true);
+  });
+  return worstOf(found.flat());
 }

@@ -44,7 +44,7 @@ function fromOtherCalls(
       const literal = literals.find((each) => holds(text, each) && !holds(given, each));
       if (literal === undefined) continue;
       const message = `The answer of its solution, ${preview(literal)}, is told by ${is_error ? 'an error' : 'a result'} of ${name} to an agent that has not solved it.`;
-      const reproduce = bench.runCommand(task, played.trace.model, played.trace.seed ?? 0);
+      const reproduce = bench.commandOf(task, played);
       return [
         {
           finding: 'leak',

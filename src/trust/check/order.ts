@@ -1,5 +1,4 @@
 import type { EnvironmentClient } from '../../client/environment-client.ts';
-import type { Bench } from './bench.ts';
 import { differenceOf } from './compare-played.ts';
 import type { Subject } from './finding.ts';
 import type { Disturbed, PlayAgain } from './isolated.ts';
@@ -27,13 +26,12 @@ export async function inSequence(
   return undefined;
 }
 
-/** One session that several tasks are played in. It is opened by the first, and closed by its owner. */
-export function oneSession(bench: Bench): { readonly open: OpenSession; close(): Promise<void> } {
+/** One session of a place, that several tasks are played in. It is opened by the first, and closed by its owner. */
+export function oneSession(place: OpenSession): { readonly open: OpenSession; close(): Promise<void> } {
   let client: Promise<EnvironmentClient> | undefined;
-  const alone = bench.places.alone();
   return {
     async open(options) {
-      client ??= alone(options);
+      client ??= place(options);
       return keepOpen(await client);
     },
     async close() {

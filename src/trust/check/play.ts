@@ -37,6 +37,10 @@ export interface Played {
   /** Those of its scenario; empty where it was not set up. */
   readonly volatile: readonly VolatilePart[];
   readonly log: EventLog;
+  /** No reference model played it, so that no run of one shows it. */
+  readonly isOwn: boolean;
+  /** It has a simulated user that only a model could have played: nobody did. */
+  readonly isUserAbsent: boolean;
   /** Its process died with other sessions in it, and nobody knows of which. */
   readonly isLost: boolean;
 }
@@ -55,6 +59,7 @@ export async function play(options: PlayOptions): Promise<Played> {
   signal.throwIfAborted();
   signal.addEventListener('abort', cancel, { once: true });
   let volatile: readonly VolatilePart[] = [];
+  let isUserAbsent = false;
   try {
     const request = toRequest(options);
     await log.append(request);
@@ -67,17 +72,29 @@ export async function play(options: PlayOptions): Promise<Played> {
           around,
           toSetup: (setup) => {
             volatile = setup.volatile ?? [];
-            return withoutAbsentUser(setup, options.args);
+            const played = withoutAbsentUser(setup, options.args);
+            isUserAbsent = setup.user !== undefined && played.user === undefined;
+            return played;
           },
         });
       },
-      createModel: (name, context) => createModel?.(context) ?? createReferenceModel(name, context),
+      createModel: (_name, context) => createModel?.(context) ?? createReferenceModel(model, context),
+      createHarnessModel: (name) => {
+        throw new Error(`A check asks no model of a gateway: neither ${JSON.stringify(name)} nor that of models.judge`);
+      },
       recorder: new EventRecorder(log),
       signal: interrupt.signal,
       limits: { setupMs: limitMs, toolCallMs: limitMs, evaluateMs: limitMs, repairMs: limitMs, graceMs: limitMs },
     });
     signal.throwIfAborted();
-    return { trace: log.toTrace(), volatile, log, isLost: outcome.status === 'lost' };
+    return {
+      trace: log.toTrace(),
+      volatile,
+      log,
+      isOwn: createModel !== undefined,
+      isUserAbsent,
+      isLost: outcome.status === 'lost',
+    };
   } finally {
     signal.removeEventListener('abort', cancel);
   }
@@ -108,7 +125,7 @@ function withoutAbsentUser({ user, ...setup }: SetupResult, { user_script: scrip
   return user === undefined || !(user.function || isScript(script)) ? setup : { ...setup, user };
 }
 
-function isScript(script: Json | undefined): script is Json[] {
+export function isScript(script: Json | undefined): script is Json[] {
   return Array.isArray(script);
 }
 

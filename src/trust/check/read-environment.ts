@@ -37,18 +37,28 @@ export interface EnvironmentFacts {
   readonly isUnsandboxed: boolean;
 }
 
+/** By name and id. */
+export interface OnlyTasks {
+  readonly scenario?: string | undefined;
+  readonly task?: string | undefined;
+}
+
 export interface ReadOptions {
   /** Tasks of each scenario, at most. */
   readonly tasks: number;
   readonly seed: number;
+  readonly only: OnlyTasks;
   readonly limitMs: number;
   readonly signal: AbortSignal;
 }
 
+/** The scenario or the task that was asked for does not exist. */
+export class NothingToCheck extends Error {}
+
 /** Draws that are made for one task: some may be the same. */
 const DRAWS = 8;
 
-/** Reads the scenarios of an environment, and picks their tasks. @throws BoundaryError where it cannot be started. */
+/** Reads the scenarios of an environment, and picks their tasks. @throws BoundaryError where it cannot be started; NothingToCheck. */
 export async function readEnvironment(target: EnvironmentTarget, options: ReadOptions): Promise<EnvironmentFacts> {
   const { limitMs, signal } = options;
   const client = await connectEnvironment(target, { signal, timeoutMs: limitMs });
@@ -57,12 +67,15 @@ export async function readEnvironment(target: EnvironmentTarget, options: ReadOp
     const entries = await client.scenarios(limits);
     const declaring = new Set(await readDeclaringScenarios(client, limits));
     const scenarios: CheckedScenario[] = [];
-    for (const entry of entries) {
+    for (const entry of wantedOf(entries, options.only)) {
       const isDeclaring = declaring.has(entry.short_name);
       scenarios.push(isDeclaring ? await declaredTasks(client, entry, options) : drawnTasks(entry, options));
     }
+    const wanted = options.only.task === undefined ? scenarios : scenarios.filter(({ tasks }) => tasks.length > 0);
+    if (wanted.length === 0 && scenarios.length > 0)
+      throw new NothingToCheck(`There is no task ${JSON.stringify(options.only.task)}.`);
     return {
-      scenarios,
+      scenarios: wanted,
       tools: await client.tools(limits),
       instructions: client.instructions,
       warnings: await readScenarioWarnings(client, limits).catch(() => []),
@@ -74,10 +87,19 @@ export async function readEnvironment(target: EnvironmentTarget, options: ReadOp
   }
 }
 
+/** @throws NothingToCheck for a scenario that it does not have. */
+function wantedOf(entries: readonly ScenarioEntry[], { scenario }: OnlyTasks): readonly ScenarioEntry[] {
+  if (scenario === undefined) return entries;
+  const wanted = entries.filter((entry) => entry.short_name === scenario || entry.name === scenario);
+  if (wanted.length > 0) return wanted;
+  const names = entries.map((entry) => entry.short_name).join(', ');
+  throw new NothingToCheck(`There is no scenario ${JSON.stringify(scenario)}: it has ${names}.`);
+}
+
 async function declaredTasks(
   client: McpEnvironmentClient,
   entry: ScenarioEntry,
-  { tasks: count, seed, limitMs, signal }: ReadOptions,
+  { tasks: count, seed, only, limitMs, signal }: ReadOptions,
 ): Promise<CheckedScenario> {
   const reading = {
     declaredTasks: (_name: string, scenario: string) =>
@@ -85,7 +107,8 @@ async function declaredTasks(
   };
   try {
     const { tasks } = await loadDeclaredTasks(reading, client.name, entry.short_name);
-    const picked = selectTasks(tasks, [{ kind: 'sample', count, seed: String(seed) }]);
+    const wanted = only.task === undefined ? tasks : tasks.filter(({ id }) => id === only.task);
+    const picked = selectTasks(wanted, [{ kind: 'sample', count, seed: String(seed) }]);
     for (const { id, args } of picked) {
       const [issue] = argumentIssues(entry, args);
       if (issue !== undefined)
@@ -105,7 +128,7 @@ async function declaredTasks(
 }
 
 /** Different arguments that the schema allows. One without arguments has one task. */
-function drawnTasks(entry: ScenarioEntry, { tasks: count, seed }: ReadOptions): CheckedScenario {
+function drawnTasks(entry: ScenarioEntry, { tasks: count, seed, only }: ReadOptions): CheckedScenario {
   const toTask = (args: CheckTask['args'], index: number) => ({
     id: `drawn-${index + 1}`,
     scenario: entry,
@@ -122,5 +145,6 @@ function drawnTasks(entry: ScenarioEntry, { tasks: count, seed }: ReadOptions): 
   }
   const tasks = [...drawn.values()].map(toTask);
   const problem = 'No arguments could be made for it from its schema: declare tasks, or examples in the schema.';
-  return { entry, tasks, problem: tasks.length === 0 ? problem : undefined };
+  const wanted = tasks.filter(({ id }) => only.task === undefined || id === only.task);
+  return { entry, tasks: wanted, problem: tasks.length === 0 ? problem : undefined };
 }

@@ -1,5 +1,7 @@
 import type { AgentToolEntry } from '../../client/environment-client.ts';
+import type { Bench } from './bench.ts';
 import type { Found } from './finding.ts';
+import type { CheckedScenario } from './read-environment.ts';
 import type { TaskChecked } from './task-check.ts';
 import { trajectoryOf } from './trajectory.ts';
 
@@ -31,28 +33,12 @@ export function idleFindings(
   return [...others, { finding: 'idle', level: 'warning', task, scenario, played, reproduce, message }];
 }
 
-/** Below this share of the sessions of a scenario a reward by chance is luck, which more or larger tasks make rarer. */
-const LUCK = 0.1;
-const SESSIONS_OF_A_TASK = 3;
-
-/** Rewards by chance: errors, and a warning where they are rare. */
-export function chanceFindings(results: readonly TaskChecked[]): readonly Found[] {
-  const paid = results.flatMap(({ paidByChance }) => paidByChance);
-  const sessions = results.length * SESSIONS_OF_A_TASK;
-  if (paid.length >= sessions * LUCK) return paid;
-  return paid.map((found) =>
-    found.level === 'error' && found.played?.trace.reward != null
-      ? {
-          ...found,
-          level: 'warning',
-          message: `${found.message} That is luck: it is so in ${paid.length} of ${sessions} sessions.`,
-        }
-      : found,
-  );
-}
-
 /** How many changes of the solutions lost the reward. */
-export function strengthNotes(scenario: string, results: readonly TaskChecked[]): readonly Found[] {
+export function strengthNotes(
+  { entry }: CheckedScenario,
+  results: readonly TaskChecked[],
+  bench: Bench,
+): readonly Found[] {
   const strengths = results.flatMap(({ strength }) => (strength === undefined ? [] : [strength]));
   const played = strengths.reduce((sum, each) => sum + each.played, 0);
   if (played === 0) return [];
@@ -61,5 +47,7 @@ export function strengthNotes(scenario: string, results: readonly TaskChecked[])
   const lost = played - equivalent - survivors;
   const same = equivalent === 0 ? '' : ` ${equivalent} more change nothing.`;
   const message = `${lost} of ${played - equivalent} changes of its solutions lose the reward.${same}`;
-  return [{ finding: 'grader_strength', level: 'note', scenario, message }];
+  const { short_name: scenario } = entry;
+  const reproduce = bench.checkCommand({ scenario: entry });
+  return [{ finding: 'grader_strength', level: 'note', scenario, message, reproduce }];
 }

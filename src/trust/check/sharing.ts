@@ -26,7 +26,28 @@ export async function trySharing(
   again: PlayAgain,
   { target, sessionsPerProcess }: { readonly target: EnvironmentTarget; readonly sessionsPerProcess: number },
 ): Promise<Sharing> {
-  const inOne = await inOneProcess(pairs, bench, again, { target, sessionsPerProcess });
+  const place = bench.places.shared();
+  const level = sessionsPerProcess > 1 || target.kind === 'url' ? 'error' : 'note';
+  try {
+    const inOne = await inOneProcess(pairs, bench, again, { place, level });
+    return await goBeyond(pairs, bench, again, { target, inOne, place });
+  } finally {
+    await place?.close();
+  }
+}
+
+interface BeyondOne {
+  readonly target: EnvironmentTarget;
+  readonly inOne: InOne;
+  readonly place: SharedPlace | undefined;
+}
+
+async function goBeyond(
+  pairs: readonly Pair[],
+  bench: Bench,
+  again: PlayAgain,
+  { target, inOne, place }: BeyondOne,
+): Promise<Sharing> {
   const isApart = target.kind === 'module' || target.kind === 'command';
   // Disturbance that goes on beyond processes shows within one too, and is the greater fault.
   const beyond = isApart ? await beyondProcesses(pairs, bench, again) : undefined;
@@ -36,8 +57,8 @@ export async function trySharing(
     return { ...inOne, found: [found], mayShare: false, mayRunTogether: false };
   }
   if (inOne.mayShare === false) return { ...inOne, mayRunTogether: true };
-  const sequel = await first(pairs, async (pair) => {
-    const session = oneSession(bench);
+  const sequel = await first(bench, pairs, async (pair) => {
+    const session = oneSession(inOne.mayShare && place !== undefined ? place.open : bench.places.alone());
     return await inSequence(pair, again, session.open).finally(() => session.close());
   });
   if (sequel === undefined) return { ...inOne, mayRunTogether: true };
@@ -52,29 +73,25 @@ async function inOneProcess(
   pairs: readonly Pair[],
   bench: Bench,
   again: PlayAgain,
-  { target, sessionsPerProcess }: { readonly target: EnvironmentTarget; readonly sessionsPerProcess: number },
+  { place, level }: { readonly place: SharedPlace | undefined; readonly level: Found['level'] },
 ): Promise<InOne> {
-  const level = sessionsPerProcess > 1 || target.kind === 'url' ? 'error' : 'note';
-  const place = bench.places.shared();
   if (place === undefined) return { found: [], mayShare: null, canBeHosted: false };
-  try {
-    const refused = await whyRefused(place, bench);
-    if (refused !== undefined)
-      return { found: [{ finding: 'isolated', level: 'note', message: refused }], mayShare: false, canBeHosted: false };
-    const opens = [place.open, place.open] as const;
-    const beside = await first(pairs, (pair) => interleave(pair, bench, again, opens));
-    const hint = 'Keep state in fields of the class, not in the module';
-    if (beside !== undefined) {
-      const found = await nameCause(beside, bench, again, { level, hint });
-      return { found: [found], mayShare: false, canBeHosted: true };
-    }
-    const after = await first(pairs, (pair) => inSequence(pair, again, place.open));
-    if (after === undefined) return { found: [], mayShare: true, canBeHosted: true };
-    const where = 'after it in one process';
-    return { found: [toFound(after, { finding: 'order', level, where, hint })], mayShare: false, canBeHosted: true };
-  } finally {
-    await place.close();
+  const refused = await whyRefused(place, bench);
+  if (refused !== undefined)
+    return { found: [{ finding: 'isolated', level: 'note', message: refused }], mayShare: false, canBeHosted: false };
+  const opens = [place.open, place.open] as const;
+  const beside = await first(bench, pairs, (pair) => interleave(pair, bench, again, opens));
+  const hint = 'Keep state in fields of the class, not in the module';
+  if (beside !== undefined) {
+    const found = await nameCause(beside, bench, again, { level, hint });
+    return { found: [found], mayShare: false, canBeHosted: true };
   }
+  const after = await first(bench, pairs, (pair) => inSequence(pair, again, place.open));
+  // Pairs for which there was no time say nothing.
+  if (after === undefined && bench.budget.leftMs === 0) return { found: [], mayShare: null, canBeHosted: true };
+  if (after === undefined) return { found: [], mayShare: true, canBeHosted: true };
+  const where = 'after it in one process';
+  return { found: [toFound(after, { finding: 'order', level, where, hint })], mayShare: false, canBeHosted: true };
 }
 
 /** One after the other in a process that nobody has used: where that changes them too, it is their order that does. */
@@ -115,7 +132,7 @@ interface Beyond {
 /** In processes that share the machine alone, folders of temporary files among it. */
 async function beyondProcesses(pairs: readonly Pair[], bench: Bench, again: PlayAgain): Promise<Beyond | undefined> {
   const [pair] = pairs;
-  if (pair === undefined) return undefined;
+  if (pair === undefined || bench.budget.isOver('isolated', pair[0].task)) return undefined;
   const visited = bench.places.newFolder();
   const sequel = await inSequence(pair, again, bench.places.alone({ folder: visited }));
   if (sequel !== undefined) return { finding: 'order', disturbed: sequel, where: 'after it in a process of its own' };
@@ -128,10 +145,12 @@ async function beyondProcesses(pairs: readonly Pair[], bench: Bench, again: Play
 }
 
 async function first(
+  bench: Bench,
   pairs: readonly Pair[],
   look: (pair: Pair) => Promise<Disturbed | undefined>,
 ): Promise<Disturbed | undefined> {
   for (const pair of pairs) {
+    if (bench.budget.isOver('order', pair[0].task)) return undefined;
     const disturbed = await look(pair);
     if (disturbed !== undefined) return disturbed;
   }

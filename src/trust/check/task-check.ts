@@ -1,4 +1,5 @@
 import type { AgentToolEntry } from '../../client/environment-client.ts';
+import type { FindingName } from '../../contract/check.ts';
 import type { Bench } from './bench.ts';
 import { illTold } from './described.ts';
 import { deterministic } from './deterministic.ts';
@@ -23,12 +24,10 @@ export interface TaskCheckParts {
 
 export interface TaskChecked {
   readonly subject: Subject;
-  /** Without those of `paidIdle` and `paidByChance`. */
+  /** Without those of `paidIdle`. */
   readonly found: readonly Found[];
   /** Rewards of idle agents. */
   readonly paidIdle: readonly Found[];
-  /** Rewards of agents that call tools by chance. */
-  readonly paidByChance: readonly Found[];
   readonly answerCounts: boolean | undefined;
   readonly strength: Strength | undefined;
 }
@@ -51,30 +50,33 @@ export class TaskCheck {
     const isPaid = paidIdle.some(({ level }) => level === 'error');
     const found: Found[] = [];
     const plays: Played[] = [subject.solved, ...(isFirst ? [clumsy] : [])];
-    const chance = isPaid ? { found: [], plays: [] } : await random(subject, bench);
+    const chance = isPaid ? { found: [], plays: [] } : await random(subject, bench, isFirst);
     plays.push(...chance.plays);
-    const hasError = () => isPaid || [...chance.found, ...found].some(({ level }) => level === 'error');
-    if (!hasError()) found.push(...(await echo(subject, bench)));
+    found.push(...chance.found);
+    const hasError = () => isPaid || found.some(({ level }) => level === 'error');
+    if (!hasError()) found.push(...(await echo(subject, bench, isFirst)));
     if (!hasError()) found.push(...(await forgeAnswers(subject, bench, isFirst)));
     if (isFirst) found.push(...crashOf(subject, clumsy));
+    const { mutants: most } = bench.tries(isFirst);
     let answerCounts: boolean | undefined;
     let strength: Strength | undefined;
-    if (subject.state === 'solved') {
+    const isLate = (finding: FindingName | readonly FindingName[]) => bench.budget.isOver(finding, subject.task);
+    if (subject.state === 'solved' && !isLate(['grader_strength', 'leak'])) {
       const changes =
-        isFirst || bench.isDisturbed
+        isFirst || bench.isDisturbed || isLate('deterministic')
           ? []
           : await deterministic(subject, bench, (open) => again(subject, { open: open ?? bench.places.cheap }), false);
       found.push(...changes);
       answerCounts = await doesAnswerCount(subject, bench);
       if (answerCounts) found.push(...leak(subject, bench, seen, plays));
       const isSteady = subject.isSteady && changes.length === 0;
-      if (isSteady && !hasError()) strength = await graderStrength(subject, bench, { tools, answerCounts });
+      if (isSteady && !hasError()) strength = await graderStrength(subject, bench, { tools, answerCounts, most });
       found.push(...(strength?.found ?? []));
     }
     for (const played of plays) {
       found.push(...illTold(subject.task, played, bench));
     }
-    return { subject, found, paidIdle, paidByChance: chance.found, answerCounts, strength };
+    return { subject, found, paidIdle, answerCounts, strength };
   }
 }
 

@@ -1,4 +1,4 @@
-import { openEnvironment, scriptedModel } from 'proctor/testing';
+import { expectSound, openEnvironment, scriptedModel } from 'proctor/testing';
 import { describe, expect, it } from 'vitest';
 import { findChromium } from './chromium.ts';
 import environment from './environment.ts';
@@ -64,5 +64,9 @@ describe.skipIf(!hasChromium)('in the browser', { timeout: 60_000 }, () => {
       reward: 0,
       evaluation: { info: { reservations: ['B2 Ada'] } },
     });
+  });
+
+  it('has rewards that mean something', { timeout: 300_000 }, async () => {
+    await expectSound(environment, { tasks: 1, maxMs: 120_000 });
   });
 });
