@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely';
+import type { CheckEnvironmentsTable, CheckFindingsTable, ChecksTable } from './create-checks.ts';
 import type { ModelCheckpointsTable, RegisteredModelsTable } from './create-models.ts';
 import type { GradesTable, RegradeRowsTable, RegradesTable } from './create-replays.ts';
 import type { SeatsTable } from './create-seats.ts';
@@ -41,6 +42,9 @@ export interface DatabaseSchema {
   grades: GradesTable;
   regrades: RegradesTable;
   regrade_rows: RegradeRowsTable;
+  checks: ChecksTable;
+  check_environments: CheckEnvironmentsTable;
+  check_findings: CheckFindingsTable;
 }
 
 export interface TracesTable {

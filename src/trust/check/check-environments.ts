@@ -3,7 +3,7 @@ import type { CheckedEnvironment, CheckFinding, CheckReport, FindingLevel } from
 import { findingNameSchema } from '../../contract/check.ts';
 import type { TraceStore } from '../../trace/trace-store.ts';
 import { type CheckProgress, checkEnvironment } from './check-environment.ts';
-import type { Found } from './finding.ts';
+import { countFindings, type Found } from './finding.ts';
 import { savePlayed } from './save-played.ts';
 
 export interface CheckOptions {
@@ -49,14 +49,11 @@ export async function checkEnvironments(
     for (const each of inOrder(found)) findings.push(await toFinding(each, command, store));
     checked.push({ name, may_share_process: mayShare, scenarios: [...scenarios], findings });
   }
-  const count = (level: FindingLevel) =>
-    checked.flatMap(({ findings }) => findings).filter((finding) => finding.level === level).length;
-  const counts = { error: count('error'), warning: count('warning'), note: count('note') };
-  return { object: 'check', environments: checked, counts };
+  return { object: 'check', environments: checked, counts: countFindings(checked.flatMap(({ findings }) => findings)) };
 }
 
-/** Commands are those of one person, whose traces have this account. */
-const ACCOUNT = 'local';
+/** Commands are those of one person, whose traces and reports have this account. */
+export const CHECKS_ACCOUNT = 'local';
 
 async function toFinding(found: Found, command: string, store: TraceStore | undefined): Promise<CheckFinding> {
   const { finding, level, task, message, reproduce = command, played } = found;
@@ -67,7 +64,7 @@ async function toFinding(found: Found, command: string, store: TraceStore | unde
     task: task?.id ?? null,
     message,
     reproduce,
-    trace_id: played === undefined || store === undefined ? null : await savePlayed(store, ACCOUNT, played),
+    trace_id: played === undefined || store === undefined ? null : await savePlayed(store, CHECKS_ACCOUNT, played),
   };
 }
 
