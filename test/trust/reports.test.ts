@@ -170,7 +170,7 @@ it('is stored without secrets, and hostile texts come back as texts, cut where t
   expect(first).toMatchObject({ message: `${shown}\u2400`, task: shown, scenario: shown, reproduce: shown });
   expect(second?.message).not.toContain(SECRET);
   expect(second?.message).toMatch(/^The key is \[redacted:.+\]\.$/);
-  expect([second?.reproduce.length, second?.task?.length]).toEqual([16 * 1_024 + 1, 513]);
+  expect([second?.reproduce.length, second?.task?.length]).toEqual([128 * 1_024 + 1, 513]);
   expect((await list(service, `?env_name=${encodeURIComponent(shown)}`)).data).toHaveLength(1);
 });
 

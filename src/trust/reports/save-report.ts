@@ -10,6 +10,8 @@ import { countFindings } from '../check/finding.ts';
 
 /** Bytes of one text of a stored report. An environment writes some of them: a page of findings has to stay one. */
 const MAX_TEXT_BYTES = 16 * 1_024;
+/** A longer command could not be run: Linux takes no longer argument. */
+const MAX_COMMAND_BYTES = 128 * 1_024;
 /** Names of environments, scenarios and tasks. */
 const MAX_NAME_BYTES = 1_024;
 
@@ -23,8 +25,8 @@ export interface SaveReportOptions {
 }
 
 /**
- * Stores the report of a check, whole or not at all, without the secrets that the redactor knows. Texts of more than 16 KiB
- * are cut.
+ * Stores the report of a check, whole or not at all, without the secrets that the redactor knows. Messages of
+ * more than 16 KiB are cut.
  *
  * @returns its id.
  */
@@ -61,7 +63,7 @@ function toStored(environment: CheckedEnvironment, redactor: Redactor): CheckedE
       scenario: finding.scenario === null ? null : name(finding.scenario),
       task: finding.task === null ? null : name(finding.task),
       message: text(finding.message),
-      reproduce: text(finding.reproduce),
+      reproduce: text(finding.reproduce, MAX_COMMAND_BYTES),
     })),
   };
 }
