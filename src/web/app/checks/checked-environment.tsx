@@ -29,7 +29,7 @@ export function CheckedEnvironmentView({ check, index }: { readonly check: Store
         const found = findings.filter((finding) => finding.level === level);
         if (found.length === 0) return null;
         return (
-          <section key={level} class="findings" aria-label={`${level}s`}>
+          <section key={level} class="check-findings" aria-label={`${level}s`}>
             <h3>{formatCountOf(counts[level], level)}</h3>
             <ul>
               {found.map((finding, place) => (

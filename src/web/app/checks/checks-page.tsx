@@ -17,7 +17,7 @@ const COLUMNS: readonly Column<CheckSummary>[] = [
     cell: ({ check_id, environments }) => <a href={`/checks/${check_id}`}>{toTitle(environments)}</a>,
   },
   { name: 'findings', title: 'Findings', cell: ({ counts }) => <Counts counts={counts} /> },
-  { name: 'created', title: 'Checked', cell: ({ created_at }) => `${formatTime(created_at)} UTC` },
+  { name: 'when', title: 'Checked', cell: ({ created_at }) => `${formatTime(created_at)} UTC` },
 ];
 
 /** Reports of checks, newest first; of one environment where the address names it. */

@@ -7,7 +7,7 @@ import { LongText } from '../components/long-text.tsx';
 export function FindingView({ finding: found }: { readonly finding: CheckFinding }) {
   const { finding, level, scenario, task, message, reproduce, trace_id } = found;
   return (
-    <li class={`finding level-${level}`}>
+    <li class={`check-finding level-${level}`}>
       <p class="finding-head">
         <code class="finding-name">{finding}</code>
         {scenario === null ? null : <span>{scenario}</span>}
@@ -16,7 +16,9 @@ export function FindingView({ finding: found }: { readonly finding: CheckFinding
       </p>
       <LongText text={message} />
       <div class="finding-command">
-        <LongText text={`$ ${reproduce}`} kind="mono" />
+        <div>
+          <LongText text={`$ ${reproduce}`} kind="mono" />
+        </div>
         {/* A terminal may obey a hidden character of a name before anybody has seen it. */}
         {revealHidden(reproduce) === reproduce ? <CopyButton text={() => reproduce} label="Copy the command" /> : null}
       </div>
