@@ -36,6 +36,12 @@ export async function createChecks({ schema }: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
+export interface CheckTables {
+  checks: ChecksTable;
+  check_environments: CheckEnvironmentsTable;
+  check_findings: CheckFindingsTable;
+}
+
 export interface ChecksTable {
   check_id: string;
   account: string;

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely';
-import type { CheckEnvironmentsTable, CheckFindingsTable, ChecksTable } from './create-checks.ts';
+import type { CheckTables } from './create-checks.ts';
 import type { ModelCheckpointsTable, RegisteredModelsTable } from './create-models.ts';
 import type { GradesTable, RegradeRowsTable, RegradesTable } from './create-replays.ts';
 import type { SeatsTable } from './create-seats.ts';
@@ -12,7 +12,7 @@ import type {
 } from './gateway-tables.ts';
 
 /** Rows as the database holds them. Times are integer milliseconds since 1970; JSON is text. */
-export interface DatabaseSchema {
+export interface DatabaseSchema extends CheckTables {
   traces: TracesTable;
   trace_metadata: TraceMetadataTable;
   events: EventsTable;
@@ -42,9 +42,6 @@ export interface DatabaseSchema {
   grades: GradesTable;
   regrades: RegradesTable;
   regrade_rows: RegradeRowsTable;
-  checks: ChecksTable;
-  check_environments: CheckEnvironmentsTable;
-  check_findings: CheckFindingsTable;
 }
 
 export interface TracesTable {

@@ -37,7 +37,7 @@ export function withoutBeside({ origin }: Pick<TraceFilters, 'origin'>): Conditi
   return origin === undefined ? [sql<SqlBool>`${column('origin')} not in (${sql.join(BESIDE)})`] : [];
 }
 
-/** What the account has used: somebody else has paid for imported traces, and a check plays no models. */
+/** Usage of the account: somebody else has paid for imported traces, and a check plays no models. */
 export function countedAsUsage(): Condition {
   return sql<SqlBool>`${column('origin')} not in (${sql.join(BESIDE)})`;
 }

@@ -18,7 +18,7 @@ const MAX_NAME_BYTES = 1_024;
 export interface SaveReportOptions {
   readonly database: Database;
   readonly redactor: Redactor;
-  /** Who may read it. */
+  /** The account that may read it. */
   readonly account: string;
   /** Milliseconds since 1970. */
   readonly now: () => number;
