@@ -7,6 +7,7 @@ export type {
   EnvironmentTarget,
   ToolResult,
 } from './client/environment-client.ts';
+export type { CheckFinding, CheckSummary, StoredCheck } from './contract/check.ts';
 export { BoundaryError } from './contract/errors.ts';
 export type {
   ComparisonList,
@@ -28,6 +29,7 @@ export type { Trace, TraceList, TraceSummary } from './contract/trace.ts';
 export { createServiceClient } from './service-client/local-service-client.ts';
 export {
   ApiError,
+  type ChecksClient,
   type CreateRunOptions,
   type EvaluationsClient,
   type RegradesClient,

@@ -1,12 +1,17 @@
 import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { resolveEnvironment } from '../config/find-environments.ts';
-import { checkEnvironments } from '../trust/check/check-environments.ts';
+import type { CheckReport } from '../contract/check.ts';
+import { NO_REDACTION } from '../redaction/redactor.ts';
+import { CHECKS_ACCOUNT, checkEnvironments } from '../trust/check/check-environments.ts';
+import { toCheckUrl } from '../trust/reports/read-report.ts';
+import { saveReport } from '../trust/reports/save-report.ts';
 import { createCheckView } from './check/check-view.ts';
 import { toCheckJunit } from './check/junit.ts';
 import { reportCheck } from './check/report-text.ts';
 import { SilentFailure } from './failure.ts';
-import { openInstallation } from './installation.ts';
+import { howToOpen } from './how-to-open.ts';
+import { type Installation, openInstallation } from './installation.ts';
 import { parseNumber, wholeNumber } from './options.ts';
 import { listenForStop } from './signals.ts';
 import { colors, note, printJson } from './terminal.ts';
@@ -45,7 +50,7 @@ It is started as a run would start it. Tasks are those that its scenarios declar
 It plays the solutions, and agents that solve nothing: that do nothing, call tools by chance, say the prompt again, or cheat.
 It plays sessions twice, beside each other and one after the other, changes the solutions, and looks at what is left behind.
 Where sessions take seconds, it tries less with each task, and says so.
-Nothing of it is counted in summaries; the traces that findings show are kept.
+Nothing of it is counted in summaries. The report and the traces that its findings show are stored, and have pages.
 
 Exit code: 0 without errors, with warnings too; 1 with errors; 2 when the command is wrong, and nothing was tried.
 
@@ -88,7 +93,23 @@ async function check(names: readonly string[], options: CheckCommandOptions): Pr
   });
   view.clear();
   if (junit !== undefined) await writeFile(junit, toCheckJunit(report));
-  if (options.json) printJson(report);
-  else reportCheck(report, installation.settings.appUrl);
+  if (options.json !== true) reportCheck(report, installation.settings.appUrl);
+  // A report that cannot be stored is printed all the same.
+  const stored = await storeReport(installation, report).catch((error: unknown) => {
+    if (options.json) printJson(report);
+    throw error;
+  });
+  if (options.json) printJson({ ...report, ...stored });
+  else {
+    note(colors.dim(stored.check_url));
+    note(colors.dim(await howToOpen([stored.check_id], installation.settings.appUrl)));
+  }
   if (report.counts.error > 0) throw new SilentFailure();
+}
+
+async function storeReport({ database, settings, redactor }: Installation, report: CheckReport) {
+  const secrets = settings.redact ? redactor : NO_REDACTION;
+  const options = { database, redactor: secrets, account: CHECKS_ACCOUNT, now: Date.now };
+  const checkId = await saveReport(options, report);
+  return { check_id: checkId, check_url: toCheckUrl(settings.appUrl, checkId) };
 }

@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
 import type { Command } from 'commander';
+import { CHECK_ID_PATTERN } from '../contract/check.ts';
 import { ApiError } from '../contract/errors.ts';
 import { EVALUATION_ID_PATTERN } from '../contract/evaluation.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
+import { findReport } from '../trust/reports/read-report.ts';
 import { createStore } from './eval/create-store.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { parsePort } from './options.ts';
@@ -20,7 +22,7 @@ export function addOpenCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-The id is that of a trace or of an evaluation; without one it is the page of all runs.
+The id is that of a trace, of an evaluation or of the report of a check; without one it is the page of all runs.
 
 The address holds a token, so that nothing is printed where something other than Proctor listens: exit code 1 then. Where
 nothing listens the address is printed all the same: it is good for 15 minutes.
@@ -53,6 +55,10 @@ async function pathOf(installation: Installation, id: string): Promise<string> {
   if (EVALUATION_ID_PATTERN.test(id)) {
     await createStore(installation).status('local', id);
     return `/evaluations/${id}`;
+  }
+  if (CHECK_ID_PATTERN.test(id)) {
+    await findReport(installation.database.kysely, 'local', id);
+    return `/checks/${id}`;
   }
   await checkTrace(installation, id);
   return `/traces/${id}`;

@@ -24,6 +24,7 @@ export const ERRORS = {
   job_not_found: { status: 404, type: 'not_found_error' },
   provider_not_found: { status: 404, type: 'not_found_error' },
   regrade_not_found: { status: 404, type: 'not_found_error' },
+  check_not_found: { status: 404, type: 'not_found_error' },
   tool_not_found: { status: 404, type: 'not_found_error' },
   agent_not_found: { status: 404, type: 'not_found_error' },
   unknown_url: { status: 404, type: 'not_found_error' },

@@ -1,5 +1,6 @@
 import { type Kysely, type Migration, Migrator } from 'kysely';
 import { messageOf } from '../contract/errors.ts';
+import { createChecks } from './create-checks.ts';
 import { createEvaluations } from './create-evaluations.ts';
 import { createHarnessCosts } from './create-harness-costs.ts';
 import { createModelTables } from './create-models.ts';
@@ -39,4 +40,5 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0006_training_jobs': { up: createTrainingJobs },
   '0007_replay': { up: createReplays },
   '0010_harness_costs': { up: createHarnessCosts },
+  '0011_checks': { up: createChecks },
 };

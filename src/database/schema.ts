@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely';
+import type { CheckTables } from './create-checks.ts';
 import type { ModelCheckpointsTable, RegisteredModelsTable } from './create-models.ts';
 import type { GradesTable, RegradeRowsTable, RegradesTable } from './create-replays.ts';
 import type { SeatsTable } from './create-seats.ts';
@@ -11,7 +12,7 @@ import type {
 } from './gateway-tables.ts';
 
 /** Rows as the database holds them. Times are integer milliseconds since 1970; JSON is text. */
-export interface DatabaseSchema {
+export interface DatabaseSchema extends CheckTables {
   traces: TracesTable;
   trace_metadata: TraceMetadataTable;
   events: EventsTable;

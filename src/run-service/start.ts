@@ -30,6 +30,7 @@ import { createTracesRoutes } from '../trace-routes/traces-route.ts';
 import type { Training } from '../training/training.ts';
 import { createCancelRoute } from './cancel-route.ts';
 import { createCatalogueRoutes } from './catalogue-routes.ts';
+import { createCheckRoutes } from './check-routes.ts';
 import { createCreateEvaluationRoute } from './create-evaluation-route.ts';
 import { createDefaultTraining } from './default-training.ts';
 import { createEvaluationRoutes } from './evaluation-routes.ts';
@@ -229,6 +230,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
       }),
       createReplayRoute({ catalogue, store, queue, quota, toTraceUrl }),
       ...createRegradeRoutes({ catalogue, database, store, appUrl, now, onCreated: onChange }),
+      ...createCheckRoutes({ database, appUrl }),
       ...createTracesRoutes({ store, access: 'key-or-browser', closing }),
       ...seats.routes,
       createCancelRoute({ store, queue, logger, cancelHere }),

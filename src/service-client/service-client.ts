@@ -5,6 +5,7 @@ import type { EnvironmentList, EnvironmentToolList, RunAccepted, RunInput, RunSt
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import type { TotalsGroupBy, TraceTotals, UsageGroupBy, UsageList } from '../contract/totals.ts';
 import type { Origin, Trace, TraceList, TraceSummary } from '../contract/trace.ts';
+import { type ChecksClient, createChecksClient } from './checks.ts';
 import {
   Connection,
   createKey,
@@ -28,6 +29,7 @@ import { type EventsOptions, readTraceEvents } from './trace-events.ts';
 import { createTrainingClient, type TrainingClient } from './training-client.ts';
 
 export { ApiError } from './api-error.ts';
+export type { CheckListQuery, CheckQuery, ChecksClient } from './checks.ts';
 export type { Fetch, ServiceClientOptions } from './connection.ts';
 export type {
   AttemptListQuery,
@@ -115,6 +117,7 @@ export interface ServiceClient {
   readonly evaluations: EvaluationsClient;
   readonly training: TrainingClient;
   readonly regrades: RegradesClient;
+  readonly checks: ChecksClient;
   readonly tasksets: TasksetsClient;
   readonly blobs: {
     /** By its hash, or by the `svc-blob://sha256/<hex>` of a trace. */
@@ -196,6 +199,7 @@ export function createServiceClient(options: ServiceClientOptions = {}): Service
     evaluations: createEvaluationsClient(connection),
     training: createTrainingClient(connection),
     regrades: createRegradesClient(connection),
+    checks: createChecksClient(connection),
     tasksets: createTasksetsClient(connection),
     blobs: {
       get: (blob, { signal } = {}) =>

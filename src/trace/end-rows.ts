@@ -58,8 +58,7 @@ export class EndRows {
       const isForgotten = isRedacted([trace.model, trace.scenario_args, trace.sampling, trace.metadata]);
       if (isForgotten) forgotten.push([...columns, first, traceId]);
       else kept.push([...columns, traceId]);
-      // A check's traces are about its environment: figures of models and of use leave them out.
-      if (trace.origin !== 'check') outcomes.push(toOutcomeRow(owner, trace, projection.toUsed()));
+      outcomes.push(toOutcomeRow(owner, trace, projection.toUsed()));
       if (trace.evaluation_id === null) continue;
       const attempt = toEndedAttempt(trace, projection.rerunLimit ?? MAX_RERUNS, finishedAt);
       attempts.push({ traceId, columns: attempt });

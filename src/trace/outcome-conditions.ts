@@ -37,9 +37,9 @@ export function withoutBeside({ origin }: Pick<TraceFilters, 'origin'>): Conditi
   return origin === undefined ? [sql<SqlBool>`${column('origin')} not in (${sql.join(BESIDE)})`] : [];
 }
 
-/** Somebody else has paid for the traces that were imported. */
-export function notImported(): Condition {
-  return sql<SqlBool>`${column('origin')} <> ${'import'}`;
+/** Usage of the account: somebody else has paid for imported traces, and a check plays no models. */
+export function countedAsUsage(): Condition {
+  return sql<SqlBool>`${column('origin')} not in (${sql.join(BESIDE)})`;
 }
 
 export function createdIn({ since, until }: Pick<TraceFilters, 'since' | 'until'>): Condition[] {

@@ -41,10 +41,12 @@ async function removeOnce(transaction: DatabaseTransaction, traceId: string): Pr
     .deleteFrom('traces')
     .where('trace_id', '=', traceId)
     .where('status', 'not in', UNFINISHED)
-    .returning('trace_id')
+    .returning('origin')
     .executeTakeFirst();
   if (row === undefined) return false;
-  await transaction.updateTable('outcomes').set({ is_deleted: 1 }).where('trace_id', '=', traceId).execute();
+  // Outcomes stay for the account's usage, which those of checks are no part of.
+  if (row.origin === 'check') await transaction.deleteFrom('outcomes').where('trace_id', '=', traceId).execute();
+  else await transaction.updateTable('outcomes').set({ is_deleted: 1 }).where('trace_id', '=', traceId).execute();
   for (const { sha256 } of references) await removeUnreferencedBlob(transaction, sha256);
   return true;
 }

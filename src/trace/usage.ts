@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { UsageGroup, UsageGroupBy } from '../contract/totals.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
-import { and, columnConditions, createdIn, notImported } from './outcome-conditions.ts';
+import { and, columnConditions, countedAsUsage, createdIn } from './outcome-conditions.ts';
 import type { TraceFilters } from './trace-filters.ts';
 
 const DAY_MS = 86_400_000;
@@ -21,7 +21,7 @@ export async function readUsage(queries: Kysely<DatabaseSchema>, query: UsageQue
     ...(since === undefined ? {} : { since }),
     ...(until === undefined ? {} : { until }),
   };
-  const condition = and(...columnConditions({ account }), notImported(), ...createdIn(times));
+  const condition = and(...columnConditions({ account }), countedAsUsage(), ...createdIn(times));
   const group = groupOf(groupBy);
   const grouping = groupBy === undefined ? sql`having count(*) > 0` : sql`group by ${group}`;
   const { rows } = await sql<Sums>`

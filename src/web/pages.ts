@@ -46,6 +46,8 @@ const RUN_SERVICE_PATHS = [
   '/regrades/:job_id',
   '/models',
   '/models/:name',
+  '/checks',
+  '/checks/:check_id',
   '/usage',
 ] as const;
 

@@ -6,6 +6,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { EventBody } from '../../src/contract/event.ts';
 import { newTrace } from '../trace/events.ts';
+import { checked, finding, reportOf, save } from '../trust/reports.ts';
 import { plant } from '../web/planted.ts';
 import { shopTarget } from '../web/shop-environment.ts';
 import { openSite } from '../web/site.ts';
@@ -57,7 +58,7 @@ async function inspect(page: Page) {
 }
 
 const ADDRESS =
-  /^(\/|\/\?.*|#[\w-]+|\?(cursor=.*|sort=(reward|tokens|duration))?|\/assets\/app-[\w-]+\.(js|css)|\/traces\/[0-9a-f]{32}(\/export)?|\/environments(\/shop)?|\/(evaluations|training|models)|\/usage(\?by=\w+&days=\w+)?|\/v1\/traces\/[0-9a-f]{32}(\?format=(atif|inspect))?|\/v1\/blobs\/[0-9a-f]{64}|data:image\/(png;base64,[A-Za-z0-9+/=]+|svg\+xml,[^<>"' ]+))$/;
+  /^(\/|\/\?.*|#[\w-]+|\?(cursor=.*|sort=(reward|tokens|duration))?|\/assets\/app-[\w-]+\.(js|css)|\/traces\/[0-9a-f]{32}(\/export)?|\/environments(\/shop)?|\/(evaluations|training|models)|\/checks(\/check_[0-9a-f]{32})?|\/usage(\?by=\w+&days=\w+)?|\/v1\/traces\/[0-9a-f]{32}(\?format=(atif|inspect))?|\/v1\/blobs\/[0-9a-f]{64}|data:image\/(png;base64,[A-Za-z0-9+/=]+|svg\+xml,[^<>"' ]+))$/;
 
 function openEverything(): void {
   for (const details of document.querySelectorAll('details')) details.open = true;
@@ -99,10 +100,14 @@ describe.skipIf(executablePath === undefined)('planted text, in Chromium', PATIE
     const site = await openSite({ service: { environments: new Map([['shop', shop]]) } });
     const run = { ...QUEUED, env_name: 'shop', scenario_name: 'order' };
     await site.addTrace(plant(WHOLE), newTrace({ ...plant(QUEUED), ...run, model: plant('any model') }));
+    const report = reportOf(plant(checked({ findings: [finding({ trace_id: null })] })), checked({ name: 'shop' }));
+    const checkId = await save(site.database, report);
     const host = new URL(site.url).host;
     const pages = [
       { path: '/environments', ready: '.environment-list', least: 1 },
       { path: '/environments/shop', ready: '.tool-entry', least: 12 },
+      { path: '/checks', ready: '.table', least: 0 },
+      { path: `/checks/${checkId}`, ready: '.check-finding', least: 3 },
       { path: '/usage?by=model', ready: '.table', least: 1 },
     ];
     for (const { path, ready, least } of pages) {

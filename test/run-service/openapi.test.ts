@@ -69,6 +69,7 @@ describe('/openapi.json', () => {
     );
     expect(routes.sort()).toEqual([
       'DELETE /mcp',
+      'DELETE /v1/checks/{check_id}',
       'DELETE /v1/evaluations/{evaluation_id}',
       'DELETE /v1/models/registered/{name}',
       'DELETE /v1/traces/{trace_id}',
@@ -79,6 +80,8 @@ describe('/openapi.json', () => {
       'GET /readyz',
       'GET /v1/agent/seats/{trace_id}',
       'GET /v1/blobs/{sha256}',
+      'GET /v1/checks',
+      'GET /v1/checks/{check_id}',
       'GET /v1/environments',
       'GET /v1/environments/{name}/scenarios',
       'GET /v1/environments/{name}/tools',

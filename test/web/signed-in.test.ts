@@ -169,6 +169,8 @@ it('the script of the first load is 60 KB at most, packed, whichever page it is'
       .reduce((sum, bytes) => sum + bytes, 0);
   const parts = Object.keys(manifest).filter((name) => manifest[name]?.isDynamicEntry);
   expect(parts.map((name) => name.split('/').at(-1)).sort()).toEqual([
+    'check-page.tsx',
+    'checks-page.tsx',
     'compare-evaluations-page.tsx',
     'compare-page.tsx',
     'environment-page.tsx',

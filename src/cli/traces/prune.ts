@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander';
 import { runStatusSchema } from '../../contract/run.ts';
 import { type ReclaimedSpace, reclaimSpace } from '../../database/sqlite-upkeep.ts';
 import { countPrunable, type PruneQuery, pruneTraces } from '../../trace/prune-traces.ts';
+import { countPrunableReports, type PruneReportsQuery, pruneReports } from '../../trust/reports/remove-reports.ts';
 import { bytesText, countText } from '../amounts.ts';
 import { SilentFailure, UsageError } from '../failure.ts';
 import { type Installation, openInstallation } from '../installation.ts';
@@ -27,12 +28,13 @@ export function addTracesPruneCommand(traces: Command): void {
     .option('--dry-run', 'say what would go, and delete nothing')
     .option('--yes', 'do not ask; required without a terminal')
     .option('--compact', 'write the whole SQLite file anew: stop the servers before')
-    .option('--json', 'print {"matched", "deleted", "freed_bytes", "dry_run"}')
+    .option('--json', 'print {"matched", "deleted", "deleted_reports", "freed_bytes", "dry_run"}')
     .addHelpText(
       'after',
       `
 It needs --older-than, --keep-last or both. Traces that are queued or running stay, and what GET /v1/usage tells of the
-deleted ones stays too. A server may go on meanwhile: a few are deleted at a time. Ctrl-C stops between two of these.
+deleted ones stays too. Reports of checks go by the same age and number, unless --status or --env is given. A server may
+go on meanwhile: a few are deleted at a time. Ctrl-C stops between two of these.
 
 Exit code: 0 when what was asked for is done; 1 when it was stopped, or not confirmed; 2 when the command is wrong.
 
@@ -63,9 +65,14 @@ async function prune(options: PruneOptions): Promise<void> {
   }
   await using installation = await openInstallation();
   const { count, oldestAt } = await countPrunable(installation.database, query);
-  const matched = `${countText(count, 'trace')}${oldestAt === null ? '' : `, the oldest of ${dayOf(oldestAt)}`}`;
-  if (options.dryRun) return report(options, { matched: count, deleted: 0 }, `Would delete ${matched}.`);
-  if (count === 0 && options.compact !== true) return report(options, { matched: 0, deleted: 0 }, 'Nothing to delete.');
+  const reportsQuery = toReportsQuery(options, query);
+  const reports = reportsQuery === undefined ? 0 : await countPrunableReports(installation.database, reportsQuery);
+  const traces = `${countText(count, 'trace')}${oldestAt === null ? '' : `, the oldest of ${dayOf(oldestAt)}`}`;
+  const matched = `${traces}${reports === 0 ? '' : `, and ${describeReports(reports)}`}`;
+  if (options.dryRun) return report(options, { matched: count, deleted: 0, reports: 0 }, `Would delete ${matched}.`);
+  if (count + reports === 0 && options.compact !== true) {
+    return report(options, { matched: 0, deleted: 0, reports: 0 }, 'Nothing to delete.');
+  }
   if (options.yes !== true) await askFirst(matched);
 
   using stop = listenForStop(() => note('Stopping after the batch that is being deleted.'));
@@ -75,8 +82,11 @@ async function prune(options: PruneOptions): Promise<void> {
       if (options.json !== true && total % TOLD_EVERY === 0) note(colors.dim(`${total} of ${count} deleted`));
     },
   });
+  const deletedReports =
+    reportsQuery === undefined ? 0 : await pruneReports(installation.database, reportsQuery, stop.signal);
   const space = await giveBack(installation, options, stop.signal);
-  report(options, { matched: count, deleted, space }, describeDeletion(deleted, space));
+  const what = `${countText(deleted, 'trace')}${deletedReports === 0 ? '' : ` and ${describeReports(deletedReports)}`}`;
+  report(options, { matched: count, deleted, reports: deletedReports, space }, describeDeletion(what, space));
   if (stop.signal.aborted) throw new SilentFailure();
 }
 
@@ -90,6 +100,19 @@ function toQuery({ olderThan, keepLast, status, env }: PruneOptions): PruneQuery
     ...(status === undefined ? {} : { status }),
     ...(env === undefined ? {} : { envName: env }),
   };
+}
+
+/** Reports of checks are of several environments and of no state: they go by age and number alone. */
+function toReportsQuery(
+  { status, env }: PruneOptions,
+  { before, keepLast }: PruneQuery,
+): PruneReportsQuery | undefined {
+  if (status !== undefined || env !== undefined) return undefined;
+  return { ...(before === undefined ? {} : { before }), ...(keepLast === undefined ? {} : { keepLast }) };
+}
+
+function describeReports(count: number): string {
+  return count === 1 ? '1 report of a check' : `${count} reports of checks`;
 }
 
 async function askFirst(matched: string): Promise<void> {
@@ -110,8 +133,8 @@ async function giveBack(
   return await reclaimSpace(resolve(settings.databaseUrl.slice('sqlite:'.length)), compact, signal);
 }
 
-function describeDeletion(deleted: number, space: ReclaimedSpace | undefined): string {
-  const done = `Deleted ${countText(deleted, 'trace')}`;
+function describeDeletion(what: string, space: ReclaimedSpace | undefined): string {
+  const done = `Deleted ${what}`;
   if (space === undefined) return `${done}. Postgres keeps their space for new traces.`;
   if (space.keptBytes === 0) return `${done}; the file is ${bytesText(space.bytes)} smaller.`;
   const way = 'the file was made by an older version, and --compact shortens it';
@@ -123,11 +146,18 @@ function report(
   {
     matched,
     deleted,
+    reports,
     space,
-  }: { readonly matched: number; readonly deleted: number; readonly space?: ReclaimedSpace | undefined },
+  }: {
+    readonly matched: number;
+    readonly deleted: number;
+    readonly reports: number;
+    readonly space?: ReclaimedSpace | undefined;
+  },
   text: string,
 ): void {
-  if (json) printJson({ matched, deleted, freed_bytes: space?.bytes ?? null, dry_run: dryRun });
+  if (json)
+    printJson({ matched, deleted, deleted_reports: reports, freed_bytes: space?.bytes ?? null, dry_run: dryRun });
   else print(text);
 }
 

@@ -1,11 +1,11 @@
 import { setMaxListeners } from 'node:events';
 import type { EnvironmentTarget } from '../../client/environment-client.ts';
-import type { CheckedEnvironment, CheckFinding, CheckReport, FindingLevel } from '../../contract/check.ts';
+import type { CheckedEnvironment, CheckFinding, CheckReport } from '../../contract/check.ts';
 import { findingNameSchema } from '../../contract/check.ts';
 import type { TraceStore } from '../../trace/trace-store.ts';
 import { type CheckProgress, checkEnvironment } from './check-environment.ts';
 import { CHECK_DEFAULTS } from './defaults.ts';
-import type { Found } from './finding.ts';
+import { countFindings, type Found } from './finding.ts';
 import type { OnlyTasks } from './read-environment.ts';
 import { savePlayed } from './save-played.ts';
 
@@ -67,17 +67,18 @@ export async function checkEnvironments(
       for (const each of inOrder(found)) findings.push(await toFinding(each, command, store));
       checked.push({ name, may_share_process: mayShare, scenarios: [...scenarios], findings });
     }
-    const count = (level: FindingLevel) =>
-      checked.flatMap(({ findings }) => findings).filter((finding) => finding.level === level).length;
-    const counts = { error: count('error'), warning: count('warning'), note: count('note') };
-    return { object: 'check', environments: checked, counts };
+    return {
+      object: 'check',
+      environments: checked,
+      counts: countFindings(checked.flatMap(({ findings }) => findings)),
+    };
   } finally {
     options.signal?.removeEventListener('abort', stop);
   }
 }
 
-/** Commands are those of one person, whose traces have this account. */
-const ACCOUNT = 'local';
+/** Commands are those of one person, whose traces and reports have this account. */
+export const CHECKS_ACCOUNT = 'local';
 
 async function toFinding(found: Found, command: string, store: TraceStore | undefined): Promise<CheckFinding> {
   const { finding, level, task, message, reproduce = command, played } = found;
@@ -88,7 +89,7 @@ async function toFinding(found: Found, command: string, store: TraceStore | unde
     task: task?.id ?? null,
     message,
     reproduce,
-    trace_id: played === undefined || store === undefined ? null : await savePlayed(store, ACCOUNT, played),
+    trace_id: played === undefined || store === undefined ? null : await savePlayed(store, CHECKS_ACCOUNT, played),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { FindingLevel, FindingName } from '../../contract/check.ts';
+import type { CheckFinding, FindingCounts, FindingLevel, FindingName } from '../../contract/check.ts';
 import type { JsonObject } from '../../contract/json.ts';
 import type { ScenarioEntry } from '../../contract/scenario.ts';
 import type { Played } from './play.ts';
@@ -36,4 +36,11 @@ export interface Found {
   readonly reproduce?: string | undefined;
   /** The session that shows it. */
   readonly played?: Played | undefined;
+}
+
+/** How many there are of each level. */
+export function countFindings(findings: readonly Pick<CheckFinding, 'level'>[]): FindingCounts {
+  const counts = { error: 0, warning: 0, note: 0 };
+  for (const { level } of findings) counts[level] += 1;
+  return counts;
 }

@@ -107,6 +107,18 @@ function Page({ place }: { readonly place: Place | undefined }) {
           {({ ModelPage }) => <ModelPage key={place.name} name={place.name} />}
         </Later>
       );
+    case 'checks':
+      return (
+        <Later key={place.page} load={() => import('./checks/checks-page.tsx')}>
+          {({ ChecksPage }) => <ChecksPage query={place.query} />}
+        </Later>
+      );
+    case 'check':
+      return (
+        <Later key={place.page} load={() => import('./checks/check-page.tsx')}>
+          {({ CheckPage }) => <CheckPage key={place.checkId} checkId={place.checkId} />}
+        </Later>
+      );
     case 'usage':
       return (
         <Later key={place.page} load={() => import('./usage/usage-page.tsx')}>
@@ -143,6 +155,7 @@ const RUN_SERVICE_PAGES: readonly Destination[] = [
     pages: ['evaluations', 'evaluation', 'compare-evaluations', 'regrade'],
   },
   { path: '/environments', title: 'Environments', pages: ['environments', 'environment'] },
+  { path: '/checks', title: 'Checks', pages: ['checks', 'check'] },
   { path: '/training', title: 'Training', pages: ['training', 'training-job'] },
   { path: '/models', title: 'Models', pages: ['models', 'model'] },
   { path: '/usage', title: 'Usage', pages: ['usage'] },

@@ -19,6 +19,8 @@ export type Place =
   | { readonly page: 'training-job'; readonly jobId: string }
   | { readonly page: 'models' }
   | { readonly page: 'model'; readonly name: string }
+  | { readonly page: 'checks'; readonly query: URLSearchParams }
+  | { readonly page: 'check'; readonly checkId: string }
   | { readonly page: 'usage'; readonly query: URLSearchParams };
 
 /** Undefined for an address of the server that is no page of the application. */
@@ -43,6 +45,9 @@ function toPlace({ pathname, searchParams: query }: URL): Place | undefined {
   if (pathname === '/models') return { page: 'models' };
   const model = /^\/models\/([^/]+)$/.exec(pathname)?.[1];
   if (model !== undefined) return { page: 'model', name: decodeURIComponent(model) };
+  if (pathname === '/checks') return { page: 'checks', query };
+  const checkId = /^\/checks\/(\w+)$/.exec(pathname)?.[1];
+  if (checkId !== undefined) return { page: 'check', checkId };
   if (pathname === '/usage') return { page: 'usage', query };
   return undefined;
 }

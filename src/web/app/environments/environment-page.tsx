@@ -8,6 +8,7 @@ import { talkAddress } from '../page-settings.ts';
 import { recentColumns } from '../runs/run-columns.tsx';
 import { usePageTitle } from '../use-page-title.ts';
 import { useResource } from '../use-resource.ts';
+import { LatestCheck } from './latest-check.tsx';
 import { RecentRewards } from './recent-rewards.tsx';
 import { RunForm } from './run-form.tsx';
 import { SchemaTable } from './schema-table.tsx';
@@ -30,6 +31,7 @@ export function EnvironmentPage({ name }: { readonly name: string }) {
       </p>
       <h1>{name}</h1>
       <About name={name} isRead={resource.state === 'ready'} />
+      <LatestCheck name={name} />
       <Loaded resource={resource} retry={reload}>
         {({ scenarios }) => (
           <>

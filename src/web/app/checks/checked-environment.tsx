@@ -1,0 +1,116 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { CheckFinding, FindingCounts, StoredCheck } from '../../../contract/check.ts';
+import { formatCount, formatCountOf } from '../../format.ts';
+import { service } from '../api.ts';
+import { LongText } from '../components/long-text.tsx';
+import { Failure } from '../components/states.tsx';
+import { Counts, LEVELS } from './finding-counts.tsx';
+import { FindingView } from './finding-view.tsx';
+
+/** Findings that one press brings. */
+const MORE_FINDINGS = 200;
+
+/** An environment of a report: its scenarios, its findings by level, and whether its sessions can share a process. */
+export function CheckedEnvironmentView({ check, index }: { readonly check: StoredCheck; readonly index: number }) {
+  const environment = check.environments[index];
+  const { findings, more, isReading, error } = useFindings(check, index);
+  if (environment === undefined) return null;
+  const { name, scenarios, counts, may_share_process } = environment;
+  const left = totalOf(counts) - findings.length;
+  return (
+    <section class="card-block checked" id={`environment-${index}`} aria-label={name}>
+      <header class="entry-head">
+        <h2>{name}</h2>
+        <Counts counts={counts} />
+      </header>
+      <p class="quiet">{describeAdvice(may_share_process)}</p>
+      {scenarios.length === 0 ? <p class="quiet">No scenario was tried.</p> : <LongText text={toTried(scenarios)} />}
+      {LEVELS.map((level) => {
+        const found = findings.filter((finding) => finding.level === level);
+        if (found.length === 0) return null;
+        return (
+          <section key={level} class="check-findings" aria-label={`${level}s`}>
+            <h3>{formatCountOf(counts[level], level)}</h3>
+            <ul>
+              {found.map((finding, place) => (
+                <FindingView key={place} finding={finding} />
+              ))}
+            </ul>
+          </section>
+        );
+      })}
+      {error === undefined ? null : <Failure error={error} />}
+      {left <= 0 ? null : (
+        <p>
+          <button type="button" class="button" disabled={isReading} onClick={more}>
+            {`Show ${left > MORE_FINDINGS ? `${formatCount(MORE_FINDINGS)} of ` : ''}${formatCount(left)} more`}
+          </button>
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** In words; nothing where it could not be tried. */
+export function describeAdvice(mayShare: boolean | null): string {
+  if (mayShare === null) return '';
+  return mayShare ? 'Its sessions can share a process.' : 'Its sessions cannot share a process.';
+}
+
+function toTried(scenarios: StoredCheck['environments'][number]['scenarios']): string {
+  return scenarios.map(({ name, tasks }) => `${name} (${formatCountOf(tasks, 'task')})`).join(', ');
+}
+
+function totalOf(counts: FindingCounts): number {
+  return LEVELS.reduce((total, level) => total + counts[level], 0);
+}
+
+/** The findings of an environment: those that came with the report, and more where they are asked for. */
+function useFindings({ check_id, environments }: StoredCheck, index: number) {
+  const environment = environments[index];
+  const [findings, setFindings] = useState<readonly CheckFinding[]>(environment?.findings ?? []);
+  const [isReading, setReading] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const [gone] = useState(() => new AbortController());
+  useEffect(() => () => gone.abort(), []);
+  const name = environment?.name ?? '';
+  /** Its place among those of its name. */
+  const place = environments.slice(0, index).filter((other) => other.name === name).length;
+  const more = async () => {
+    setReading(true);
+    setError(undefined);
+    try {
+      const { signal } = gone;
+      setFindings(await readMore({ checkId: check_id, name, place, known: findings.length }, signal));
+    } catch (reason) {
+      if (!gone.signal.aborted) setError(reason);
+    } finally {
+      setReading(false);
+    }
+  };
+  return { findings, isReading, error, more: () => void more() };
+}
+
+interface Reading {
+  readonly checkId: string;
+  readonly name: string;
+  readonly place: number;
+  /** Findings that are there already. */
+  readonly known: number;
+}
+
+/** From the first on, in the largest pages: which were known depends on what other environments have. */
+async function readMore(
+  { checkId, name, place, known }: Reading,
+  signal: AbortSignal,
+): Promise<readonly CheckFinding[]> {
+  const read: CheckFinding[] = [];
+  const wanted = known + MORE_FINDINGS;
+  for (let cursor: string | null | undefined; cursor !== null && read.length < wanted; ) {
+    const query = { env_name: name, ...(cursor === undefined ? {} : { cursor }) };
+    const page: StoredCheck = await service.checks.get(checkId, query, { signal });
+    read.push(...(page.environments[place]?.findings ?? []));
+    cursor = page.next_cursor;
+  }
+  return read.slice(0, wanted);
+}
