@@ -19,6 +19,8 @@ export interface OrsCall {
 }
 
 interface Session {
+  /** Name of its environment as the protocol has it. */
+  readonly environment: string;
   readonly episode: Promise<Episode>;
   readonly calls: Map<string, OrsCall>;
 }
@@ -41,11 +43,14 @@ export class OrsSessions {
     return randomUUID();
   }
 
-  /** @throws OrsError 400 for a session that exists; ApiError as `Episodes.open`. */
-  async create(sid: string, start: EpisodeStart): Promise<void> {
+  /**
+   * @param environment its name as the protocol has it.
+   * @throws OrsError 400 for a session that exists; ApiError as `Episodes.open`.
+   */
+  async create(sid: string, environment: string, start: EpisodeStart): Promise<void> {
     if (this.#sessions.has(sid)) throw new OrsError(400, 'Session already exists');
     const episode = this.#episodes.open(start);
-    const session: Session = { episode, calls: new Map() };
+    const session: Session = { environment, episode, calls: new Map() };
     this.#sessions.set(sid, session);
     try {
       const opened = await episode;
@@ -60,18 +65,25 @@ export class OrsSessions {
     this.#dropOldest();
   }
 
-  /** @throws OrsError 404 for an id that no session has, 410 for one that was deleted. */
-  async find(sid: string): Promise<Episode> {
-    const session = this.#of(sid);
+  /**
+   * @param environment that the client believes to play. Default: whichever it is.
+   * @throws OrsError 404 for an id that no session has, 410 for one that was deleted, 400 for one of another environment.
+   */
+  async find(sid: string, environment?: string): Promise<Episode> {
+    const session = this.#of(sid, environment);
     const episode = await session.episode;
     episode.touch();
     return episode;
   }
 
   /** Begins a call; it goes on whether its client stays or not. @throws as `find`, and what setup failed with. */
-  async call(sid: string, name: string, input: JsonObject): Promise<OrsCall> {
+  async call(
+    sid: string,
+    environment: string,
+    { name, input }: { readonly name: string; readonly input: JsonObject },
+  ): Promise<OrsCall> {
     const { calls } = this.#of(sid);
-    const episode = await this.find(sid);
+    const episode = await this.find(sid, environment);
     await episode.ready();
     const id = randomUUID().replaceAll('-', '');
     const reply = episode.call(name, input).then(toCallReply, toFailure);
@@ -97,9 +109,16 @@ export class OrsSessions {
     if (episode !== undefined) await this.#episodes.abandon(episode);
   }
 
-  #of(sid: string): Session {
+  /** Clients that name no environment in `create` get the first one, whichever they ask afterwards: they have to learn of it. */
+  #of(sid: string, environment?: string): Session {
     const session = this.#sessions.get(sid);
-    if (session !== undefined) return session;
+    if (session !== undefined) {
+      if (environment === undefined || environment === session.environment) return session;
+      throw new OrsError(
+        400,
+        `The session plays ${session.environment}, not ${environment}. /create without env_name takes the first environment: name it there, or give a task in place of split and index.`,
+      );
+    }
     if (this.#deleted.has(sid)) throw new OrsError(410, 'Session deleted');
     throw new OrsError(404, 'Active environment not found: POST /create opens one for the session.');
   }
