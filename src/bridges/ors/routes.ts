@@ -10,7 +10,7 @@ import { TextStream } from '../../http/text-stream.ts';
 import { toAnswerTool } from '../episode.ts';
 import { toPromptBlocks } from './blocks.ts';
 import type { OrsEnvironment, OrsTasks } from './environments.ts';
-import { HEARTBEAT, toEvent, toResultEvents } from './event-stream.ts';
+import { HEARTBEAT, toEvent } from './event-stream.ts';
 import { OrsError } from './ors-error.ts';
 import type { OrsSessions } from './sessions.ts';
 
@@ -161,9 +161,9 @@ function createEpisodeRoutes({
       const beat = setInterval(() => stream.push(HEARTBEAT), heartbeatMs).unref();
       const stop = () => clearInterval(beat);
       request.signal.addEventListener('abort', stop, { once: true });
-      void call.reply.then((reply) => {
+      void call.events.then((events) => {
         stop();
-        stream.push(toResultEvents(reply));
+        stream.push(events);
         stream.end();
       });
       return { headers: EVENT_STREAM, stream };

@@ -5,37 +5,35 @@ import { RecentSet } from '../../seats/recent-set.ts';
 import type { Episode } from '../episode.ts';
 import type { EpisodeStart, Episodes } from '../episodes.ts';
 import { type CallReply, toCallReply } from './blocks.ts';
+import { toResultEvents } from './event-stream.ts';
+import { KeptCalls, type OrsCall } from './kept-calls.ts';
 import { OrsError } from './ors-error.ts';
 
-/** Milliseconds that the result of a call is kept for a client that comes back. */
-const KEPT_MS = 60_000;
 /** Ids of sessions that were deleted, whose clients are told so. */
 const MAX_DELETED = 10_000;
-
-/** A call whose result somebody may ask for. */
-export interface OrsCall {
-  readonly id: string;
-  readonly reply: Promise<CallReply>;
-}
 
 interface Session {
   /** Name of its environment as the protocol has it. */
   readonly environment: string;
   readonly episode: Promise<Episode>;
-  readonly calls: Map<string, OrsCall>;
 }
 
 /** The sessions of an ORS server, by the ids that their clients show. */
 export class OrsSessions {
   readonly #episodes: Episodes;
   readonly #sessions = new Map<string, Session>();
+  readonly #calls: KeptCalls;
   readonly #deleted = new RecentSet(MAX_DELETED);
   readonly #maxSessions: number;
 
-  /** @param maxSessions ended ones that nobody has deleted are kept up to as many. */
-  constructor(episodes: Episodes, maxSessions: number) {
+  /**
+   * @param maxSessions ended ones that nobody has deleted are kept up to as many.
+   * @param calls by their episodes: the id of a session may come again.
+   */
+  constructor(episodes: Episodes, maxSessions: number, calls = new KeptCalls()) {
     this.#episodes = episodes;
     this.#maxSessions = maxSessions;
+    this.#calls = calls;
   }
 
   /** A new id. It holds nothing until `create`. */
@@ -50,7 +48,7 @@ export class OrsSessions {
   async create(sid: string, environment: string, start: EpisodeStart): Promise<void> {
     if (this.#sessions.has(sid)) throw new OrsError(400, 'Session already exists');
     const episode = this.#episodes.open(start);
-    const session: Session = { environment, episode, calls: new Map() };
+    const session: Session = { environment, episode };
     this.#sessions.set(sid, session);
     try {
       const opened = await episode;
@@ -82,22 +80,16 @@ export class OrsSessions {
     environment: string,
     { name, input }: { readonly name: string; readonly input: JsonObject },
   ): Promise<OrsCall> {
-    const { calls } = this.#of(sid);
     const episode = await this.find(sid, environment);
     await episode.ready();
-    const id = randomUUID().replaceAll('-', '');
     const reply = episode.call(name, input).then(toCallReply, toFailure);
-    const call = { id, reply };
-    calls.set(id, call);
-    void reply.then(() => setTimeout(() => calls.delete(id), KEPT_MS).unref());
-    return call;
+    return this.#calls.add(episode.traceId, reply.then(toResultEvents));
   }
 
   /** A call of this session, that goes on or has ended lately; undefined where there is none. @throws as `find`. */
   async callOf(sid: string, id: string): Promise<OrsCall | undefined> {
-    const { calls } = this.#of(sid);
-    await this.find(sid);
-    return calls.get(id);
+    const { traceId } = await this.find(sid);
+    return this.#calls.find(traceId, id);
   }
 
   /** Ends a session without an evaluation, unless it is over. Whatever the id is. */
