@@ -32,6 +32,8 @@ export interface EpisodesOptions {
   readonly sessionTtlMs: number;
   /** Milliseconds between two looks at who is idle. Default 5,000. */
   readonly lookEveryMs?: number | undefined;
+  /** Calls of an episode, after which it is evaluated. Default 500. */
+  readonly maxCalls?: number | undefined;
 }
 
 export interface EpisodeStart {
@@ -175,7 +177,7 @@ export class Episodes {
       scenario_name: scenario,
       scenario_args: args,
       model: EXTERNAL_MODEL,
-      max_steps: MAX_STEPS.maximum,
+      max_steps: this.#options.maxCalls ?? MAX_STEPS.maximum,
       timeout_seconds: Math.ceil(this.#options.sessionTtlMs / 1_000),
       seed: null,
       sampling: {},

@@ -8,6 +8,8 @@ import type { TraceStore } from '../trace/trace-store.ts';
 /** How often an owner says that it is there, and looks for those that are not. */
 const BEAT_MS = 15_000;
 const WATCH_MS = 30_000;
+/** Orphans whose ends are written together: the writes of a batch are committed as one. */
+const ORPHANS_AT_A_TIME = 100;
 
 export interface SeatRowsOptions {
   readonly database: Database;
@@ -47,18 +49,17 @@ export class SeatRows {
    * may take it for a run.
    */
   async end(traceId: string, message: string): Promise<void> {
-    const { database, store } = this.#options;
-    const row = await store.row(traceId);
-    if (row !== undefined && !isFinal(row)) await store.append(traceId, row.attempt, [failedByWorker(message)]);
-    await database.kysely.deleteFrom('seats').where('trace_id', '=', traceId).execute();
+    await this.#end([traceId], message);
   }
 
   /** Ends, as failed, the traces of seats whose owner is gone: their environments are gone too. @returns how many. */
   async failOrphans(): Promise<number> {
     const rows = await this.#options.database.kysely.selectFrom('seats').selectAll().execute();
     const orphans = rows.filter(({ owner, seen_at }) => isGone(JSON.parse(owner), Number(seen_at)));
-    for (const { trace_id: traceId } of orphans) {
-      await this.end(traceId, 'The service that held the seat ended; its environment is gone');
+    const traceIds = orphans.map(({ trace_id }) => trace_id);
+    for (let from = 0; from < traceIds.length; from += ORPHANS_AT_A_TIME) {
+      const batch = traceIds.slice(from, from + ORPHANS_AT_A_TIME);
+      await this.#end(batch, 'The service that held the seat ended; its environment is gone');
     }
     return orphans.length;
   }
@@ -79,6 +80,16 @@ export class SeatRows {
       clearInterval(beat);
       clearInterval(look);
     };
+  }
+
+  async #end(traceIds: readonly string[], message: string): Promise<void> {
+    const { database, store } = this.#options;
+    const failIfOpen = async (traceId: string) => {
+      const row = await store.row(traceId);
+      if (row !== undefined && !isFinal(row)) await store.append(traceId, row.attempt, [failedByWorker(message)]);
+    };
+    await Promise.all(traceIds.map(failIfOpen));
+    await database.kysely.deleteFrom('seats').where('trace_id', 'in', traceIds).execute();
   }
 
   async #beat(): Promise<void> {

@@ -53,7 +53,7 @@ describe('an ORS session', () => {
   });
 
   it('that nobody was heard of expires without an evaluation', async () => {
-    const { client, traces } = await serveOrs({ sessionTtlMs: 30, timing: { lookEveryMs: 5 } });
+    const { client, traces } = await serveOrs({ sessionTtlMs: 30, limits: { lookEveryMs: 5 } });
     const sid = await client.create(TARGET_2);
     await until(async () => (await traces())[0]?.status === 'cancelled');
     expect(await traces()).toMatchObject([{ stop_reason: 'expired', evaluation: null }]);
@@ -129,10 +129,10 @@ describe('an ORS session', () => {
   });
 
   it('that has used up its calls is evaluated, and its last call tells the reward', async () => {
-    const { client, traces } = await serveOrs();
+    const { client, traces } = await serveOrs({ limits: { maxCalls: 4 } });
     const sid = await client.create(TARGET_2);
-    const together = () => Promise.all(Array.from({ length: 83 }, () => client.call(sid, 'increment', { by: 0 })));
-    for (let round = 0; round < 6; round++) await together();
+    const together = await Promise.all([1, 2].map(() => client.call(sid, 'increment', { by: 0 })));
+    for (const { result } of together) expect(result).toMatchObject({ output: { reward: null, finished: false } });
     await client.call(sid, 'increment');
     expect((await client.call(sid, 'increment')).result).toMatchObject({ output: { reward: 1, finished: true } });
     expect(await traces()).toMatchObject([{ status: 'completed', stop_reason: 'max_steps' }]);
@@ -155,7 +155,7 @@ describe('a call', () => {
       letGo = resolve;
     });
     const room = createRoom(log, () => waiting);
-    const { client, server } = await serveOrs({ environments: new Map([['room', room]]), timing: { heartbeatMs: 5 } });
+    const { client, server } = await serveOrs({ environments: new Map([['room', room]]), limits: { heartbeatMs: 5 } });
     const sid = await client.create({ env_name: 'plain', task_spec: {} });
     const other = await client.create({ env_name: 'plain', task_spec: {} });
     const leaving = new AbortController();

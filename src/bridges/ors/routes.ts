@@ -10,7 +10,7 @@ import { TextStream } from '../../http/text-stream.ts';
 import { toAnswerTool } from '../episode.ts';
 import { toPromptBlocks } from './blocks.ts';
 import type { OrsEnvironment, OrsTasks } from './environments.ts';
-import { HEARTBEAT, toEvent, toResultEvents } from './event-stream.ts';
+import { HEARTBEAT, toEvent } from './event-stream.ts';
 import { OrsError } from './ors-error.ts';
 import type { OrsSessions } from './sessions.ts';
 
@@ -25,6 +25,8 @@ export interface OrsRoutesOptions {
 }
 
 const HEARTBEAT_MS = 10_000;
+/** Characters of a session id: clients may choose theirs. */
+const MAX_SID = 200;
 
 const splitBody = z.strictObject({ split: z.string() });
 const taskBody = z.strictObject({ split: z.string(), index: z.int() });
@@ -83,7 +85,11 @@ function createSessionRoutes({ environments, tasks, sessions }: OrsRoutesOptions
       if (entry.needs?.includes('user')) {
         throw new OrsError(400, `${environment.name} has a simulated user, which this protocol has no place for.`);
       }
-      await sessions.create(sid, { environment: environment.environment, scenario: entry.short_name, args });
+      await sessions.create(sid, environment.name, {
+        environment: environment.environment,
+        scenario: entry.short_name,
+        args,
+      });
       return { body: { sid } };
     }),
     post('/ping', 'The client of a session is there', async (request) => {
@@ -136,27 +142,28 @@ function createEpisodeRoutes({
 }: OrsRoutesOptions): readonly Route[] {
   const own = ownRoutes(environments);
   return [
-    own.get('task_tools', 'Tools of an episode', async (_, request) => {
-      const episode = await sessions.find(sidOf(request));
+    own.get('task_tools', 'Tools of an episode', async (environment, request) => {
+      const episode = await sessions.find(sidOf(request), environment.name);
       return { body: { tools: (await episode.tools()).map(toToolSpec) } };
     }),
-    own.get('prompt', 'What the task asks for', async (_, request) => {
-      const episode = await sessions.find(sidOf(request));
+    own.get('prompt', 'What the task asks for', async (environment, request) => {
+      const episode = await sessions.find(sidOf(request), environment.name);
       return { body: toPromptBlocks((await episode.ready()).setup) };
     }),
-    own.post('call', 'Calls a tool, or asks for the result of a call', async (_, request) => {
+    own.post('call', 'Calls a tool, or asks for the result of a call', async (environment, request) => {
       const sid = sidOf(request);
-      const { name, input, task_id } = parse(callBody, request.json);
-      const call = task_id == null ? await sessions.call(sid, name, input) : await sessions.callOf(sid, task_id);
+      const { task_id, ...asked } = parse(callBody, request.json);
+      const call =
+        task_id == null ? await sessions.call(sid, environment.name, asked) : await sessions.callOf(sid, task_id);
       if (call === undefined) return toEventReply(toEvent('error', 'unknown task_id'));
       const stream = new TextStream();
       stream.push(toEvent('task_id', call.id));
       const beat = setInterval(() => stream.push(HEARTBEAT), heartbeatMs).unref();
       const stop = () => clearInterval(beat);
       request.signal.addEventListener('abort', stop, { once: true });
-      void call.reply.then((reply) => {
+      void call.events.then((events) => {
         stop();
-        stream.push(toResultEvents(reply));
+        stream.push(events);
         stream.end();
       });
       return { headers: EVENT_STREAM, stream };
@@ -234,7 +241,10 @@ function find(environments: OrsRoutesOptions['environments'], name: string): Ors
 /** @throws OrsError 400 */
 function sidOf({ headers }: Pick<RouteRequest, 'headers'>): string {
   const sid = String(headers['x-session-id'] ?? '').trim();
-  if (sid === '' || sid.length > 200) throw new OrsError(400, 'X-Session-ID header is required');
+  if (sid === '') throw new OrsError(400, 'X-Session-ID header is required');
+  if (sid.length > MAX_SID) {
+    throw new OrsError(400, `X-Session-ID has ${sid.length} characters; it may have ${MAX_SID}`);
+  }
   return sid;
 }
 

@@ -5,35 +5,35 @@ import { RecentSet } from '../../seats/recent-set.ts';
 import type { Episode } from '../episode.ts';
 import type { EpisodeStart, Episodes } from '../episodes.ts';
 import { type CallReply, toCallReply } from './blocks.ts';
+import { toResultEvents } from './event-stream.ts';
+import { KeptCalls, type OrsCall } from './kept-calls.ts';
 import { OrsError } from './ors-error.ts';
 
-/** Milliseconds that the result of a call is kept for a client that comes back. */
-const KEPT_MS = 60_000;
 /** Ids of sessions that were deleted, whose clients are told so. */
 const MAX_DELETED = 10_000;
 
-/** A call whose result somebody may ask for. */
-export interface OrsCall {
-  readonly id: string;
-  readonly reply: Promise<CallReply>;
-}
-
 interface Session {
+  /** Name of its environment as the protocol has it. */
+  readonly environment: string;
   readonly episode: Promise<Episode>;
-  readonly calls: Map<string, OrsCall>;
 }
 
 /** The sessions of an ORS server, by the ids that their clients show. */
 export class OrsSessions {
   readonly #episodes: Episodes;
   readonly #sessions = new Map<string, Session>();
+  readonly #calls: KeptCalls;
   readonly #deleted = new RecentSet(MAX_DELETED);
   readonly #maxSessions: number;
 
-  /** @param maxSessions ended ones that nobody has deleted are kept up to as many. */
-  constructor(episodes: Episodes, maxSessions: number) {
+  /**
+   * @param maxSessions ended ones that nobody has deleted are kept up to as many.
+   * @param calls by their episodes: the id of a session may come again.
+   */
+  constructor(episodes: Episodes, maxSessions: number, calls = new KeptCalls()) {
     this.#episodes = episodes;
     this.#maxSessions = maxSessions;
+    this.#calls = calls;
   }
 
   /** A new id. It holds nothing until `create`. */
@@ -41,11 +41,14 @@ export class OrsSessions {
     return randomUUID();
   }
 
-  /** @throws OrsError 400 for a session that exists; ApiError as `Episodes.open`. */
-  async create(sid: string, start: EpisodeStart): Promise<void> {
+  /**
+   * @param environment its name as the protocol has it.
+   * @throws OrsError 400 for a session that exists; ApiError as `Episodes.open`.
+   */
+  async create(sid: string, environment: string, start: EpisodeStart): Promise<void> {
     if (this.#sessions.has(sid)) throw new OrsError(400, 'Session already exists');
     const episode = this.#episodes.open(start);
-    const session: Session = { episode, calls: new Map() };
+    const session: Session = { environment, episode };
     this.#sessions.set(sid, session);
     try {
       const opened = await episode;
@@ -60,32 +63,33 @@ export class OrsSessions {
     this.#dropOldest();
   }
 
-  /** @throws OrsError 404 for an id that no session has, 410 for one that was deleted. */
-  async find(sid: string): Promise<Episode> {
-    const session = this.#of(sid);
+  /**
+   * @param environment that the client believes to play. Default: whichever it is.
+   * @throws OrsError 404 for an id that no session has, 410 for one that was deleted, 400 for one of another environment.
+   */
+  async find(sid: string, environment?: string): Promise<Episode> {
+    const session = this.#of(sid, environment);
     const episode = await session.episode;
     episode.touch();
     return episode;
   }
 
   /** Begins a call; it goes on whether its client stays or not. @throws as `find`, and what setup failed with. */
-  async call(sid: string, name: string, input: JsonObject): Promise<OrsCall> {
-    const { calls } = this.#of(sid);
-    const episode = await this.find(sid);
+  async call(
+    sid: string,
+    environment: string,
+    { name, input }: { readonly name: string; readonly input: JsonObject },
+  ): Promise<OrsCall> {
+    const episode = await this.find(sid, environment);
     await episode.ready();
-    const id = randomUUID().replaceAll('-', '');
     const reply = episode.call(name, input).then(toCallReply, toFailure);
-    const call = { id, reply };
-    calls.set(id, call);
-    void reply.then(() => setTimeout(() => calls.delete(id), KEPT_MS).unref());
-    return call;
+    return this.#calls.add(episode.traceId, reply.then(toResultEvents));
   }
 
   /** A call of this session, that goes on or has ended lately; undefined where there is none. @throws as `find`. */
   async callOf(sid: string, id: string): Promise<OrsCall | undefined> {
-    const { calls } = this.#of(sid);
-    await this.find(sid);
-    return calls.get(id);
+    const { traceId } = await this.find(sid);
+    return this.#calls.find(traceId, id);
   }
 
   /** Ends a session without an evaluation, unless it is over. Whatever the id is. */
@@ -97,9 +101,16 @@ export class OrsSessions {
     if (episode !== undefined) await this.#episodes.abandon(episode);
   }
 
-  #of(sid: string): Session {
+  /** Clients that name no environment in `create` get the first one, whichever they ask afterwards: they have to learn of it. */
+  #of(sid: string, environment?: string): Session {
     const session = this.#sessions.get(sid);
-    if (session !== undefined) return session;
+    if (session !== undefined) {
+      if (environment === undefined || environment === session.environment) return session;
+      throw new OrsError(
+        400,
+        `The session plays ${session.environment}, not ${environment}. /create without env_name takes the first environment: name it there, or give a task in place of split and index.`,
+      );
+    }
     if (this.#deleted.has(sid)) throw new OrsError(410, 'Session deleted');
     throw new OrsError(404, 'Active environment not found: POST /create opens one for the session.');
   }

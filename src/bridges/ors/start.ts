@@ -45,8 +45,10 @@ export interface OrsServerOptions {
   readonly hosts?: number | undefined;
   readonly startTimeoutMs?: number | undefined;
   readonly shutdownGraceMs?: number | undefined;
-  /** For tests: milliseconds between two looks at who is idle, and between two signs of life of a call. */
-  readonly timing?: { readonly lookEveryMs?: number; readonly heartbeatMs?: number } | undefined;
+  /** For tests: milliseconds between two looks at who is idle, and between two signs of life of a call; calls of an episode. */
+  readonly limits?:
+    | { readonly lookEveryMs?: number; readonly heartbeatMs?: number; readonly maxCalls?: number }
+    | undefined;
 }
 
 export interface OrsServer {
@@ -81,7 +83,7 @@ export async function startOrsServer(options: OrsServerOptions): Promise<OrsServ
   });
   const catalogue = createCatalogue(options.environments, { connect: (target, how) => pool.read(target, how) });
   const closing = new AbortController();
-  const episodes = new Episodes({ ...options, ...options.timing, origin: 'ors', pool, maxSessions, sessionTtlMs });
+  const episodes = new Episodes({ ...options, ...options.limits, origin: 'ors', pool, maxSessions, sessionTtlMs });
   const metrics = createHttpMetrics();
   const stopMetrics = addPoolMetrics(metrics.registry, pool, options.environments);
   const closeParts = async () => {
@@ -117,7 +119,7 @@ export async function startOrsServer(options: OrsServerOptions): Promise<OrsServ
           catalogue,
           tasks: new OrsTasks(catalogue, given),
           sessions: new OrsSessions(episodes, maxSessions),
-          heartbeatMs: options.timing?.heartbeatMs,
+          heartbeatMs: options.limits?.heartbeatMs,
         }),
         ...createHealthRoutes({ checks: [storeCheck(database)], closing: closing.signal }),
         metrics.route,
