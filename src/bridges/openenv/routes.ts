@@ -144,7 +144,7 @@ function toMetadata({ name, description }: OpenEnvRoutesOptions): object {
 }
 
 function toSchema(schema: z.ZodType): JsonSchema {
-  return z.toJSONSchema(schema, { io: 'input' });
+  return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
 }
 
 const SCHEMAS = {
