@@ -7,12 +7,12 @@ import { type FieldError, invalid } from './openenv-error.ts';
 export const RESERVED_TOOL_NAMES: readonly string[] = ['reset', 'step', 'state', 'close'];
 
 /** Seconds that a call may take; none: as long as its environment lets it. */
-export const timeoutSchema = z
+const timeoutSchema = z
   .number()
   .positive()
   .max(LONGEST_TIMER_MS / 1_000);
 
-/** What `step` takes. */
+/** An action of `step`. */
 export const actionSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('list_tools'), metadata: jsonObjectSchema.optional() }),
   z.strictObject({
@@ -23,9 +23,8 @@ export const actionSchema = z.discriminatedUnion('type', [
     metadata: jsonObjectSchema.optional(),
   }),
 ]);
-export type Action = z.output<typeof actionSchema>;
 
-/** What `reset` takes beside the arguments of its scenario. */
+/** The data of `reset`, beside the arguments of its scenario. */
 export const resetSchema = z.looseObject({
   seed: z.int().min(0).nullish(),
   episode_id: z.string().max(255).nullish(),

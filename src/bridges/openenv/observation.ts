@@ -49,7 +49,7 @@ export function failed(error_type: ErrorType, message: string, isOver = false): 
   return { kind: 'failed', error: { error_type, message }, isOver };
 }
 
-/** What the task asks for: the observation of `reset`. */
+/** The observation of `reset`: the task. */
 export function toFirstResult({ prompt, system }: SetupResult): StepResult {
   const text = prompt.map(({ content }) => readableText(content)).join('\n\n');
   return { observation: { prompt, system, text }, reward: null, done: false };

@@ -19,7 +19,7 @@ import type { OpenEnvError, OpenEnvErrorCode } from './openenv-error.ts';
 import { answerRpc, parseErrorReply, type RpcContext } from './rpc.ts';
 
 export interface OpenEnvRoutesOptions extends Omit<RpcContext, 'own'> {
-  /** Of the environment, for `/metadata`. */
+  /** Name of the environment, for `/metadata`. */
   readonly name: string;
   readonly description: string;
   readonly logger: Parameters<typeof toErrorReply>[2];

@@ -88,7 +88,7 @@ async function answer(method: string, params: JsonObject, context: RpcContext): 
   return session === undefined ? await context.sessions.once(work) : await work(session);
 }
 
-/** What it carries beside nothing is as of `reset`. */
+/** Its parameters, where it has any, are the data of a `reset`. */
 async function createSession(params: JsonObject, { sessions, own }: RpcContext): Promise<object> {
   const session = own ?? sessions.open(true);
   if (Object.keys(params).length === 0) return { session_id: session.id };

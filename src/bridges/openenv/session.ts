@@ -167,7 +167,7 @@ export class OpenEnvSession {
     if (played !== undefined && !played.episode.isOver) await this.#served.episodes.abandon(played.episode, why);
   }
 
-  /** Whoever finds an episode idle ends its session too. */
+  /** An episode that was found idle ends its session too. */
   #endWith(episode: Episode): void {
     void episode.ended.then((end) => {
       if (end?.stopReason === 'expired' && this.#played?.episode === episode) void this.end('expired');

@@ -5,7 +5,7 @@ const MAX_WAITING = 16;
 /** Characters that they may have in all, but for the last. */
 const MAX_WAITING_CHARACTERS = 1_048_576;
 
-/** What a message is answered by: an object that is sent as JSON, and whether the socket is closed after it. */
+/** The answer to a message: an object that is sent as JSON, and whether the socket is closed after it. */
 export interface SocketReply {
   readonly body?: object;
   readonly isLast?: boolean;
@@ -30,7 +30,7 @@ export class SocketLine {
   constructor(socket: WebSocket, answer: Answer) {
     this.#socket = socket;
     this.#answer = answer;
-    // What is wrong with a frame closes the socket, which is told by `close`.
+    // A broken frame closes the socket, which is told by `close`.
     socket.on('error', () => {});
     socket.on('pong', () => {
       this.#isSilent = false;
