@@ -21,5 +21,7 @@ test.runIf(hasClient)("the page's Python plays an episode with the client of Ope
   writeFileSync(file, block.replaceAll(ADDRESS, server.url));
   const { stdout } = await promisify(execFile)('python3', [file]);
   expect(stdout).toMatch(/^\[.*'increment'.*'submit_answer'\]\n1(\.0)? True\n$/);
-  expect(await traces()).toMatchObject([{ origin: 'openenv', status: 'completed', stop_reason: 'answered', reward: 1 }]);
+  expect(await traces()).toMatchObject([
+    { origin: 'openenv', status: 'completed', stop_reason: 'answered', reward: 1 },
+  ]);
 });
