@@ -19,6 +19,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   list: () => import('./pages/many-runs.ts'),
   sessions: () => import('./sessions/sessions.ts'),
   seats: () => import('./seats/seats.ts'),
+  openenv: () => import('./openenv/openenv.ts'),
   'evaluation-overhead': () => import('./evaluations/overhead.ts'),
   evaluations: () => import('./evaluations/evaluations.ts'),
   dataset: () => import('./training/dataset.ts'),

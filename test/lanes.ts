@@ -11,6 +11,7 @@ export const SLOW_TESTS: readonly string[] = [
   'test/agents/killed.test.ts',
   'test/agents/real-agents.test.ts',
   'test/agents/real-loops.test.ts',
+  'test/bridges/openenv-processes.test.ts',
   'test/bridges/ors-processes.test.ts',
   'test/browser/**/*.test.ts',
   'test/cli/built-package.test.ts',

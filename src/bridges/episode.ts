@@ -76,8 +76,13 @@ export class Episode {
     return [...tools, toAnswerTool(setup.answer_schema)];
   }
 
-  /** Calls a tool of the agent, or submits the answer. @throws as `ready`; a client that goes away aborts nothing. */
-  async call(name: string, args: JsonObject): Promise<CallOutcome> {
+  /**
+   * Calls a tool of the agent, or submits the answer; a client that goes away aborts nothing.
+   *
+   * @param signal aborted when the client gives the call up; an answer is evaluated all the same. Default: never.
+   * @throws as `ready`.
+   */
+  async call(name: string, args: JsonObject, signal = new AbortController().signal): Promise<CallOutcome> {
     return await this.#busy(async () => {
       const turn = await this.#opening;
       if (name === SUBMIT_ANSWER) return await this.#submit(turn, args);
@@ -85,7 +90,7 @@ export class Episode {
       if (tool === undefined) return { kind: 'refused', why: 'tool_not_found', message: unknownTool(name, turn) };
       if (this.isOver) return await this.#over();
       if (isTooDeep(args, MAX_INPUT_DEPTH)) return tooDeep(name);
-      const result = await this.#seat.agent.call(name, args, new AbortController().signal);
+      const result = await this.#seat.agent.call(name, args, signal);
       if (!this.#seat.agent.isOver || this.#seat.agent.submitted !== undefined) return toAnswered(tool, args, result);
       // Its last call, or one that took the environment with it.
       const end = await this.ended;

@@ -95,9 +95,9 @@ export class Episodes {
     }
   }
 
-  /** Ends an episode that nobody evaluates, as abandoned. Never rejects. */
-  async abandon(episode: Episode): Promise<void> {
-    await this.#seats.get(episode.traceId)?.cancel('abandoned');
+  /** Ends an episode that nobody evaluates. Never rejects. @param why the stop reason of its trace. */
+  async abandon(episode: Episode, why: 'abandoned' | 'expired' = 'abandoned'): Promise<void> {
+    await this.#seats.get(episode.traceId)?.cancel(why);
   }
 
   /** Ends the episodes whose clients have not been heard of for too long. */

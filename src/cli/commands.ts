@@ -21,6 +21,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) 
   worker: async () => (await import('./worker.ts')).addWorkerCommand,
   scenarios: async () => (await import('./scenarios.ts')).addScenariosCommand,
   ors: async () => (await import('./ors.ts')).addOrsCommand,
+  openenv: async () => (await import('./openenv.ts')).addOpenEnvCommand,
   open: async () => (await import('./open.ts')).addOpenCommand,
   models: async () => (await import('./models.ts')).addModelsCommand,
   dataset: async () => (await import('./dataset.ts')).addDatasetCommand,

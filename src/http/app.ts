@@ -4,6 +4,7 @@ import { ApiError } from '../contract/errors.ts';
 import { loopSlices } from '../runtime/loop-slices.ts';
 import { type AuthenticationOptions, createAuthentication } from './api-keys.ts';
 import { DEFAULT_BODY_LIMIT_BYTES, readBody } from './body.ts';
+import { shuttingDown } from './errors.ts';
 import { requestIdOf } from './listen.ts';
 import { createOpenApiDocument } from './openapi.ts';
 import { allowedHeaders, allowReading, createOriginGuard, requestedHeaders, toPreflight } from './origin-guard.ts';
@@ -272,11 +273,5 @@ function methodNotAllowed(request: Request, routes: readonly Route[]): ApiError 
   const allow = allowedMethods(routes);
   return new ApiError('method_not_allowed', `${request.path} does not take ${request.method}; it takes ${allow}.`, {
     headers: { allow },
-  });
-}
-
-function shuttingDown(): ApiError {
-  return new ApiError('shutting_down', 'The server is shutting down and takes no new work; try again in a moment.', {
-    headers: { 'retry-after': '5' },
   });
 }

@@ -117,18 +117,23 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-function parseJson(text: string): unknown {
+/**
+ * Reads JSON of a client.
+ *
+ * @param what it is, for messages. @throws ApiError invalid_json, and invalid_parameter where it is nested too deep.
+ */
+export function parseJson(text: string, what = 'body'): unknown {
   if (isNestedDeeper(text, MAX_INPUT_DEPTH)) {
     throw new ApiError(
       'invalid_parameter',
-      `The body is nested deeper than ${MAX_INPUT_DEPTH} levels; send flatter JSON.`,
+      `The ${what} is nested deeper than ${MAX_INPUT_DEPTH} levels; send flatter JSON.`,
     );
   }
   try {
     return JSON.parse(text);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message.replace(/\s+/g, ' ') : 'unknown reason';
-    throw new ApiError('invalid_json', `The body is not JSON: ${reason}.`, { cause });
+    throw new ApiError('invalid_json', `The ${what} is not JSON: ${reason}.`, { cause });
   }
 }
 

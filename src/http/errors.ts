@@ -34,3 +34,10 @@ export function toPublicMessage(message: string): string {
   if (folder === '/') return withoutMachineText(message);
   return withoutMachineText(message.replaceAll(`file://${folder}`, '').replaceAll(folder, ''));
 }
+
+/** The refusal of new work from SIGTERM on. */
+export function shuttingDown(): ApiError {
+  return new ApiError('shutting_down', 'The server is shutting down and takes no new work; try again in a moment.', {
+    headers: { 'retry-after': '5' },
+  });
+}

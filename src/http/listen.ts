@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type RequestListener, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { ApiError, messageOf } from '../contract/errors.ts';
 import { loopSlices } from '../runtime/loop-slices.ts';
+import { endWithError, REQUEST_ID_HEADER } from './socket-reply.ts';
 
-/** The header that every reply carries. Ids are ours alone: one that a client sends would not be unique. */
-const REQUEST_ID_HEADER = 'x-request-id';
+/** Gets the connection of a request that asks for another protocol, and whatever of that has come already. */
+export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 export interface HttpListener {
   /** Without a slash at the end. */
@@ -25,7 +27,12 @@ export interface HttpListener {
  */
 export async function listen(
   app: RequestListener,
-  options: { readonly host: string; readonly port: number },
+  options: {
+    readonly host: string;
+    readonly port: number;
+    /** Default: such requests are answered by the app, as any other. */
+    readonly upgrade?: UpgradeListener | undefined;
+  },
 ): Promise<HttpListener> {
   // Node.js would refuse a missing Host or an unknown Expect without a body: the app answers them instead.
   // Node.js shows only the first of duplicate headers: joined, a second Host or Authorization matches nothing.
@@ -38,6 +45,7 @@ export async function listen(
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.on('checkExpectation', serve);
   server.on('clientError', answerBrokenRequest);
+  if (options.upgrade !== undefined) server.on('upgrade', options.upgrade);
   const connections = new Set<Socket>();
   server.on('connection', (socket) => {
     loopSlices.onAccepted();
@@ -58,7 +66,7 @@ export async function listen(
   };
 }
 
-/** The id of a request, whose response has come from `listen`. */
+/** The id of a request, whose response has come from `listen`. Ids are ours alone: one that a client sends would not be unique. */
 export function requestIdOf(response: ServerResponse): string {
   return String(response.getHeader(REQUEST_ID_HEADER));
 }
@@ -142,7 +150,11 @@ async function closeServer(server: Server, connections: ReadonlySet<Socket>, gra
     // Node.js does not take for idle what a client has opened ahead and never used.
     for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
   }, 50);
-  const deadline = setTimeout(() => server.closeAllConnections(), graceMs);
+  const deadline = setTimeout(() => {
+    server.closeAllConnections();
+    // Those that speak another protocol are unknown to Node.js.
+    for (const socket of connections) socket.destroy();
+  }, graceMs);
   try {
     await ended;
   } finally {
@@ -152,24 +164,9 @@ async function closeServer(server: Server, connections: ReadonlySet<Socket>, gra
 }
 
 /** Answers a request that is not HTTP, which never reaches the app, in the same error shape. */
-function answerBrokenRequest(_error: Error, socket: Socket): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const error = new ApiError('invalid_parameter', 'This is not a valid HTTP request, or its headers are too large.');
-  const body = JSON.stringify(error.toBody());
-  socket.end(
-    [
-      `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
-      'content-type: application/json; charset=utf-8',
-      `content-length: ${Buffer.byteLength(body)}`,
-      `${REQUEST_ID_HEADER}: ${createRequestId()}`,
-      'connection: close',
-      '',
-      body,
-    ].join('\r\n'),
-  );
+function answerBrokenRequest(_error: Error, socket: Duplex): void {
+  const problem = 'This is not a valid HTTP request, or its headers are too large.';
+  endWithError(socket, new ApiError('invalid_parameter', problem), createRequestId());
 }
 
 function toUrlHost(host: string): string {

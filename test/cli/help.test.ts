@@ -24,6 +24,7 @@ describe('proctor --help', PATIENCE, () => {
       'worker',
       'scenarios',
       'ors',
+      'openenv',
       'open',
       'models',
       'dataset',

@@ -1,0 +1,144 @@
+import { checkScenarioArgs } from '../../client/scenario-args.ts';
+import { isJsonObject, type JsonObject } from '../../contract/json.ts';
+import type { ScenarioEntry } from '../../contract/scenario.ts';
+import type { Task } from '../../contract/task.ts';
+import { type ScenarioTasksOptions, splitOf, tasksOfScenario } from '../scenario-tasks.ts';
+import { parse, resetSchema } from './messages.ts';
+import { invalidField, OpenEnvError } from './openenv-error.ts';
+
+export interface TaskChoiceOptions extends ScenarioTasksOptions {
+  /** Configured name. */
+  readonly environment: string;
+  readonly scenarios: readonly ScenarioEntry[];
+  /** Short name of the one that is served; undefined: its only one, or the one that `reset` names. */
+  readonly scenario: string | undefined;
+}
+
+/** An episode that a client has asked for. */
+export interface AskedEpisode {
+  readonly scenario: string;
+  readonly args: JsonObject;
+  /** The client's own name for it. */
+  readonly episodeId: string | null;
+}
+
+/** Finds what a `reset` asks for: a scenario with arguments, a task by its id or its seed, or the next task. */
+export class TaskChoice {
+  readonly #options: TaskChoiceOptions;
+  readonly #only: ScenarioEntry | undefined;
+  /** Read once: a seed means the same task for as long as the server runs. */
+  readonly #tasks = new Map<string, Promise<readonly Task[]>>();
+  readonly #next = new Map<string, number>();
+
+  /** @throws OpenEnvError for a scenario that the environment does not have. */
+  constructor(options: TaskChoiceOptions) {
+    const { scenario, scenarios, environment } = options;
+    this.#options = options;
+    this.#only = scenario === undefined ? (scenarios.length === 1 ? scenarios[0] : undefined) : this.#find(scenario);
+    if (scenarios.length === 0) throw new Error(`${environment} has no scenario: there is nothing to serve.`);
+    if (this.#only !== undefined) assertPlayable(this.#only);
+  }
+
+  /** Short names of the scenarios that clients may ask for. */
+  get names(): readonly string[] {
+    const served = this.#only === undefined ? this.#options.scenarios : [this.#only];
+    return served.map(({ short_name }) => short_name);
+  }
+
+  /**
+   * @param data of a `reset`, unchecked.
+   * @throws OpenEnvError VALIDATION_ERROR; ApiError invalid_scenario_args; else as `tasksOfScenario`.
+   */
+  async choose(data: JsonObject): Promise<AskedEpisode> {
+    const { seed, episode_id, task_id, ...rest } = parse(resetSchema, data);
+    const given: JsonObject = isJsonObject(rest) ? rest : {};
+    const { entry, args } = this.#scenarioOf(given);
+    const chosen = await this.#argsOf(entry, { args, seed: seed ?? null, taskId: task_id ?? null });
+    checkScenarioArgs(entry, chosen);
+    return { scenario: entry.short_name, args: chosen, episodeId: episode_id ?? null };
+  }
+
+  /** The scenario that is served may have an argument of this name itself. */
+  #scenarioOf(given: JsonObject): { readonly entry: ScenarioEntry; readonly args: JsonObject } {
+    const { scenario, ...args } = given;
+    const only = this.#only;
+    if (only !== undefined && (scenario === undefined || hasArgument(only, 'scenario')))
+      return { entry: only, args: given };
+    if (typeof scenario !== 'string') {
+      const message = `scenario has to be one of ${this.names.join(', ')}${scenario === undefined ? ': the environment has several' : ''}.`;
+      throw invalidField('scenario', message);
+    }
+    if (only !== undefined && only.short_name !== scenario) {
+      throw invalidField('scenario', `This server serves the scenario ${only.short_name} alone.`);
+    }
+    const entry = only ?? this.#find(scenario);
+    assertPlayable(entry);
+    return { entry, args };
+  }
+
+  async #argsOf(entry: ScenarioEntry, asked: Asked): Promise<JsonObject> {
+    const { args, seed, taskId } = asked;
+    const hasArgs = Object.keys(args).length > 0;
+    if (hasArgs && taskId !== null)
+      throw invalidField('task_id', 'Give either task_id, or the arguments of the scenario.');
+    const withSeed = seed !== null && hasArgument(entry, 'seed') ? { ...args, seed } : args;
+    if (hasArgs) return withSeed;
+    const all = await this.#tasksOf(entry.short_name);
+    if (taskId !== null) return taskOf(all, taskId, entry).args;
+    const train = all.filter((task) => splitOf(task) === 'train');
+    const tasks = train.length > 0 ? train : all;
+    if (tasks.length === 0) return withSeed;
+    return tasks[(seed ?? this.#takeNext(entry.short_name)) % tasks.length]?.args ?? {};
+  }
+
+  #tasksOf(scenario: string): Promise<readonly Task[]> {
+    const known = this.#tasks.get(scenario);
+    if (known !== undefined) return known;
+    const tasks = tasksOfScenario(this.#options, this.#options.environment, scenario);
+    this.#tasks.set(scenario, tasks);
+    // A failure is not remembered.
+    tasks.catch(() => this.#tasks.delete(scenario));
+    return tasks;
+  }
+
+  #takeNext(scenario: string): number {
+    const next = this.#next.get(scenario) ?? 0;
+    this.#next.set(scenario, next + 1);
+    return next;
+  }
+
+  #find(name: string): ScenarioEntry {
+    const { scenarios, environment } = this.#options;
+    const found = scenarios.find(({ short_name, name: full }) => short_name === name || full === name);
+    if (found !== undefined) return found;
+    const names = scenarios.map(({ short_name }) => short_name).join(', ');
+    throw invalidField(
+      'scenario',
+      `${environment} has no scenario ${JSON.stringify(name.slice(0, 100))}; it has ${names}.`,
+    );
+  }
+}
+
+interface Asked {
+  readonly args: JsonObject;
+  readonly seed: number | null;
+  readonly taskId: string | null;
+}
+
+function hasArgument({ arguments: own }: ScenarioEntry, name: string): boolean {
+  return own.some((argument) => argument.name === name);
+}
+
+function taskOf(tasks: readonly Task[], id: string, { short_name }: ScenarioEntry): Task {
+  const found = tasks.find((task) => task.id === id);
+  if (found !== undefined) return found;
+  const message = `${short_name} has no task ${JSON.stringify(id.slice(0, 100))}; it has ${tasks.length} tasks.`;
+  throw invalidField('task_id', message);
+}
+
+/** @throws OpenEnvError */
+function assertPlayable({ short_name, needs }: ScenarioEntry): void {
+  if (!needs?.includes('user')) return;
+  const message = `The scenario ${short_name} has a simulated user, which this protocol has no place for.`;
+  throw new OpenEnvError('VALIDATION_ERROR', message, { errors: [] });
+}

@@ -1,0 +1,29 @@
+import type { Catalogue } from '../client/catalogue.ts';
+import type { Task } from '../contract/task.ts';
+import { loadDeclaredTasks } from '../tasks/find-tasksets.ts';
+import { compareIds } from '../tasks/taskset.ts';
+
+export interface ScenarioTasksOptions {
+  readonly catalogue: Pick<Catalogue, 'declaringScenarios' | 'declaredTasks'>;
+  /** In place of the tasks that scenarios declare. */
+  readonly taskset: readonly Task[] | undefined;
+}
+
+/** The tasks of a scenario by id; none where it declares none. @throws as `loadDeclaredTasks`. */
+export async function tasksOfScenario(
+  { catalogue, taskset }: ScenarioTasksOptions,
+  environment: string,
+  scenario: string,
+): Promise<readonly Task[]> {
+  if (taskset !== undefined) {
+    const own = taskset.filter((task) => task.env === environment && task.scenario === scenario);
+    return own.sort((a, b) => compareIds(a.id, b.id));
+  }
+  if (!(await catalogue.declaringScenarios(environment)).includes(scenario)) return [];
+  return (await loadDeclaredTasks(catalogue, environment, scenario)).tasks;
+}
+
+/** One that names no split is of `train`. */
+export function splitOf({ split }: Task): 'train' | 'validation' | 'test' {
+  return split ?? 'train';
+}
