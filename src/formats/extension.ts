@@ -115,7 +115,7 @@ export function toTraceExtension(trace: Trace, context: WriteContext): JsonObjec
   });
 }
 
-/** What most traces have nothing of is left out. */
+/** Fields that most traces have nothing in are left out. */
 function toRepetition({ model, model_target: target, parent, replay, grades }: Trace, context: WriteContext) {
   return {
     model_target: target === model ? undefined : target,
@@ -186,7 +186,7 @@ export function fromExtension(
   } = fields;
   loseRelations({ parent, grades }, context.losses);
   const steps = [...told.steps, ...withBytes(beside ?? [], bytesAt)].sort((one, other) => one.step - other.step);
-  // What was done again has cost nothing.
+  // Repeated steps have cost nothing.
   const own = steps.filter(({ repeated }) => repeated !== true);
   const first = messagesOf(told.messages, turns[0]?.turn ?? 1);
   const toolCalls = outside === undefined ? told.tool_calls : withBytes(outside, bytesAt);
@@ -217,7 +217,7 @@ export function fromExtension(
   };
 }
 
-/** What binds a trace to others of the store that it was in. */
+/** Relations of a trace to others of the store that it was in. */
 export function loseRelations(
   { parent, grades }: { readonly parent?: Trace['parent'] | undefined; readonly grades?: Trace['grades'] | undefined },
   losses: Losses,
