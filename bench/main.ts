@@ -23,6 +23,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   'evaluation-overhead': () => import('./evaluations/overhead.ts'),
   evaluations: () => import('./evaluations/evaluations.ts'),
   dataset: () => import('./training/dataset.ts'),
+  export: () => import('./formats/export.ts'),
 };
 
 const named = process.argv.slice(2);

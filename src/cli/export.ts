@@ -8,12 +8,13 @@ import type { TraceQuery } from '../trace/trace-store.ts';
 import { countText } from './amounts.ts';
 import { findEvaluation } from './eval/find-evaluation.ts';
 import { evaluationsOf } from './eval/open-evaluations.ts';
+import { describeLosses } from './export/describe-losses.ts';
 import { exportTraces } from './export/export-traces.ts';
 import { UsageError } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { parseNumber } from './options.ts';
 import { listenForStop } from './signals.ts';
-import { note, printable, printJson } from './terminal.ts';
+import { note, printJson } from './terminal.ts';
 import { parseMoment } from './traces/moments.ts';
 
 export function addExportCommand(program: Command): void {
@@ -76,7 +77,7 @@ async function runExport(named: readonly string[], options: ExportOptions): Prom
   const ids = await findIds(named, installation);
   const report = await exportTraces(store, { named: ids, filters, format, out, atif, signal: stop.signal });
   if (json) return printJson({ written: out ?? null, traces: report.traces, lost: report.lost });
-  for (const { field, count, why } of report.lost) note(`lost: ${printable(field)} (${count}): ${printable(why)}`);
+  for (const line of describeLosses(report.lost)) note(line);
   for (const line of report.skipped) note(line);
   if (out !== undefined) note(`Wrote ${countText(report.traces, 'trace')} to ${out}.`);
 }

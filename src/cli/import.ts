@@ -3,6 +3,7 @@ import { messageOf } from '../contract/errors.ts';
 import { FormatError } from '../formats/imported-trace.ts';
 import { Losses } from '../formats/losses.ts';
 import { countText } from './amounts.ts';
+import { describeLosses } from './export/describe-losses.ts';
 import { SilentFailure } from './failure.ts';
 import { importFile } from './import/import-file.ts';
 import { openInstallation } from './installation.ts';
@@ -74,6 +75,6 @@ async function runImport(files: readonly string[], options: ImportOptions): Prom
   }
   const lost = losses.toList();
   if (json) printJson({ imported, refused, lost });
-  else for (const { field, count, why } of lost) note(`lost: ${printable(field)} (${count}): ${printable(why)}`);
+  else for (const line of describeLosses(lost)) note(line);
   if (refused.length > 0 || stop.signal.aborted) throw new SilentFailure();
 }

@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { isJsonObject, type JsonObject } from '../contract/json.ts';
+import { gradeSchema, parentSchema, replayResultSchema } from '../contract/replay.ts';
 import type { PromptMessage } from '../contract/scenario.ts';
 import { type Step, type ToolResultRecord, type Trace, traceSchema } from '../contract/trace.ts';
 import { sumUsage } from '../contract/usage.ts';
 import { withAddresses, withBytes } from './addresses.ts';
 import type { WriteContext } from './format.ts';
 import type { ImportedTrace, ReadContext } from './imported-trace.ts';
+import type { Losses } from './losses.ts';
 
 /** The name under which every format that has a place for extensions keeps what it has no field for. */
 export const EXTENSION = 'proctor';
@@ -33,6 +35,8 @@ const kept = traceSchema.pick({
   evaluation: true,
   timing: true,
   error: true,
+  agent: true,
+  judgements: true,
 });
 
 /** Fields of a trace that a conversation has no place for. */
@@ -51,6 +55,13 @@ export const traceExtensionSchema = kept.extend({
   /** Calls outside of steps, where the format has no place for them. */
   outside: traceSchema.shape.tool_calls,
   ledger: traceSchema.shape.ledger,
+  model_target: z.string().optional(),
+  /** Absent where the trace repeats no other one. */
+  parent: parentSchema.optional(),
+  replay: replayResultSchema.optional(),
+  grades: z.array(gradeSchema).optional(),
+  /** Usage of models that the harness has called. */
+  harness: traceSchema.shape.usage.pick({ user: true, judge: true, sample: true }).optional(),
   /** Steps of conversations beside the main one, where the format has no place for them. */
   beside: traceSchema.shape.steps.optional(),
 });
@@ -99,7 +110,24 @@ export function toTraceExtension(trace: Trace, context: WriteContext): JsonObjec
     ...(isPromptTold ? {} : { prompt: withAddresses(trace.prompt, 'prompt', context) }),
     tool_calls: trace.usage.tool_calls,
     ledger: trace.ledger,
+    ...toRepetition(trace, context),
+    harness: toHarness(trace.usage),
   });
+}
+
+/** Fields that most traces have nothing in are left out. */
+function toRepetition({ model, model_target: target, parent, replay, grades }: Trace, context: WriteContext) {
+  return {
+    model_target: target === model ? undefined : target,
+    parent: parent ?? undefined,
+    replay: replay === null ? undefined : withAddresses(replay, 'replay', context),
+    grades: grades.length === 0 ? undefined : withAddresses(grades, 'grades', context),
+  };
+}
+
+function toHarness({ user, judge, sample }: Trace['usage']): JsonObject | undefined {
+  const used = withoutUndefined({ user, judge, sample });
+  return Object.keys(used).length === 0 ? undefined : used;
 }
 
 export function toStepExtension({ message, tool_results: _results, ...fields }: Step): JsonObject {
@@ -144,14 +172,31 @@ export function fromExtension(
 ): ImportedTrace {
   const { options, bytesAt } = context;
   const { version: _v, trace_id: _id, origin: _origin, turns, prompt, outcome, ...fields } = extension;
-  const { tool_calls: calls, outside, ledger, beside, ...rest } = fields;
+  const {
+    tool_calls: calls,
+    outside,
+    ledger,
+    beside,
+    parent,
+    grades,
+    replay,
+    harness,
+    model_target: target,
+    ...rest
+  } = fields;
+  loseRelations({ parent, grades }, context.losses);
   const steps = [...told.steps, ...withBytes(beside ?? [], bytesAt)].sort((one, other) => one.step - other.step);
+  // Repeated steps have cost nothing.
+  const own = steps.filter(({ repeated }) => repeated !== true);
   const first = messagesOf(told.messages, turns[0]?.turn ?? 1);
   const toolCalls = outside === undefined ? told.tool_calls : withBytes(outside, bytesAt);
   return {
     ...rest,
     env_name: options.envName ?? rest.env_name,
     scenario_name: options.scenarioName ?? rest.scenario_name,
+    evaluation: withBytes(rest.evaluation, bytesAt),
+    ...(target === undefined ? {} : { model_target: target }),
+    ...(replay === undefined ? {} : { replay: withBytes(replay, bytesAt) }),
     prompt: prompt === undefined ? first : withBytes(prompt, bytesAt),
     tools: told.tools,
     turns: turns.map((turn) => ({
@@ -163,12 +208,22 @@ export function fromExtension(
     ...(toolCalls === undefined ? {} : { tool_calls: toolCalls }),
     ...(ledger === undefined ? {} : { ledger }),
     usage: {
-      model_calls: steps.length,
+      model_calls: own.length,
       tool_calls: calls,
-      ...sumUsage(steps.map(({ usage }) => usage)),
+      ...sumUsage(own.map(({ usage }) => usage)),
+      ...harness,
     },
     answer_fits: !(outcome === 'agent_error' && rest.error?.boundary !== 'agent'),
   };
+}
+
+/** Relations of a trace to others of the store that it was in. */
+export function loseRelations(
+  { parent, grades }: { readonly parent?: Trace['parent'] | undefined; readonly grades?: Trace['grades'] | undefined },
+  losses: Losses,
+): void {
+  losses.add('parent', 'the trace that it repeats has another id here, or is not here', parent ? 1 : 0);
+  losses.add('grades', 'later grades stay where they were given', grades?.length ?? 0);
 }
 
 function messagesOf(messages: readonly { readonly turn: number; readonly message: PromptMessage }[], turn: number) {
@@ -176,5 +231,7 @@ function messagesOf(messages: readonly { readonly turn: number; readonly message
 }
 
 export function withoutUndefined(fields: Readonly<Record<string, unknown>>): JsonObject {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as JsonObject; // By the filter.
+  const kept: Record<string, unknown> = {};
+  for (const name in fields) if (fields[name] !== undefined) kept[name] = fields[name];
+  return kept as JsonObject; // By the condition.
 }

@@ -8,6 +8,8 @@ export const IMPORT_LIMITS = {
   memberBytes: 256 * MIB,
   unpackedBytes: 1024 * MIB,
   depth: 256,
+  /** Objects and lists of one document. Our choice: `{}` is two bytes of a file, and many more of memory. */
+  values: 16_000_000,
   samples: 100_000,
   /** Members of a zip. Our choice: a large sample has several. */
   members: 500_000,

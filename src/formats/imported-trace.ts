@@ -1,5 +1,6 @@
 import type { ContentBlock, Usage } from '../contract/chat.ts';
 import { isJsonObject } from '../contract/json.ts';
+import type { ReplayResult } from '../contract/replay.ts';
 import type { Step, ToolResultRecord, Trace } from '../contract/trace.ts';
 import type { TraceBytes } from './format.ts';
 import type { Losses } from './losses.ts';
@@ -24,8 +25,12 @@ type OwnField =
   | 'grades'
   | 'created_at';
 
-/** A trace as a file has it: everything but its ids, attempts and logs. It has ended. */
+/** A trace as a file has it: everything but its ids, attempts, logs and later grades. It has ended. */
 export interface ImportedTrace extends Omit<Trace, OwnField> {
+  /** Absent: the model's own name. */
+  readonly model_target?: string;
+  /** How it compared to the trace that it replayed; absent where it is no replay. */
+  readonly replay?: ReplayResult;
   /** ISO 8601; null where the file does not say it. */
   readonly created_at: string | null;
   /** False: what was submitted is not of the scenario's answer schema. */

@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject } from '../contract/json.ts';
 import { type Trace, traceSchema } from '../contract/trace.ts';
 import { parseDataUrl, refersToBytes, toDataUrl, withAddresses, withBytes } from './addresses.ts';
 import { describeIssue } from './describe-issue.ts';
+import { loseRelations } from './extension.ts';
 import type { LineFormat, WriteContext } from './format.ts';
 import { FormatError, type ImportedTrace, type ReadContext } from './imported-trace.ts';
 import { jsonOf } from './json-of.ts';
@@ -38,18 +39,31 @@ export function readOwnTrace(given: unknown, { options, losses }: ReadContext): 
   }
   losses.add('attempts', 'the attempts before the last one stay where it was run', trace.attempts.length - 1);
   losses.add('logs', 'logs are not read', trace.logs.length);
-  const { outcome, error } = trace;
+  loseRelations(trace, losses);
   return {
-    ...trace,
+    ...toImported(trace),
     env_name: options.envName ?? trace.env_name,
     scenario_name: options.scenarioName ?? trace.scenario_name,
-    answer_fits: !(outcome === 'agent_error' && error?.boundary !== 'agent'),
+  };
+}
+
+/** Without ids, and what the store that it was in knew of it. */
+function toImported(trace: Trace): ImportedTrace {
+  const { object: _o, version: _v, trace_id: _id, trace_url: _url, origin: _origin, outcome, ...own } = trace;
+  const { evaluation_id: _e, rerun: _r, superseded: _s, attempt: _a, attempts: _all, logs: _logs, ...shown } = own;
+  const { parent: _parent, grades: _grades, replay, model_target: target, ...rest } = shown;
+  return {
+    ...rest,
+    ...(target === rest.model ? {} : { model_target: target }),
+    ...(replay === null ? {} : { replay }),
+    answer_fits: !(outcome === 'agent_error' && rest.error?.boundary !== 'agent'),
   };
 }
 
 /** Fields that earlier versions did not have. */
 function withDefaults(given: unknown): JsonObject {
   const fields = isJsonObject(given) ? given : {};
-  const since = { outcome: null, evaluation_id: null, task_id: null, attempt_index: null, rerun: 0, superseded: false };
-  return { ...since, ...fields };
+  const none = { outcome: null, evaluation_id: null, task_id: null, attempt_index: null, rerun: 0, superseded: false };
+  const repeated = { parent: null, replay: null, grades: [], model_target: fields.model ?? '' };
+  return { ...none, ...repeated, ...fields };
 }

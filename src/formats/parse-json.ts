@@ -1,17 +1,34 @@
 import { messageOf } from '../contract/errors.ts';
 import { isTooDeep } from '../contract/json-depth.ts';
+import type { ImportLimits } from './import-limits.ts';
 import { FormatError } from './imported-trace.ts';
 
 /**
  * The value of a text of JSON. `NaN` and `Infinity`, which Python writes and JSON has not, are null.
  *
- * @throws FormatError for what is no JSON, and for one that is nested deeper than `depth`.
+ * @throws FormatError for what is no JSON, and for one that is over the limits.
  */
-export function parseJson(text: string, depth: number, label = 'The file'): unknown {
+export function parseJson(text: string, { depth, values }: ImportLimits, label = 'The file'): unknown {
+  if (hasMoreThan(values, text)) {
+    throw new FormatError(`${label} has more than ${values} objects and lists, which is the limit.`);
+  }
   const value = parse(text.startsWith('\uFEFF') ? text.slice(1) : text, label);
   if (isTooDeep(value, depth))
     throw new FormatError(`${label} is nested deeper than ${depth} levels, which is the limit.`);
   return value;
+}
+
+/** Brackets are counted before anything is made of them, those in texts too: they are few beside the limit. */
+function hasMoreThan(limit: number, text: string): boolean {
+  if (text.length <= limit) return false;
+  let count = 0;
+  for (const bracket of ['{', '[']) {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
+      count += 1;
+      if (count > limit) return true;
+    }
+  }
+  return false;
 }
 
 function parse(text: string, label: string): unknown {

@@ -72,7 +72,7 @@ async function readFacts(folder: string, limits: ImportLimits): Promise<FolderFa
   if (stats === undefined || !stats.isFile()) return NO_FACTS;
   const lines: string[] = [];
   for await (const line of linesOf(path, limits)) lines.push(line);
-  return readFolderFacts(parseJson(lines.join('\n'), limits.depth, 'metadata.json'));
+  return readFolderFacts(parseJson(lines.join('\n'), limits, 'metadata.json'));
 }
 
 /** One document, or one in each line: as its first line says. */
@@ -96,10 +96,10 @@ async function* readText(
       continue;
     }
     isFirst = false;
-    const value = parseJson(line, limits.depth, `Line ${number}`);
+    const value = parseJson(line, limits, `Line ${number}`);
     yield* named(readValue(value, rows, context, limits), `Line ${number}`);
   }
-  if (document !== undefined) yield* readValue(parseJson(document.join('\n'), limits.depth), rows, context, limits);
+  if (document !== undefined) yield* readValue(parseJson(document.join('\n'), limits), rows, context, limits);
 }
 
 function isWhole(line: string): boolean {

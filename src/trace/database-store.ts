@@ -76,7 +76,7 @@ class DatabaseTraceStore implements TraceStore {
     this.#appUrl = typeof appUrl === 'function' ? appUrl : () => appUrl;
     this.#now = now;
     this.#writer = new EventWriter(database);
-    this.#reader = new TraceReader(database.kysely, (traceId) => this.#urlOf(traceId));
+    this.#reader = new TraceReader(database, (traceId) => this.#urlOf(traceId));
     this.#creator = new TraceCreator(database, this.#writer, {
       now,
       encode: (body) => this.#encode(body),
@@ -195,6 +195,10 @@ class DatabaseTraceStore implements TraceStore {
 
   async trace(traceId: string, account?: string): Promise<Trace | undefined> {
     return await this.#reader.trace(traceId, account);
+  }
+
+  traces(traceIds: readonly string[], signal: AbortSignal): AsyncGenerator<Trace, void> {
+    return this.#reader.traces(traceIds, signal);
   }
 
   async traceSummary(traceId: string, account?: string): Promise<TraceSummary | undefined> {

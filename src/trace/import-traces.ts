@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { EventBody } from '../contract/event.ts';
-import type { Json } from '../contract/json.ts';
+import { isJsonObject, type Json } from '../contract/json.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
 import { isReferenceBroken } from '../database/is-reference-broken.ts';
 import type { ImportedTrace } from '../formats/imported-trace.ts';
@@ -30,13 +30,20 @@ export interface ImportOptions {
 const MAX_TRIES = 3;
 
 /**
- * Id of a trace of a file: of its content, so that a repeated import finds it, and of its place among equal ones.
+ * Id of a trace of a file: of its content, so that a repeated import finds it, and of its place among equal ones. Formats
+ * tell the fields in orders of their own; a trace that two of them hold wholly has one id.
  *
  * @param count how many equal ones came before it.
  */
 export function importedTraceId(account: string, trace: ImportedTrace, count: number): string {
-  const text = JSON.stringify([account, trace, count]);
+  const text = JSON.stringify([account, trace, count], (_name, value: unknown) =>
+    isJsonObject(value) ? Object.fromEntries(Object.entries(value).sort(byName)) : value,
+  );
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
+}
+
+function byName([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
+  return one < other ? -1 : 1;
 }
 
 /** Writes traces of files, in one transaction; those that are there stay as they are. @returns how many are new. */

@@ -41,6 +41,8 @@ function toQueued(trace: ImportedTrace): EventBody {
     scenario_name: trace.scenario_name,
     scenario_args: trace.scenario_args,
     model: trace.model,
+    ...(trace.model_target === undefined ? {} : { model_target: trace.model_target }),
+    ...(trace.agent === undefined ? {} : { agent: trace.agent }),
     max_steps: trace.max_steps,
     timeout_seconds: TIMEOUT_SECONDS,
     seed: trace.seed,
@@ -71,10 +73,11 @@ function toSetup({ system, prompt, tools, timing }: ImportedTrace, at: number): 
 }
 
 function* toTurns(trace: ImportedTrace, base: number, finishedAt: number): Generator<TimedEvent> {
-  // Calls that were made and have no result are counted alone.
+  // Calls that were made and have no result are counted alone; those that were made again are not counted.
+  const own = trace.steps.filter(({ repeated }) => repeated !== true);
   let unanswered =
-    trace.usage.tool_calls - [...trace.steps.flatMap((step) => step.tool_results), ...(trace.tool_calls ?? [])].length;
-  for (const [index, { turn, started_at, finished_at, messages, status }] of trace.turns.entries()) {
+    trace.usage.tool_calls - [...own.flatMap((step) => step.tool_results), ...(trace.tool_calls ?? [])].length;
+  for (const [index, { turn, started_at, finished_at, messages, status, user }] of trace.turns.entries()) {
     const begunAt = timeOf(started_at) ?? base;
     const endedAt = timeOf(finished_at) ?? finishedAt;
     yield { at: begunAt, body: { type: 'turn.started', turn, messages } };
@@ -95,20 +98,23 @@ function* toTurns(trace: ImportedTrace, base: number, finishedAt: number): Gener
       at: endedAt,
       body: { type: 'turn.finished', turn, status, tool_ms: index === 0 ? trace.timing.tool_ms : 0 },
     };
+    if (user !== undefined) yield { at: endedAt, body: { type: 'user.responded', turn, ...user } };
   }
   for (const { ...entry } of trace.ledger ?? []) yield { at: finishedAt, body: { type: 'ledger.noted', ...entry } };
 }
 
 function* toStep(step: Step, at: number): Generator<TimedEvent> {
-  const { turn, branch, compacted, input, message, finish_reason, usage, token_ids, logprobs, retries } = step;
+  const { turn, branch, compacted, input, message, finish_reason, usage, token_ids, logprobs } = step;
   const beside = {
     ...(branch === undefined ? {} : { branch }),
     ...(compacted === undefined ? {} : { compacted }),
     ...(input === undefined ? {} : { input }),
   };
   yield { at, body: { type: 'model.requested', turn, step: step.step, ...beside } };
-  const said = { message, finish_reason, usage, token_ids, logprobs, retries, duration_ms: step.model_ms };
-  const respondedAt = at + step.model_ms;
+  const { retries, repeated, model_ms: duration_ms } = step;
+  const spent = { retries, duration_ms, ...(repeated === undefined ? {} : { repeated }) };
+  const said = { message, finish_reason, usage, token_ids, logprobs, ...spent };
+  const respondedAt = at + duration_ms;
   yield { at: respondedAt, body: { type: 'model.responded', turn, step: step.step, ...said } };
   for (const record of step.tool_results) yield* toCall(record, turn, step.step, respondedAt);
 }
@@ -121,16 +127,22 @@ function* toCall(record: ToolResultRecord, turn: number, step: number, at: numbe
 }
 
 function* toEnd(trace: ImportedTrace, at: number): Generator<TimedEvent> {
-  const { answer, answer_fits, evaluation, timing, error } = trace;
+  const { answer, answer_fits, evaluation, timing, error, replay, judgements = [] } = trace;
+  const { sample } = trace.usage;
   if (answer !== null || !answer_fits) {
     yield { at, body: { type: 'answer.submitted', answer, ...(answer_fits ? {} : { fits: false }) } };
+  }
+  for (const judgement of judgements) yield { at, body: { type: 'judge.responded', ...judgement } };
+  // A trace tells what these calls have used together.
+  if (sample !== undefined) {
+    yield { at, body: { type: 'sample.responded', model: 'unknown', usage: sample, duration_ms: 0 } };
   }
   if (evaluation !== null) {
     yield { at, body: { type: 'evaluation.completed', evaluation, duration_ms: timing.evaluate_ms } };
   }
   const status = trace.status === 'completed' || trace.status === 'cancelled' ? trace.status : 'failed';
   const end = { status, stop_reason: trace.stop_reason ?? 'error', reward: trace.reward, error } as const;
-  yield { at, body: { type: 'run.finished', ...end } };
+  yield { at, body: { type: 'run.finished', ...end, ...(replay === undefined ? {} : { replay }) } };
 }
 
 /** Times of files may be anything; those of traces are of the years that databases and pages can show. */

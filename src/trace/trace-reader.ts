@@ -2,15 +2,19 @@ import type { Kysely } from 'kysely';
 import { fitting, PageBudget, sizeOf } from '../contract/page-budget.ts';
 import type { Grade } from '../contract/replay.ts';
 import type { Trace, TraceSummary } from '../contract/trace.ts';
+import type { Database } from '../database/database.ts';
 import type { DatabaseSchema } from '../database/schema.ts';
 import { readTrace } from './event-rows.ts';
 import { readGrades } from './grades.ts';
 import { parseSummary, toSummary } from './projection.ts';
+import { readTraces } from './read-traces.ts';
 import { listTraceRows, readSummaries } from './trace-list.ts';
 import type { TraceQuery } from './trace-store.ts';
 
 /** Unfinished traces of a list that are read at once: each is held in memory meanwhile. */
 const MAX_PROJECTED = 8;
+/** Traces whose grades and rows are read at once. */
+const KNOWN_AT_ONCE = 400;
 
 interface SummaryRow {
   readonly summary: string | null;
@@ -21,10 +25,12 @@ interface SummaryRow {
 /** Reads traces as they are shown: projected from their events, with what came to be known of them since. */
 export class TraceReader {
   readonly #queries: Kysely<DatabaseSchema>;
+  readonly #scans: Kysely<DatabaseSchema>;
   readonly #urlOf: (traceId: string) => string;
 
-  constructor(queries: Kysely<DatabaseSchema>, urlOf: (traceId: string) => string) {
-    this.#queries = queries;
+  constructor({ kysely, scans }: Pick<Database, 'kysely' | 'scans'>, urlOf: (traceId: string) => string) {
+    this.#queries = kysely;
+    this.#scans = scans;
     this.#urlOf = urlOf;
   }
 
@@ -34,6 +40,19 @@ export class TraceReader {
     if (row === undefined || trace === undefined) return undefined;
     const grades = await readGrades(this.#queries, [traceId]);
     return { ...trace, superseded: row.is_superseded === 1, grades: [...(grades.get(traceId) ?? [])] };
+  }
+
+  async *traces(traceIds: readonly string[], signal: AbortSignal): AsyncGenerator<Trace, void> {
+    for (let from = 0; from < traceIds.length; from += KNOWN_AT_ONCE) {
+      const ids = traceIds.slice(from, from + KNOWN_AT_ONCE);
+      const grades = await readGrades(this.#scans, ids);
+      const superseded = await this.#superseded(ids);
+      for await (const trace of readTraces(this.#scans, ids, signal)) {
+        const { trace_id: id } = trace;
+        const known = { superseded: superseded.has(id), grades: [...(grades.get(id) ?? [])] };
+        yield { ...trace, trace_url: this.#urlOf(id), ...known };
+      }
+    }
   }
 
   async summary(traceId: string, account?: string): Promise<TraceSummary | undefined> {
@@ -74,6 +93,12 @@ export class TraceReader {
       }
     }
     return { data, nextCursor: loaded.length < rows.length ? (loaded.at(-1)?.cursor ?? null) : nextCursor };
+  }
+
+  async #superseded(traceIds: readonly string[]): Promise<ReadonlySet<string>> {
+    const query = this.#scans.selectFrom('traces').select('trace_id').where('trace_id', 'in', traceIds);
+    const rows = await query.where('is_superseded', '=', 1).execute();
+    return new Set(rows.map(({ trace_id }) => trace_id));
   }
 
   /** The row of a trace of the account, or of any where none is named. */

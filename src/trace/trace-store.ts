@@ -76,6 +76,13 @@ export interface TraceStore {
   ): Promise<readonly TraceEvent[]>;
   /** Projected from the events; undefined where there is none, or where it is another account's. */
   trace(traceId: string, account?: string): Promise<Trace | undefined>;
+  /**
+   * Many traces in the order of their ids; one that is not there is left out. Their events are read ahead, a megabyte at a
+   * time or one trace of more, and where they can by a thread of their own.
+   *
+   * @throws the reason of the signal.
+   */
+  traces(traceIds: readonly string[], signal: AbortSignal): AsyncIterable<Trace>;
   /** As lists hold it; the events of a trace that has ended need not be read for that. */
   traceSummary(traceId: string, account?: string): Promise<TraceSummary | undefined>;
   /** @throws ApiError invalid_parameter for a limit or a cursor that is not one of this query. */

@@ -11,6 +11,7 @@ import { jsonlFormat } from '../../src/formats/jsonl.ts';
 import { NO_REDACTION } from '../../src/redaction/redactor.ts';
 import { createTraceStore } from '../../src/trace/database-store.ts';
 import type { TraceStore } from '../../src/trace/trace-store.ts';
+import { sharedPostgres } from '../postgres.ts';
 import { newTrace, newTraceId, started } from '../trace/events.ts';
 import { randomTrace } from './random-trace.ts';
 import { comparable, writeContext } from './round-trip.ts';
@@ -97,6 +98,44 @@ describe('traces that were exported from a store and imported into another', () 
     const read = await Promise.all(traceIds.map((id) => other.store.trace(id)));
     expect(read.map((trace) => trace && comparable(trace))).toEqual(await tracesOf(ids));
     expect(read.every((trace) => trace?.origin === 'import')).toBe(true);
+  });
+
+  it('are the same on Postgres, and not there twice', async () => {
+    const ids = await have(20, withLargeImage);
+    const out = join(folder, 'out.json');
+    await exportTraces(store, plan({ named: ids, format: 'atif', out }));
+    const address = await (await sharedPostgres()).createDatabase();
+    const postgres = await openDatabase(address);
+    try {
+      const imported = await importFile(postgres, out, local);
+      expect(imported.added).toBe(20);
+      const other = createTraceStore(postgres, { appUrl: 'http://127.0.0.1:8320', redactor: false });
+      const again = join(folder, 'again.jsonl');
+      await exportTraces(other, plan({ named: imported.traceIds, out: again }));
+      expect(await importFile(postgres, again, local)).toMatchObject({ traceIds: imported.traceIds, added: 0 });
+      const read = await Promise.all(imported.traceIds.map((id) => other.trace(id)));
+      expect(read.map((trace) => trace && comparable(trace))).toEqual(await tracesOf(ids));
+    } finally {
+      await postgres.close();
+    }
+  });
+
+  it('have one id by each format that holds them wholly', async () => {
+    const ids = await have(10, withLargeImage);
+    await using other = await openOther();
+    const stored: (readonly string[])[] = [];
+    for (const [format, name] of [
+      ['jsonl', 'out.jsonl'],
+      ['atif', 'out.atif.jsonl'],
+      ['inspect', 'out.eval'],
+      ['verifiers', 'folder'],
+    ] as const) {
+      const out = join(folder, name);
+      await exportTraces(store, plan({ named: ids, format, out }));
+      stored.push((await importFile(other.database, out, local)).traceIds);
+    }
+    expect(stored).toEqual(stored.map(() => stored[0]));
+    expect((await other.store.list({ account: 'local' })).data).toHaveLength(10);
   });
 
   it('are not there twice when the file is imported again', async () => {

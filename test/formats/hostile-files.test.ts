@@ -86,6 +86,12 @@ describe('a file that is refused', () => {
     await expect(read('a.json', deep)).rejects.toThrow(/nested deeper than 256 levels/);
   });
 
+  it('one with more objects and lists than the limit, before they are made', async () => {
+    const many = `[${'{},[],'.repeat(50)}0]`;
+    await expect(read('many.json', many, { values: 99 })).rejects.toThrow('more than 99 objects and lists');
+    await expect(read('many.json', many, { values: 101 })).rejects.toThrow('is of no format that is known here');
+  });
+
   it('one with more samples than the limit', async () => {
     const many = `${atif({})}\n`.repeat(11);
     await expect(read('a.jsonl', many, { samples: 10 })).rejects.toThrow(/more than 10 traces/);

@@ -1,21 +1,12 @@
-import type { ContentBlock, Usage } from '../../src/contract/chat.ts';
+import type { ContentBlock } from '../../src/contract/chat.ts';
 import type { EventBody, TraceEvent } from '../../src/contract/event.ts';
 import type { Json, JsonObject } from '../../src/contract/json.ts';
 import type { ContentPart, PromptMessage } from '../../src/contract/scenario.ts';
 import type { Trace } from '../../src/contract/trace.ts';
 import { createSeededRandom, type SeededRandom } from '../../src/model/seeded-random.ts';
 import { projectTrace } from '../../src/trace/projection.ts';
+import { judge, list, type Recorder, replyAsUser, text, usage } from './random-parts.ts';
 
-const TEXTS = [
-  '',
-  ' ',
-  'Count to three',
-  'naïve ☃ 👩‍🚀',
-  'a "quoted" \\ line\nand another\r\n',
-  '\u0000\u2028',
-  '{"a":1}',
-  '[image]',
-];
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/svg+xml'];
 
@@ -67,7 +58,6 @@ function randomEvents(seed: number): readonly TraceEvent[] {
 }
 
 type Kind = 'run' | 'eval' | 'chat' | 'seat';
-type Recorder = (body: EventBody) => void;
 
 function randomRequest(
   random: SeededRandom,
@@ -93,6 +83,9 @@ function randomRequest(
     metadata: random.chance(0.5) ? { team: text(random), é: 'ü' } : {},
     priority: 0,
     ...(kind === 'eval' ? { evaluation } : {}),
+    ...(random.chance(0.2) ? { model_target: 'ft:other' } : {}),
+    ...(kind === 'seat' && random.chance(0.5) ? { agent: 'codex' } : {}),
+    ...(random.chance(0.2) ? { parent: { trace_id: 'a'.repeat(32), kind: 'fork' as const, after_step: 1 } } : {}),
   };
 }
 
@@ -117,6 +110,7 @@ function playTurns(random: SeededRandom, kind: Kind, record: Recorder): void {
       const status = turn < turns ? 'answered' : random.pick(['answered', 'max_steps', 'length', 'aborted'] as const);
       record({ type: 'turn.finished', turn, status, tool_ms: random.integer(0, 100) });
     }
+    if (random.chance(0.3)) replyAsUser(random, turn, record);
   }
 }
 
@@ -149,6 +143,7 @@ function playStep(random: SeededRandom, kind: Kind, turn: number, step: number, 
     ...tokens(random),
     retries: random.integer(0, 2),
     duration_ms: random.integer(0, 900),
+    ...(random.chance(0.1) ? { repeated: true } : {}),
   });
   const answered = random.chance(0.9) ? calls.length : random.integer(0, calls.length);
   for (const [index, each] of calls.entries()) {
@@ -223,33 +218,28 @@ function endRun(random: SeededRandom, kind: Kind, record: Recorder): void {
   const answer = random.pick<Json>([null, '', 'three', { list: [1, 2] }, 7]);
   if (answer !== null) record({ type: 'answer.submitted', answer, ...(random.chance(0.1) ? { fits: false } : {}) });
   const reward = random.pick([0, 0.25, 1, 1 / 3]);
-  const info: JsonObject = random.chance(0.5) ? { why: text(random), deep: { a: [1, 2] } } : {};
+  const info: JsonObject = random.chance(0.5) ? { why: text(random), deep: { a: [1, 2, picture(random)] } } : {};
   const subscores = list(random, 0, 2, (index) => ({
     name: `part ${index}`,
     value: 0.5,
     ...(index === 0 ? {} : { weight: 2 }),
   }));
   const content = random.chance(0.5) ? null : text(random);
+  judge(random, record);
   record({
     type: 'evaluation.completed',
     evaluation: { reward, done: true, content, info, subscores, is_error: false },
     duration_ms: random.integer(0, 9),
   });
   const stop = random.pick(['answered', 'max_steps', 'length', 'timeout', 'expired'] as const);
-  record({ type: 'run.finished', status: 'completed', stop_reason: stop, reward, error: null });
+  const difference = { at: 'step' as const, step: 1, call: 2, before: [picture(random)], after: null };
+  const replay = random.pick([undefined, { identical: true, difference: null }, { identical: false, difference }]);
+  const repeated = replay === undefined ? {} : { replay };
+  record({ type: 'run.finished', status: 'completed', stop_reason: stop, reward, error: null, ...repeated });
 }
 
-function usage(random: SeededRandom): Usage {
-  const prompt = random.integer(0, 2_000);
-  const completion = random.integer(0, 300);
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    cached_tokens: random.integer(0, prompt),
-    reasoning_tokens: random.integer(0, completion),
-    cost_usd: random.chance(0.5) ? null : random.integer(0, 100) / 1_000,
-  };
+function picture(random: SeededRandom): JsonObject {
+  return { type: 'image', data: PIXEL, mimeType: random.pick(IMAGE_TYPES) };
 }
 
 function message(random: SeededRandom): PromptMessage {
@@ -273,12 +263,4 @@ function block(random: SeededRandom): ContentBlock {
     { type: 'resource', resource: { uri: 'file:///b', mimeType: 'image/png', blob: PIXEL } },
     { type: 'resource_link', uri: 'file:///c', name: 'c' },
   ]);
-}
-
-function list<T>(random: SeededRandom, least: number, most: number, make: (index: number) => T): T[] {
-  return Array.from({ length: random.integer(least, most) }, (_, index) => make(index));
-}
-
-function text(random: SeededRandom): string {
-  return random.pick(TEXTS);
 }

@@ -10,6 +10,7 @@ import { toSample } from '../../src/formats/inspect/write-sample.ts';
 import { jsonlFormat, readOwnTrace } from '../../src/formats/jsonl.ts';
 import { ResultRows } from '../../src/formats/verifiers/read.ts';
 import { toResultRow } from '../../src/formats/verifiers/write.ts';
+import { importedTraceId } from '../../src/trace/import-traces.ts';
 import { toSummary } from '../../src/trace/projection.ts';
 import { randomTrace } from './random-trace.ts';
 import { comparable, readContext, stored, writeContext } from './round-trip.ts';
@@ -45,6 +46,15 @@ describe.each(Object.entries(FORMATS))('a trace that went through %s', (_name, t
     for (const seed of SEEDS) {
       const trace = randomTrace(seed);
       expect(comparable(stored(through(trace))), `seed ${seed}`).toEqual(comparable(trace));
+    }
+  });
+
+  it('has the id that it has by any other format, where nothing was lost', () => {
+    for (const seed of SEEDS.slice(0, 100)) {
+      const trace = randomTrace(seed);
+      const byJsonl = readOwnTrace(asText(jsonlFormat.toLine(trace, writeContext())), readContext());
+      const ids = [through(trace), byJsonl].map((read) => importedTraceId('local', read, 0));
+      expect(ids[0], `seed ${seed}`).toBe(ids[1]);
     }
   });
 

@@ -25,8 +25,12 @@ export function stored(imported: ImportedTrace): Trace {
   return projectTrace(events, { traceId: 'f'.repeat(32), traceUrl: '' });
 }
 
-/** The part of a trace that comes back whatever the format: all but ids, origin, attempts and logs (contract section 11). */
+/**
+ * The part of a trace that comes back whatever the format: all but ids, origin, attempts and logs (contract section 11).
+ * Of the trace that it repeats there is the id alone.
+ */
 export function comparable(trace: Trace): object {
-  const { trace_id, trace_url, origin, attempt, attempts, logs, evaluation_id, rerun, superseded, ...rest } = trace;
+  const { trace_id, trace_url, origin, attempt, attempts, logs, evaluation_id, rerun, superseded, parent, ...rest } =
+    trace;
   return rest;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { IMPORT_LIMITS } from '../../src/formats/import-limits.ts';
 import { parseJson } from '../../src/formats/parse-json.ts';
 import { newTrace, newTraceId } from '../trace/events.ts';
 import { startService, traceIdOf } from './service.ts';
@@ -18,7 +19,7 @@ describe('GET /v1/traces/{trace_id}?format=', () => {
     expect(reply.headers['content-type']).toBe(`${type}; charset=utf-8`);
     expect(reply.headers['content-disposition']).toMatch(new RegExp(`^attachment; filename="${id}\\.[a-z.]+"$`));
     expect(JSON.stringify(reply.json)).toContain(part);
-    expect(parseJson(JSON.stringify(reply.json), 256)).toEqual(reply.json);
+    expect(parseJson(JSON.stringify(reply.json), IMPORT_LIMITS)).toEqual(reply.json);
     const lost = reply.headers['x-proctor-lost'];
     if (format === 'openai') expect(lost).toMatch(/(^|, )reward=1(,|$)/);
   });

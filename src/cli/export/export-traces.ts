@@ -62,15 +62,15 @@ function lineFormatOf(
 async function exportLines(store: TraceStore, plan: ExportPlan, format: LineFormat): Promise<ExportReport> {
   const isForTraining = format.name === 'openai' || format.name === 'trl';
   const failed: string[] = [];
-  const wanted = new Set<string>();
-  const ids = await selectTraces(store, plan, (trace) => {
+  const wanted: string[] = [];
+  await selectTraces(store, plan, (trace) => {
     if (isForTraining && trace.status !== 'completed') failed.push(trace.trace_id);
-    else wanted.add(trace.trace_id);
+    else wanted.push(trace.trace_id);
   });
   const reader = new TraceReader(store, format.name === 'atif' ? plan.out : undefined);
   let written = 0;
   async function* lines() {
-    for await (const trace of reader.read(ids.filter((id) => wanted.has(id)))) {
+    for await (const trace of reader.read(wanted, plan.signal)) {
       const line = format.toLine(trace, reader.context);
       if (line === undefined) continue;
       written += 1;
@@ -110,7 +110,7 @@ async function exportInspect(store: TraceStore, plan: ExportPlan): Promise<Expor
   const id = first[0]?.evaluation_id ?? first[0]?.trace_id ?? 'empty';
   const reader = new TraceReader(store, undefined);
   const context = { ...reader.context };
-  const traces: AsyncIterable<Trace> = reader.read(ids);
+  const traces: AsyncIterable<Trace> = reader.read(ids, plan.signal);
   if (plan.out?.endsWith('.eval')) {
     await writeZip(plan.out, (zip) => writeEvalLog(zip, { head, id }, traces, context), plan.signal);
   } else {
@@ -124,7 +124,7 @@ async function exportVerifiers(store: TraceStore, plan: ExportPlan, out: string)
   const ids = await selectTraces(store, plan, (trace) => metadata.add(trace));
   const reader = new TraceReader(store, undefined);
   async function* lines() {
-    for await (const trace of reader.read(ids)) {
+    for await (const trace of reader.read(ids, plan.signal)) {
       const row: JsonObject = toResultRow(trace, metadata.indexOf(trace), reader.context);
       yield `${JSON.stringify(row)}\n`;
     }

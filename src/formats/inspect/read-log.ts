@@ -37,7 +37,7 @@ export async function* readEvalLog(
 ): AsyncGenerator<ImportedTrace> {
   const headerName = zip.has('header.json') ? 'header.json' : '_journal/start.json';
   if (!zip.has(headerName)) throw new FormatError('The zip is no Inspect log: it has no header.json.');
-  const given = parseJson(await zip.read(headerName), limits.depth, headerName);
+  const given = parseJson(await zip.read(headerName), limits, headerName);
   const header = readHeader(given);
   loseHeader(given, context);
   const members = zip.names.filter((name) => name.startsWith('samples/') && name.endsWith('.json'));
@@ -45,7 +45,7 @@ export async function* readEvalLog(
   const chunked = members.filter((name) => name.endsWith('/sample.json'));
   if (whole.length + chunked.length === 0) throw noSamples();
   refuseCount(whole.length + chunked.length, limits);
-  for (const name of whole) yield readSample(parseJson(await zip.read(name), limits.depth, name), header, context);
+  for (const name of whole) yield readSample(parseJson(await zip.read(name), limits, name), header, context);
   for (const name of chunked) yield readSample(await readChunks(zip, name, members, limits), header, context);
 }
 
@@ -60,7 +60,7 @@ async function readChunks(
   limits: ImportLimits,
 ): Promise<unknown> {
   const folder = name.slice(0, -'sample.json'.length);
-  const read = async (member: string) => parseJson(await zip.read(member), limits.depth, member);
+  const read = async (member: string) => parseJson(await zip.read(member), limits, member);
   const sample = await read(name);
   if (!isJsonObject(sample)) throw new FormatError(`${name} is no sample.`);
   const metadata = zip.has(`${folder}metadata.json`) ? { metadata: await read(`${folder}metadata.json`) } : {};

@@ -82,8 +82,9 @@ function toMessage(told: ToldMessage, model: string, context: WriteContext): Jso
   });
 }
 
-function toScores({ reward, evaluation, answer }: Trace, context: WriteContext): JsonObject | undefined {
-  if (reward === null) return undefined;
+/** Empty where there is no reward: viewers break on a sample that has no such field. */
+function toScores({ reward, evaluation, answer }: Trace, context: WriteContext): JsonObject {
+  if (reward === null) return {};
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
   const own = withoutUndefined({
     value: reward,
