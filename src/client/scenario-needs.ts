@@ -11,7 +11,7 @@ export interface NamedModels {
 const WORK = { user: 'plays its simulated user', judge: 'judges for its evaluation' } as const;
 
 /**
- * Checks that each model that the harness of a scenario has to have is named. A user with a script needs none.
+ * Checks that each model that the harness of a scenario has to have is named. A user or a judge with a script needs none.
  *
  * @throws ApiError `invalid_parameter` that names the field and the setting.
  */
@@ -20,8 +20,23 @@ export function checkScenarioNeeds(
   args: JsonObject,
   named: NamedModels,
 ): void {
-  const missing = needs.find((need) => !named[need] && !(need === 'user' && Array.isArray(args.user_script)));
+  const missing = needs.find((need) => !named[need] && !Array.isArray(args[`${need}_script`]));
   if (missing === undefined) return;
   const message = `No model ${WORK[missing]} for the scenario ${short_name}: name one as ${missing}_model, or set models.${missing} in the configuration.`;
   throw new ApiError('invalid_parameter', message, { param: `${missing}_model` });
+}
+
+/**
+ * Checks that there is a judge for a session whose request cannot name one, where its scenario cannot do without.
+ *
+ * @throws ApiError `invalid_parameter` that names the setting.
+ */
+export function checkSessionJudge(
+  { short_name, needs = [] }: ScenarioEntry,
+  args: JsonObject,
+  judge: NamedModels['judge'],
+): void {
+  if (!needs.includes('judge') || judge || Array.isArray(args.judge_script)) return;
+  const message = `No model ${WORK.judge} for the scenario ${short_name}: set models.judge in the configuration.`;
+  throw new ApiError('invalid_parameter', message, { param: 'scenario' });
 }

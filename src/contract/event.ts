@@ -187,6 +187,17 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     usage: harnessUsageSchema,
     duration_ms: z.int(),
   }),
+  /** A judge gave no verdict. The usage is that of the answers that had come. */
+  z.object({
+    type: type('judge.failed'),
+    model: z.string(),
+    key: z.string(),
+    rubric: z.string(),
+    material: z.string(),
+    message: z.string(),
+    usage: harnessUsageSchema,
+    duration_ms: z.int(),
+  }),
   /** The environment's code asked a model. */
   z.object({ type: type('sample.responded'), model: z.string(), usage: harnessUsageSchema, duration_ms: z.int() }),
   /** `fits` is false where the scenario has an answer schema and the answer is not of it, after the model was asked twice. */

@@ -4,6 +4,7 @@ import type { JsonObject } from '../contract/json.ts';
 import type { UserOfSetup } from '../contract/scenario.ts';
 import type { ChatModel } from '../model/chat-model.ts';
 import { JUDGE_SCRIPT, USER_SCRIPT } from '../model/harness-models.ts';
+import { freeOfCost } from '../model/prices.ts';
 import type { EventRecorder } from '../trace/event-recorder.ts';
 import { createHarnessSampler } from './harness-sampler.ts';
 import type { RunOptions } from './run.ts';
@@ -40,13 +41,21 @@ export function createUser(setup: UserOfSetup, { client, seed, args, options }: 
   return new ModelUser(model, { setup, client, sampling: seed === null ? {} : { seed } });
 }
 
-/** Answers the questions of a run's environment to a model. */
-export function createRunSampler(options: UserParts['options'], recorder: EventRecorder, signal: AbortSignal): Sampler {
+interface JudgeParts extends Pick<RunOptions, 'createModel' | 'createHarnessModel' | 'harnessModels'> {
+  readonly request: Pick<RunOptions['request'], 'judge_model' | 'seed' | 'scenario_args'>;
+}
+
+/**
+ * Answers the questions of an environment to a model, for whatever plays its scenario: a run, a chat session, a seat.
+ * Arguments that hold a `judge_script` are judged by it where no model is named.
+ */
+export function createRunSampler(options: JudgeParts, recorder: EventRecorder, signal: AbortSignal): Sampler {
   const { request, harnessModels } = options;
   const { judge_model, seed, scenario_args } = request;
-  const scripted = new ScriptedJudge(scenario_args.judge_script);
+  const scripted = freeOfCost(new ScriptedJudge(scenario_args.judge_script));
+  const fallback = Array.isArray(scenario_args.judge_script) ? JUDGE_SCRIPT : undefined;
   return createHarnessSampler({
-    judgeModel: judge_model ?? harnessModels?.judge,
+    judgeModel: judge_model ?? harnessModels?.judge ?? fallback,
     isChosenByRun: typeof judge_model === 'string',
     seed,
     createModel: (name) => (name === JUDGE_SCRIPT ? scripted : createHarnessModel(options, name)),
@@ -55,17 +64,17 @@ export function createRunSampler(options: UserParts['options'], recorder: EventR
   });
 }
 
-function createHarnessModel(options: UserParts['options'], name: string): ChatModel {
+function createHarnessModel(options: Pick<RunOptions, 'createModel' | 'createHarnessModel'>, name: string): ChatModel {
   return options.createHarnessModel?.(name) ?? options.createModel(name, NO_SOLUTION);
 }
 
-/** A user never gets what the harness knows. */
+/** Neither a user nor a judge gets what the harness knows. */
 const NO_SOLUTION = {
   seed: null,
   scenario: '',
   answerSchema: () => null,
   solution: async () => {
-    throw new BoundaryError('worker', USER_ERROR, 'A simulated user has no solution');
+    throw new BoundaryError('worker', USER_ERROR, 'A model that the harness asks has no solution');
   },
 };
 

@@ -107,6 +107,9 @@ export class AttemptProjection {
         this.#harness.add('judge', event.usage);
         break;
       }
+      case 'judge.failed':
+        this.#harness.add('judge', event.usage);
+        break;
       case 'sample.responded':
         this.#harness.add('sample', event.usage);
         break;
