@@ -173,8 +173,12 @@ class ListeningClient extends Client {
     this.#listen = listen;
     this.#handshakeMeta = skipsHandshake ? undefined : handshakeMeta;
     if (elicit) this.setRequestHandler('elicitation/create', ({ params }) => elicit(params));
-    if (sample)
-      this.setRequestHandler('sampling/createMessage', ({ params }, { mcpReq }) => sample(params, mcpReq.signal));
+    if (sample) {
+      this.setRequestHandler('sampling/createMessage', ({ params }, { mcpReq: { _meta = params._meta, signal } }) =>
+        // On 2026-07-28 the SDK leaves it out of the parameters.
+        sample(_meta === undefined ? params : { ...params, _meta }, signal),
+      );
+    }
   }
 
   /** `_meta` of the next message. The first one is `initialize`. */
