@@ -21,7 +21,7 @@ export interface JudgeCall {
   /** Seed of a vote, from 1; undefined: none. */
   seedOf(vote: number): number | undefined;
   /** Told of each answer as it comes: also of those of a judge that fails in the end. */
-  onUsage?(usage: Usage): void;
+  onUsage?(usage: Usage, vote: number): void;
   readonly signal: AbortSignal;
 }
 
@@ -56,7 +56,7 @@ export async function judge({ request, createModel, seedOf, onUsage, signal }: J
     };
     const keep = (usage: Usage) => {
       usages.push(usage);
-      onUsage?.(usage);
+      onUsage?.(usage, vote);
     };
     try {
       return await untilAborted(castVote(createModel(), { text, scale, sampling, signal: over, keep }), over);
