@@ -8,11 +8,11 @@ const line = (fields: object) =>
   JSON.stringify({ id: 'a', rubric: 'Polite?', material: 'Hello.', label: true, ...fields });
 const USAGE = { prompt_tokens: 1_000, completion_tokens: 0, total_tokens: 1_000, cost: 0.01 };
 
-/** A gateway that says of each material whether it holds "please", and has no answer to "hang". */
+/** A gateway that says of each material whether it holds "please", and has no answer to "SILENCE". */
 async function createJudge(cases: readonly string[]) {
   const play: Play = async (response) => {
     const text = JSON.stringify(gateway.requests.at(-1)?.body);
-    if (text.includes('hang')) return;
+    if (text.includes('SILENCE')) return;
     const content = text.includes('refused') ? 'No.' : JSON.stringify({ score: text.includes('please'), reason: 'seen' });
     const usage = { ...delta({}), choices: [], usage: USAGE };
     await stream(delta({ role: 'assistant', content }), delta({}, 'stop'), usage)(response);
@@ -76,7 +76,7 @@ describe('proctor judge calibrate', PATIENCE, () => {
   });
 
   it('ends at once on Ctrl-C, with its questions', async () => {
-    const { gateway, ...how } = await createJudge([line({ material: 'hang' })]);
+    const { gateway, ...how } = await createJudge([line({ material: 'SILENCE' })]);
     const running = start(CALIBRATE, how);
     await gateway.asked;
     running.process.kill('SIGINT');
