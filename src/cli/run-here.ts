@@ -15,7 +15,7 @@ import { type Installation, openInstallation } from './installation.ts';
 import { parseScenarioArgs } from './options.ts';
 import { createPlayer } from './play-here.ts';
 import { DEFAULT_MODEL, type RunPlan, type RunSettings, toForks, toRequests } from './run-plan.ts';
-import { scenarioMissing } from './scenario-arguments.ts';
+import { type CommandStart, scenarioMissing } from './scenario-arguments.ts';
 import { startTelemetry } from './telemetry.ts';
 import { note } from './terminal.ts';
 
@@ -48,7 +48,12 @@ export async function planHere(
     const player = createPlayer(installation, environments, settings);
     opened.push(player);
     const readNew = async () => {
-      const entry = await readScenario({ environments, ...player }, name, scenario, typedName);
+      const entry = await readScenario(
+        { environments, ...player },
+        name,
+        scenario,
+        `proctor ${settings.command ?? 'run'} ${typedName}`,
+      );
       const fresh = toRequests(name, entry, settings, typedName);
       for (const each of fresh.slice(0, 1)) checkRunHarness(entry, each, installation.models);
       return fresh;
@@ -112,12 +117,12 @@ async function readScenario(
   }: { readonly environments: ReadonlyMap<string, EnvironmentTarget>; readonly pool: EnvironmentPool },
   name: string,
   scenario: string | undefined,
-  typedName: string,
+  command: CommandStart,
 ): Promise<ScenarioEntry> {
   const catalogue = createCatalogue(environments, { connect: (target, how) => pool.read(target, how) });
   try {
     if (scenario !== undefined) return await catalogue.find(name, scenario);
-    throw scenarioMissing(name, await catalogue.scenarios(name), `proctor run ${typedName}`);
+    throw scenarioMissing(name, await catalogue.scenarios(name), command);
   } finally {
     await catalogue.close();
   }

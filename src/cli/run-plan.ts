@@ -19,6 +19,8 @@ export const DEFAULT_MODEL = 'proctor/oracle';
 export interface RunSettings extends PoolCommandOptions {
   readonly arg?: readonly string[];
   readonly args?: string;
+  /** Words of the command for its messages. Default: `run`. */
+  readonly command?: string;
   /** Undefined: the oracle, the agent's own, or the model of the forked trace. */
   readonly model?: string;
   readonly agent?: string;
@@ -56,7 +58,7 @@ export function toRequests(
   settings: RunSettings,
   typedName = envName,
 ): readonly RunRequest[] {
-  const args = readScenarioArgs(scenario, settings, `proctor run ${typedName}`);
+  const args = readScenarioArgs(scenario, settings, `proctor ${settings.command ?? 'run'} ${typedName}`);
   checkMetadata(parseMetadata(settings.metadata));
   const what = { env_name: envName, scenario_name: scenario.short_name, scenario_args: args };
   return Array.from({ length: settings.runs }, (_, index) => toRequest(what, settings, index));

@@ -1,11 +1,17 @@
 import { ApiError } from '../contract/errors.ts';
-import type { JsonObject } from '../contract/json.ts';
+import type { Json, JsonObject } from '../contract/json.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 
 /** Names of models; null or undefined: none. */
 export interface NamedModels {
   readonly user?: string | null | undefined;
   readonly judge?: string | null | undefined;
+}
+
+/** What is played: a task, or the arguments alone. */
+interface Played {
+  readonly args: JsonObject;
+  readonly user_script?: Json | undefined;
 }
 
 const WORK = { user: 'plays its simulated user', judge: 'judges for its evaluation' } as const;
@@ -17,10 +23,11 @@ const WORK = { user: 'plays its simulated user', judge: 'judges for its evaluati
  */
 export function checkScenarioNeeds(
   { short_name, needs = [] }: ScenarioEntry,
-  args: JsonObject,
+  { args, user_script: script = args.user_script }: Played,
   named: NamedModels,
 ): void {
-  const missing = needs.find((need) => !named[need] && !Array.isArray(args[`${need}_script`]));
+  const scripts = { user: script, judge: args.judge_script };
+  const missing = needs.find((need) => !named[need] && !Array.isArray(scripts[need]));
   if (missing === undefined) return;
   const message = `No model ${WORK[missing]} for the scenario ${short_name}: name one as ${missing}_model, or set models.${missing} in the configuration.`;
   throw new ApiError('invalid_parameter', message, { param: `${missing}_model` });

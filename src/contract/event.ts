@@ -54,6 +54,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     /** Models of the harness, before those of scenario and configuration. */
     user_model: z.string().nullable().optional(),
     judge_model: z.string().nullable().optional(),
+    /** Lines of the task for `proctor/user-script`, before the argument of this name. */
+    user_script: z.array(z.string()).optional(),
     /** The attempt of an evaluation that this is. `rerun` counts from 0; at `rerun_limit` it is not run again by itself. */
     evaluation: z
       .object({

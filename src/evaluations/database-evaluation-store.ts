@@ -28,7 +28,7 @@ import {
   lockEvaluation,
   statusOf,
 } from './evaluation-rows.ts';
-import { modelsOf, parseSettings } from './evaluation-settings.ts';
+import { harnessModelsOf, modelsOf, parseSettings } from './evaluation-settings.ts';
 import type {
   AttemptQuery,
   ComparisonQuery,
@@ -191,7 +191,8 @@ class DatabaseEvaluationStore implements EvaluationStore {
 
   async patch(account: string, evaluationId: string, patch: EvaluationPatch): Promise<void> {
     await this.#change(account, evaluationId, async (transaction, row) => {
-      checkPrices(modelsOf(parseSettings(row.settings)), patch.budget, this.#canPrice);
+      const settings = parseSettings(row.settings);
+      checkPrices([...modelsOf(settings), ...harnessModelsOf(settings)], patch.budget, this.#canPrice);
       await changeEvaluation(transaction, row, patch, this.#now());
     });
   }

@@ -7,6 +7,7 @@ import { JUDGE_SCRIPT, USER_SCRIPT } from '../model/harness-models.ts';
 import { freeOfCost } from '../model/prices.ts';
 import type { EventRecorder } from '../trace/event-recorder.ts';
 import { createHarnessSampler } from './harness-sampler.ts';
+import { ROLLOUT_LIMITS } from './limits.ts';
 import type { RunOptions } from './run.ts';
 import { ScriptedJudge } from './scripted-judge.ts';
 import { type ConversationUser, FunctionUser, ModelUser, ScriptedUser } from './simulated-user.ts';
@@ -16,11 +17,11 @@ interface UserParts {
   readonly seed: number | null;
   /** Arguments of the scenario. */
   readonly args: JsonObject;
-  readonly options: Pick<RunOptions, 'createModel' | 'createHarnessModel' | 'harnessModels' | 'request'>;
+  readonly options: Pick<RunOptions, 'createModel' | 'createHarnessModel' | 'harnessModels' | 'request' | 'limits'>;
 }
 
 /**
- * The user of a run: a function of the environment, the script of the reference user, or a model. Arguments that hold a
+ * The user of a run: a function of the environment, the script of the reference user, or a model. A task or arguments that hold a
  * script are played by it where no model is named, so that a task can be tried without a key.
  *
  * @throws BoundaryError boundary `worker`, code `user_error`, where no model is named; boundary `model` for one that cannot
@@ -29,16 +30,18 @@ interface UserParts {
 export function createUser(setup: UserOfSetup, { client, seed, args, options }: UserParts): ConversationUser {
   const { request, harnessModels = {} } = options;
   const name = request.user_model ?? setup.model ?? harnessModels.user;
-  if (name === USER_SCRIPT || (name === undefined && isScript(args.user_script)))
-    return new ScriptedUser(readScript(args), setup.max_turns);
-  if (setup.function) return new FunctionUser(client, setup);
+  const script = request.user_script ?? args.user_script;
+  if (name === USER_SCRIPT || (name === undefined && isScript(script)))
+    return new ScriptedUser(readScript(script), setup.max_turns);
+  const limitMs = options.limits?.toolCallMs ?? ROLLOUT_LIMITS.toolCallMs;
+  if (setup.function) return new FunctionUser(client, setup, limitMs);
   if (name === undefined) {
     const message =
       'The scenario talks with a simulated user, and no model plays it: set models.user in the configuration, or user_model in the request';
     throw new BoundaryError('worker', USER_ERROR, message);
   }
   const model = createHarnessModel(options, name);
-  return new ModelUser(model, { setup, client, sampling: seed === null ? {} : { seed } });
+  return new ModelUser(model, { setup, client, limitMs, sampling: seed === null ? {} : { seed } });
 }
 
 interface JudgeParts extends Pick<RunOptions, 'createModel' | 'createHarnessModel' | 'harnessModels'> {
@@ -82,8 +85,8 @@ function isScript(script: unknown): script is readonly string[] {
   return Array.isArray(script) && script.every((line) => typeof line === 'string');
 }
 
-function readScript({ user_script: script }: JsonObject): readonly string[] {
+function readScript(script: unknown): readonly string[] {
   if (isScript(script)) return script;
-  const message = `${USER_SCRIPT} says what the argument user_script of the scenario lists, a list of texts; it is ${JSON.stringify(script)}`;
+  const message = `${USER_SCRIPT} says what the user_script of the task, or the argument user_script of the scenario, lists: texts; it is ${JSON.stringify(script)}`;
   throw new BoundaryError('worker', USER_ERROR, message);
 }

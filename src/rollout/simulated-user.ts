@@ -58,8 +58,7 @@ export class ScriptedUser implements ConversationUser {
 
   async reply(_conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
     signal.throwIfAborted();
-    const message = this.#lines[this.#next] ?? null;
-    this.#next += 1;
+    const message = await askTwice('The script of the user', async () => this.#lines[this.#next++] ?? null);
     return { ...readStop(message), model: null, usages: [], calls: [] };
   }
 }
@@ -68,17 +67,26 @@ export class ScriptedUser implements ConversationUser {
 export class FunctionUser implements ConversationUser {
   readonly maxTurns: number;
   readonly #client: EnvironmentClient;
+  readonly #limitMs: number;
 
-  constructor(client: EnvironmentClient, { max_turns }: Pick<UserOfSetup, 'max_turns'>) {
+  /** @param limitMs milliseconds for one message. */
+  constructor(client: EnvironmentClient, { max_turns }: Pick<UserOfSetup, 'max_turns'>, limitMs: number) {
     this.#client = client;
+    this.#limitMs = limitMs;
     this.maxTurns = max_turns;
   }
 
   async reply(conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
     const given = { conversation: conversation.map(({ role, content }) => ({ role, content })) };
-    const result = await this.#client.callFunction?.('user', 'next', given, { signal, timeoutMs: 0 });
+    const message = await askTwice('The user of the scenario', () => this.#next(given, signal));
+    return { ...readStop(message), model: null, usages: [], calls: [] };
+  }
+
+  async #next(given: JsonObject, signal: AbortSignal): Promise<string | null> {
+    const limits = { signal, timeoutMs: this.#limitMs };
+    const result = await this.#client.callFunction?.('user', 'next', given, limits);
     const reply = userReplySchema.safeParse(result?.structured_content);
-    if (reply.success) return { ...readStop(reply.data.message), model: null, usages: [], calls: [] };
+    if (reply.success) return reply.data.message;
     const why =
       result === undefined ? 'this client cannot ask it' : textOfContent(result.content) || 'it gave no message';
     throw new BoundaryError('environment', 'environment_failed', `The user of the scenario failed: ${why}`);
@@ -92,6 +100,7 @@ export class ModelUser implements ConversationUser {
   readonly #setup: UserOfSetup;
   readonly #client: EnvironmentClient;
   readonly #sampling: JsonObject;
+  readonly #limitMs: number;
 
   constructor(
     model: ChatModel,
@@ -99,28 +108,30 @@ export class ModelUser implements ConversationUser {
       setup,
       client,
       sampling,
-    }: { readonly setup: UserOfSetup; readonly client: EnvironmentClient; readonly sampling: JsonObject },
+      limitMs,
+    }: {
+      readonly setup: UserOfSetup;
+      readonly client: EnvironmentClient;
+      readonly sampling: JsonObject;
+      /** Milliseconds for one call of a function. */
+      readonly limitMs: number;
+    },
   ) {
     this.#model = model;
     this.#setup = setup;
     this.#client = client;
     this.#sampling = sampling;
+    this.#limitMs = limitMs;
     this.maxTurns = setup.max_turns;
   }
 
   async reply(conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
     const usages: Usage[] = [];
     const calls: UserCall[] = [];
-    // An empty reply is asked for once more.
-    for (let tries = 0; tries < 2; tries += 1) {
-      const text = await this.#say(conversation, { signal, usages, calls });
-      if (text.trim() !== '') return { ...readStop(text), model: this.#model.name, usages, calls };
-    }
-    throw new BoundaryError(
-      'worker',
-      USER_ERROR,
-      `The model ${this.#model.name}, which plays the user, gave an empty text twice`,
-    );
+    const asked = { signal, usages, calls };
+    const who = `The model ${this.#model.name}, which plays the user,`;
+    const text = await askTwice(who, () => this.#say(conversation, asked));
+    return { ...readStop(text), model: this.#model.name, usages, calls };
   }
 
   async #say(conversation: readonly UserMessage[], asked: Asked): Promise<string> {
@@ -166,7 +177,7 @@ export class ModelUser implements ConversationUser {
     const answer = async () => {
       if (known === undefined) return toError(`There is no function ${name}.`);
       if (raw_arguments !== null) return toError('The arguments are not a JSON object.');
-      return await this.#client.callFunction?.(known.hub, name, args, { signal });
+      return await this.#client.callFunction?.(known.hub, name, args, { signal, timeoutMs: this.#limitMs });
     };
     const { content, is_error } = (await answer()) ?? toError('This client cannot call functions for a user.');
     calls.push({ name, arguments: args, text: textOfContent(content), is_error });
@@ -201,6 +212,15 @@ function toUsersView(conversation: readonly UserMessage[]): readonly TranscriptM
   // Gateways want a message to answer.
   if (turned[0]?.role === 'user') return turned;
   return [{ role: 'user', content: 'The assistant is there and waits for your first message.' }, ...turned];
+}
+
+/** Whoever gives an empty text is asked once more. @throws BoundaryError boundary `worker`, code `user_error`. */
+async function askTwice(who: string, ask: () => Promise<string | null>): Promise<string | null> {
+  for (let tries = 0; tries < 2; tries += 1) {
+    const text = await ask();
+    if (text === null || text.trim() !== '') return text;
+  }
+  throw new BoundaryError('worker', USER_ERROR, `${who} gave an empty text twice`);
 }
 
 /** The stop word ends a conversation; the text before it is said. */
