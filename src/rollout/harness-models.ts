@@ -6,6 +6,7 @@ import type { ChatModel } from '../model/chat-model.ts';
 import { JUDGE_SCRIPT, USER_SCRIPT } from '../model/harness-models.ts';
 import type { EventRecorder } from '../trace/event-recorder.ts';
 import { createHarnessSampler } from './harness-sampler.ts';
+import { RecordedUser, type RecordedWords } from './recorded-user.ts';
 import type { RunOptions } from './run.ts';
 import { ScriptedJudge } from './scripted-judge.ts';
 import { type ConversationUser, FunctionUser, ModelUser, ScriptedUser } from './simulated-user.ts';
@@ -16,6 +17,8 @@ interface UserParts {
   /** Arguments of the scenario. */
   readonly args: JsonObject;
   readonly options: Pick<RunOptions, 'createModel' | 'createHarnessModel' | 'harnessModels' | 'request'>;
+  /** What it said in an earlier run: then its model is made when it has to go on. */
+  readonly recorded?: RecordedWords | undefined;
 }
 
 /**
@@ -25,23 +28,35 @@ interface UserParts {
  * @throws BoundaryError boundary `worker`, code `user_error`, where no model is named; boundary `model` for one that cannot
  *   be used.
  */
-export function createUser(setup: UserOfSetup, { client, seed, args, options }: UserParts): ConversationUser {
+export function createUser(setup: UserOfSetup, parts: UserParts): ConversationUser {
+  const { recorded } = parts;
+  return recorded === undefined
+    ? createLiveUser(setup, parts)
+    : new RecordedUser(createLiveUser(setup, parts), recorded);
+}
+
+function createLiveUser(setup: UserOfSetup, { client, seed, args, options, recorded }: UserParts): ConversationUser {
   const { request, harnessModels = {} } = options;
   const name = request.user_model ?? setup.model ?? harnessModels.user;
   if (name === USER_SCRIPT || (name === undefined && isScript(args.user_script)))
     return new ScriptedUser(readScript(args), setup.max_turns);
   if (setup.function) return new FunctionUser(client, setup);
-  if (name === undefined) {
+  const create = () => {
+    if (name !== undefined) return createHarnessModel(options, name);
     const message =
       'The scenario talks with a simulated user, and no model plays it: set models.user in the configuration, or user_model in the request';
     throw new BoundaryError('worker', USER_ERROR, message);
-  }
-  const model = createHarnessModel(options, name);
-  return new ModelUser(model, { setup, client, sampling: seed === null ? {} : { seed } });
+  };
+  const model = recorded === undefined ? create() : undefined;
+  return new ModelUser(() => model ?? create(), { setup, client, sampling: seed === null ? {} : { seed } });
 }
 
 /** Answers the questions of a run's environment to a model. */
-export function createRunSampler(options: UserParts['options'], recorder: EventRecorder, signal: AbortSignal): Sampler {
+export function createRunSampler(
+  options: UserParts['options'] & Pick<RunOptions, 'script'>,
+  recorder: EventRecorder,
+  signal: AbortSignal,
+): Sampler {
   const { request, harnessModels } = options;
   const { judge_model, seed, scenario_args } = request;
   const scripted = new ScriptedJudge(scenario_args.judge_script);
@@ -52,6 +67,7 @@ export function createRunSampler(options: UserParts['options'], recorder: EventR
     createModel: (name) => (name === JUDGE_SCRIPT ? scripted : createHarnessModel(options, name)),
     recorder,
     signal,
+    recorded: options.script?.verdicts,
   });
 }
 

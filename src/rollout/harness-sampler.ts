@@ -1,11 +1,12 @@
 import type { SampleRequest, Sampler } from '../client/environment-client.ts';
 import type { Usage } from '../contract/chat.ts';
-import { type JudgeRequest, judgeRequestSchema } from '../contract/judge.ts';
+import { type Judgement, type JudgeRequest, judgeRequestSchema } from '../contract/judge.ts';
 import { META } from '../contract/names.ts';
-import { toHarnessUsage } from '../contract/usage.ts';
+import { REPEATED_USAGE, toHarnessUsage } from '../contract/usage.ts';
 import type { ChatModel } from '../model/chat-model.ts';
 import type { TurnRecorder } from '../trace/event-recorder.ts';
 import { judge, judgeKey } from './judge.ts';
+import type { RecordedVerdicts } from './recorded-verdicts.ts';
 
 /** Questions of an environment's own code in one run, beside those for a judge. */
 const MAX_SAMPLES = 100;
@@ -23,6 +24,8 @@ export interface HarnessSamplerOptions {
   readonly recorder: TurnRecorder;
   /** Aborted when the session ends. */
   readonly signal: AbortSignal;
+  /** Verdicts on equal questions, for which no judge is asked. */
+  readonly recorded?: Pick<RecordedVerdicts, 'take'> | undefined;
 }
 
 /** Answers the questions of one session's environment to a model: for verdicts in its evaluation, and for its own code. */
@@ -38,9 +41,15 @@ export function createHarnessSampler(options: HarnessSamplerOptions): Sampler {
 }
 
 async function answerJudge(request: SampleRequest, options: HarnessSamplerOptions) {
-  const { seed, recorder, signal } = options;
+  const { seed, recorder, signal, recorded } = options;
   const question = readQuestion(request);
   const name = nameOf(question, options);
+  const known = recorded?.take(question, name);
+  if (known !== undefined) {
+    const { model, ...verdict } = known;
+    recorder.record({ ...toEvent(question, model, verdict), usage: REPEATED_USAGE, duration_ms: 0, repeated: true });
+    return { text: JSON.stringify(verdict), model };
+  }
   if (name === undefined) return { text: JSON.stringify({ no_judge: NO_JUDGE }), model: '' };
   const startedAt = performance.now();
   const { usages, ...verdict } = await judge({
@@ -50,17 +59,23 @@ async function answerJudge(request: SampleRequest, options: HarnessSamplerOption
     signal,
   });
   recorder.record({
-    type: 'judge.responded',
-    model: name,
-    key: judgeKey(question, name),
-    rubric: question.rubric,
-    material: question.material.slice(0, MATERIAL_KEPT),
-    scale: question.scale,
-    ...verdict,
+    ...toEvent(question, name, verdict),
     usage: toHarnessUsage(usages),
     duration_ms: Math.round(performance.now() - startedAt),
   });
   return { text: JSON.stringify(verdict), model: name };
+}
+
+function toEvent(question: JudgeRequest, model: string, { score, agreement, votes }: Judgement) {
+  return {
+    type: 'judge.responded' as const,
+    model,
+    key: judgeKey(question, model),
+    rubric: question.rubric,
+    material: question.material.slice(0, MATERIAL_KEPT),
+    scale: question.scale,
+    ...{ score, agreement, votes },
+  };
 }
 
 async function answerSample({ system, messages, maxTokens }: SampleRequest, options: HarnessSamplerOptions) {

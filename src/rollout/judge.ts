@@ -44,17 +44,21 @@ export async function judge({ request, createModel, seedOf, signal }: JudgeCall)
     return await castVote(createModel(), { text, scale, sampling, signal, usages });
   };
   const cast = await Promise.all(Array.from({ length: count }, (_, index) => ask(index + 1)));
-  const scores = cast.map(({ score }) => score);
+  return { ...toJudgement(cast, scale), usages };
+}
+
+/** What votes come to. */
+export function toJudgement(votes: Judgement['votes'], scale: JudgeScale): Judgement {
+  const scores = votes.map(({ score }) => score);
   return {
     score: scores.reduce((sum, score) => sum + score, 0) / scores.length,
-    reasons: cast.map(({ reason }) => reason),
-    votes: cast,
+    reasons: votes.map(({ reason }) => reason),
+    votes,
     agreement: agreementOf(scores, scale),
-    usages,
   };
 }
 
-/** Equal for equal questions: rubric, material, context and scale, to the same model. SHA-256, hex. */
+/** Equal for equal questions: rubric, material, context, scale and number of votes, to the same model. SHA-256, hex. */
 export function judgeKey({ rubric, material, scale, context, votes }: JudgeRequest, model: string): string {
   return createHash('sha256')
     .update(JSON.stringify([model, rubric, material, scale, context, votes]))
