@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { z } from 'zod';
 import type { Trace } from '../../src/contract/trace.ts';
 import { createHouse, type House, type HouseService, SERVE, startHouse } from './tea-house.ts';
 
@@ -129,6 +130,16 @@ it('replies of the record count among those that a user has', async () => {
   const trace = await fork(service, before.trace_id, 3);
   expect(trace).toMatchObject({ stop_reason: 'user_turns' });
   expect(trace.turns).toHaveLength(3);
+});
+
+it('the answer of a fork is asked for once more where it does not fit', async () => {
+  const answer = z.object({ cups: z.int() });
+  const lines = { waiter: [POUR, '{"cups": 1}'], guest: [PAY, '###STOP###'], critic: [YES] };
+  const service = await startHouse(createHouse({ answer, lines }));
+  const { trace_id } = await service.begun('/v1/agent/run', SERVE);
+  Object.assign(lines, { other: ['One cup.', '{"cups": 1}'], guest: ['', '', '###STOP###'] });
+  const trace = await fork(service, trace_id, 1, { model: 'other' });
+  expect(trace).toMatchObject({ status: 'completed', answer: { cups: 1 }, usage: { model_calls: 2 } });
 });
 
 it('a user that is code, or a script, is where it was when a fork goes on', async () => {

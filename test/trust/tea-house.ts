@@ -17,6 +17,8 @@ export interface House {
   user: SimulatedUser | UserFunction;
   rubric: string;
   votes: number;
+  /** Of the answer, where it has one. */
+  answer?: z.ZodType;
   /** What the reward is made of, beside the judge's score: cups that were poured and paid. */
   reward: (seen: { readonly poured: number; readonly paid: number }, score: number) => number;
   /** The lines of each model, of all runs; the last one stays. */
@@ -56,7 +58,11 @@ function createEnvironment(house: House) {
     env.mount(wallet);
     env.scenario(
       'serve',
-      { args: z.object({ user_script: z.array(z.string()).optional() }), user: house.user },
+      {
+        args: z.object({ user_script: z.array(z.string()).optional() }),
+        user: house.user,
+        ...(house.answer === undefined ? {} : { answer: house.answer }),
+      },
       async function* (_args, { judge, conversation }) {
         yield house.prompt;
         const { score } = await judge({ rubric: house.rubric, material: conversation, votes: house.votes });
