@@ -6,7 +6,7 @@ import type { ScenarioEntry } from '../contract/scenario.ts';
 import { EXTERNAL_MODEL } from '../contract/seat.ts';
 import type { Trace } from '../contract/trace.ts';
 import { checkMetadata } from '../run-service/check-metadata.ts';
-import { toForkedRequest } from '../trust/fork/fork-request.ts';
+import { type ForkedTrace, toForkedRequest } from '../trust/fork/fork-request.ts';
 import { UsageError } from './failure.ts';
 import { parseMetadata } from './options.ts';
 import type { PoolCommandOptions } from './pool-options.ts';
@@ -67,10 +67,11 @@ export function toRequests(
 /** Runs that go on with a trace. @throws UsageError, or ApiError run_running or invalid_parameter. */
 export function toForks(
   { envName, scenario }: { readonly envName: string | undefined; readonly scenario: string | undefined },
-  parent: Trace,
+  forked: ForkedTrace,
   settings: RunSettings,
 ): readonly PlannedRun[] {
   const { fork } = settings;
+  const { trace: parent } = forked;
   if (fork === undefined) throw new TypeError('These settings are of no fork');
   if (settings.agent !== undefined) throw new UsageError('A fork goes on with a model: leave --agent out.');
   if (settings.arg !== undefined || settings.args !== undefined) {
@@ -88,7 +89,7 @@ export function toForks(
       ...{ model, seed, env_name: envName ?? parent.env_name, scenario_name: scenario ?? parent.scenario_name },
       ...(settings.maxSteps === undefined ? {} : { max_steps }),
     };
-    return { ...toForkedRequest(body, fork, parent), fork };
+    return { ...toForkedRequest(body, fork, forked), fork };
   });
 }
 

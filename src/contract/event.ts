@@ -172,12 +172,14 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     ),
     usage: harnessUsageSchema,
     duration_ms: z.int(),
+    /** True: it said this in the parent, and was not asked again. */
+    repeated: z.boolean().optional(),
   }),
   /** A judge has read material for the evaluation. */
   z.object({
     type: type('judge.responded'),
     model: z.string(),
-    /** SHA-256 of rubric, material, context and scale, hex: an equal question has an equal key. */
+    /** SHA-256 of model, rubric, material, context, scale and number of votes, hex: an equal question has an equal key. */
     key: z.string(),
     rubric: z.string(),
     /** As the judge read it, at most 4,000 characters. */
@@ -188,6 +190,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     votes: z.array(judgeVoteSchema),
     usage: harnessUsageSchema,
     duration_ms: z.int(),
+    /** True: these are the votes of the parent, and no judge was asked. */
+    repeated: z.boolean().optional(),
   }),
   /** A judge gave no verdict. The usage is that of the answers that had come. */
   z.object({

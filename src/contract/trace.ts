@@ -126,6 +126,8 @@ const userReplyRecordSchema = z.object({
   calls: z.array(z.object({ name: z.string(), arguments: jsonObjectSchema, text: z.string(), is_error: z.boolean() })),
   usage: harnessUsageSchema,
   duration_ms: z.int(),
+  /** True: it is a reply of the parent. Its usage is 0. */
+  repeated: z.boolean().optional(),
 });
 export type UserReplyRecord = z.infer<typeof userReplyRecordSchema>;
 
@@ -140,6 +142,8 @@ const judgementRecordSchema = z.object({
   votes: z.array(judgeVoteSchema),
   usage: harnessUsageSchema,
   duration_ms: z.int(),
+  /** True: its votes are those of the parent. Its usage is 0. */
+  repeated: z.boolean().optional(),
 });
 export type JudgementRecord = z.infer<typeof judgementRecordSchema>;
 
@@ -150,6 +154,8 @@ const turnSchema = z.object({
   messages: z.array(promptMessageSchema),
   status: turnStatusSchema,
   steps: z.array(z.int()),
+  /** How a simulated user began the conversation; in the first turn alone. */
+  opening: userReplyRecordSchema.optional(),
   /** The reply of a simulated user to the text that ended it. */
   user: userReplyRecordSchema.optional(),
 });

@@ -20,6 +20,9 @@ export function toHarnessUsage(usages: readonly Usage[]): HarnessUsage {
   return { model_calls: usages.length, prompt_tokens, completion_tokens, total_tokens, cost_usd: cost };
 }
 
+/** Usage of what an earlier run has paid for. */
+export const REPEATED_USAGE: HarnessUsage = { ...toHarnessUsage([]), cost_usd: 0 };
+
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0);
 }

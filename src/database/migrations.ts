@@ -3,7 +3,7 @@ import { messageOf } from '../contract/errors.ts';
 import { createEvaluations } from './create-evaluations.ts';
 import { createHarnessCosts } from './create-harness-costs.ts';
 import { createModelTables } from './create-models.ts';
-import { createReplays } from './create-replays.ts';
+import { createFreshRegrades, createReplays } from './create-replays.ts';
 import { createSchema } from './create-schema.ts';
 import { createSeats } from './create-seats.ts';
 import { createTrainingJobs } from './create-training-jobs.ts';
@@ -39,4 +39,5 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0006_training_jobs': { up: createTrainingJobs },
   '0007_replay': { up: createReplays },
   '0010_harness_costs': { up: createHarnessCosts },
+  '0012_fresh_regrades': { up: createFreshRegrades },
 };

@@ -215,10 +215,10 @@ class DatabaseEvaluationStore implements EvaluationStore {
     });
   }
 
-  async compare(account: string, { a, b, a_model, b_model }: ComparisonQuery): Promise<ComparisonList> {
+  async compare(account: string, { a, b, a_model, b_model, grades }: ComparisonQuery): Promise<ComparisonList> {
     await findEvaluation(this.#database.kysely, account, a, 'a');
     await findEvaluation(this.#database.kysely, account, b, 'b');
-    return await compareEvaluations(this.#database, { a, b, aModel: a_model, bModel: b_model });
+    return await compareEvaluations(this.#database, { a, b, aModel: a_model, bModel: b_model, grades });
   }
 
   async #setStatus(account: string, evaluationId: string, status: EvaluationStatus): Promise<void> {

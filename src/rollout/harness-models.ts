@@ -8,6 +8,7 @@ import { freeOfCost } from '../model/prices.ts';
 import type { EventRecorder } from '../trace/event-recorder.ts';
 import { createHarnessSampler } from './harness-sampler.ts';
 import { ROLLOUT_LIMITS } from './limits.ts';
+import { RecordedUser, type RecordedWords } from './recorded-user.ts';
 import type { RunOptions } from './run.ts';
 import { ScriptedJudge } from './scripted-judge.ts';
 import { type ConversationUser, FunctionUser, ModelUser, ScriptedUser } from './simulated-user.ts';
@@ -18,6 +19,8 @@ interface UserParts {
   /** Arguments of the scenario. */
   readonly args: JsonObject;
   readonly options: Pick<RunOptions, 'createModel' | 'createHarnessModel' | 'harnessModels' | 'request' | 'limits'>;
+  /** What it said in an earlier run: then its model is made when it has to go on. */
+  readonly recorded?: RecordedWords | undefined;
 }
 
 /**
@@ -27,7 +30,14 @@ interface UserParts {
  * @throws BoundaryError boundary `worker`, code `user_error`, where no model is named; boundary `model` for one that cannot
  *   be used.
  */
-export function createUser(setup: UserOfSetup, { client, seed, args, options }: UserParts): ConversationUser {
+export function createUser(setup: UserOfSetup, parts: UserParts): ConversationUser {
+  const { recorded } = parts;
+  return recorded === undefined
+    ? createLiveUser(setup, parts)
+    : new RecordedUser(createLiveUser(setup, parts), recorded);
+}
+
+function createLiveUser(setup: UserOfSetup, { client, seed, args, options, recorded }: UserParts): ConversationUser {
   const { request, harnessModels = {} } = options;
   const name = request.user_model ?? setup.model ?? harnessModels.user;
   const script = request.user_script ?? args.user_script;
@@ -35,16 +45,17 @@ export function createUser(setup: UserOfSetup, { client, seed, args, options }: 
     return new ScriptedUser(readScript(script), setup.max_turns);
   const limitMs = options.limits?.toolCallMs ?? ROLLOUT_LIMITS.toolCallMs;
   if (setup.function) return new FunctionUser(client, setup, limitMs);
-  if (name === undefined) {
+  const create = () => {
+    if (name !== undefined) return createHarnessModel(options, name);
     const message =
       'The scenario talks with a simulated user, and no model plays it: set models.user in the configuration, or user_model in the request';
     throw new BoundaryError('worker', USER_ERROR, message);
-  }
-  const model = createHarnessModel(options, name);
-  return new ModelUser(model, { setup, client, limitMs, sampling: seed === null ? {} : { seed } });
+  };
+  const model = recorded === undefined ? create() : undefined;
+  return new ModelUser(() => model ?? create(), { setup, client, limitMs, sampling: seed === null ? {} : { seed } });
 }
 
-interface JudgeParts extends Pick<RunOptions, 'createModel' | 'createHarnessModel' | 'harnessModels'> {
+interface JudgeParts extends Pick<RunOptions, 'createModel' | 'createHarnessModel' | 'harnessModels' | 'script'> {
   readonly request: Pick<RunOptions['request'], 'judge_model' | 'seed' | 'scenario_args'>;
 }
 
@@ -64,6 +75,7 @@ export function createRunSampler(options: JudgeParts, recorder: EventRecorder, s
     createModel: (name) => (name === JUDGE_SCRIPT ? scripted : createHarnessModel(options, name)),
     recorder,
     signal,
+    recorded: options.script?.verdicts,
   });
 }
 

@@ -1,13 +1,14 @@
 import type { SampleRequest, Sampler } from '../client/environment-client.ts';
 import type { Usage } from '../contract/chat.ts';
 import { messageOf } from '../contract/errors.ts';
-import { type JudgeRequest, judgeRequestSchema } from '../contract/judge.ts';
+import { type Judgement, type JudgeRequest, judgeRequestSchema } from '../contract/judge.ts';
 import { META } from '../contract/names.ts';
-import { toHarnessUsage } from '../contract/usage.ts';
+import { REPEATED_USAGE, toHarnessUsage } from '../contract/usage.ts';
 import type { ChatModel } from '../model/chat-model.ts';
 import { derivedSeed } from '../model/derived-seed.ts';
 import type { TurnRecorder } from '../trace/event-recorder.ts';
 import { judge, judgeKey } from './judge.ts';
+import type { RecordedVerdicts } from './recorded-verdicts.ts';
 
 /** Questions of an environment's own code in one run, beside those for a judge. */
 const MAX_SAMPLES = 100;
@@ -27,6 +28,8 @@ export interface HarnessSamplerOptions {
   readonly recorder: TurnRecorder;
   /** Aborted when the session ends. */
   readonly signal: AbortSignal;
+  /** Verdicts on equal questions, for which no judge is asked. */
+  readonly recorded?: Pick<RecordedVerdicts, 'take'> | undefined;
 }
 
 /** Answers the questions of one session's environment to a model: for verdicts in its evaluation, and for its own code. */
@@ -42,18 +45,20 @@ export function createHarnessSampler(options: HarnessSamplerOptions): Sampler {
 }
 
 async function answerJudge(request: SampleRequest, options: HarnessSamplerOptions) {
-  const { seed, recorder } = options;
+  const { seed, recorder, recorded } = options;
   if (!request.isEvaluating) throw new Error('A judge is asked by the evaluation of a scenario alone');
   const question = readQuestion(request);
   const name = nameOf(question, options);
+  const known = recorded?.take(question, name);
+  if (known !== undefined) {
+    const { model, ...verdict } = known;
+    recorder.record({ ...toEvent(question, model, verdict), usage: REPEATED_USAGE, duration_ms: 0, repeated: true });
+    return { text: JSON.stringify(verdict), model };
+  }
   if (name === undefined) return { text: JSON.stringify({ no_judge: NO_JUDGE }), model: '' };
   const startedAt = performance.now();
   const paid: Usage[] = [];
-  const toRecord = () => ({
-    model: name,
-    key: judgeKey(question, name),
-    rubric: question.rubric,
-    material: question.material.slice(0, MATERIAL_KEPT),
+  const toCost = () => ({
     usage: toHarnessUsage(paid),
     duration_ms: Math.round(performance.now() - startedAt),
   });
@@ -65,12 +70,23 @@ async function answerJudge(request: SampleRequest, options: HarnessSamplerOption
       onUsage: (usage) => paid.push(usage),
       signal: AbortSignal.any([options.signal, request.signal]),
     });
-    recorder.record({ type: 'judge.responded', scale: question.scale, ...verdict, ...toRecord() });
+    recorder.record({ ...toEvent(question, name, verdict), ...toCost() });
     return { text: JSON.stringify(verdict), model: name };
   } catch (thrown) {
-    recorder.record({ type: 'judge.failed', message: messageOf(thrown), ...toRecord() });
+    const message = messageOf(thrown);
+    recorder.record({ type: 'judge.failed', ...toAsked(question, name), message, ...toCost() });
     throw thrown;
   }
+}
+
+function toEvent(question: JudgeRequest, model: string, { score, agreement, votes }: Judgement) {
+  const { scale } = question;
+  return { type: 'judge.responded' as const, ...toAsked(question, model), scale, score, agreement, votes };
+}
+
+function toAsked(question: JudgeRequest, model: string) {
+  const { rubric, material } = question;
+  return { model, key: judgeKey(question, model), rubric, material: material.slice(0, MATERIAL_KEPT) };
 }
 
 async function answerSample(request: SampleRequest, options: HarnessSamplerOptions) {

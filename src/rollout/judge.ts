@@ -69,17 +69,21 @@ export async function judge({ request, createModel, seedOf, onUsage, signal }: J
   signal.throwIfAborted();
   failed.signal.throwIfAborted();
   const cast = settled.flatMap((vote) => (vote.status === 'fulfilled' ? [vote.value] : []));
-  const scores = cast.map(({ score }) => score);
+  return { ...toJudgement(cast, scale), usages };
+}
+
+/** What votes come to. */
+export function toJudgement(votes: Judgement['votes'], scale: JudgeScale): Judgement {
+  const scores = votes.map(({ score }) => score);
   return {
     score: scores.reduce((sum, score) => sum + score, 0) / scores.length,
-    reasons: cast.map(({ reason }) => reason),
-    votes: cast,
+    reasons: votes.map(({ reason }) => reason),
+    votes,
     agreement: agreementOf(scores, scale),
-    usages,
   };
 }
 
-/** Equal for equal questions: rubric, material, context and scale, to the same model. SHA-256, hex. */
+/** Equal for equal questions: rubric, material, context, scale and number of votes, to the same model. SHA-256, hex. */
 export function judgeKey({ rubric, material, scale, context, votes }: JudgeRequest, model: string): string {
   return createHash('sha256')
     .update(JSON.stringify([model, rubric, material, scale, context, votes]))

@@ -23,7 +23,14 @@ export interface UserReply {
   readonly usages: readonly Usage[];
   /** Functions that it called, with their results. */
   readonly calls: readonly UserCall[];
+  /** It is one of an earlier run. */
+  readonly isRepeated?: boolean;
 }
+
+/** Words of a user in an earlier run. */
+export type RecordedReply = Pick<UserReply, 'message' | 'isOver' | 'model'> & {
+  readonly calls: readonly Pick<UserCall, 'name' | 'arguments'>[];
+};
 
 export interface UserCall {
   readonly name: string;
@@ -43,6 +50,8 @@ export interface ConversationUser {
    * @throws BoundaryError boundary `worker` or `environment`; the reason of the signal.
    */
   reply(conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply>;
+  /** Says what it said in an earlier run, and comes to where it was then: no model is asked. @throws as `reply`. */
+  repeat(recorded: RecordedReply, conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply>;
 }
 
 /** A user that says the next line of a list each time, then stops. */
@@ -60,6 +69,11 @@ export class ScriptedUser implements ConversationUser {
     signal.throwIfAborted();
     const message = await askTwice('The script of the user', async () => this.#lines[this.#next++] ?? null);
     return { ...readStop(message), model: null, usages: [], calls: [] };
+  }
+
+  async repeat(recorded: RecordedReply, conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
+    await this.reply(conversation, signal); // The next line is the one after it.
+    return toRepeatedReply(recorded, []);
   }
 }
 
@@ -91,19 +105,27 @@ export class FunctionUser implements ConversationUser {
       result === undefined ? 'this client cannot ask it' : textOfContent(result.content) || 'it gave no message';
     throw new BoundaryError('environment', 'environment_failed', `The user of the scenario failed: ${why}`);
   }
+
+  /** The function is called once more: it may keep count of the conversation. */
+  async repeat(recorded: RecordedReply, conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
+    await this.reply(conversation, signal);
+    return toRepeatedReply(recorded, []);
+  }
 }
 
 /** A user that a model plays. It sees the conversation with the roles exchanged, in texts alone. */
 export class ModelUser implements ConversationUser {
   readonly maxTurns: number;
-  readonly #model: ChatModel;
+  readonly #createModel: () => ChatModel;
+  #created: ChatModel | undefined;
   readonly #setup: UserOfSetup;
   readonly #client: EnvironmentClient;
   readonly #sampling: JsonObject;
   readonly #limitMs: number;
 
+  /** @param createModel called by the first reply that is not a recorded one. */
   constructor(
-    model: ChatModel,
+    createModel: () => ChatModel,
     {
       setup,
       client,
@@ -117,12 +139,30 @@ export class ModelUser implements ConversationUser {
       readonly limitMs: number;
     },
   ) {
-    this.#model = model;
+    this.#createModel = createModel;
     this.#setup = setup;
     this.#client = client;
     this.#sampling = sampling;
     this.#limitMs = limitMs;
     this.maxTurns = setup.max_turns;
+  }
+
+  get #model(): ChatModel {
+    this.#created ??= this.#createModel();
+    return this.#created;
+  }
+
+  /** Its functions are called once more: they may have changed the environment. */
+  async repeat(
+    recorded: RecordedReply,
+    _conversation: readonly UserMessage[],
+    signal: AbortSignal,
+  ): Promise<UserReply> {
+    const calls: UserCall[] = [];
+    for (const { name, arguments: args } of recorded.calls) {
+      await this.#call({ id: '', name, arguments: args, raw_arguments: null }, signal, calls);
+    }
+    return toRepeatedReply(recorded, calls);
   }
 
   async reply(conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
@@ -221,6 +261,10 @@ async function askTwice(who: string, ask: () => Promise<string | null>): Promise
     if (text === null || text.trim() !== '') return text;
   }
   throw new BoundaryError('worker', USER_ERROR, `${who} gave an empty text twice`);
+}
+
+function toRepeatedReply({ message, isOver, model }: RecordedReply, calls: readonly UserCall[]): UserReply {
+  return { message, isOver, model, usages: [], calls, isRepeated: true };
 }
 
 /** The stop word ends a conversation; the text before it is said. */

@@ -1,7 +1,7 @@
 import type { UserMessage } from '../client/environment-client.ts';
 import { BoundaryError, USER_ERROR } from '../contract/errors.ts';
 import type { PromptMessage } from '../contract/scenario.ts';
-import { toHarnessUsage } from '../contract/usage.ts';
+import { REPEATED_USAGE, toHarnessUsage } from '../contract/usage.ts';
 import type { TurnRecorder } from '../trace/event-recorder.ts';
 import type { ConversationUser, UserReply } from './simulated-user.ts';
 import type { Transcript } from './transcript.ts';
@@ -104,7 +104,8 @@ export class UserSide {
   }
 }
 
-function toEvent(turn: number, { message, isOver, model, calls, usages }: UserReply, duration_ms: number) {
+function toEvent(turn: number, reply: UserReply, duration_ms: number) {
+  const { message, isOver, model, calls, usages, isRepeated = false } = reply;
   return {
     type: 'user.responded' as const,
     turn,
@@ -112,7 +113,8 @@ function toEvent(turn: number, { message, isOver, model, calls, usages }: UserRe
     is_over: isOver,
     model,
     calls: [...calls],
-    usage: toHarnessUsage(usages),
+    usage: isRepeated ? REPEATED_USAGE : toHarnessUsage(usages),
     duration_ms,
+    ...(isRepeated ? { repeated: true } : {}),
   };
 }

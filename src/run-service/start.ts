@@ -228,7 +228,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
         toTraceUrl,
       }),
       createReplayRoute({ catalogue, store, queue, quota, toTraceUrl }),
-      ...createRegradeRoutes({ catalogue, database, store, appUrl, now, onCreated: onChange }),
+      ...createRegradeRoutes({ catalogue, database, store, queue, cancelHere, appUrl, now, onCreated: onChange }),
       ...createTracesRoutes({ store, access: 'key-or-browser', closing }),
       ...seats.routes,
       createCancelRoute({ store, queue, logger, cancelHere }),

@@ -47,7 +47,7 @@ export function TraceHeader({
       </div>
       <div class="trace-actions">{actions}</div>
       <dl class="trace-totals">
-        <Figure name="Steps" value={formatCount(usage.model_calls)} more={`of ${formatCount(trace.max_steps)}`} />
+        <Figure name="Steps" value={formatCount(countSteps(trace))} more={describeSteps(trace)} />
         <Figure name="Tool calls" value={formatCount(usage.tool_calls)} />
         <Figure
           name="Tokens in"
@@ -100,4 +100,15 @@ function Duration({ trace }: { readonly trace: TraceSummary }) {
   if (isLive && trace.started_at === null) return <>{`${formatDuration(elapsedMs(trace.created_at))} in the queue`}</>;
   const ms = isLive && trace.started_at !== null ? elapsedMs(trace.started_at) : runningMs(trace);
   return <>{ms === null ? '–' : formatDuration(ms)}</>;
+}
+
+function countSteps({ turns }: TraceSummary): number {
+  return turns.reduce((count, { steps }) => count + steps.length, 0);
+}
+
+/** Steps of another trace that were done again are no calls of a model. */
+function describeSteps(trace: TraceSummary): string {
+  const repeated = trace.parent === null ? 0 : Math.max(0, countSteps(trace) - trace.usage.model_calls);
+  const most = `of ${formatCount(trace.max_steps)}`;
+  return repeated === 0 ? most : `${most}, ${formatCount(repeated)} repeated`;
 }
