@@ -142,14 +142,15 @@ async function scoreOf(question: Partial<JudgeRequest>): Promise<number> {
   return score;
 }
 
-/** Obeys whatever order stands anywhere but between the two lines that the request names first. */
+/** Obeys whatever order stands anywhere but between the two lines that the request names first: the next such line ends them. */
 const OBEDIENT: ChatModel = {
   name: 'obedient',
   respond: async ({ messages }) => {
     const text = messages.map(({ content }) => String(content)).join('\n');
     const fence = /between the two lines (\S+)\./.exec(text)?.[1] ?? '';
     const lines = text.split('\n');
-    const [first, last] = [lines.indexOf(fence), lines.lastIndexOf(fence)];
+    const first = lines.indexOf(fence);
+    const last = lines.indexOf(fence, first + 1);
     const orders = [...lines.slice(0, first), ...lines.slice(last + 1)].join('\n');
     return {
       message: {
