@@ -21,7 +21,7 @@ async function startTeaRoom(harness: HarnessModels = { user: 'guest', judge: 'cr
     baseUrl: gateway.url,
     maxOutputTokens: 100,
   }));
-  const models = createModels({ gateways, harness });
+  const models = createModels({ gateways: [...gateways, { pattern: 'unpriced', baseUrl: gateway.url }], harness });
   const service = await startService({ environments: new Map([['tea', TEA_ROOM]]), models });
   return { service, gateway };
 }
@@ -79,6 +79,19 @@ describe('the models of a conversation that a worker plays', { timeout: 60_000 }
       user: expect.closeTo(4 * 4 * COST, 10),
       judge: expect.closeTo(4 * 12 * COST, 10),
     });
+  });
+
+  it.each([
+    ['user_model', { user_model: 'unpriced' }],
+    ['judge_model', { judge_model: 'unpriced' }],
+  ])('have a price before an evaluation with a budget in US dollars exists: %s', async (_param, named) => {
+    const { service } = await startTeaRoom();
+    const reply = await ask(service, { ...named, budget: { usd: 1 } });
+    expect([reply.status, reply.json]).toMatchObject([
+      400,
+      { error: { code: 'invalid_parameter', param: 'budget.usd', message: expect.stringContaining('"unpriced"') } },
+    ]);
+    expect(await service.database.kysely.selectFrom('evaluations').selectAll().execute()).toEqual([]);
   });
 
   it.each([

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { runningMs } from '../../../contract/running-time.ts';
 import type { TraceSummary } from '../../../contract/trace.ts';
+import type { HarnessUsage } from '../../../contract/chat.ts';
 import { formatCost, formatCount, formatDuration, formatReward, formatTime, preview } from '../../format.ts';
 import { rewardKind, Status } from '../components/reward.tsx';
 import { describeQueued } from '../components/running-time.tsx';
@@ -60,11 +61,21 @@ export function TraceHeader({
           more={usage.reasoning_tokens === 0 ? '' : `${formatCount(usage.reasoning_tokens)} reasoning`}
         />
         {usage.cost_usd === null ? null : <Figure name="Cost" value={formatCost(usage.cost_usd)} />}
+        <HarnessCost name="User's cost" usage={usage.user} />
+        <HarnessCost name="Judge's cost" usage={usage.judge} />
+        <HarnessCost name="Samples' cost" usage={usage.sample} />
         <Figure name="Duration" value={<Duration trace={trace} />} more={describeQueued(trace)} />
         {trace.attempt === 1 ? null : <Figure name="Attempt" value={formatCount(trace.attempt)} />}
       </dl>
     </header>
   );
+}
+
+/** What a model of the harness has cost: it is no part of the agent's cost. Nothing where none was asked. */
+function HarnessCost({ name, usage }: { readonly name: string; readonly usage: HarnessUsage | undefined }) {
+  if (usage === undefined || usage.model_calls === 0) return null;
+  const calls = `${formatCount(usage.model_calls)} ${usage.model_calls === 1 ? 'call' : 'calls'}`;
+  return <Figure name={name} value={usage.cost_usd === null ? '–' : formatCost(usage.cost_usd)} more={calls} />;
 }
 
 function Figure({
