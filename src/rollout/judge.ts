@@ -72,7 +72,7 @@ export async function judge({ request, createModel, seedOf, onUsage, signal }: J
   return { ...toJudgement(cast, scale), usages };
 }
 
-/** What votes come to. */
+/** Votes as one verdict. */
 export function toJudgement(votes: Judgement['votes'], scale: JudgeScale): Judgement {
   const scores = votes.map(({ score }) => score);
   return {

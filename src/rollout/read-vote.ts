@@ -22,7 +22,7 @@ export function readVote(text: string, scale: JudgeScale): JudgeVote | string {
   return { score: (score - scale.min) / (scale.max - scale.min), reason };
 }
 
-/** What a judge says beside its score, as far as it is kept. */
+/** A reason, or a refusal, as far as it is kept. */
 export function shortened(text: string): string {
   return text.length > MAX_REASON ? `${text.slice(0, MAX_REASON)}…` : text;
 }

@@ -13,7 +13,9 @@ async function createJudge(cases: readonly string[]) {
   const play: Play = async (response) => {
     const text = JSON.stringify(gateway.requests.at(-1)?.body);
     if (text.includes('SILENCE')) return;
-    const content = text.includes('refused') ? 'No.' : JSON.stringify({ score: text.includes('please'), reason: 'seen' });
+    const content = text.includes('refused')
+      ? 'No.'
+      : JSON.stringify({ score: text.includes('please'), reason: 'seen' });
     const usage = { ...delta({}), choices: [], usage: USAGE };
     await stream(delta({ role: 'assistant', content }), delta({}, 'stop'), usage)(response);
   };
@@ -59,14 +61,25 @@ describe('proctor judge calibrate', PATIENCE, () => {
     const how = await createJudge([line({ material: 'Yes, please.' }), line({ id: 'b', material: 'refused' })]);
     const { code, stdout } = await proctor([...CALIBRATE, '--votes', '1', '--json'], how);
     expect(code).toBe(1);
-    expect(JSON.parse(stdout)).toMatchObject({ cases: 1, failed: [{ id: 'b', message: expect.stringContaining('twice') }] });
+    expect(JSON.parse(stdout)).toMatchObject({
+      cases: 1,
+      failed: [{ id: 'b', message: expect.stringContaining('twice') }],
+    });
   });
 
   it.each([
     ['lines that are none', [...CALIBRATE], 'cases.jsonl:1: it is not JSON'],
-    ['a file that is not there', ['judge', 'calibrate', 'other.jsonl', '--model', 'critic'], 'other.jsonl cannot be read'],
+    [
+      'a file that is not there',
+      ['judge', 'calibrate', 'other.jsonl', '--model', 'critic'],
+      'other.jsonl cannot be read',
+    ],
     ['no model', ['judge', 'calibrate', 'good.jsonl'], 'set models.judge'],
-    ['a judge that reads nothing', ['judge', 'calibrate', 'good.jsonl', '--model', 'proctor/judge-script'], 'reads nothing'],
+    [
+      'a judge that reads nothing',
+      ['judge', 'calibrate', 'good.jsonl', '--model', 'proctor/judge-script'],
+      'reads nothing',
+    ],
     ['four votes', [...CALIBRATE, '--votes', '4'], 'Allowed choices are 1, 3, 5'],
   ])('ends with 2 for %s', async (_what, args, told) => {
     const { cwd } = await createJudge(['nope']);

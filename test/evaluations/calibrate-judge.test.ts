@@ -97,7 +97,9 @@ describe('a calibration', () => {
   it('counts what each number of votes has cost, and asks no more votes than it is told', async () => {
     const { signal } = new AbortController();
     const all = await calibrateJudge({ cases, createModel: votingModel, concurrency: 2, signal });
-    expect(all.by_votes.map(({ cost_usd }) => cost_usd)).toEqual([0.04, 0.12, 0.2].map((usd) => expect.closeTo(usd, 12)));
+    expect(all.by_votes.map(({ cost_usd }) => cost_usd)).toEqual(
+      [0.04, 0.12, 0.2].map((usd) => expect.closeTo(usd, 12)),
+    );
     const few = await calibrateJudge({ cases, createModel: votingModel, concurrency: 2, votes: 3, signal });
     expect(few.by_votes).toMatchObject([
       { votes: 1, cost_usd: expect.closeTo(0.04, 12) },

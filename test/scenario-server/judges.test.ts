@@ -24,7 +24,11 @@ const DESK = inMemory(() => {
   return env;
 });
 
-const SAYS: Record<string, string> = { agent: 'Dear Ada.', critic: '{"score": true, "reason": "It is."}', broken: 'No.' };
+const SAYS: Record<string, string> = {
+  agent: 'Dear Ada.',
+  critic: '{"score": true, "reason": "It is."}',
+  broken: 'No.',
+};
 
 /** A server whose gateway answers as the model that is asked. */
 async function serveDesk(judge?: string, more: Parameters<typeof serve>[0] = {}) {
@@ -69,7 +73,9 @@ describe('the judge of a chat session', () => {
     const { session_id } = svcOf(await server.chat('Go on.', start));
     const ended = await until(async () => {
       const { json } = await server.get(`/v1/sessions/${session_id}`);
-      return (json as { status: string }).status === 'expired' && (await server.post(`/v1/sessions/${session_id}/finish`));
+      return (
+        (json as { status: string }).status === 'expired' && (await server.post(`/v1/sessions/${session_id}/finish`))
+      );
     });
     expect(finishedOf(ended)).toMatchObject({ status: 'expired', reward: 1 });
   });
