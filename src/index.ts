@@ -70,6 +70,7 @@ export type {
 export type { AnySchema, ArgsOf, NoArgs } from './environment/schema-types.ts';
 export type { ToolConfig, ToolHandler, ToolObject } from './environment/tool.ts';
 export { ToolError } from './environment/tool-result.ts';
+export type { SimulatedUser, UserFunction } from './environment/user.ts';
 export { type InMemoryTarget, inMemory } from './mcp/in-memory.ts';
 export { type ServeOptions, type ServerHandle, serve, serveMain } from './mcp/serve.ts';
 export { defineTasks, type TasksInput } from './tasks/define-tasks.ts';

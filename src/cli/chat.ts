@@ -13,7 +13,7 @@ import { createSessionEngine, type SessionEngine } from '../scenario-server/sess
 import { toFinishedSession } from '../scenario-server/session-routes.ts';
 import { ChatInput, type ChatLine } from './chat-input.ts';
 import { ChatView } from './chat-view.ts';
-import { SilentFailure } from './failure.ts';
+import { SilentFailure, UsageError } from './failure.ts';
 import { howToOpen } from './how-to-open.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createLogger } from './logger.ts';
@@ -21,6 +21,7 @@ import { collect, parseScenarioArgs, wholeNumber } from './options.ts';
 import { readScenarioArgs, scenarioMissing } from './scenario-arguments.ts';
 import { startTelemetry } from './telemetry.ts';
 import { colors, note, print, printJson } from './terminal.ts';
+import { watchUser } from './watch-user.ts';
 
 export function addChatCommand(program: Command): void {
   program
@@ -35,9 +36,12 @@ export function addChatCommand(program: Command): void {
     )
     .option(
       '--max-steps <count>',
-      'model responses of a turn, 1 to 500 (default 100)',
+      'model responses of a turn, with --user of all turns, 1 to 500 (default 100)',
       wholeNumber(1, MAX_STEPS.maximum),
     )
+    .option('--user', 'watch: a simulated user talks with the model in your place')
+    .option('--user-model <model>', 'with --user: plays it (default: of the scenario, else models.user)')
+    .option('--judge-model <model>', 'with --user: judges (default: of the question, else models.judge)')
     .option('--json', 'print one JSON object at the end, and nothing of the conversation')
     .addHelpText(
       'after',
@@ -49,11 +53,15 @@ The model plays the scenario's prompt first. Then each line that you write is a 
   //text            send "/text" to the model
 The end of the input finishes. Ctrl-C stops the turn that runs; where none runs, or once more, it abandons the session.
 
+With --user the conversation is a run that you watch: nothing is read from standard input, and Ctrl-C cancels it.
+A scenario with the argument user_script needs no model for its user: proctor/user-script says its lines.
+
 Exit code: 0 with a reward; 1 without one; 2 when the command is wrong, and nothing ran.
 
 Examples:
   $ proctor chat counter count_to --arg target=3
   $ proctor chat retail task --arg task_id=1 --model gpt-5-mini
+  $ proctor chat retail conversation --arg task_id=1 --user --model gpt-5-mini --user-model gpt-5-mini
   $ printf 'Look again.\\n/finish\\n' | proctor chat counter count_to --arg target=3 --json`,
     )
     .action(chat);
@@ -64,6 +72,9 @@ interface ChatOptions {
   readonly args?: string;
   readonly model: string;
   readonly maxSteps?: number;
+  readonly user?: boolean;
+  readonly userModel?: string;
+  readonly judgeModel?: string;
   readonly json?: boolean;
 }
 
@@ -76,6 +87,11 @@ const COMMANDS = '/finish [answer] gets the reward, /quit abandons.';
 const NO_EXPIRY_MS = LONGEST_TIMER_MS;
 
 async function chat(environment: string, scenario: string | undefined, options: ChatOptions): Promise<void> {
+  const { user = false, ...watched } = options;
+  if (user) return await watchUser(environment, scenario, watched);
+  if (options.userModel !== undefined || options.judgeModel !== undefined) {
+    throw new UsageError('--user-model and --judge-model belong to --user: without it you are the user.');
+  }
   await using installation = await openInstallation();
   await using _telemetry = await startTelemetry({ ...installation, warn: note });
   const { name, target } = resolveEnvironment(environment, installation.environments, installation.directory);

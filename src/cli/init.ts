@@ -25,6 +25,10 @@ const TEMPLATES = {
   },
   class: { hint: 'a to-do list, as a class with decorators', run: 'clear_list' },
   functional: { hint: 'rooms to book, as functions: a structured answer, subscores, typed handles', run: 'meeting' },
+  conversation: {
+    hint: 'people who write to a desk: a simulated user, and tasks with lines of it',
+    run: `help --arg user_script='["Can P204 come to Quay 7?","Thank you."]'`,
+  },
   coding: { hint: 'a program to repair: files and commands in a temporary directory', run: 'repair' },
   browser: { hint: 'a page to use, driven in Chromium with screenshots', run: 'reserve' },
 } as const;
@@ -56,7 +60,7 @@ It makes the folder <name>, which must not exist or be empty, with the environme
 A packed proctor is copied into the folder, so that it goes wherever the folder goes.
 
 Templates:
-${TEMPLATE_NAMES.map((name) => `  ${name.padEnd(12)}${TEMPLATES[name].hint}`).join('\n')}
+${TEMPLATE_NAMES.map((name) => `  ${name.padEnd(14)}${TEMPLATES[name].hint}`).join('\n')}
 
 Exit code: 0 when the project was made; 1 when it could not be; 2 when the command is wrong, and nothing was written.
 

@@ -1,9 +1,16 @@
 import { readFile } from 'node:fs/promises';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { loadProject } from '../config/project.ts';
-import { type Calibration, calibrateJudge, readLabelledCases } from '../evaluations/calibrate-judge.ts';
+import {
+  CALIBRATED_VOTES,
+  type CalibratedVotes,
+  type Calibration,
+  calibrateJudge,
+} from '../evaluations/calibrate-judge.ts';
+import { CasesRefused, type LabelledCase, readLabelledCases } from '../evaluations/labelled-cases.ts';
 import { createModels } from '../model/create-model.ts';
-import { checkHarnessModels } from '../model/harness-models.ts';
+import { checkHarnessModels, JUDGE_SCRIPT } from '../model/harness-models.ts';
+import { SilentFailure, UsageError } from './failure.ts';
 import { wholeNumber } from './options.ts';
 import { listenForStop } from './signals.ts';
 import { colors, note, print, printable, printJson } from './terminal.ts';
@@ -17,15 +24,19 @@ export function addJudgeCommand(program: Command): void {
     .command('calibrate <file>')
     .description('Compare the verdicts of a judge with labels of people, with 1, 3 and 5 votes.')
     .option('--model <model>', 'the judge (default: models.judge of the configuration)')
+    .addOption(
+      new Option('--votes <count>', 'the most votes of a case').choices(CALIBRATED_VOTES.map(String)).default('5'),
+    )
     .option('--concurrency <count>', 'cases that are judged at a time', wholeNumber(1, 100), 4)
-    .option('--json', 'print {"cases", "by_votes": [{"votes", "agreement", "kappa", ...}]}')
+    .option('--json', 'print {"cases", "by_votes": [{"votes", "agreement", "kappa", ...}], "failed"?}')
     .addHelpText(
       'after',
       `
 The file holds a case a line: {"id", "rubric", "material", "label", "scale"?, "context"?}. The label is true or false, or with
-a scale {"min", "max"} a number. Each case is judged with five votes; one and three are the first of them.
+a scale {"min", "max"} a number. Each case is judged with five votes, or with as many as --votes says; fewer are the first of
+them. A case that cannot be judged is named, and counts in no figure.
 
-Exit code: 0; 1 when a case could not be judged; 2 when the command or the file is wrong.
+Exit code: 0; 1 when a case could not be judged, and after Ctrl-C; 2 when the command or the file is wrong.
 
 Examples:
   $ proctor judge calibrate cases.jsonl --model gpt-5-mini
@@ -36,28 +47,45 @@ Examples:
 
 interface CalibrateOptions {
   readonly model?: string;
+  readonly votes: string;
   readonly concurrency: number;
   readonly json?: boolean;
 }
 
-async function calibrate(file: string, { model, concurrency, json = false }: CalibrateOptions): Promise<void> {
+async function calibrate(file: string, options: CalibrateOptions): Promise<void> {
+  const { model, concurrency, json = false } = options;
   const { settings } = await loadProject();
-  const cases = readLabelledCases(await readFile(file, 'utf8'), file);
+  const cases = await readCases(file);
   const models = createModels(settings.models);
   const name = model ?? models.harness.judge;
   if (name === undefined)
-    throw new Error('No model judges: name one with --model, or set models.judge in the configuration');
+    throw new UsageError('No model judges: name one with --model, or set models.judge in the configuration');
+  if (name === JUDGE_SCRIPT)
+    throw new UsageError(`${JUDGE_SCRIPT} reads nothing, so that it cannot be compared: name a model of a gateway`);
   checkHarnessModels(models, { judge_model: name });
   using stop = listenForStop();
   const calibration = await calibrateJudge({
     cases,
     createModel: () => models.create(name, NO_CONTEXT),
+    votes: CALIBRATED_VOTES.find((votes) => String(votes) === options.votes) satisfies CalibratedVotes | undefined,
     concurrency,
     signal: stop.signal,
     onJudged: (done) => note(`${done} of ${cases.length} judged`),
   });
   if (json) printJson(calibration);
   else printCalibration(name, calibration);
+  if (calibration.failed !== undefined) throw new SilentFailure('A case could not be judged');
+}
+
+/** @throws UsageError that says what is wrong with the file. */
+async function readCases(file: string): Promise<readonly LabelledCase[]> {
+  try {
+    return readLabelledCases(await readFile(file, 'utf8'), file);
+  } catch (cause) {
+    if (cause instanceof CasesRefused) throw new UsageError(cause.message, { cause });
+    const { code = 'unknown' } = cause as NodeJS.ErrnoException;
+    throw new UsageError(`${file} cannot be read (${code})`, { cause });
+  }
 }
 
 /** A judge is a model of a gateway: it gets nothing of a scenario. */
@@ -68,7 +96,7 @@ const NO_CONTEXT = {
   solution: () => Promise.reject(new Error('A judge has no solution')),
 };
 
-function printCalibration(name: string, { cases, by_votes }: Calibration): void {
+function printCalibration(name: string, { cases, by_votes, failed = [] }: Calibration): void {
   print(`${colors.bold(printable(name))} on ${cases} cases`);
   for (const { votes, agreement, kappa, kappa_ci95, confusion, cost_usd, disagreements } of by_votes) {
     const interval = kappa_ci95 === null ? '' : ` (${kappa_ci95.map((end) => end.toFixed(2)).join(' to ')})`;
@@ -80,8 +108,9 @@ function printCalibration(name: string, { cases, by_votes }: Calibration): void 
     print(
       `         both yes ${both_yes}, both no ${both_no}, label alone ${label_yes_only}, judge alone ${judge_yes_only}`,
     );
-    for (const { id, label, score, reasons } of votes === 5 ? disagreements : []) {
+    for (const { id, label, score, reasons } of votes === by_votes.at(-1)?.votes ? disagreements : []) {
       print(`         ${printable(id)}: label ${label}, judge ${score.toFixed(2)}: ${printable(reasons[0] ?? '')}`);
     }
   }
+  for (const { id, message } of failed) print(`${printable(id)} could not be judged: ${printable(message)}`);
 }

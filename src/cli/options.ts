@@ -1,6 +1,6 @@
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { isJsonObject, type JsonObject, type JsonSchema } from '../contract/json.ts';
-import { type Fork, forkSchema } from '../contract/replay.ts';
+import { type Fork, forkSchema, type GradesQuery, gradesQuerySchema } from '../contract/replay.ts';
 import { readTextArguments } from '../environment/text-arguments.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import { withScheme } from '../text/with-scheme.ts';
@@ -118,4 +118,16 @@ function fromQuotes(text: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** `--grades`: the rewards that a report or a list is by. */
+export function gradesOption(): Option {
+  return new Option('--grades <grades>', 'rewards of the runs, or the newest grades (default recorded)').choices(
+    gradesQuerySchema.options,
+  );
+}
+
+/** The query of `--grades`. */
+export function byGrades(grades: GradesQuery | undefined): { readonly grades?: GradesQuery } {
+  return grades === undefined ? {} : { grades };
 }

@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
 import { environmentOfTrace } from '../config/find-environments.ts';
 import { loadProject } from '../config/project.ts';
+import { ApiError } from '../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import type { Regrade, RegradeRow } from '../contract/regrade.ts';
 import { sleep } from '../runtime/backoff.ts';
 import { createServiceClient, type RegradesClient } from '../service-client/service-client.ts';
-import { createRegrade } from '../trust/regrade/create-regrade.ts';
+import { cancelRegrade } from '../trust/regrade/cancel-regrade.ts';
+import { createRegrade, type RegradeOf } from '../trust/regrade/create-regrade.ts';
 import { readRegrade } from '../trust/regrade/read-regrade.ts';
 import { findEvaluation } from './eval/find-evaluation.ts';
 import { type Evaluations, evaluationsOf } from './eval/open-evaluations.ts';
@@ -25,6 +27,7 @@ export function addRegradeCommand(program: Command): void {
   const command = program
     .command('regrade <trace|evaluation>')
     .description('Replay a trace, or the attempts of an evaluation, and grade them by the evaluation of today.')
+    .option('--fresh', 'ask judges again, where their votes on the same material are recorded')
     .option('--service <url>', 'those of this run service, with the key of PROCTOR_API_KEY', parseServiceUrl);
   addPoolOptions(command)
     .option('--json', 'print one JSON object')
@@ -32,14 +35,15 @@ export function addRegradeCommand(program: Command): void {
       'after',
       `
 An evaluation is named by its id, the beginning of one, its name, or last. Rewards of the runs stay; new grades are beside them,
-and reports are by them with ?grades=current. A replay that differs before its evaluation gives no grade.
+and reports are by them with --grades current. A replay that differs before its evaluation gives no grade. Where a judge has
+voted on the same rubric and material before, its votes are taken, unless --fresh asks it again.
 
-Exit code: 0 when every trace has a grade, whatever it is; 1 when a replay differs or failed, or the command was stopped (the
-job goes on with any worker of the database); 2 when the command is wrong.
+Exit code: 0 when every trace has a grade, whatever it is; 1 when a replay differs or failed, or the command was stopped, which
+cancels the job; 2 when the command is wrong.
 
 Examples:
   $ proctor regrade 0af7651916cd43dd8448eb211c80319c
-  $ proctor regrade last
+  $ proctor regrade last --fresh
   $ PROCTOR_API_KEY=... proctor regrade nightly --service https://proctor.example --json`,
     )
     .action(regrade);
@@ -47,22 +51,24 @@ Examples:
 
 interface RegradeOptions extends PoolCommandOptions {
   readonly service?: string;
+  readonly fresh?: boolean;
   readonly json?: boolean;
 }
 
 interface Place extends AsyncDisposable {
   readonly evaluations: Evaluations;
-  readonly regrades: Pick<RegradesClient, 'trace' | 'evaluation' | 'get'>;
+  readonly regrades: Pick<RegradesClient, 'trace' | 'evaluation' | 'get' | 'cancel'>;
   /** Executes the replays, where nobody else may. */
   work(): AsyncDisposable;
 }
 
 async function regrade(named: string, options: RegradeOptions): Promise<void> {
+  const { fresh = false } = options;
   await using place = await openPlace(options);
-  using stop = listenForStop(() => note(colors.yellow('Stopping. The job goes on with any worker of its database.')));
+  using stop = listenForStop(() => note(colors.yellow('Stopping: the job is cancelled. Once more ends it at once.')));
   const { job_id: jobId, job_url } = await (TRACE_ID_PATTERN.test(named)
-    ? place.regrades.trace(named)
-    : place.regrades.evaluation(await findEvaluation(named, place.evaluations)));
+    ? place.regrades.trace(named, { fresh })
+    : place.regrades.evaluation(await findEvaluation(named, place.evaluations), { fresh }));
   note(colors.dim(job_url));
   const job = await followJob(place, jobId, stop.signal);
   const rows = await readRows(place, jobId);
@@ -89,13 +95,13 @@ async function openPlace({ service, ...options }: RegradeOptions): Promise<Place
 }
 
 /** The jobs of a database, as a client of a service would have them. */
-function regradesOf({ database, store, settings, environments }: Installation): Place['regrades'] {
+function regradesOf({ database, store, queue, settings, environments }: Installation): Place['regrades'] {
   const account = 'local';
   // It is executed here, by the name that it has in the traces.
   const checkEnvironment = (name: string) => {
     environmentOfTrace(name, environments);
   };
-  const begin = async (of: Parameters<typeof createRegrade>[2]) => {
+  const begin = async (of: RegradeOf) => {
     const job_id = await createRegrade(
       { database, store, now: Date.now, checkEnvironment },
       { account, keyId: null },
@@ -103,10 +109,16 @@ function regradesOf({ database, store, settings, environments }: Installation): 
     );
     return { job_id, job_url: `${settings.appUrl}/regrades/${job_id}` };
   };
+  const get: Place['regrades']['get'] = (jobId, query) =>
+    readRegrade(database, { account, jobId, appUrl: settings.appUrl }, query);
   return {
-    trace: (traceId) => begin({ traceId }),
-    evaluation: (evaluationId) => begin({ evaluationId }),
-    get: (jobId, query) => readRegrade(database, { account, jobId, appUrl: settings.appUrl }, query),
+    get,
+    trace: (traceId, { fresh } = {}) => begin({ traceId, fresh }),
+    evaluation: (evaluationId, { fresh } = {}) => begin({ evaluationId, fresh }),
+    cancel: async (jobId) => {
+      await cancelRegrade({ database, store, queue, now: Date.now }, { account, jobId });
+      return await get(jobId);
+    },
   };
 }
 
@@ -118,9 +130,15 @@ async function followJob({ regrades, work }: Place, jobId: string, stop: AbortSi
     const { done, total } = job.progress;
     if (done !== told) note(`${done} of ${total} graded again`);
     told = done;
-    if (job.status === 'completed' || stop.aborted) return job;
+    if (job.status !== 'running') return job;
+    // One that has ended in the meantime is looked at once more.
+    if (stop.aborted) await regrades.cancel(jobId).catch(throwUnlessOver);
     await sleep(LOOK_EVERY_MS, stop).catch(() => {}); // The loop sees it.
   }
+}
+
+function throwUnlessOver(error: unknown): void {
+  if (!(error instanceof ApiError) || error.code !== 'run_finished') throw error;
 }
 
 async function readRows({ regrades }: Place, jobId: string): Promise<readonly RegradeRow[]> {
@@ -133,10 +151,11 @@ async function readRows({ regrades }: Place, jobId: string): Promise<readonly Re
   return rows;
 }
 
-function report({ progress, models }: Regrade, rows: readonly RegradeRow[]): void {
+function report({ progress, models, status }: Regrade, rows: readonly RegradeRow[]): void {
   for (const row of rows) if (row.outcome !== null && row.outcome !== 'same') print(describeRow(row));
   const { same, changed, differs, failed } = progress;
   print(`${same} as before, ${changed} changed, ${differs} differ, ${failed} failed`);
+  if (status === 'cancelled') print(colors.yellow(`cancelled: ${progress.done} of ${progress.total} are graded again`));
   if (rows.length < 2) return;
   for (const { model, mean_before: before, mean_after: after } of models) {
     print(`${printable(model)}: mean ${meanText(before)} → ${meanText(after)}`);

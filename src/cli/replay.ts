@@ -3,10 +3,10 @@ import { environmentOfTrace, resolveEnvironment } from '../config/find-environme
 import { ApiError } from '../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import type { Difference } from '../contract/replay.ts';
-import type { Trace } from '../contract/trace.ts';
-import { assertEnded } from '../trust/assert-ended.ts';
+import type { Trace, TraceList } from '../contract/trace.ts';
+import { assertEnded } from '../trust/recorded-runs.ts';
 import { toReplay } from '../trust/replay/replay-request.ts';
-import { SilentFailure } from './failure.ts';
+import { SilentFailure, UsageError } from './failure.ts';
 import { openInstallation } from './installation.ts';
 import { parseServiceUrl } from './options.ts';
 import { createPlayer } from './play-here.ts';
@@ -19,6 +19,8 @@ import { colors, note, print, printable, printJson } from './terminal.ts';
 
 /** Characters of one side of a difference. */
 const SHOWN = 1_000;
+/** Traces among which the last one is looked for: replays and checks may be newer. */
+const NEWEST = 100;
 
 export function addReplayCommand(program: Command): void {
   const command = program
@@ -38,7 +40,7 @@ trace, without what its scenario calls volatile. A difference does not stop it.
 Exit code: 0 when nothing differs; 1 when something does, or it could not be replayed; 2 when the command is wrong.
 
 Examples:
-  $ proctor replay 0af7651916cd43dd8448eb211c80319c
+  $ proctor replay last
   $ proctor replay 0af7651916cd43dd8448eb211c80319c --environment ./environments/next/environment.ts --json
   $ PROCTOR_API_KEY=... proctor replay 0af7651916cd43dd8448eb211c80319c --service https://proctor.example`,
     )
@@ -67,10 +69,24 @@ async function replay(traceId: string, options: ReplayOptions): Promise<void> {
   if (result?.identical !== true) throw new SilentFailure();
 }
 
-async function replayHere(traceId: string, options: ReplayOptions, stop: AbortSignal): Promise<Trace> {
+/** The trace that a person names: by its id, or the newest one that repeats no other. @throws UsageError. */
+async function findTrace(named: string, list: (query: { limit: number }) => Promise<Pick<TraceList, 'data'>>) {
+  if (named !== 'last') return named;
+  const { data } = await list({ limit: NEWEST });
+  const last = data.find(({ origin }) => origin !== 'replay' && origin !== 'check');
+  if (last !== undefined) return last.trace_id;
+  throw new UsageError('There is no trace to replay yet: "proctor run" makes one.');
+}
+
+async function replayHere(named: string, options: ReplayOptions, stop: AbortSignal): Promise<Trace> {
   await using installation = await openInstallation();
   await using _telemetry = await startTelemetry({ ...installation, warn: note });
-  const row = TRACE_ID_PATTERN.test(traceId) ? await installation.store.row(traceId) : undefined;
+  const { store } = installation;
+  const traceId = await findTrace(named, async (query) => {
+    const { data } = await store.list({ ...query, account: 'local' });
+    return { data: [...data] };
+  });
+  const row = TRACE_ID_PATTERN.test(traceId) ? await store.row(traceId) : undefined;
   if (row === undefined) {
     const hint = '"proctor traces list" shows those that there are';
     throw new ApiError('trace_not_found', `There is no trace ${JSON.stringify(traceId)}: ${hint}.`);
@@ -86,8 +102,9 @@ async function replayHere(traceId: string, options: ReplayOptions, stop: AbortSi
   return await player.play(toReplay(row), options.quiet ? () => {} : createRunView(), stop);
 }
 
-async function replayAtService(baseUrl: string, traceId: string, stop: AbortSignal): Promise<Trace> {
+async function replayAtService(baseUrl: string, named: string, stop: AbortSignal): Promise<Trace> {
   const service = await connectService(baseUrl);
+  const traceId = await findTrace(named, (query) => service.traces.list(query));
   const { trace_id } = await service.traces.replay(traceId);
   const cancel = () => void service.traces.cancel(trace_id).catch(() => {}); // Over anyway.
   stop.addEventListener('abort', cancel, { once: true });

@@ -25,8 +25,9 @@ export async function planAtService(
     [Symbol.asyncDispose]: async () => {},
   });
   if (settings.fork !== undefined || environment === undefined) {
-    const parent = await service.traces.get(settings.fork?.trace_id ?? '');
-    return plan(toForks({ envName: environment, scenario }, parent, settings));
+    const trace = await service.traces.get(settings.fork?.trace_id ?? '');
+    // The service knows the models that the trace was asked for with.
+    return plan(toForks({ envName: environment, scenario }, { trace, asked: {} }, settings));
   }
   const { scenarios } = await service.environments.scenarios(environment);
   if (scenario === undefined) throw scenarioMissing(environment, scenarios, `proctor run ${environment}`);

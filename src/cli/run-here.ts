@@ -5,17 +5,17 @@ import { environmentOfTrace, resolveEnvironment } from '../config/find-environme
 import { ApiError } from '../contract/errors.ts';
 import type { ResolvedModel } from '../contract/model.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
-import type { Trace } from '../contract/trace.ts';
 import { RegisteredModels, toModelFields } from '../model/registered-models.ts';
 import { checkAgent } from '../run-service/check-agent.ts';
 import { checkRunHarness } from '../run-service/check-harness-needs.ts';
+import type { ForkedTrace } from '../trust/fork/fork-request.ts';
 import { toForkParent } from '../trust/replay/replay-request.ts';
 import { UsageError } from './failure.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { parseScenarioArgs } from './options.ts';
 import { createPlayer } from './play-here.ts';
 import { DEFAULT_MODEL, type RunPlan, type RunSettings, toForks, toRequests } from './run-plan.ts';
-import { scenarioMissing } from './scenario-arguments.ts';
+import { type CommandStart, scenarioMissing } from './scenario-arguments.ts';
 import { startTelemetry } from './telemetry.ts';
 import { note } from './terminal.ts';
 
@@ -37,18 +37,23 @@ export async function planHere(
   try {
     opened.push(await startTelemetry({ ...installation, warn: note }));
     const forked = settings.fork && (await readForked(installation, settings.fork.trace_id));
-    const typedName = environment ?? forked?.env_name ?? '';
+    const typedName = environment ?? forked?.trace.env_name ?? '';
     const { name, target } =
       environment === undefined
         ? environmentOfTrace(typedName, installation.environments)
         : resolveEnvironment(environment, installation.environments, installation.directory);
-    const model = await resolvePlayer(settings, forked?.model, installation);
+    const model = await resolvePlayer(settings, forked?.trace.model, installation);
     parseScenarioArgs(settings.args, settings.arg); // Syntax errors are reported before the environment starts.
     const environments = new Map([[name, target]]);
     const player = createPlayer(installation, environments, settings);
     opened.push(player);
     const readNew = async () => {
-      const entry = await readScenario({ environments, ...player }, name, scenario, typedName);
+      const entry = await readScenario(
+        { environments, ...player },
+        name,
+        scenario,
+        `proctor ${settings.command ?? 'run'} ${typedName}`,
+      );
       const fresh = toRequests(name, entry, settings, typedName);
       for (const each of fresh.slice(0, 1)) checkRunHarness(entry, each, installation.models);
       return fresh;
@@ -96,9 +101,9 @@ async function resolvePlayer(
   return resolved ?? { model: playing, target: playing, gateway: null };
 }
 
-async function readForked({ store }: Installation, traceId: string): Promise<Trace> {
-  const trace = await store.trace(traceId);
-  if (trace !== undefined) return trace;
+async function readForked({ store }: Installation, traceId: string): Promise<ForkedTrace> {
+  const [trace, row] = [await store.trace(traceId), await store.row(traceId)];
+  if (trace !== undefined && row !== undefined) return { trace, asked: row.request };
   throw new ApiError(
     'trace_not_found',
     `There is no trace ${traceId}: "proctor traces list" shows those that there are.`,
@@ -112,12 +117,12 @@ async function readScenario(
   }: { readonly environments: ReadonlyMap<string, EnvironmentTarget>; readonly pool: EnvironmentPool },
   name: string,
   scenario: string | undefined,
-  typedName: string,
+  command: CommandStart,
 ): Promise<ScenarioEntry> {
   const catalogue = createCatalogue(environments, { connect: (target, how) => pool.read(target, how) });
   try {
     if (scenario !== undefined) return await catalogue.find(name, scenario);
-    throw scenarioMissing(name, await catalogue.scenarios(name), `proctor run ${typedName}`);
+    throw scenarioMissing(name, await catalogue.scenarios(name), command);
   } finally {
     await catalogue.close();
   }

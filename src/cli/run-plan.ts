@@ -6,7 +6,7 @@ import type { ScenarioEntry } from '../contract/scenario.ts';
 import { EXTERNAL_MODEL } from '../contract/seat.ts';
 import type { Trace } from '../contract/trace.ts';
 import { checkMetadata } from '../run-service/check-metadata.ts';
-import { toForkedRequest } from '../trust/fork/fork-request.ts';
+import { type ForkedTrace, toForkedRequest } from '../trust/fork/fork-request.ts';
 import { UsageError } from './failure.ts';
 import { parseMetadata } from './options.ts';
 import type { PoolCommandOptions } from './pool-options.ts';
@@ -19,6 +19,8 @@ export const DEFAULT_MODEL = 'proctor/oracle';
 export interface RunSettings extends PoolCommandOptions {
   readonly arg?: readonly string[];
   readonly args?: string;
+  /** Words of the command for its messages. Default: `run`. */
+  readonly command?: string;
   /** Undefined: the oracle, the agent's own, or the model of the forked trace. */
   readonly model?: string;
   readonly agent?: string;
@@ -56,7 +58,7 @@ export function toRequests(
   settings: RunSettings,
   typedName = envName,
 ): readonly RunRequest[] {
-  const args = readScenarioArgs(scenario, settings, `proctor run ${typedName}`);
+  const args = readScenarioArgs(scenario, settings, `proctor ${settings.command ?? 'run'} ${typedName}`);
   checkMetadata(parseMetadata(settings.metadata));
   const what = { env_name: envName, scenario_name: scenario.short_name, scenario_args: args };
   return Array.from({ length: settings.runs }, (_, index) => toRequest(what, settings, index));
@@ -65,10 +67,11 @@ export function toRequests(
 /** Runs that go on with a trace. @throws UsageError, or ApiError run_running or invalid_parameter. */
 export function toForks(
   { envName, scenario }: { readonly envName: string | undefined; readonly scenario: string | undefined },
-  parent: Trace,
+  forked: ForkedTrace,
   settings: RunSettings,
 ): readonly PlannedRun[] {
   const { fork } = settings;
+  const { trace: parent } = forked;
   if (fork === undefined) throw new TypeError('These settings are of no fork');
   if (settings.agent !== undefined) throw new UsageError('A fork goes on with a model: leave --agent out.');
   if (settings.arg !== undefined || settings.args !== undefined) {
@@ -86,7 +89,7 @@ export function toForks(
       ...{ model, seed, env_name: envName ?? parent.env_name, scenario_name: scenario ?? parent.scenario_name },
       ...(settings.maxSteps === undefined ? {} : { max_steps }),
     };
-    return { ...toForkedRequest(body, fork, parent), fork };
+    return { ...toForkedRequest(body, fork, forked), fork };
   });
 }
 

@@ -25,7 +25,7 @@ export function createRunView(options: RunViewOptions = {}): (events: readonly T
 }
 
 /** The line of an event; undefined for those that say nothing new to someone who watches. */
-function describeEvent(event: TraceEvent, isFull: boolean): string | undefined {
+export function describeEvent(event: TraceEvent, isFull: boolean): string | undefined {
   const shown = isFull ? printableLines : printable;
   switch (event.type) {
     case 'run.queued':
@@ -63,13 +63,19 @@ function describeAttempt({ attempt, previous_end, previous_error }: TraceEvent &
 }
 
 /** `increment {"by":3}` */
-export function describeToolCall({ name, arguments: args }: EventOf<'tool.called'>, isFull = false): string {
+export function describeToolCall(
+  { name, arguments: args }: Pick<EventOf<'tool.called'>, 'name' | 'arguments'>,
+  isFull = false,
+): string {
   const text = JSON.stringify(args);
   return `${colors.cyan(printable(name))} ${isFull ? printableLines(text) : printable(text, 100)}`;
 }
 
 /** `→ 3`, or `error ` with what the tool said. */
-export function describeToolResult({ is_error, content }: EventOf<'tool.responded'>, isFull = false): string {
+export function describeToolResult(
+  { is_error, content }: Pick<EventOf<'tool.responded'>, 'is_error' | 'content'>,
+  isFull = false,
+): string {
   const text = readableText(content, isFull ? '\n' : ' ');
   return `${is_error ? colors.red('error ') : '→ '}${colors.dim(isFull ? printableLines(text) : printable(text, 120))}`;
 }

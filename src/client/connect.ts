@@ -39,7 +39,7 @@ export async function connectOver(link: EnvironmentLink, options: ConnectOptions
       onNotification: {
         log: (level, message) => onLog?.({ level: LOG_LEVELS[level], logger: 'environment', message }),
       },
-      answers: { sample: (params) => samples.sample(params) },
+      answers: { sample: (params, signal) => samples.sample(params, signal) },
       signal,
       timeoutMs: timeoutMs > 0 ? timeoutMs : undefined,
     });

@@ -66,6 +66,10 @@ export interface SampleRequest {
   readonly maxTokens: number;
   /** The rest of `_meta`, unchecked. */
   readonly meta: Readonly<Record<string, unknown>>;
+  /** True while the harness has the scenario evaluated on this connection: judges are asked then alone. */
+  readonly isEvaluating: boolean;
+  /** Aborted when the environment takes the question back, and when the evaluation that asked it is over. */
+  readonly signal: AbortSignal;
 }
 
 /** @throws Error whose message the environment's code gets. */

@@ -150,7 +150,8 @@ export class McpEnvironmentClient implements EnvironmentClient {
       name: 'evaluate',
       arguments: { name: toShortName(scenario), arguments: { answer: answer ?? null } },
     };
-    return this.#parse(evaluationSchema, await this.#callHub(params, attempt, options), attempt);
+    const asked = () => this.#callHub(params, attempt, options);
+    return this.#parse(evaluationSchema, await this.#samples.duringEvaluation(asked), attempt);
   }
 
   async callFunction(hub: string, name: string, args: JsonObject, options: CallOptions = {}): Promise<ToolResult> {

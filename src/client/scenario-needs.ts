@@ -1,5 +1,5 @@
 import { ApiError } from '../contract/errors.ts';
-import type { JsonObject } from '../contract/json.ts';
+import type { Json, JsonObject } from '../contract/json.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 
 /** Names of models; null or undefined: none. */
@@ -8,20 +8,42 @@ export interface NamedModels {
   readonly judge?: string | null | undefined;
 }
 
+/** What is played: a task, or the arguments alone. */
+interface Played {
+  readonly args: JsonObject;
+  readonly user_script?: Json | undefined;
+}
+
 const WORK = { user: 'plays its simulated user', judge: 'judges for its evaluation' } as const;
 
 /**
- * Checks that each model that the harness of a scenario has to have is named. A user with a script needs none.
+ * Checks that each model that the harness of a scenario has to have is named. A user or a judge with a script needs none.
  *
  * @throws ApiError `invalid_parameter` that names the field and the setting.
  */
 export function checkScenarioNeeds(
   { short_name, needs = [] }: ScenarioEntry,
-  args: JsonObject,
+  { args, user_script: script = args.user_script }: Played,
   named: NamedModels,
 ): void {
-  const missing = needs.find((need) => !named[need] && !(need === 'user' && Array.isArray(args.user_script)));
+  const scripts = { user: script, judge: args.judge_script };
+  const missing = needs.find((need) => !named[need] && !Array.isArray(scripts[need]));
   if (missing === undefined) return;
   const message = `No model ${WORK[missing]} for the scenario ${short_name}: name one as ${missing}_model, or set models.${missing} in the configuration.`;
   throw new ApiError('invalid_parameter', message, { param: `${missing}_model` });
+}
+
+/**
+ * Checks that there is a judge for a session whose request cannot name one, where its scenario cannot do without.
+ *
+ * @throws ApiError `invalid_parameter` that names the setting.
+ */
+export function checkSessionJudge(
+  { short_name, needs = [] }: ScenarioEntry,
+  args: JsonObject,
+  judge: NamedModels['judge'],
+): void {
+  if (!needs.includes('judge') || judge || Array.isArray(args.judge_script)) return;
+  const message = `No model ${WORK.judge} for the scenario ${short_name}: set models.judge in the configuration.`;
+  throw new ApiError('invalid_parameter', message, { param: 'scenario' });
 }

@@ -55,6 +55,8 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     /** Models of the harness, before those of scenario and configuration. */
     user_model: z.string().nullable().optional(),
     judge_model: z.string().nullable().optional(),
+    /** Lines of the task for `proctor/user-script`, before the argument of this name. */
+    user_script: z.array(z.string()).optional(),
     /** The attempt of an evaluation that this is. `rerun` counts from 0; at `rerun_limit` it is not run again by itself. */
     evaluation: z
       .object({
@@ -159,6 +161,10 @@ export const eventBodySchema = z.discriminatedUnion('type', [
   userReplyRecordSchema.extend({ type: type('user.responded'), turn: z.int() }),
   /** A judge has read material for the evaluation. */
   judgementRecordSchema.extend({ type: type('judge.responded') }),
+  /** A judge gave no verdict. The usage is that of the answers that had come. */
+  judgementRecordSchema
+    .pick({ model: true, key: true, rubric: true, material: true, usage: true, duration_ms: true })
+    .extend({ type: type('judge.failed'), message: z.string() }),
   /** The environment's code asked a model. */
   z.object({ type: type('sample.responded'), model: z.string(), usage: harnessUsageSchema, duration_ms: z.int() }),
   /** `fits` is false where the scenario has an answer schema and the answer is not of it, after the model was asked twice. */

@@ -5,6 +5,17 @@ import { timeSchema } from './trace.ts';
 
 export const REGRADE_ID_PATTERN = /^regrade_[0-9a-f]{32}$/;
 
+/** Body of `POST …/regrade`. */
+export const regradeRequestSchema = z
+  .object({
+    fresh: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'Ask judges again, where votes on the same rubric and material are recorded' }),
+  })
+  .prefault({});
+export type RegradeRequest = z.input<typeof regradeRequestSchema>;
+
 /** Answer of `POST …/regrade`. */
 export const regradeAcceptedSchema = z.object({ job_id: z.string(), job_url: z.string() });
 export type RegradeAccepted = z.infer<typeof regradeAcceptedSchema>;
@@ -51,7 +62,9 @@ export const regradeSchema = z.object({
   object: z.literal('regrade'),
   job_id: z.string(),
   job_url: z.string(),
-  status: z.enum(['running', 'completed']),
+  status: z.enum(['running', 'completed', 'cancelled']),
+  /** True: judges are asked again, whatever they have said of the same material. */
+  fresh: z.boolean(),
   /** One of the two is null. */
   trace_id: z.string().nullable(),
   evaluation_id: z.string().nullable(),

@@ -8,6 +8,8 @@ export const parentSchema = z.object({
   kind: z.enum(['replay', 'fork']),
   /** The last step that is repeated, from 0; a fork has it alone. */
   after_step: z.int().optional(),
+  /** True: judges are asked again, whatever they have said of the same material. */
+  fresh: z.boolean().optional(),
 });
 export type Parent = z.infer<typeof parentSchema>;
 

@@ -11,6 +11,9 @@ const taskIdSchema = z
 
 const splitSchema = z.enum(['train', 'validation', 'test']);
 
+/** Lines of the simulated user, for `proctor/user-script`. Our choice: as many as a conversation has replies. */
+export const userScriptSchema = z.array(z.string()).max(500);
+
 const taskFields = {
   id: taskIdSchema,
   env: z.string().min(1),
@@ -29,6 +32,8 @@ const taskFields = {
   max_steps: z.int().min(1).max(MAX_STEPS.maximum).optional(),
   /** Seconds. */
   timeout_seconds: z.int().min(1).max(86_400).optional(),
+  /** Before the argument of this name. */
+  user_script: userScriptSchema.optional(),
 };
 
 /** A task as a client sends it: unknown fields are ignored. */
@@ -49,6 +54,7 @@ export const declaredTaskSchema = z.strictObject({
   split: taskFields.split,
   tags: taskFields.tags,
   cluster: taskFields.cluster,
+  user_script: taskFields.user_script,
 });
 export type DeclaredTask = z.output<typeof declaredTaskSchema>;
 

@@ -131,13 +131,15 @@ export const userReplyRecordSchema = z.object({
   calls: z.array(z.object({ name: z.string(), arguments: jsonObjectSchema, text: z.string(), is_error: z.boolean() })),
   usage: harnessUsageSchema,
   duration_ms: z.int(),
+  /** True: it is a reply of the parent. Its usage is 0. */
+  repeated: z.boolean().optional(),
 });
 export type UserReplyRecord = z.infer<typeof userReplyRecordSchema>;
 
 /** Verdict of a judge on material of an evaluation. */
 export const judgementRecordSchema = z.object({
   model: z.string(),
-  /** SHA-256 of rubric, material, context and scale, hex: an equal question has an equal key. */
+  /** SHA-256 of model, rubric, material, context, scale and number of votes, hex: an equal question has an equal key. */
   key: z.string(),
   rubric: z.string(),
   /** As the judge read it, at most 4,000 characters. */
@@ -148,6 +150,8 @@ export const judgementRecordSchema = z.object({
   votes: z.array(judgeVoteSchema),
   usage: harnessUsageSchema,
   duration_ms: z.int(),
+  /** True: its votes are those of the parent. Its usage is 0. */
+  repeated: z.boolean().optional(),
 });
 export type JudgementRecord = z.infer<typeof judgementRecordSchema>;
 
@@ -158,6 +162,8 @@ const turnSchema = z.object({
   messages: z.array(promptMessageSchema),
   status: turnStatusSchema,
   steps: z.array(z.int()),
+  /** How a simulated user began the conversation; in the first turn alone. */
+  opening: userReplyRecordSchema.optional(),
   /** The reply of a simulated user to the text that ended it. */
   user: userReplyRecordSchema.optional(),
 });

@@ -13,11 +13,15 @@ export function sumUsage(usages: readonly Usage[]): Usage {
   };
 }
 
-/** Usage of a model that the harness called. */
+/** Usage of a model that the harness called. One that was never asked has cost nothing. */
 export function toHarnessUsage(usages: readonly Usage[]): HarnessUsage {
   const { prompt_tokens, completion_tokens, total_tokens, cost_usd } = sumUsage(usages);
-  return { model_calls: usages.length, prompt_tokens, completion_tokens, total_tokens, cost_usd };
+  const cost = usages.length === 0 ? 0 : cost_usd;
+  return { model_calls: usages.length, prompt_tokens, completion_tokens, total_tokens, cost_usd: cost };
 }
+
+/** Usage of what an earlier run has paid for. */
+export const REPEATED_USAGE: HarnessUsage = { ...toHarnessUsage([]), cost_usd: 0 };
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0);

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Generated, type Kysely, sql } from 'kysely';
 
 /** Traces that repeat others, grades of traces, and the jobs that make them. */
 export async function createReplays({ schema }: Kysely<unknown>): Promise<void> {
@@ -65,6 +65,14 @@ export async function createReplays({ schema }: Kysely<unknown>): Promise<void> 
     .execute();
 }
 
+/** Jobs that ask judges again. */
+export async function createFreshRegrades({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .alterTable('regrades')
+    .addColumn('fresh', 'integer', (column) => column.notNull().defaultTo(0))
+    .execute();
+}
+
 /** Later evaluations of traces, numbered from 1. */
 export interface GradesTable {
   trace_id: string;
@@ -82,8 +90,10 @@ export interface RegradesTable {
   key_id: string | null;
   trace_id: string | null;
   evaluation_id: string | null;
-  /** `running` or `completed`. */
+  /** `running`, `completed` or `cancelled`. */
   status: string;
+  /** 1: judges are asked again. */
+  fresh: Generated<number>;
   created_at: number;
   finished_at: number | null;
 }

@@ -4,7 +4,7 @@ import { createChecks } from './create-checks.ts';
 import { createEvaluations } from './create-evaluations.ts';
 import { createHarnessCosts } from './create-harness-costs.ts';
 import { createModelTables } from './create-models.ts';
-import { createReplays } from './create-replays.ts';
+import { createFreshRegrades, createReplays } from './create-replays.ts';
 import { createSchema } from './create-schema.ts';
 import { createSeats } from './create-seats.ts';
 import { createTrainingJobs } from './create-training-jobs.ts';
@@ -41,4 +41,5 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0007_replay': { up: createReplays },
   '0010_harness_costs': { up: createHarnessCosts },
   '0011_checks': { up: createChecks },
+  '0012_fresh_regrades': { up: createFreshRegrades },
 };

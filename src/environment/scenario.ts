@@ -70,6 +70,8 @@ export type ScenarioTask<Args extends AnySchema = NoArgs> = {
   readonly tags?: readonly string[];
   /** Tasks of one cluster are not independent, so that errors are computed over clusters. Default: the id. */
   readonly cluster?: string;
+  /** Lines of the simulated user, one a turn, for `proctor/user-script`: the task can be played without a model for its user. */
+  readonly user_script?: readonly string[];
 } & (NoArgs extends ArgsInput<Args> ? { readonly args?: ArgsInput<Args> } : { readonly args: ArgsInput<Args> });
 
 /** The agent's final answer: text, or what the `answer` schema makes of it. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { derivedSeed } from '../model/derived-seed.ts';
 
 /** Numbers of tasks, models, and attempts of each task with each model. */
 export interface AttemptGrid {
@@ -50,5 +50,5 @@ export function begunOf(
  */
 export function seedOf(seed: number | null, taskId: string, attemptIndex: number): number | null {
   if (seed === null) return null;
-  return createHash('sha256').update(`${seed}\n${taskId}\n${attemptIndex}`, 'utf8').digest().readUInt32BE(0) >>> 1;
+  return derivedSeed(seed, taskId, attemptIndex);
 }

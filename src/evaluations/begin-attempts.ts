@@ -218,6 +218,7 @@ function toTrace(row: EvaluationRow, settings: EvaluationSettings, attempt: Begu
       ...(settings.agent === null ? {} : { agent: settings.agent }),
       ...(settings.user_model === undefined ? {} : { user_model: settings.user_model }),
       ...(settings.judge_model === undefined ? {} : { judge_model: settings.judge_model }),
+      ...(task.user_script === undefined ? {} : { user_script: task.user_script }),
       evaluation: {
         evaluation_id: row.evaluation_id,
         task_id: task.id,

@@ -1,28 +1,17 @@
-import { z } from 'zod';
-import type { Usage } from '../contract/chat.ts';
-import { type JudgeScale, type JudgeVote, judgeScaleSchema } from '../contract/judge.ts';
-import { sumUsage } from '../contract/usage.ts';
+import type { JudgeScale, JudgeVote } from '../contract/judge.ts';
 import type { ChatModel } from '../model/chat-model.ts';
 import { judge } from '../rollout/judge.ts';
-import { agreementOf, type RatedCase } from '../statistics/agreement.ts';
+import { agreementOf } from '../statistics/agreement.ts';
+import { type LabelledCase, materialOf } from './labelled-cases.ts';
 
-/** Numbers of votes that are compared. All are asked once; fewer are the first of them. */
-const CALIBRATED_VOTES = [1, 3, 5] as const;
-const MOST_VOTES = 5;
-
-const labelledCaseSchema = z.strictObject({
-  id: z.string().min(1),
-  rubric: z.string().min(1),
-  /** Text, or JSON. */
-  material: z.json(),
-  /** Yes or no, or a number of the scale. */
-  label: z.union([z.boolean(), z.number()]),
-  scale: judgeScaleSchema.default('boolean'),
-  context: z.string().nullable().default(null),
-});
-export type LabelledCase = z.output<typeof labelledCaseSchema>;
+/** Numbers of votes that are compared. The most are asked once; fewer are the first of them. */
+export const CALIBRATED_VOTES = [1, 3, 5] as const;
+export type CalibratedVotes = (typeof CALIBRATED_VOTES)[number];
+/** Failures without any verdict, after which the others are not tried. */
+const HOPELESS = 3;
 
 export interface Calibration {
+  /** Those that were judged. */
   readonly cases: number;
   readonly by_votes: readonly {
     readonly votes: number;
@@ -35,6 +24,7 @@ export interface Calibration {
       readonly label_yes_only: number;
       readonly judge_yes_only: number;
     };
+    /** US dollars; null where a call's cost is not known. */
     readonly cost_usd: number | null;
     readonly disagreements: readonly {
       readonly id: string;
@@ -43,94 +33,93 @@ export interface Calibration {
       readonly reasons: readonly string[];
     }[];
   }[];
-}
-
-/**
- * Reads labelled cases, one JSON object a line; empty lines are left out.
- *
- * @throws Error that names the line and the field.
- */
-export function readLabelledCases(text: string, file: string): readonly LabelledCase[] {
-  const cases: LabelledCase[] = [];
-  const ids = new Set<string>();
-  for (const [index, line] of text.split('\n').entries()) {
-    if (line.trim() === '') continue;
-    const where = `${file}:${index + 1}`;
-    const parsed = labelledCaseSchema.safeParse(parseLine(line, where));
-    if (!parsed.success) {
-      const [issue] = parsed.error.issues;
-      throw new Error(`${where}: ${issue?.path.join('.') || 'the line'}: ${issue?.message}`);
-    }
-    const { id, label, scale } = parsed.data;
-    if (ids.has(id)) throw new Error(`${where}: id: ${JSON.stringify(id)} is there already`);
-    const fault = faultOf(label, scale);
-    if (fault !== undefined) throw new Error(`${where}: label: ${fault}`);
-    ids.add(id);
-    cases.push(parsed.data);
-  }
-  if (cases.length === 0) throw new Error(`${file} holds no case: write one JSON object a line`);
-  if (cases.some(({ scale }) => (scale === 'boolean') !== (cases[0]?.scale === 'boolean'))) {
-    throw new Error(`${file} holds cases with yes or no and cases with numbers: put them into two files`);
-  }
-  return cases;
+  /** Those that could not be judged, which no figure counts; absent where there is none. */
+  readonly failed?: readonly { readonly id: string; readonly message: string }[];
 }
 
 export interface CalibrateOptions {
+  /** One or more. */
   readonly cases: readonly LabelledCase[];
   createModel(): ChatModel;
+  /** The most votes of a case. Default 5. */
+  readonly votes?: CalibratedVotes | undefined;
   /** Cases that are judged at a time. */
   readonly concurrency: number;
   readonly signal: AbortSignal;
   onJudged?(done: number): void;
 }
 
-/** Has the model judge every case with five votes. @throws Error that names the case which could not be judged. */
+/**
+ * Has the model judge every case. A case that cannot be judged is named in the result.
+ *
+ * @throws the reason of the signal; Error that names the first case where none can be judged.
+ */
 export async function calibrateJudge(options: CalibrateOptions): Promise<Calibration> {
-  const { cases } = options;
+  const { cases, votes: most = 5, signal } = options;
   const judged: Judged[] = [];
-  const waiting = [...cases.entries()];
+  const failed: { readonly index: number; readonly id: string; readonly message: string }[] = [];
+  const isHopeless = () => failed.length >= HOPELESS && judged.length === 0;
+  const waiting = cases.values();
   const work = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const [index, each] = next;
-      judged[index] = await judgeCase(each, options);
-      options.onJudged?.(judged.filter(Boolean).length);
+    for (const labelled of waiting) {
+      if (isHopeless()) return;
+      try {
+        judged.push(await judgeCase(labelled, most, options));
+      } catch (thrown) {
+        signal.throwIfAborted();
+        failed.push({ index: cases.indexOf(labelled), id: labelled.id, message: (thrown as Error).message });
+      }
+      options.onJudged?.(judged.length + failed.length);
     }
   };
   await Promise.all(Array.from({ length: options.concurrency }, work));
-  return { cases: cases.length, by_votes: CALIBRATED_VOTES.map((votes) => summarize(judged, votes)) };
+  const [first] = failed.sort((a, b) => a.index - b.index);
+  if (judged.length === 0) {
+    throw new Error(`The case ${JSON.stringify(first?.id)} could not be judged: ${first?.message}`);
+  }
+  const order = new Map(cases.map((labelled, index) => [labelled, index]));
+  judged.sort((a, b) => (order.get(a.labelled) ?? 0) - (order.get(b.labelled) ?? 0));
+  return {
+    cases: judged.length,
+    by_votes: CALIBRATED_VOTES.filter((votes) => votes <= most).map((votes) => summarize(judged, votes)),
+    ...(failed.length === 0 ? {} : { failed: failed.map(({ id, message }) => ({ id, message })) }),
+  };
 }
 
 interface Judged {
   readonly labelled: LabelledCase;
   readonly votes: readonly JudgeVote[];
-  readonly usages: readonly Usage[];
+  /** US dollars of each vote. */
+  readonly costs: readonly (number | null)[];
 }
 
-async function judgeCase(labelled: LabelledCase, { createModel, signal }: CalibrateOptions): Promise<Judged> {
-  const { id, rubric, material, scale, context } = labelled;
-  const text = typeof material === 'string' ? material : JSON.stringify(material);
-  try {
-    const { votes, usages } = await judge({
-      request: { rubric, material: text, scale, model: null, votes: MOST_VOTES, context },
-      createModel,
-      seedOf: (vote) => vote,
-      signal,
-    });
-    return { labelled, votes, usages };
-  } catch (cause) {
-    signal.throwIfAborted();
-    throw new Error(`The case ${JSON.stringify(id)} could not be judged: ${(cause as Error).message}`, { cause });
-  }
+async function judgeCase(
+  labelled: LabelledCase,
+  most: number,
+  { createModel, signal }: CalibrateOptions,
+): Promise<Judged> {
+  const { rubric, scale, context } = labelled;
+  const costs: (number | null)[] = Array.from({ length: most }, () => 0);
+  const { votes } = await judge({
+    request: { rubric, material: materialOf(labelled), scale, model: null, votes: most, context },
+    createModel,
+    seedOf: (vote) => vote,
+    onUsage: ({ cost_usd }, vote) => {
+      costs[vote - 1] = addCost(costs[vote - 1] ?? null, cost_usd);
+    },
+    signal,
+  });
+  return { labelled, votes, costs };
 }
 
 function summarize(judged: readonly Judged[], votes: number): Calibration['by_votes'][number] {
-  const rated = judged.map(({ labelled, votes: cast }): RatedCase & { readonly of: Judged } => ({
+  const rated = judged.map(({ labelled, votes: cast }) => ({
+    labelled,
     label: toUnit(labelled.label, labelled.scale),
     score: mean(cast.slice(0, votes).map(({ score }) => score)),
-    of: { labelled, votes: cast.slice(0, votes), usages: [] },
+    reasons: cast.slice(0, votes).map(({ reason }) => reason),
   }));
   const { agreement, kappa, kappaCi95, confusion } = agreementOf(rated, judged[0]?.labelled.scale !== 'boolean');
-  const { cost_usd } = sumUsage(judged.flatMap(({ usages }) => usages));
   return {
     votes,
     agreement,
@@ -142,23 +131,16 @@ function summarize(judged: readonly Judged[], votes: number): Calibration['by_vo
       label_yes_only: confusion.labelYesOnly,
       judge_yes_only: confusion.scoreYesOnly,
     },
-    // Votes of one question cost alike.
-    cost_usd: cost_usd === null ? null : (cost_usd * votes) / MOST_VOTES,
+    cost_usd: judged.flatMap(({ costs }) => costs.slice(0, votes)).reduce(addCost, 0),
     disagreements: rated
       .filter(({ label, score }) => label >= 0.5 !== score >= 0.5)
-      .map(({ of: { labelled, votes: cast }, score }) => ({
-        id: labelled.id,
-        label: labelled.label,
-        score,
-        reasons: cast.map(({ reason }) => reason),
-      })),
+      .map(({ labelled: { id, label }, score, reasons }) => ({ id, label, score, reasons })),
   };
 }
 
-function faultOf(label: boolean | number, scale: JudgeScale): string | undefined {
-  if (scale === 'boolean') return typeof label === 'boolean' ? undefined : `${label} is neither true nor false`;
-  if (typeof label !== 'number') return `${label} is no number of the scale`;
-  return label < scale.min || label > scale.max ? `${label} is not from ${scale.min} to ${scale.max}` : undefined;
+/** A cost that one of them does not know is not known. */
+function addCost(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? null : one + other;
 }
 
 function toUnit(label: boolean | number, scale: JudgeScale): number {
@@ -168,12 +150,4 @@ function toUnit(label: boolean | number, scale: JudgeScale): number {
 
 function mean(numbers: readonly number[]): number {
   return numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
-}
-
-function parseLine(line: string, where: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch (cause) {
-    throw new Error(`${where}: it is not JSON (${(cause as Error).message})`, { cause });
-  }
 }

@@ -46,6 +46,18 @@ export async function endQueued(options: CancelOptions, evaluationId: string, si
   }
 }
 
+/** Ends those of these traces that nobody has taken from the queue yet. Their workers end those that run. */
+export async function endTraces(options: CancelOptions, traceIds: readonly string[]): Promise<void> {
+  if (traceIds.length === 0) return;
+  const rows = await options.database.kysely
+    .selectFrom('traces')
+    .select(['trace_id', 'attempt', 'status'])
+    .where('trace_id', 'in', traceIds)
+    .where('status', 'in', UNFINISHED)
+    .execute();
+  await Promise.all(rows.map((row) => endOne(options, row)));
+}
+
 async function endOne(
   { store, queue, cancelHere }: CancelOptions,
   { trace_id, attempt, status }: { readonly trace_id: string; readonly attempt: number; readonly status: string },

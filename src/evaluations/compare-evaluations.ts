@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Comparison, ComparisonList } from '../contract/evaluation.ts';
+import type { GradesQuery } from '../contract/replay.ts';
 import type { Database } from '../database/database.ts';
 import { holmCorrection } from '../statistics/holm.ts';
 import { type ComparedModel, ComparisonBuilder } from './comparison-builder.ts';
@@ -15,6 +16,7 @@ export interface ComparisonQuery {
   readonly b: string;
   readonly aModel?: string | undefined;
   readonly bModel?: string | undefined;
+  readonly grades?: GradesQuery | undefined;
 }
 
 /**
@@ -27,8 +29,9 @@ export interface ComparisonQuery {
 export async function compareEvaluations(database: Database, query: ComparisonQuery): Promise<ComparisonList> {
   const sides = await readPlans(database, query);
   const pairs = pairModels(sides.a.models, sides.b.models, query);
-  const a = await readModelCells(database.scans, sides.a);
-  const b = query.a === query.b ? a : await readModelCells(database.scans, sides.b);
+  const { grades } = query;
+  const a = await readModelCells(database.scans, sides.a, { grades });
+  const b = query.a === query.b ? a : await readModelCells(database.scans, sides.b, { grades });
   const clusters = await readClusters(database.scans, sides.a);
   const builders = pairs.map(
     (pair) =>

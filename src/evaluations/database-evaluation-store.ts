@@ -28,7 +28,7 @@ import {
   lockEvaluation,
   statusOf,
 } from './evaluation-rows.ts';
-import { modelsOf, parseSettings } from './evaluation-settings.ts';
+import { harnessModelsOf, modelsOf, parseSettings } from './evaluation-settings.ts';
 import type {
   AttemptQuery,
   ComparisonQuery,
@@ -191,7 +191,8 @@ class DatabaseEvaluationStore implements EvaluationStore {
 
   async patch(account: string, evaluationId: string, patch: EvaluationPatch): Promise<void> {
     await this.#change(account, evaluationId, async (transaction, row) => {
-      checkPrices(modelsOf(parseSettings(row.settings)), patch.budget, this.#canPrice);
+      const settings = parseSettings(row.settings);
+      checkPrices([...modelsOf(settings), ...harnessModelsOf(settings)], patch.budget, this.#canPrice);
       await changeEvaluation(transaction, row, patch, this.#now());
     });
   }
@@ -214,10 +215,10 @@ class DatabaseEvaluationStore implements EvaluationStore {
     });
   }
 
-  async compare(account: string, { a, b, a_model, b_model }: ComparisonQuery): Promise<ComparisonList> {
+  async compare(account: string, { a, b, a_model, b_model, grades }: ComparisonQuery): Promise<ComparisonList> {
     await findEvaluation(this.#database.kysely, account, a, 'a');
     await findEvaluation(this.#database.kysely, account, b, 'b');
-    return await compareEvaluations(this.#database, { a, b, aModel: a_model, bModel: b_model });
+    return await compareEvaluations(this.#database, { a, b, aModel: a_model, bModel: b_model, grades });
   }
 
   async #setStatus(account: string, evaluationId: string, status: EvaluationStatus): Promise<void> {

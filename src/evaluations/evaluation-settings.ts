@@ -34,3 +34,9 @@ export function resolvedOf({ resolved = [] }: Pick<EvaluationSettings, 'resolved
 export function modelsOf(settings: Pick<EvaluationSettings, 'models' | 'resolved'>): readonly ResolvedModel[] {
   return settings.models.map((model) => resolvedOf(settings, model));
 }
+
+/** Those that it names for its harness: always names of a provider. */
+export function harnessModelsOf({ user_model, judge_model }: EvaluationSettings): readonly ResolvedModel[] {
+  const names = [user_model, judge_model].filter((name) => name !== undefined);
+  return names.map((model) => ({ model, target: model, gateway: null }));
+}

@@ -165,7 +165,7 @@ export interface TaskQuery extends Page, GradesOption {
   readonly task_id?: string | undefined;
 }
 
-export interface ComparisonQuery {
+export interface ComparisonQuery extends GradesOption {
   readonly a: string;
   readonly b: string;
   readonly a_model?: string | undefined;

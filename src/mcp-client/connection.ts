@@ -51,7 +51,8 @@ export interface McpConnectOptions {
 
 export interface ClientAnswers {
   readonly elicit?: (params: ElicitRequestParams) => Promise<ElicitResult>;
-  readonly sample?: (params: CreateMessageRequestParams) => Promise<CreateMessageResult>;
+  /** The signal is aborted when the server takes its question back, and when the connection is closed. */
+  readonly sample?: (params: CreateMessageRequestParams, signal: AbortSignal) => Promise<CreateMessageResult>;
 }
 
 /** Each is called as the notification comes in, and so before the answer that follows it. */
@@ -172,7 +173,12 @@ class ListeningClient extends Client {
     this.#listen = listen;
     this.#handshakeMeta = skipsHandshake ? undefined : handshakeMeta;
     if (elicit) this.setRequestHandler('elicitation/create', ({ params }) => elicit(params));
-    if (sample) this.setRequestHandler('sampling/createMessage', ({ params }) => sample(params));
+    if (sample) {
+      this.setRequestHandler('sampling/createMessage', ({ params }, { mcpReq: { _meta = params._meta, signal } }) =>
+        // On 2026-07-28 the SDK leaves it out of the parameters.
+        sample(_meta === undefined ? params : { ...params, _meta }, signal),
+      );
+    }
   }
 
   /** `_meta` of the next message. The first one is `initialize`. */

@@ -85,9 +85,9 @@ function startRun(options: RunOptions, span: TraceSpan): Run {
       if (script !== undefined) return script.createAgent(createModel);
       return options.createAgent?.() ?? new AgentLoop(createModel());
     },
-    // A script has the user's messages already.
-    ...(script === undefined && {
-      createUser: (user: UserOfSetup, client: EnvironmentClient) => createUser(user, { client, seed, args, options }),
+    ...((script === undefined || script.words !== undefined) && {
+      createUser: (user: UserOfSetup, client: EnvironmentClient) =>
+        createUser(user, { client, seed, args, options, recorded: script?.words }),
     }),
     createSampler: (to, ended) =>
       whilePaid(createRunSampler(options, to, ended), (unpaid) => {
@@ -160,9 +160,10 @@ async function playTurns(run: Run, options: Omit<TurnOptions, 'maxSteps'>): Prom
     const maxSteps = Math.max(1, request.max_steps - session.steps);
     last = addUsage(run, await session.turn(turn.messages, { ...options, signal, maxSteps }));
     if (isUnexpected(last, turn)) break;
+    if (turn.hasReply) await session.user?.next(last.turn, options.signal);
   }
   if (last === undefined) throw new TypeError('A script has one turn or more');
-  return { turn: last };
+  return script.finish === undefined ? await converse(run, last, options) : { turn: last };
 }
 
 function isUnexpected({ status }: TurnResult, turn: ScriptedTurn | undefined): boolean {

@@ -1,14 +1,19 @@
 import type { SampleRequest, Sampler } from '../client/environment-client.ts';
 import type { Usage } from '../contract/chat.ts';
-import { type JudgeRequest, judgeRequestSchema } from '../contract/judge.ts';
+import { messageOf } from '../contract/errors.ts';
+import { type Judgement, type JudgeRequest, judgeRequestSchema } from '../contract/judge.ts';
 import { META } from '../contract/names.ts';
-import { toHarnessUsage } from '../contract/usage.ts';
+import { REPEATED_USAGE, toHarnessUsage } from '../contract/usage.ts';
 import type { ChatModel } from '../model/chat-model.ts';
+import { derivedSeed } from '../model/derived-seed.ts';
 import type { TurnRecorder } from '../trace/event-recorder.ts';
 import { judge, judgeKey } from './judge.ts';
+import type { RecordedVerdicts } from './recorded-verdicts.ts';
 
 /** Questions of an environment's own code in one run, beside those for a judge. */
 const MAX_SAMPLES = 100;
+/** In the place of a task's id where seeds of votes are derived. */
+const VOTES = 'judge';
 /** Characters of the material that a trace keeps. */
 const MATERIAL_KEPT = 4_000;
 
@@ -23,6 +28,8 @@ export interface HarnessSamplerOptions {
   readonly recorder: TurnRecorder;
   /** Aborted when the session ends. */
   readonly signal: AbortSignal;
+  /** Verdicts on equal questions, for which no judge is asked. */
+  readonly recorded?: Pick<RecordedVerdicts, 'take'> | undefined;
 }
 
 /** Answers the questions of one session's environment to a model: for verdicts in its evaluation, and for its own code. */
@@ -38,36 +45,56 @@ export function createHarnessSampler(options: HarnessSamplerOptions): Sampler {
 }
 
 async function answerJudge(request: SampleRequest, options: HarnessSamplerOptions) {
-  const { seed, recorder, signal } = options;
+  const { seed, recorder, recorded } = options;
+  if (!request.isEvaluating) throw new Error('A judge is asked by the evaluation of a scenario alone');
   const question = readQuestion(request);
   const name = nameOf(question, options);
+  const known = recorded?.take(question, name);
+  if (known !== undefined) {
+    const { model, ...verdict } = known;
+    recorder.record({ ...toEvent(question, model, verdict), usage: REPEATED_USAGE, duration_ms: 0, repeated: true });
+    return { text: JSON.stringify(verdict), model };
+  }
   if (name === undefined) return { text: JSON.stringify({ no_judge: NO_JUDGE }), model: '' };
   const startedAt = performance.now();
-  const { usages, ...verdict } = await judge({
-    request: question,
-    createModel: () => options.createModel(name),
-    seedOf: (vote) => (seed === null ? undefined : seed + vote - 1),
-    signal,
-  });
-  recorder.record({
-    type: 'judge.responded',
-    model: name,
-    key: judgeKey(question, name),
-    rubric: question.rubric,
-    material: question.material.slice(0, MATERIAL_KEPT),
-    scale: question.scale,
-    ...verdict,
-    usage: toHarnessUsage(usages),
+  const paid: Usage[] = [];
+  const toCost = () => ({
+    usage: toHarnessUsage(paid),
     duration_ms: Math.round(performance.now() - startedAt),
   });
-  return { text: JSON.stringify(verdict), model: name };
+  try {
+    const { usages: _usages, ...verdict } = await judge({
+      request: question,
+      createModel: () => options.createModel(name),
+      seedOf: (vote) => (seed === null ? undefined : derivedSeed(seed, VOTES, vote)),
+      onUsage: (usage) => paid.push(usage),
+      signal: AbortSignal.any([options.signal, request.signal]),
+    });
+    recorder.record({ ...toEvent(question, name, verdict), ...toCost() });
+    return { text: JSON.stringify(verdict), model: name };
+  } catch (thrown) {
+    const message = messageOf(thrown);
+    recorder.record({ type: 'judge.failed', ...toAsked(question, name), message, ...toCost() });
+    throw thrown;
+  }
 }
 
-async function answerSample({ system, messages, maxTokens }: SampleRequest, options: HarnessSamplerOptions) {
+function toEvent(question: JudgeRequest, model: string, { score, agreement, votes }: Judgement) {
+  const { scale } = question;
+  return { type: 'judge.responded' as const, ...toAsked(question, model), scale, score, agreement, votes };
+}
+
+function toAsked(question: JudgeRequest, model: string) {
+  const { rubric, material } = question;
+  return { model, key: judgeKey(question, model), rubric, material: material.slice(0, MATERIAL_KEPT) };
+}
+
+async function answerSample(request: SampleRequest, options: HarnessSamplerOptions) {
+  const { system, messages, maxTokens } = request;
   const name = options.judgeModel;
   if (name === undefined)
     throw new Error('The environment asks a model, and none answers: set models.judge in the configuration');
-  const { recorder, signal } = options;
+  const { recorder } = options;
   const startedAt = performance.now();
   const usages: Usage[] = [];
   const { message, usage } = await options.createModel(name).respond({
@@ -79,7 +106,7 @@ async function answerSample({ system, messages, maxTokens }: SampleRequest, opti
     ],
     tools: [],
     sampling: { max_tokens: maxTokens },
-    signal,
+    signal: AbortSignal.any([options.signal, request.signal]),
   });
   usages.push(usage);
   const duration_ms = Math.round(performance.now() - startedAt);

@@ -1,6 +1,8 @@
 import type { PromptMessage } from '../contract/scenario.ts';
 import type { ChatModel } from '../model/chat-model.ts';
 import type { Agent } from './agent.ts';
+import type { RecordedWords } from './recorded-user.ts';
+import type { RecordedVerdicts } from './recorded-verdicts.ts';
 import type { FinishOptions } from './session-end.ts';
 
 /** A run that repeats another one, wholly or in part: its turns, and the agent that plays them. */
@@ -11,8 +13,12 @@ export interface RunScript {
   readonly seed: number | null;
   /** @param createModel makes the run's model, for a script that goes on with it. @throws BoundaryError. */
   createAgent(createModel: () => ChatModel): Agent;
-  /** How the run ends once its turns are over; undefined: as the last one did. */
+  /** How the run ends once its turns are over; undefined: as a run does that goes on after the last one. */
   readonly finish?: FinishOptions | undefined;
+  /** What the simulated user has said; undefined where the run played none: a caller or an agent talked with it. */
+  readonly words?: RecordedWords | undefined;
+  /** What judges have said. Default: nothing, so that they are asked. */
+  readonly verdicts?: RecordedVerdicts | undefined;
 }
 
 export interface ScriptedTurn {
@@ -20,4 +26,6 @@ export interface ScriptedTurn {
   readonly messages: readonly PromptMessage[];
   /** Aborted by the agent, for a turn that was cut off: its end is no end of the run. */
   readonly cut: AbortSignal;
+  /** A simulated user has replied to the text that ended it. */
+  readonly hasReply: boolean;
 }

@@ -23,7 +23,14 @@ export interface UserReply {
   readonly usages: readonly Usage[];
   /** Functions that it called, with their results. */
   readonly calls: readonly UserCall[];
+  /** It is one of an earlier run. */
+  readonly isRepeated?: boolean;
 }
+
+/** Words of a user in an earlier run. */
+export type RecordedReply = Pick<UserReply, 'message' | 'isOver' | 'model'> & {
+  readonly calls: readonly Pick<UserCall, 'name' | 'arguments'>[];
+};
 
 export interface UserCall {
   readonly name: string;
@@ -43,6 +50,8 @@ export interface ConversationUser {
    * @throws BoundaryError boundary `worker` or `environment`; the reason of the signal.
    */
   reply(conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply>;
+  /** Says what it said in an earlier run, and comes to where it was then: no model is asked. @throws as `reply`. */
+  repeat(recorded: RecordedReply, conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply>;
 }
 
 /** A user that says the next line of a list each time, then stops. */
@@ -58,9 +67,13 @@ export class ScriptedUser implements ConversationUser {
 
   async reply(_conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
     signal.throwIfAborted();
-    const message = this.#lines[this.#next] ?? null;
-    this.#next += 1;
+    const message = await askTwice('The script of the user', async () => this.#lines[this.#next++] ?? null);
     return { ...readStop(message), model: null, usages: [], calls: [] };
+  }
+
+  async repeat(recorded: RecordedReply, conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
+    await this.reply(conversation, signal); // The next line is the one after it.
+    return toRepeatedReply(recorded, []);
   }
 }
 
@@ -68,59 +81,97 @@ export class ScriptedUser implements ConversationUser {
 export class FunctionUser implements ConversationUser {
   readonly maxTurns: number;
   readonly #client: EnvironmentClient;
+  readonly #limitMs: number;
 
-  constructor(client: EnvironmentClient, { max_turns }: Pick<UserOfSetup, 'max_turns'>) {
+  /** @param limitMs milliseconds for one message. */
+  constructor(client: EnvironmentClient, { max_turns }: Pick<UserOfSetup, 'max_turns'>, limitMs: number) {
     this.#client = client;
+    this.#limitMs = limitMs;
     this.maxTurns = max_turns;
   }
 
   async reply(conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
     const given = { conversation: conversation.map(({ role, content }) => ({ role, content })) };
-    const result = await this.#client.callFunction?.('user', 'next', given, { signal, timeoutMs: 0 });
+    const message = await askTwice('The user of the scenario', () => this.#next(given, signal));
+    return { ...readStop(message), model: null, usages: [], calls: [] };
+  }
+
+  async #next(given: JsonObject, signal: AbortSignal): Promise<string | null> {
+    const limits = { signal, timeoutMs: this.#limitMs };
+    const result = await this.#client.callFunction?.('user', 'next', given, limits);
     const reply = userReplySchema.safeParse(result?.structured_content);
-    if (reply.success) return { ...readStop(reply.data.message), model: null, usages: [], calls: [] };
+    if (reply.success) return reply.data.message;
     const why =
       result === undefined ? 'this client cannot ask it' : textOfContent(result.content) || 'it gave no message';
     throw new BoundaryError('environment', 'environment_failed', `The user of the scenario failed: ${why}`);
+  }
+
+  /** The function is called once more: it may keep count of the conversation. */
+  async repeat(recorded: RecordedReply, conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
+    await this.reply(conversation, signal);
+    return toRepeatedReply(recorded, []);
   }
 }
 
 /** A user that a model plays. It sees the conversation with the roles exchanged, in texts alone. */
 export class ModelUser implements ConversationUser {
   readonly maxTurns: number;
-  readonly #model: ChatModel;
+  readonly #createModel: () => ChatModel;
+  #created: ChatModel | undefined;
   readonly #setup: UserOfSetup;
   readonly #client: EnvironmentClient;
   readonly #sampling: JsonObject;
+  readonly #limitMs: number;
 
+  /** @param createModel called by the first reply that is not a recorded one. */
   constructor(
-    model: ChatModel,
+    createModel: () => ChatModel,
     {
       setup,
       client,
       sampling,
-    }: { readonly setup: UserOfSetup; readonly client: EnvironmentClient; readonly sampling: JsonObject },
+      limitMs,
+    }: {
+      readonly setup: UserOfSetup;
+      readonly client: EnvironmentClient;
+      readonly sampling: JsonObject;
+      /** Milliseconds for one call of a function. */
+      readonly limitMs: number;
+    },
   ) {
-    this.#model = model;
+    this.#createModel = createModel;
     this.#setup = setup;
     this.#client = client;
     this.#sampling = sampling;
+    this.#limitMs = limitMs;
     this.maxTurns = setup.max_turns;
+  }
+
+  get #model(): ChatModel {
+    this.#created ??= this.#createModel();
+    return this.#created;
+  }
+
+  /** Its functions are called once more: they may have changed the environment. */
+  async repeat(
+    recorded: RecordedReply,
+    _conversation: readonly UserMessage[],
+    signal: AbortSignal,
+  ): Promise<UserReply> {
+    const calls: UserCall[] = [];
+    for (const { name, arguments: args } of recorded.calls) {
+      await this.#call({ id: '', name, arguments: args, raw_arguments: null }, signal, calls);
+    }
+    return toRepeatedReply(recorded, calls);
   }
 
   async reply(conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
     const usages: Usage[] = [];
     const calls: UserCall[] = [];
-    // An empty reply is asked for once more.
-    for (let tries = 0; tries < 2; tries += 1) {
-      const text = await this.#say(conversation, { signal, usages, calls });
-      if (text.trim() !== '') return { ...readStop(text), model: this.#model.name, usages, calls };
-    }
-    throw new BoundaryError(
-      'worker',
-      USER_ERROR,
-      `The model ${this.#model.name}, which plays the user, gave an empty text twice`,
-    );
+    const asked = { signal, usages, calls };
+    const who = `The model ${this.#model.name}, which plays the user,`;
+    const text = await askTwice(who, () => this.#say(conversation, asked));
+    return { ...readStop(text), model: this.#model.name, usages, calls };
   }
 
   async #say(conversation: readonly UserMessage[], asked: Asked): Promise<string> {
@@ -166,7 +217,7 @@ export class ModelUser implements ConversationUser {
     const answer = async () => {
       if (known === undefined) return toError(`There is no function ${name}.`);
       if (raw_arguments !== null) return toError('The arguments are not a JSON object.');
-      return await this.#client.callFunction?.(known.hub, name, args, { signal });
+      return await this.#client.callFunction?.(known.hub, name, args, { signal, timeoutMs: this.#limitMs });
     };
     const { content, is_error } = (await answer()) ?? toError('This client cannot call functions for a user.');
     calls.push({ name, arguments: args, text: textOfContent(content), is_error });
@@ -201,6 +252,19 @@ function toUsersView(conversation: readonly UserMessage[]): readonly TranscriptM
   // Gateways want a message to answer.
   if (turned[0]?.role === 'user') return turned;
   return [{ role: 'user', content: 'The assistant is there and waits for your first message.' }, ...turned];
+}
+
+/** Whoever gives an empty text is asked once more. @throws BoundaryError boundary `worker`, code `user_error`. */
+async function askTwice(who: string, ask: () => Promise<string | null>): Promise<string | null> {
+  for (let tries = 0; tries < 2; tries += 1) {
+    const text = await ask();
+    if (text === null || text.trim() !== '') return text;
+  }
+  throw new BoundaryError('worker', USER_ERROR, `${who} gave an empty text twice`);
+}
+
+function toRepeatedReply({ message, isOver, model }: RecordedReply, calls: readonly UserCall[]): UserReply {
+  return { message, isOver, model, usages: [], calls, isRepeated: true };
 }
 
 /** The stop word ends a conversation; the text before it is said. */

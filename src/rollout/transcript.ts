@@ -19,6 +19,8 @@ export class Transcript {
   #unanswered: readonly PromptMessage[] | undefined;
   /** The words of agent and user, where these are not the texts of a model. */
   #spoken: UserMessage[] | undefined;
+  /** The whole conversation, once it is over: what a model is still asked to mend is no part of it. */
+  #ended: readonly UserMessage[] | undefined;
   /** The present turn: its messages, those that had no answer before it, and where it began. */
   #begun: BegunTurn = { messages: [], before: undefined, turns: 0, instructions: 0 };
 
@@ -80,8 +82,14 @@ export class Transcript {
     this.#spoken = [...(this.#spoken ?? []), ...messages];
   }
 
+  /** From now on neither side says anything, but for the last words of the user. */
+  endConversation(...lastWords: readonly UserMessage[]): void {
+    this.#ended = [...this.conversation(), ...lastWords];
+  }
+
   /** The texts between agent and user, without system texts and tool calls. */
   conversation(): readonly UserMessage[] {
+    if (this.#ended !== undefined) return this.#ended;
     const texts = this.#spoken === undefined ? [...this.#prompt, ...this.#turns] : [...this.#prompt, ...this.#asked];
     const said = texts.flatMap((message): UserMessage[] => {
       if (message.role === 'user') return [{ role: 'user', content: readableText(message.content) }];

@@ -1,6 +1,7 @@
 import type { UserMessage } from '../client/environment-client.ts';
+import { BoundaryError, USER_ERROR } from '../contract/errors.ts';
 import type { PromptMessage } from '../contract/scenario.ts';
-import { toHarnessUsage } from '../contract/usage.ts';
+import { REPEATED_USAGE, toHarnessUsage } from '../contract/usage.ts';
 import type { TurnRecorder } from '../trace/event-recorder.ts';
 import type { ConversationUser, UserReply } from './simulated-user.ts';
 import type { Transcript } from './transcript.ts';
@@ -43,14 +44,20 @@ export class UserSide {
   /** The message that begins a conversation without a prompt. @throws as `ConversationUser.reply`. */
   async begin(signal: AbortSignal): Promise<readonly PromptMessage[]> {
     if (this.#options.transcript.conversation().length > 0) return [];
-    const next = await this.#reply(0, [], signal);
-    return next.kind === 'said' ? next.messages : [];
+    const { message, isOver } = await this.#ask(0, [], signal);
+    if (message === null)
+      throw new BoundaryError('worker', USER_ERROR, 'The user ended the conversation before it began');
+    this.#isOver = isOver;
+    return [{ role: 'user', content: message }];
   }
 
   /** The reply to the text that ended a turn. @throws as `ConversationUser.reply`. */
   async next(turn: number, signal: AbortSignal): Promise<NextMessages> {
     const { transcript, user } = this.#options;
-    if (transcript.lastAssistantText().trim() === '') return { kind: 'over' };
+    if (this.#isOver || transcript.lastAssistantText().trim() === '') {
+      transcript.endConversation();
+      return { kind: 'over' };
+    }
     if (this.#replies >= user.maxTurns) return { kind: 'user_turns' };
     return await this.#reply(turn, transcript.conversation(), signal);
   }
@@ -78,9 +85,12 @@ export class UserSide {
   }
 
   async #reply(turn: number, conversation: readonly UserMessage[], signal: AbortSignal): Promise<NextMessages> {
-    const reply = await this.#ask(turn, conversation, signal);
-    if (reply.isOver || reply.message === null) return { kind: 'over' };
-    return { kind: 'said', messages: [{ role: 'user', content: reply.message }] };
+    const { message, isOver } = await this.#ask(turn, conversation, signal);
+    if (message !== null && !isOver) return { kind: 'said', messages: [{ role: 'user', content: message }] };
+    this.#options.transcript.endConversation(
+      ...(message === null ? [] : [{ role: 'user' as const, content: message }]),
+    );
+    return { kind: 'over' };
   }
 
   async #ask(turn: number, conversation: readonly UserMessage[], signal: AbortSignal): Promise<UserReply> {
@@ -94,7 +104,8 @@ export class UserSide {
   }
 }
 
-function toEvent(turn: number, { message, isOver, model, calls, usages }: UserReply, duration_ms: number) {
+function toEvent(turn: number, reply: UserReply, duration_ms: number) {
+  const { message, isOver, model, calls, usages, isRepeated = false } = reply;
   return {
     type: 'user.responded' as const,
     turn,
@@ -102,7 +113,8 @@ function toEvent(turn: number, { message, isOver, model, calls, usages }: UserRe
     is_over: isOver,
     model,
     calls: [...calls],
-    usage: toHarnessUsage(usages),
+    usage: isRepeated ? REPEATED_USAGE : toHarnessUsage(usages),
     duration_ms,
+    ...(isRepeated ? { repeated: true } : {}),
   };
 }

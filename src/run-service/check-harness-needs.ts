@@ -1,6 +1,8 @@
 import { checkScenarioNeeds } from '../client/scenario-needs.ts';
+import type { Budget } from '../contract/evaluation.ts';
 import type { RunRequest } from '../contract/run.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
+import { checkPrices } from '../evaluations/check-limits.ts';
 import type { Models } from '../model/create-model.ts';
 import { checkHarnessModels } from '../model/harness-models.ts';
 import type { ScenarioCatalogue } from '../tasks/check-tasks.ts';
@@ -22,29 +24,40 @@ export function checkRunHarness(
   { user_model, judge_model, scenario_args }: HarnessModelNames & Pick<RunRequest, 'scenario_args'>,
   models: Models,
 ): void {
-  checkScenarioNeeds(scenario, scenario_args, namedFor({ user_model, judge_model }, models));
+  checkScenarioNeeds(scenario, { args: scenario_args }, namedFor({ user_model, judge_model }, models));
   checkHarnessModels(models, { user_model, judge_model });
 }
 
 /**
- * Checks that the users and judges of all tasks have a model, once the tasks themselves are checked.
+ * Checks that the users and judges of all tasks have a model, once the tasks themselves are checked, and a price where
+ * the evaluation has a budget in US dollars.
  *
- * @throws ApiError `invalid_parameter` or `model_not_found` with the field, `user_model` or `judge_model`.
+ * @throws ApiError `invalid_parameter` or `model_not_found` with the field, `user_model` or `judge_model`;
+ *   `invalid_parameter` with `budget.usd`.
  */
 export async function checkHarnessNeeds(
   { tasks }: Pick<Taskset, 'tasks'>,
-  named: HarnessModelNames,
+  { user_model, judge_model, budget }: HarnessModelNames & { readonly budget?: Budget | null | undefined },
   { catalogue, models }: { readonly catalogue: Pick<ScenarioCatalogue, 'find'>; readonly models: Models },
 ): Promise<void> {
-  const { user_model, judge_model } = named;
   checkHarnessModels(models, { user_model, judge_model });
+  const named = namedFor({ user_model, judge_model }, models);
   const entries = new Map<string, ScenarioEntry>();
-  for (const { env, scenario, args } of tasks) {
-    const key = JSON.stringify([env, scenario]);
-    const entry = entries.get(key) ?? (await catalogue.find(env, scenario));
+  // Those of the request are meant to be asked; those of the configuration may serve other scenarios.
+  const asked = new Set([user_model, judge_model]);
+  for (const task of tasks) {
+    const key = JSON.stringify([task.env, task.scenario]);
+    const entry = entries.get(key) ?? (await catalogue.find(task.env, task.scenario));
     entries.set(key, entry);
-    checkScenarioNeeds(entry, args, namedFor({ user_model, judge_model }, models));
+    checkScenarioNeeds(entry, task, named);
+    for (const need of entry.needs ?? []) asked.add(named[need] ?? null);
   }
+  const priced = [...asked].filter((name) => name !== null);
+  checkPrices(
+    priced.map((model) => ({ model, target: model, gateway: null })),
+    budget,
+    (model) => models.canPrice(model),
+  );
 }
 
 function namedFor({ user_model, judge_model }: HarnessModelNames, { harness }: Pick<Models, 'harness'>) {

@@ -43,6 +43,7 @@ const compareQuerySchema = z.object({
   b: z.string().min(1),
   a_model: textQuerySchema,
   b_model: textQuerySchema,
+  ...gradesShape,
 });
 
 /** Everything of `/v1/evaluations` but their creation. What belongs to another account is not found. */

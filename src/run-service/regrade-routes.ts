@@ -1,19 +1,30 @@
 import { z } from 'zod';
 import type { Catalogue } from '../client/catalogue.ts';
-import { regradeAcceptedSchema, regradeListSchema, regradeOutcomeSchema, regradeSchema } from '../contract/regrade.ts';
+import {
+  regradeAcceptedSchema,
+  regradeListSchema,
+  regradeOutcomeSchema,
+  regradeRequestSchema,
+  regradeSchema,
+} from '../contract/regrade.ts';
 import type { Database } from '../database/database.ts';
 import { findEvaluation } from '../evaluations/evaluation-rows.ts';
 import { accountOf } from '../http/api-keys.ts';
 import { defineRoute, type Route, type RouteRequest } from '../http/route.ts';
+import type { RunQueue } from '../queue/run-queue.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { textQuerySchema } from '../trace-routes/traces-route.ts';
-import { createRegrade } from '../trust/regrade/create-regrade.ts';
+import { cancelRegrade } from '../trust/regrade/cancel-regrade.ts';
+import { createRegrade, type RegradeOf } from '../trust/regrade/create-regrade.ts';
 import { listRegrades, readRegrade, toJobUrl } from '../trust/regrade/read-regrade.ts';
 
 export interface RegradeRoutesOptions {
   readonly catalogue: Catalogue;
   readonly database: Database;
   readonly store: TraceStore;
+  readonly queue: RunQueue;
+  /** Tells a worker of this process that a run is cancelled. */
+  cancelHere(traceId: string): void;
   /** Where the pages are, without a slash at the end. */
   readonly appUrl: string;
   /** Milliseconds since 1970. */
@@ -34,7 +45,7 @@ const rowsQuerySchema = z.object({
 export function createRegradeRoutes(options: RegradeRoutesOptions): readonly Route[] {
   const { database, appUrl, catalogue } = options;
   const checkEnvironment = async (name: string) => void (await catalogue.scenarios(name));
-  const begin = async ({ caller }: Pick<RouteRequest, 'caller'>, of: Parameters<typeof createRegrade>[2]) => {
+  const begin = async ({ caller }: Pick<RouteRequest, 'caller'>, of: RegradeOf) => {
     const jobId = await createRegrade(
       { ...options, checkEnvironment },
       { account: accountOf(caller), keyId: caller?.keyId ?? null },
@@ -50,7 +61,8 @@ export function createRegradeRoutes(options: RegradeRoutesOptions): readonly Rou
     access,
     response: regradeAcceptedSchema,
     about: { errors: ['trace_not_found', 'env_not_found', 'run_running'] },
-    handle: (request) => begin(request, { traceId: request.params.trace_id ?? '' }),
+    request: regradeRequestSchema,
+    handle: (request) => begin(request, { ...request.body, traceId: request.params.trace_id ?? '' }),
   });
   const ofEvaluation = defineRoute({
     method: 'POST',
@@ -59,7 +71,8 @@ export function createRegradeRoutes(options: RegradeRoutesOptions): readonly Rou
     access,
     response: regradeAcceptedSchema,
     about: { errors: ['evaluation_not_found', 'env_not_found', 'run_running'] },
-    handle: (request) => begin(request, { evaluationId: request.params.evaluation_id ?? '' }),
+    request: regradeRequestSchema,
+    handle: (request) => begin(request, { ...request.body, evaluationId: request.params.evaluation_id ?? '' }),
   });
   const one = defineRoute({
     method: 'GET',
@@ -87,5 +100,18 @@ export function createRegradeRoutes(options: RegradeRoutesOptions): readonly Rou
       return { body: await listRegrades(database, { account, evaluationId, appUrl }) };
     },
   });
-  return [ofTrace, ofEvaluation, one, list];
+  const cancel = defineRoute({
+    method: 'POST',
+    path: '/v1/regrades/:job_id/cancel',
+    summary: 'End a regrade job and the replays that run; grades that it has given stay',
+    access,
+    response: regradeSchema,
+    about: { errors: ['regrade_not_found', 'run_finished'] },
+    async handle({ params, caller }) {
+      const job = { account: accountOf(caller), jobId: params.job_id ?? '', appUrl };
+      await cancelRegrade(options, job);
+      return { body: await readRegrade(database, job) };
+    },
+  });
+  return [ofTrace, ofEvaluation, one, cancel, list];
 }

@@ -6,7 +6,7 @@ import { defineRoute, type Route, TRACE_ID_HEADER } from '../http/route.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { TraceStore } from '../trace/trace-store.ts';
 import { findRow } from '../trace-routes/traces-route.ts';
-import { assertEnded } from '../trust/assert-ended.ts';
+import { assertEnded } from '../trust/recorded-runs.ts';
 import { toReplay } from '../trust/replay/replay-request.ts';
 import type { QueuedQuota } from './queued-quota.ts';
 

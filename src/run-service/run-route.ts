@@ -23,7 +23,7 @@ import type { Models } from '../model/create-model.ts';
 import { RegisteredModels, toModelFields } from '../model/registered-models.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { NewTrace, TraceStore } from '../trace/trace-store.ts';
-import { findTrace, traceNotFound } from '../trace-routes/traces-route.ts';
+import { findRow, findTrace, traceNotFound } from '../trace-routes/traces-route.ts';
 import { waitForEnd } from '../trace-routes/wait-for-end.ts';
 import { toForkedRequest } from '../trust/fork/fork-request.ts';
 import { toForkParent } from '../trust/replay/replay-request.ts';
@@ -189,7 +189,9 @@ async function toRequest(body: RunBody, store: TraceStore, account: string): Pro
   if (body.agent !== null) {
     throw new ApiError('invalid_parameter', 'A fork goes on with a model: leave agent out.', { param: 'agent' });
   }
-  return toForkedRequest(body, fork, await findTrace(store, fork.trace_id, account));
+  const trace = await findTrace(store, fork.trace_id, account);
+  const { request: asked } = await findRow(store, fork.trace_id, account);
+  return toForkedRequest(body, fork, { trace, asked });
 }
 
 interface Queued {

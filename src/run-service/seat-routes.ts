@@ -199,10 +199,14 @@ class SeatRoutes {
     checkScenarioArgs(scenario, body.scenario_args);
     checkModel(body);
     const { user_model, judge_model } = body;
-    checkScenarioNeeds(scenario, body.scenario_args, {
-      user: user_model ?? models.harness.user,
-      judge: judge_model ?? models.harness.judge,
-    });
+    checkScenarioNeeds(
+      scenario,
+      { args: body.scenario_args },
+      {
+        user: user_model ?? models.harness.user,
+        judge: judge_model ?? models.harness.judge,
+      },
+    );
     checkHarnessModels(models, { user_model, judge_model });
     checkSize('sampling', body.sampling);
     checkMetadata(body.metadata);

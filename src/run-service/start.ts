@@ -229,7 +229,7 @@ function createApp(options: RunServiceOptions, parts: Parts) {
         toTraceUrl,
       }),
       createReplayRoute({ catalogue, store, queue, quota, toTraceUrl }),
-      ...createRegradeRoutes({ catalogue, database, store, appUrl, now, onCreated: onChange }),
+      ...createRegradeRoutes({ catalogue, database, store, queue, cancelHere, appUrl, now, onCreated: onChange }),
       ...createCheckRoutes({ database, appUrl }),
       ...createTracesRoutes({ store, access: 'key-or-browser', closing }),
       ...seats.routes,

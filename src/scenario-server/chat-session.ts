@@ -1,4 +1,4 @@
-import type { ConnectOptions, EnvironmentClient } from '../client/environment-client.ts';
+import type { ConnectOptions, EnvironmentClient, Sampler } from '../client/environment-client.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { EventBody } from '../contract/event.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
@@ -37,6 +37,8 @@ export interface ChatSessionOptions {
   connect(options: ConnectOptions): Promise<EnvironmentClient>;
   /** @throws BoundaryError boundary `model` for a name that cannot be used. */
   createModel(name: string, context: ReferenceContext): ChatModel;
+  /** Makes what answers the questions of its environment to a model: for judges of its evaluation. */
+  createSampler(recorder: EventRecorder, ended: AbortSignal): Sampler;
   readonly recorder: EventRecorder;
   /** Name of the server, for the trace. */
   readonly server: string;
@@ -101,6 +103,7 @@ export class ChatSession {
       seed: null,
       connect: (connectOptions) => options.connect({ ...connectOptions, onAdmitted: () => this.#onAdmitted() }),
       createAgent: (context) => new AgentLoop(options.createModel(model, context)),
+      createSampler: (to, ended) => options.createSampler(to, ended),
       sampling: {},
       recorder,
       worker: server,

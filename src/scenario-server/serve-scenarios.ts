@@ -12,6 +12,7 @@ import { fixedKey } from '../http/fixed-key.ts';
 import { inMemory } from '../mcp/in-memory.ts';
 import { createModels, type Models } from '../model/create-model.ts';
 import type { GatewayClient } from '../model/gateway-client.ts';
+import { checkHarnessModels } from '../model/harness-models.ts';
 import { modelConfigFromEnvironment } from '../model/model-config.ts';
 import { createRedactor, type Secret } from '../redaction/redactor.ts';
 import { secretsOfVariables } from '../redaction/secrets.ts';
@@ -54,6 +55,8 @@ export interface ServeScenariosOptions
   readonly client?: GatewayClient;
   /** Default model of sessions. */
   readonly model: string;
+  /** Judges for evaluations, and answers questions of environments to a model. Default: none. */
+  readonly judgeModel?: string;
   /** Default 8321; 0 for any free one. */
   readonly port?: number;
   /** Default 127.0.0.1. Elsewhere than on loopback an `apiKey` is needed. */
@@ -77,9 +80,11 @@ export interface ServeScenariosOptions
  */
 export async function serveScenarios(options: ServeScenariosOptions): Promise<ScenarioServer> {
   assertRanges(options);
-  const { host = '127.0.0.1', port = DEFAULT_PORTS.scenarioServer, model, client, apiKey } = options;
-  const models = createModels(client === undefined ? modelConfigFromEnvironment(process.env) : { client });
+  const { host = '127.0.0.1', port = DEFAULT_PORTS.scenarioServer, model, judgeModel, client, apiKey } = options;
+  const gateway = client === undefined ? modelConfigFromEnvironment(process.env) : { client };
+  const models = createModels({ ...gateway, harness: { judge: judgeModel } });
   assertModel(models, model);
+  checkHarnessModels(models, { judge_model: judgeModel ?? null });
   const environments = await nameEnvironments(sourcesOf(options));
   const database = await openDatabase(options.store ?? process.env.PROCTOR_DATABASE_URL ?? DEFAULT_STORE);
   try {

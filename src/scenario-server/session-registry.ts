@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { EnvironmentClient } from '../client/environment-client.ts';
+import { checkSessionJudge } from '../client/scenario-needs.ts';
 import type { WarmConnectOptions } from '../client/warm-pool.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Json, JsonObject } from '../contract/json.ts';
@@ -8,6 +9,7 @@ import type { ResolvedModel } from '../contract/model.ts';
 import { checkSize } from '../contract/size-limits.ts';
 import type { Models } from '../model/create-model.ts';
 import { type RegisteredModels, toModelFields } from '../model/registered-models.ts';
+import { createRunSampler } from '../rollout/harness-models.ts';
 import type { RolloutLimits } from '../rollout/limits.ts';
 import { sessionFinished } from '../rollout/session-end.ts';
 import { loopSlices } from '../runtime/loop-slices.ts';
@@ -84,13 +86,14 @@ export class SessionRegistry {
   /**
    * Checks all that a session is made of, and makes it and its trace. Its first turn, which has to follow, sets it up.
    *
-   * @throws ApiError scenario_not_found, invalid_scenario_args, model_not_found, request_too_large, capacity_exceeded,
-   *   or shutting_down once the registry was closed.
+   * @throws ApiError scenario_not_found, invalid_scenario_args, invalid_parameter where there is no judge, model_not_found,
+   *   request_too_large, capacity_exceeded, or shutting_down once the registry was closed.
    */
   async start({ scenario, args, sampling, ...start }: SessionStart): Promise<ChatSession> {
     const { scenarios, models, defaults, maxSessions, store, records, sessionTtlMs } = this.#options;
     const { account, model = defaults.model, maxSteps = defaults.maxSteps } = start;
     const found = await scenarios.check(scenario, args);
+    checkSessionJudge(found.entry, args, models.harness.judge);
     const resolved = await this.#options.registered.resolve(account, model);
     models.check(resolved);
     checkSize('sampling', sampling);
@@ -204,7 +207,7 @@ export class SessionRegistry {
     start: Pick<ChatSession['options'], 'account' | 'args' | 'model' | 'maxSteps'>,
     resolved: ResolvedModel,
   ): Promise<ChatSession> {
-    const { store, serverId, sessionTtlMs, limits, now } = this.#options;
+    const { models, store, serverId, sessionTtlMs, limits, now } = this.#options;
     const environmentHash = await this.#options.hashOf(environment);
     await loopSlices.turn(); // Hundreds may have waited for the same list of scenarios, and for the same hash.
     const traceId = randomBytes(16).toString('hex');
@@ -217,7 +220,12 @@ export class SessionRegistry {
       listedName: entry.name,
       ttlMs: sessionTtlMs,
       connect: (options) => this.#options.connect(environment, { ...options, codeHash: environmentHash }),
-      createModel: (_name, context) => this.#options.models.create(resolved, context),
+      createModel: (_name, context) => models.create(resolved, context),
+      createSampler: createRunSampler.bind(undefined, {
+        request: { seed: null, scenario_args: start.args },
+        harnessModels: models.harness,
+        createModel: (name, context) => models.create(name, context),
+      }),
       recorder: createRecorder(store, traceId, 1),
       server: serverId,
       environmentHash,

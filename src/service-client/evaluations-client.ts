@@ -57,6 +57,8 @@ export interface CompareQuery {
   /** Default: models of equal names, or one with one. */
   readonly a_model?: string;
   readonly b_model?: string;
+  /** Rewards of the runs (the default), or by the newest grades where there are some. */
+  readonly grades?: GradesQuery;
 }
 
 export interface CreateEvaluationOptions extends RequestOptions {

@@ -59,15 +59,20 @@ function unweighted(cases: readonly RatedCase[], observed: number): Chance {
 
 /** Each pair of a label and a score agrees by 1 less the square of their distance. */
 function weighted(cases: readonly RatedCase[]): Chance {
-  const pairs = (labels: readonly number[], scores: readonly number[]) => {
-    let sum = 0;
-    for (const label of labels) for (const score of scores) sum += 1 - (label - score) ** 2;
-    return sum;
-  };
-  const observed = cases.reduce((sum, { label, score }) => sum + 1 - (label - score) ** 2, 0) / cases.length;
-  const labels = cases.map(({ label }) => label);
-  const scores = cases.map(({ score }) => score);
-  return { observed, expected: pairs(labels, scores) / cases.length ** 2 };
+  const observed = 1 - meanOf(cases.map(({ label, score }) => (label - score) ** 2));
+  const [labels, scores] = [cases.map(({ label }) => label), cases.map(({ score }) => score)];
+  // The mean over all pairs, of which there may be billions.
+  const apart = varianceOf(labels) + varianceOf(scores) + (meanOf(labels) - meanOf(scores)) ** 2;
+  return { observed, expected: 1 - apart };
+}
+
+function varianceOf(values: readonly number[]): number {
+  const mean = meanOf(values);
+  return meanOf(values.map((value) => (value - mean) ** 2));
+}
+
+function meanOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 function isYes(value: number): boolean {

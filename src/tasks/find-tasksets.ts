@@ -162,8 +162,8 @@ async function readDeclared(
     const parsed = parseDeclaredTask(value);
     if (parsed.problems !== undefined) problems.push(...parsed.problems.map((problem) => ({ position, ...problem })));
     else {
-      const { id, args, split, tags, cluster = id } = parsed.value;
-      tasks.push({ id, env: environment, scenario, args, split, tags, cluster, held_out: false });
+      const { cluster = parsed.value.id, ...task } = parsed.value;
+      tasks.push({ ...task, cluster, env: environment, scenario, held_out: false });
     }
   }
   if (problems.length === 0 && tasks.length === 0) {

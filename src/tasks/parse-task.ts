@@ -40,11 +40,12 @@ const WORDS = {
   held_out: 'true or false',
   max_steps: 'an integer from 1 to 500',
   timeout_seconds: 'an integer from 1 to 86400, in seconds',
+  user_script: 'a list of at most 500 texts',
 } as const;
 const TASK_FIELDS: readonly string[] = Object.keys(WORDS);
-const DECLARED_FIELDS: readonly string[] = ['id', 'args', 'split', 'tags', 'cluster'];
+const DECLARED_FIELDS: readonly string[] = ['id', 'args', 'split', 'tags', 'cluster', 'user_script'];
 /** An explicit null is as if they were absent, as in every request. */
-const OPTIONAL_FIELDS = ['args', 'tags', 'cluster', 'held_out', 'max_steps', 'timeout_seconds'] as const;
+const OPTIONAL_FIELDS = ['args', 'tags', 'cluster', 'held_out', 'max_steps', 'timeout_seconds', 'user_script'] as const;
 
 interface Issue {
   readonly code: string;

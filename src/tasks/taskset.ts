@@ -32,8 +32,14 @@ export function createTaskset(name: string | null, given: readonly Task[], origi
 }
 
 /** SHA-256 of what a task asks for, as 64 lowercase hex digits. Tasks of one id with different ones are not the same task. */
-export function hashTaskContent({ env, scenario, args }: Pick<Task, 'env' | 'scenario' | 'args'>): string {
-  return createHash('sha256').update(canonicalJson({ env, scenario, args })).digest('hex');
+export function hashTaskContent({
+  env,
+  scenario,
+  args,
+  user_script,
+}: Pick<Task, 'env' | 'scenario' | 'args' | 'user_script'>): string {
+  const content = { env, scenario, args, ...(user_script === undefined ? {} : { user_script }) };
+  return createHash('sha256').update(canonicalJson(content)).digest('hex');
 }
 
 /** The canonical line of a task: RFC 8785, defaults filled in, absent optionals left out. */
@@ -49,6 +55,7 @@ export function toCanonicalLine(task: Task): string {
     held_out: task.held_out,
     ...(task.max_steps === undefined ? {} : { max_steps: task.max_steps }),
     ...(task.timeout_seconds === undefined ? {} : { timeout_seconds: task.timeout_seconds }),
+    ...(task.user_script === undefined ? {} : { user_script: task.user_script }),
   });
 }
 

@@ -24,8 +24,9 @@ export async function declaredTasksOf(
   for (const name of scenario === undefined ? await readDeclaringScenarios(client, options) : [scenario]) {
     const taskset = await loadDeclaredTasks({ declaredTasks }, client.name, name);
     await checkTasks(taskset, { find, argumentIssues }, options.signal);
-    for (const { id, args, split, tags, cluster } of taskset.tasks) {
-      found.push({ id, scenario: name, scenario_args: args, split, tags, cluster });
+    for (const { id, args, split, tags, cluster, user_script } of taskset.tasks) {
+      const script = user_script === undefined ? {} : { user_script };
+      found.push({ id, scenario: name, scenario_args: args, split, tags, cluster, ...script });
     }
   }
   return found;

@@ -122,8 +122,8 @@ export async function openEnvironment(
       return await client.solution(scenario, args, [], callOptions);
     },
     async run(...task) {
-      const { scenario, args, options: runOptions } = readTask(task);
-      return await playRun({ name: client.name, scenario, args, connect, onLog }, runOptions);
+      const { scenario, args, userScript, options: runOptions } = readTask(task);
+      return await playRun({ name: client.name, scenario, args, userScript, connect, onLog }, runOptions);
     },
     tasks: (scenario, callOptions) => declaredTasksOf(client, scenario, callOptions),
     close: () => client.close(),

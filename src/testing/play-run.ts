@@ -19,7 +19,7 @@ export interface TestRunOptions {
    * random before that.
    */
   readonly model?: string | ChatModel;
-  /** Plays the scenario's user: a `scriptedModel(...)`, or `proctor/user-script`, which says what the argument `user_script` lists. */
+  /** Plays the scenario's user: a `scriptedModel(...)`, or `proctor/user-script`, which says what the `user_script` of the task or of the arguments lists. */
   readonly user?: typeof USER_SCRIPT | ChatModel;
   /** Judges for the evaluation. */
   readonly judge?: ChatModel;
@@ -39,6 +39,7 @@ export interface PlayedRun {
   readonly name: string;
   readonly scenario: string;
   readonly args: JsonObject;
+  readonly userScript?: readonly string[] | undefined;
   readonly onLog: NonNullable<ConnectOptions['onLog']>;
   /** A fresh environment; the run closes it. */
   connect(options: ConnectOptions): Promise<EnvironmentClient>;
@@ -101,7 +102,8 @@ function toRequest(run: PlayedRun, model: string, options: TestRunOptions): Extr
     const [issue] = parsed.error.issues;
     throw new TypeError(`run: ${OPTION_NAMES[String(issue?.path[0])] ?? issue?.path.join('.')}: ${issue?.message}`);
   }
-  return { type: 'run.queued', origin: 'run', previous_end: null, ...parsed.data };
+  const script = run.userScript === undefined ? {} : { user_script: [...run.userScript] };
+  return { type: 'run.queued', origin: 'run', previous_end: null, ...parsed.data, ...script };
 }
 
 const OPTION_NAMES: Readonly<Record<string, string>> = { max_steps: 'maxSteps', timeout_seconds: 'timeoutSeconds' };

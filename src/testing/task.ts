@@ -5,6 +5,8 @@ export interface Task {
   /** Its name, short or full. */
   readonly scenario: string;
   readonly scenario_args: object;
+  /** Lines of its user, for `proctor/user-script`. */
+  readonly user_script?: readonly string[] | undefined;
 }
 
 /** A task that a scenario declares, with its arguments checked. */
@@ -19,6 +21,7 @@ export interface DeclaredTask extends Task {
 interface ReadTask<Options> {
   readonly scenario: string;
   readonly args: JsonObject;
+  readonly userScript?: readonly string[] | undefined;
   readonly options: Options | undefined;
 }
 
@@ -32,7 +35,12 @@ export function readTask<Options>(given: TaskArguments<Options>): ReadTask<Optio
   const [first] = given;
   if (typeof first !== 'string') {
     const [task, options] = given as readonly [Task, Options?];
-    return { scenario: task.scenario, args: toJson(task.scenario_args), options };
+    return {
+      scenario: task.scenario,
+      args: toJson(task.scenario_args),
+      userScript: task.user_script,
+      options,
+    };
   }
   const [scenario, args = {}, options] = given as readonly [string, object?, Options?];
   return { scenario, args: toJson(args), options };

@@ -49,6 +49,8 @@ export class AttemptProjection {
   readonly #toolResults = new ToolResults();
   readonly #judgements: JudgementRecord[] = [];
   readonly #harness = new HarnessUsages();
+  /** The first words of a user, before there is a turn. */
+  #opening: UserReplyRecord | undefined;
   #answer: Trace['answer'] = null;
   #isAnswerUnfit = false;
   #evaluated: EventOf<'evaluation.completed'> | undefined;
@@ -98,6 +100,7 @@ export class AttemptProjection {
         const turn = this.#turns.find((each) => each.turn === event.turn);
         const { type: _type, turn: _turn, seq: _seq, at: _at, attempt: _attempt, ...reply } = event;
         if (turn !== undefined) turn.user = reply;
+        else this.#opening = reply;
         this.#harness.add('user', event.usage);
         break;
       }
@@ -107,6 +110,9 @@ export class AttemptProjection {
         this.#harness.add('judge', event.usage);
         break;
       }
+      case 'judge.failed':
+        this.#harness.add('judge', event.usage);
+        break;
       case 'sample.responded':
         this.#harness.add('sample', event.usage);
         break;
@@ -132,7 +138,7 @@ export class AttemptProjection {
       system: this.#setup?.system ?? null,
       prompt: this.#setup?.prompt ?? [],
       tools: this.#setup?.tools ?? [],
-      turns: this.#turns.map((turn) => this.#toTraceTurn(turn)),
+      turns: this.#turns.map((turn, index) => this.#toTraceTurn(turn, index === 0 ? this.#opening : undefined)),
       steps: this.#steps.map((step) => ({ ...step, tool_results: this.#toolResults.of(step.step) })),
       ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
       ...(this.#ledger === undefined ? {} : { ledger: this.#ledger }),
@@ -181,7 +187,10 @@ export class AttemptProjection {
     }
   }
 
-  #toTraceTurn({ turn, startedAt, messages, end, user }: Turn): Trace['turns'][number] {
+  #toTraceTurn(
+    { turn, startedAt, messages, end, user }: Turn,
+    opening: UserReplyRecord | undefined,
+  ): Trace['turns'][number] {
     return {
       turn,
       started_at: startedAt,
@@ -189,6 +198,7 @@ export class AttemptProjection {
       messages,
       status: end?.status ?? 'running',
       steps: this.#stepsOf(turn),
+      ...(opening === undefined ? {} : { opening }),
       ...(user === undefined ? {} : { user }),
     };
   }

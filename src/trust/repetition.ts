@@ -1,4 +1,6 @@
 import { BoundaryError, messageOf } from '../contract/errors.ts';
+import type { Trace } from '../contract/trace.ts';
+import { RecordedVerdicts } from '../rollout/recorded-verdicts.ts';
 import type { TraceRow, TraceStore } from '../trace/trace-store.ts';
 import { createForkScript } from './fork/fork-script.ts';
 import { blobsOf, readRecorded } from './replay/recorded-trace.ts';
@@ -16,7 +18,10 @@ export async function openRepetition(
     if (trace === undefined) throw new Error(`The trace ${parent.trace_id} was deleted, and cannot be repeated`);
     const blobs = blobsOf(store, account);
     const recorded = await readRecorded(trace, blobs);
-    if (parent.kind === 'replay') return createReplayScript(recorded, redactor);
+    if (parent.kind === 'replay') {
+      const verdicts = parent.fresh === true ? undefined : await readVerdicts(trace, { account, store });
+      return createReplayScript(recorded, { redactor, verdicts });
+    }
     return await createForkScript(recorded, { afterStep: parent.after_step ?? 0, redactor, blobs });
   } catch (error) {
     const failure = new BoundaryError('worker', 'trace_not_found', messageOf(error), { cause: error });
@@ -24,9 +29,21 @@ export async function openRepetition(
   }
 }
 
+/** Replays of a trace whose verdicts are known beside its own. */
+const MOST_REPLAYS = 5;
+
+/** Verdicts on what a trace has shown: its own, then those of its newest replays, whose evaluations were later ones. */
+async function readVerdicts(
+  { trace_id, judgements = [] }: Trace,
+  { account, store }: { readonly account: string; readonly store: TraceStore },
+): Promise<RecordedVerdicts> {
+  const { data } = await store.list({ account, parent: trace_id, origin: 'replay', limit: MOST_REPLAYS });
+  return new RecordedVerdicts([...judgements, ...data.flatMap((replay) => replay.judgements ?? [])]);
+}
+
 function failing(error: BoundaryError): Repetition {
   return {
-    turns: [{ messages: [], cut: new AbortController().signal }],
+    turns: [{ messages: [], cut: new AbortController().signal, hasReply: false }],
     seed: null,
     createAgent() {
       throw error;

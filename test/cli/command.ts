@@ -18,6 +18,7 @@ export const PATIENCE = { timeout: 60_000 } as const;
 
 const ENVIRONMENTS = {
   counter: fileURLToPath(new URL('../../environments/counter', import.meta.url)),
+  travel: fileURLToPath(new URL('../../environments/travel', import.meta.url)),
   retail: fileURLToPath(new URL('../../environments/retail', import.meta.url)),
   probe: fileURLToPath(new URL('./fixtures/probe', import.meta.url)),
   gate: fileURLToPath(new URL('../run-service/fixtures/gate', import.meta.url)),

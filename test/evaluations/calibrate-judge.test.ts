@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { calibrateJudge, readLabelledCases } from '../../src/evaluations/calibrate-judge.ts';
+import { calibrateJudge } from '../../src/evaluations/calibrate-judge.ts';
+import { readLabelledCases } from '../../src/evaluations/labelled-cases.ts';
 import type { ChatModel } from '../../src/model/chat-model.ts';
 
 const line = (fields: object) =>
@@ -12,12 +13,19 @@ describe('labelled cases', () => {
     ['an unknown field', line({ lable: 1 }), 'cases.jsonl:1'],
     ['a label of another scale', line({ label: 3 }), 'cases.jsonl:1: label: 3 is neither true nor false'],
     ['a label beyond its scale', line({ scale: { min: 1, max: 5 }, label: 6 }), 'label: 6 is not from 1 to 5'],
-    ['an id that is there twice', `${line({})}\n\n${line({})}`, 'cases.jsonl:3: id: "a" is there already'],
+    ['an id that is there twice', `${line({})}\n\n${line({})}`, 'cases.jsonl:3: id: "a" is the id of line 1 too'],
     ['no case', '\n', 'cases.jsonl holds no case'],
     ['two kinds of scales', `${line({})}\n${line({ id: 'b', scale: { min: 0, max: 1 }, label: 0 })}`, 'two files'],
   ])('are refused with file, line and field for %s', (_what, text, message) => {
     expect(() => readLabelledCases(text, 'cases.jsonl')).toThrow(message);
   });
+});
+
+it('are refused with all lines that are wrong, and 20 at most', () => {
+  const text = [line({ label: 3 }), line({}), 'nope', ...Array.from({ length: 30 }, () => '{}')].join('\n');
+  const read = () => readLabelledCases(text, 'cases.jsonl');
+  expect(read).toThrow(/^cases.jsonl:1: label: 3 .*\ncases.jsonl:3: it is not JSON/);
+  expect(read).toThrow(/cases.jsonl:21: id: .*\nand 12 more$/);
 });
 
 describe('a calibration', () => {
@@ -56,10 +64,99 @@ describe('a calibration', () => {
     expect(by_votes[2]?.kappa).toBeCloseTo(0.5, 12);
   });
 
-  it('names the case that could not be judged', async () => {
-    const broken: ChatModel = { name: 'judge', respond: () => Promise.reject(new Error('away')) };
-    const options = { cases, createModel: () => broken, concurrency: 1, signal: new AbortController().signal };
-    await expect(calibrateJudge(options)).rejects.toThrow('The case "good" could not be judged: away');
+  it('goes on after a case that cannot be judged, and names it', async () => {
+    const judge = votingModel();
+    const picky: ChatModel = {
+      name: 'judge',
+      respond: async (request) => {
+        if (String(request.messages[0]?.content).includes('no no no no no')) throw new Error('I refuse');
+        return await judge.respond(request);
+      },
+    };
+    const { signal } = new AbortController();
+    const calibration = await calibrateJudge({ cases, createModel: () => picky, concurrency: 2, signal });
+    expect(calibration).toMatchObject({ cases: 3, failed: [{ id: 'bad', message: 'I refuse' }] });
+  });
+
+  it('gives up where no case can be judged, and names the first', async () => {
+    let calls = 0;
+    const broken: ChatModel = {
+      name: 'judge',
+      respond: () => {
+        calls += 1;
+        return Promise.reject(new Error('away'));
+      },
+    };
+    const many = Array.from({ length: 50 }, (_, index) => line({ id: String(index) })).join('\n');
+    const options = { createModel: () => broken, concurrency: 1, signal: new AbortController().signal };
+    const calibrating = calibrateJudge({ ...options, votes: 1, cases: readLabelledCases(many, 'cases.jsonl') });
+    await expect(calibrating).rejects.toThrow('The case "0" could not be judged: away');
+    expect(calls).toBe(3);
+  });
+
+  it('counts what each number of votes has cost, and asks no more votes than it is told', async () => {
+    const { signal } = new AbortController();
+    const all = await calibrateJudge({ cases, createModel: votingModel, concurrency: 2, signal });
+    expect(all.by_votes.map(({ cost_usd }) => cost_usd)).toEqual(
+      [0.04, 0.12, 0.2].map((usd) => expect.closeTo(usd, 12)),
+    );
+    const few = await calibrateJudge({ cases, createModel: votingModel, concurrency: 2, votes: 3, signal });
+    expect(few.by_votes).toMatchObject([
+      { votes: 1, cost_usd: expect.closeTo(0.04, 12) },
+      { votes: 3, cost_usd: expect.closeTo(0.12, 12) },
+    ]);
+  });
+
+  it('stops at once when it is told to', async () => {
+    const stop = new AbortController();
+    const silent: ChatModel = { name: 'judge', respond: () => new Promise(() => {}) };
+    const calibrating = calibrateJudge({ cases, createModel: () => silent, concurrency: 2, signal: stop.signal });
+    const stopped = expect(calibrating).rejects.toThrow('Stopped by SIGINT');
+    stop.abort(new Error('Stopped by SIGINT'));
+    await stopped;
+  });
+});
+
+/** Agreement, kappa and its interval of 60 made cases, computed apart from this code (a table, and brute force over pairs). */
+const KNOWN = {
+  boolean: [
+    [0.65, 0.2657342657342658, 0.01253854352625261, 0.518929987942279],
+    [0.6833333333333333, 0.30656934306569344, 0.048819379728619716, 0.5643193064027672],
+    [0.7833333333333333, 0.5255474452554745, 0.29727657818193276, 0.7538183123290162],
+  ],
+  scale: [
+    [0.8, 0.7469879518072288, 0.5054153953287502, 0.9885605082857073],
+    [0.95, 0.904376012965966, 0.7370656539865167, 1.0716863719454155],
+    [1, 0.9198813056379842, 0.7651433735430456, 1.0746192377329227],
+  ],
+};
+
+describe('the figures of 60 cases', () => {
+  const indices = Array.from({ length: 60 }, (_, index) => index);
+  const fives = [0, 1, 2, 3, 4];
+  const yesOrNo = indices.map((i) => {
+    const label = (i * 7) % 10 < 6;
+    const votes = fives.map((v) => (i * 13 + v * 29 + Math.floor((i * i) / 3)) % 17 < (label ? 11 : 8));
+    return line({ id: `${i}`, label, material: votes.map((vote) => (vote ? 'yes' : 'no')).join(' ') });
+  });
+  const numbers = indices.map((i) => {
+    const label = 1 + ((i * 7) % 5);
+    const votes = fives.map((v) => Math.min(5, Math.max(1, label + ((i * 11 + v * 5) % 4) - 1)));
+    return line({ id: `${i}`, label, scale: { min: 1, max: 5 }, material: votes.join(' ') });
+  });
+
+  it.each([
+    ['yes and no', yesOrNo, KNOWN.boolean],
+    ['numbers', numbers, KNOWN.scale],
+  ])('of %s are those of an independent computation', async (_what, lines, known) => {
+    const { by_votes } = await calibrateJudge({
+      cases: readLabelledCases(lines.join('\n'), 'cases.jsonl'),
+      createModel: votingModel,
+      concurrency: 7,
+      signal: new AbortController().signal,
+    });
+    const figures = by_votes.map(({ agreement, kappa, kappa_ci95 }) => [agreement, kappa, ...(kappa_ci95 ?? [])]);
+    expect(figures).toEqual(known.map((row) => row.map((figure) => expect.closeTo(figure, 10))));
   });
 });
 
@@ -70,7 +167,8 @@ function votingModel(): ChatModel {
     respond: async ({ messages, sampling }) => {
       const text = String(messages[0]?.role === 'user' ? messages[0].content : '');
       const words = /\n=====[0-9a-f]{32}=====\n(.*)\n=====/.exec(text)?.[1]?.split(' ') ?? [];
-      const score = words[Number(sampling.seed) - 1] === 'yes';
+      const word = words[Number(sampling.seed) - 1] ?? '';
+      const score = /\d/.test(word) ? Number(word) : word === 'yes';
       const content = JSON.stringify({ score, reason: `vote ${sampling.seed}` });
       return {
         message: { role: 'assistant', content, reasoning: null, tool_calls: [] },

@@ -21,7 +21,7 @@ async function startTeaRoom(harness: HarnessModels = { user: 'guest', judge: 'cr
     baseUrl: gateway.url,
     maxOutputTokens: 100,
   }));
-  const models = createModels({ gateways, harness });
+  const models = createModels({ gateways: [...gateways, { pattern: 'unpriced', baseUrl: gateway.url }], harness });
   const service = await startService({ environments: new Map([['tea', TEA_ROOM]]), models });
   return { service, gateway };
 }
@@ -58,7 +58,7 @@ describe('the models of a conversation that a worker plays', { timeout: 60_000 }
     });
   });
 
-  it('are not asked by a replay for what agent and user said: it takes the recorded replies', async () => {
+  it('are not asked by a replay: it takes the recorded replies and votes', async () => {
     const { service, gateway } = await startTeaRoom();
     const played = { env_name: 'tea', scenario_name: 'serve', scenario_args: {}, model: 'agent' };
     const { trace_id, turns } = await service.ended(traceIdOf(await service.run(played)));
@@ -67,7 +67,7 @@ describe('the models of a conversation that a worker plays', { timeout: 60_000 }
     const again = await service.ended(traceIdOf(replayed));
     expect(again).toMatchObject({ status: 'completed', reward: 1, replay: { identical: true } });
     expect(again.turns.map(({ messages }) => messages)).toEqual(turns.map(({ messages }) => messages));
-    expect(new Set(gateway.asked().slice(before))).toEqual(new Set(['critic']));
+    expect(gateway.asked().slice(before)).toEqual([]);
   });
 
   it('are paid from the budget of an evaluation, at their own prices', async () => {
@@ -79,6 +79,19 @@ describe('the models of a conversation that a worker plays', { timeout: 60_000 }
       user: expect.closeTo(4 * 4 * COST, 10),
       judge: expect.closeTo(4 * 12 * COST, 10),
     });
+  });
+
+  it.each([
+    ['user_model', { user_model: 'unpriced' }],
+    ['judge_model', { judge_model: 'unpriced' }],
+  ])('have a price before an evaluation with a budget in US dollars exists: %s', async (_param, named) => {
+    const { service } = await startTeaRoom();
+    const reply = await ask(service, { ...named, budget: { usd: 1 } });
+    expect([reply.status, reply.json]).toMatchObject([
+      400,
+      { error: { code: 'invalid_parameter', param: 'budget.usd', message: expect.stringContaining('"unpriced"') } },
+    ]);
+    expect(await service.database.kysely.selectFrom('evaluations').selectAll().execute()).toEqual([]);
   });
 
   it.each([

@@ -14,15 +14,19 @@ export interface ServiceProcess {
 }
 
 /**
- * The service with the environment `gate` as a process of its own, until the test ends.
+ * The service with one environment as a process of its own, until the test ends.
  *
  * @param gateway base URL of the gateway of all models. Default: none.
  */
-export async function spawnService(databaseUrl: string, gateway?: string): Promise<ServiceProcess> {
+export async function spawnService(
+  databaseUrl: string,
+  gateway?: string,
+  { name, path } = { name: 'gate', path: GATE.path as string },
+): Promise<ServiceProcess> {
   const program = fileURLToPath(new URL('./fixtures/service-process.mjs', import.meta.url));
   const child = spawn(
     process.execPath,
-    [program, databaseUrl, 'gate', GATE.path, ...(gateway === undefined ? [] : [gateway])],
+    [program, databaseUrl, name, path, ...(gateway === undefined ? [] : [gateway])],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },

@@ -14,6 +14,7 @@ const SCENARIOS: Readonly<Record<string, readonly string[]>> = {
   blank: ['remember', '--arg', 'sentence=The key is under the mat.'],
   class: ['clear_list'],
   functional: ['meeting', '--arg', 'people=3', '--arg', 'from=12', '--arg', 'to=14'],
+  conversation: ['help', '--arg', 'user_script=["Can P204 come to Quay 7?","Thank you."]'],
   coding: ['repair'],
   browser: ['reserve', '--arg', 'seat=B3'],
 };

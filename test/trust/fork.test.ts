@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Trace } from '../../src/contract/trace.ts';
+import { json } from '../model/fake-gateway.ts';
 import { calls, errorOf, says, serve, svcOf } from '../scenario-server/server.ts';
 import { openSeat, sitDown } from '../seats/seat.ts';
 import { createCode, createNotebook, type NotebookService, startNotebook } from './notebook.ts';
@@ -130,6 +131,15 @@ it('a run that used up its steps gets as many once more', async () => {
   const trace_id = await service.write({ max_steps: 1 });
   const trace = await fork(service, { trace_id, after_step: 1 });
   expect(trace).toMatchObject({ max_steps: 2, answer: 'a', reward: 1 });
+});
+
+it('a failed run goes on from its last step, and 32 forks of one trace at once are each their own', async () => {
+  const service = await startNotebook([NOTE_A, json(400, { error: { message: 'No.' } }), says('a')]);
+  const trace_id = await service.write();
+  expect(await service.ended(trace_id)).toMatchObject({ status: 'failed', reward: null });
+  const forks = await Promise.all(Array.from({ length: 32 }, () => fork(service, { trace_id, after_step: 1 })));
+  expect(new Set(forks.map((trace) => trace.trace_id))).toHaveLength(32);
+  for (const trace of forks) expect(trace).toMatchObject({ status: 'completed', reward: 1, usage: { model_calls: 1 } });
 });
 
 it('a fork of a fork goes on from what that has taken over', async () => {

@@ -3,6 +3,7 @@ import type { EvaluationDetail } from '../../src/contract/evaluation.ts';
 import { type Regrade, regradeSchema } from '../../src/contract/regrade.ts';
 import type { TraceList } from '../../src/contract/trace.ts';
 import { createServiceClient } from '../../src/service-client/service-client.ts';
+import { beginReplays } from '../../src/trust/regrade/begin-replays.ts';
 import { json } from '../model/fake-gateway.ts';
 import { calls, errorOf, says } from '../scenario-server/server.ts';
 import { until } from '../until.ts';
@@ -141,6 +142,13 @@ it('an evaluation is regraded row by row, and reports by both grades', async () 
   expect(attempts.data.map(({ reward }) => reward)).toEqual([1, 0.5, 1]);
   const rows = await client.evaluations.tasks(id, { grades: 'current', model: 'proctor/oracle' });
   expect(rows.data.map(({ mean }) => mean)).toEqual([1, 0.5, 1]);
+  const compared = async (grades?: 'current') => {
+    const models = { a_model: 'proctor/oracle', b_model: 'proctor/noop' };
+    const { comparisons } = await client.evaluations.compare({ a: id, b: id, ...models, ...(grades && { grades }) });
+    return comparisons.map(({ difference, won, lost }) => [difference, won, lost]);
+  };
+  expect(await compared()).toEqual([[-1, [], ['task-0', 'task-1', 'task-2']]]);
+  expect(await compared('current')).toEqual([[expect.closeTo(0.5 / 3), ['task-1'], []]]);
   expect((await client.regrades.list(id)).data).toMatchObject([{ job_id: job.job_id, status: 'completed' }]);
   expect((await client.evaluations.get(id, { grades: 'current' })).reports[1]?.mean).toBe(1);
 });
@@ -193,6 +201,32 @@ it('a trace that is deleted while its job waits fails its row alone', async () =
   const [first, second] = await Promise.all(jobs.map((jobId) => finished(working, jobId)));
   expect(first?.rows).toMatchObject([{ outcome: 'failed', error: { code: 'trace_not_found' } }]);
   expect(second?.rows).toMatchObject([{ outcome: 'same' }]);
+});
+
+it('a job that is cancelled begins no more replays, ends those that wait, and keeps the grades that it gave', async () => {
+  const service = await startNotebook([NOTE_A, says('a')]);
+  const traceId = await service.write();
+  await service.close();
+  const idle = await startNotebook([], { parts: service, worker: false, code: service.code });
+  const { job_id: jobId } = (await idle.post(`/v1/traces/${traceId}/regrade`)).json as { job_id: string };
+  const { queue, database, store } = idle;
+  // What a driver does at first: the replay is queued, and nobody takes it.
+  await beginReplays({ queue, database, store, now: Date.now }, jobId);
+  const { key } = await idle.accounts.createKey({ name: 'other', account: 'other' });
+  const others = await idle.post(`/v1/regrades/${jobId}/cancel`, {}, { authorization: `Bearer ${key}` });
+  expect(errorOf(others)).toEqual([404, 'regrade_not_found', null]);
+  const cancelled = await idle.post(`/v1/regrades/${jobId}/cancel`);
+  expect(cancelled.json).toMatchObject({
+    status: 'cancelled',
+    progress: { total: 1, done: 0 },
+    rows: [{ outcome: null }],
+  });
+  const [row] = (cancelled.json as Regrade).rows;
+  expect(await idle.ended(row?.replay_trace_id ?? '')).toMatchObject({ status: 'cancelled' });
+  expect(errorOf(await idle.post(`/v1/regrades/${jobId}/cancel`))).toEqual([409, 'run_finished', null]);
+  const working = await startNotebook([], { parts: service, code: service.code });
+  expect((await regrade(working, `/v1/traces/${traceId}`)).progress).toMatchObject({ same: 1 });
+  expect((await working.ended(traceId)).grades).toHaveLength(1);
 });
 
 it('two processes that drive one job grade each trace once', async () => {

@@ -155,6 +155,17 @@ it('a replay of a replay repeats the same calls', async () => {
   expect((await replay(service, first.trace_id)).replay).toEqual(IDENTICAL);
 });
 
+it('traces that are deleted while they are replayed leave replays that say so, or were whole', async () => {
+  const service = await startNotebook([calls(['note', { text: 'a' }]), says('a')]);
+  const traceId = await service.write();
+  const accepted = await Promise.all(Array.from({ length: 8 }, () => service.post(`/v1/traces/${traceId}/replay`)));
+  await service.request(`/v1/traces/${traceId}`, { method: 'DELETE' });
+  for (const { json: reply } of accepted) {
+    const { replay: result, error } = await service.ended((reply as { trace_id: string }).trace_id);
+    if (result?.identical !== true) expect(error).toMatchObject({ boundary: 'worker', code: 'trace_not_found' });
+  }
+});
+
 it('a large difference is told from where the two part', async () => {
   const service = await startNotebook([calls(['note', { text: 'a' }]), says('a')]);
   service.code.noted = () => `${'x'.repeat(100_000)}1`;

@@ -8,6 +8,8 @@ type Conversation = ToolContext['conversation'];
 export interface ConductGrade {
   readonly reward: number;
   readonly content: string;
+  /** The parts, without weight: the reward is their product and no mean. */
+  readonly subscores: readonly { readonly name: string; readonly value: number; readonly weight: 0 }[];
   readonly info: Omit<Judgement['info'], 'not_judged'> & {
     /** `records`, `facts` and, where it was judged, `conduct`: 0 or 1 each. One that is 0 takes all of the reward. */
     readonly parts: Readonly<Record<string, number>>;
@@ -52,6 +54,7 @@ export async function gradeConversation(
   return {
     reward: parts.filter(({ counts }) => counts).reduce((product, { value }) => product * value, 1),
     content: describe(state, missing, judged),
+    subscores: parts.map(({ name, value }) => ({ name, value, weight: 0 })),
     info: {
       ...info,
       parts: Object.fromEntries(parts.map(({ name, value }) => [name, value])),

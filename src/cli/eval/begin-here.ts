@@ -60,8 +60,8 @@ async function loadTasks(settings: EvalSettings, installation: Installation, sto
       (await createTasksets({ directory, declared: catalogue }).load(tasksetName(settings.taskset), stop));
     const chosen = chooseTasks(taskset, settings.filters);
     await checkTasks(chosen, catalogue, stop);
-    const named = { user_model: settings.userModel, judge_model: settings.judgeModel };
-    await checkHarnessNeeds(chosen, named, { catalogue, models: installation.models });
+    const { userModel: user_model, judgeModel: judge_model, budget } = settings;
+    await checkHarnessNeeds(chosen, { user_model, judge_model, budget }, { catalogue, models: installation.models });
     return chosen;
   } finally {
     await catalogue.close();

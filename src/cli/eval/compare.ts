@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type { Comparison, ComparisonList, EvaluationDetail } from '../../contract/evaluation.ts';
+import type { GradesQuery } from '../../contract/replay.ts';
 import { countText } from '../amounts.ts';
-import { parseServiceUrl } from '../options.ts';
+import { byGrades, gradesOption, parseServiceUrl } from '../options.ts';
 import { colors, note, print, printable, printJson } from '../terminal.ts';
 import { differenceText, grouped, moneyText, probabilityText, rewardText } from './figures.ts';
 import { findEvaluation } from './find-evaluation.ts';
@@ -13,6 +14,7 @@ export function addCompareCommand(command: Command): void {
     .description('Whether B is better than A: a paired comparison on the tasks that both have.')
     .option('--a-model <model>', 'the model of A')
     .option('--b-model <model>', 'the model of B')
+    .addOption(gradesOption())
     .option('--service <url>', 'evaluations of this run service, with the key of PROCTOR_API_KEY', parseServiceUrl)
     .option('--json', 'print {"comparisons", "warnings", ...}, as GET /v1/evaluations/compare answers')
     .addHelpText(
@@ -34,6 +36,7 @@ Examples:
 interface CompareOptions extends PlaceOptions {
   readonly aModel?: string;
   readonly bModel?: string;
+  readonly grades?: GradesQuery;
   readonly json?: boolean;
 }
 
@@ -47,6 +50,7 @@ async function compare(named: string, other: string | undefined, options: Compar
     b,
     ...(options.aModel === undefined ? {} : { a_model: options.aModel }),
     ...(options.bModel === undefined ? {} : { b_model: options.bModel }),
+    ...byGrades(options.grades),
   });
   if (options.json) return printJson(compared);
   const first = await client.get(a);
@@ -55,7 +59,7 @@ async function compare(named: string, other: string | undefined, options: Compar
     if (index === 0 || line !== undefined) print(line);
   }
   for (const warning of compared.warnings) note(colors.yellow(printable(warning, 400)));
-  note(colors.dim(pageOf(second, compared)));
+  note(colors.dim(pageOf(second, compared, options.grades)));
 }
 
 /** Tasks that a list of a comparison shows. */
@@ -139,11 +143,16 @@ function taskRow(label: string, ids: readonly string[], total: number): readonly
   return [label, `${shown.join(', ')}${more}`];
 }
 
-function pageOf({ evaluation_url, evaluation_id }: EvaluationDetail, { a, b, comparisons }: ComparisonList): string {
+function pageOf(
+  { evaluation_url, evaluation_id }: EvaluationDetail,
+  { a, b, comparisons }: ComparisonList,
+  grades: GradesQuery | undefined,
+): string {
   const url = new URL(evaluation_url);
   url.pathname = url.pathname.replace(`/${evaluation_id}`, '/compare');
   url.searchParams.set('a', a);
   url.searchParams.set('b', b);
+  if (grades === 'current') url.searchParams.set('grades', grades);
   const [only, ...others] = comparisons;
   if (only !== undefined && others.length === 0 && only.a_model !== only.b_model) {
     url.searchParams.set('a_model', only.a_model);

@@ -1,9 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Comparison, ComparisonList, EvaluationDetail, TaskRow } from '../../contract/evaluation.ts';
+import type { GradesQuery } from '../../contract/replay.ts';
 import { type GateCode, type GateVerdict, judgeGate } from '../../evaluations/judge-gate.ts';
 import { ExitWith, UsageError } from '../failure.ts';
-import { parseNumber, parseServiceUrl } from '../options.ts';
+import { byGrades, gradesOption, parseNumber, parseServiceUrl } from '../options.ts';
 import { colors, note, print, printable, printJson } from '../terminal.ts';
 import { verdictOf } from './compare.ts';
 import { findEvaluation } from './find-evaluation.ts';
@@ -28,6 +29,7 @@ export function addGateCommand(command: Command): void {
     .option('--strict', 'an interval that contains the threshold has failed')
     .option('--junit <file>', 'write a JUnit document: a testsuite for each model, a testcase for each task')
     .option('--markdown <file>', 'write the verdict as Markdown, for a pull request')
+    .addOption(gradesOption())
     .option('--service <url>', 'evaluations of this run service, with the key of PROCTOR_API_KEY', parseServiceUrl)
     .option('--json', 'print {"code", "passed", "checks", "warnings", ...}')
     .addHelpText(
@@ -47,6 +49,7 @@ Examples:
 }
 
 interface GateOptions extends PlaceOptions {
+  readonly grades?: GradesQuery;
   readonly minScore?: number;
   readonly baseline?: string;
   readonly maxRegression?: number;
@@ -102,11 +105,14 @@ function checkOptions({ baseline, maxRegression, baselineModel }: GateOptions): 
 
 async function judge(named: string, options: GateOptions, evaluations: Evaluations): Promise<Judged> {
   const { client } = evaluations;
+  const by = byGrades(options.grades);
   const { model, minScore, maxRegression, minCoverage, strict } = options;
-  const evaluation = await client.get(await findEvaluation(named, evaluations));
+  const evaluation = await client.get(await findEvaluation(named, evaluations), by);
   if (model !== undefined) checkModel('--model', model, evaluation);
   const baseline =
-    options.baseline === undefined ? undefined : await client.get(await findEvaluation(options.baseline, evaluations));
+    options.baseline === undefined
+      ? undefined
+      : await client.get(await findEvaluation(options.baseline, evaluations), by);
   const comparisons = baseline && (await compareWith(baseline, evaluation, options, client));
   const verdict = judgeGate({
     evaluation,
@@ -130,10 +136,10 @@ function checkModel(option: string, model: string, { models, evaluation_id }: Ev
 async function compareWith(
   baseline: EvaluationDetail,
   evaluation: EvaluationDetail,
-  { model, baselineModel }: GateOptions,
+  { model, baselineModel, grades }: GateOptions,
   client: Evaluations['client'],
 ): Promise<ComparisonList> {
-  const pair = { a: baseline.evaluation_id, b: evaluation.evaluation_id };
+  const pair = { a: baseline.evaluation_id, b: evaluation.evaluation_id, ...byGrades(grades) };
   if (baselineModel !== undefined) checkModel('--baseline-model', baselineModel, baseline);
   if (model === undefined && baselineModel === undefined) return await client.compare(pair);
   const [only, ...others] = evaluation.models;
@@ -180,11 +186,11 @@ function tell({ verdict, evaluation, baseline, comparisons }: Judged): void {
 async function writeJunit(
   file: string,
   { evaluation }: Judged,
-  { model }: GateOptions,
+  { model, grades }: GateOptions,
   { client }: Evaluations,
 ): Promise<void> {
   const rows: TaskRow[] = [];
-  const query = { limit: 1_000, ...(model === undefined ? {} : { model }) };
+  const query = { limit: 1_000, ...byGrades(grades), ...(model === undefined ? {} : { model }) };
   for await (const row of client.allTasks(evaluation.evaluation_id, query)) rows.push(row);
   await writeFile(file, toJunit(evaluation, rows));
 }

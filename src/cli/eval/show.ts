@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { EvaluationDetail, TaskRow } from '../../contract/evaluation.ts';
-import { parseServiceUrl } from '../options.ts';
+import type { GradesQuery } from '../../contract/replay.ts';
+import { byGrades, gradesOption, parseServiceUrl } from '../options.ts';
 import { colors, note, print, printable, printJson, printTable } from '../terminal.ts';
 import { rewardText, shareText } from './figures.ts';
 import { findEvaluation } from './find-evaluation.ts';
@@ -13,6 +14,7 @@ export function addShowCommand(command: Command): void {
     .command('show <evaluation>')
     .description('Show the report of an evaluation.')
     .option('--tasks', 'show every task with every model too, the worst first')
+    .addOption(gradesOption())
     .option('--service <url>', 'evaluations of this run service, with the key of PROCTOR_API_KEY', parseServiceUrl)
     .option('--json', 'print the evaluation with its reports, as GET /v1/evaluations/{id} answers')
     .addHelpText(
@@ -30,21 +32,26 @@ Examples:
 
 interface ShowOptions extends PlaceOptions {
   readonly tasks?: boolean;
+  readonly grades?: GradesQuery;
   readonly json?: boolean;
 }
 
-async function show(named: string, { tasks = false, json = false, ...place }: ShowOptions): Promise<void> {
+async function show(named: string, { tasks = false, json = false, grades, ...place }: ShowOptions): Promise<void> {
   await using evaluations = await openEvaluations(place);
-  const evaluation = await evaluations.client.get(await findEvaluation(named, evaluations));
-  const rows = tasks ? await worstFirst(evaluation, evaluations) : undefined;
+  const evaluation = await evaluations.client.get(await findEvaluation(named, evaluations), byGrades(grades));
+  const rows = tasks ? await worstFirst(evaluation, evaluations, grades) : undefined;
   if (json) return printJson(rows === undefined ? evaluation : { ...evaluation, task_rows: rows });
   await tellReport(evaluation, evaluations);
   if (rows !== undefined) printTasks(rows);
 }
 
-async function worstFirst({ evaluation_id }: EvaluationDetail, { client }: Evaluations): Promise<readonly TaskRow[]> {
+async function worstFirst(
+  { evaluation_id }: EvaluationDetail,
+  { client }: Evaluations,
+  grades: GradesQuery | undefined,
+): Promise<readonly TaskRow[]> {
   const rows: TaskRow[] = [];
-  for await (const row of client.allTasks(evaluation_id, { limit: 1_000 })) rows.push(row);
+  for await (const row of client.allTasks(evaluation_id, { limit: 1_000, ...byGrades(grades) })) rows.push(row);
   return rows.sort((a, b) => (a.mean ?? Number.NEGATIVE_INFINITY) - (b.mean ?? Number.NEGATIVE_INFINITY));
 }
 

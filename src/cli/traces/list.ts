@@ -6,7 +6,7 @@ import type { TraceQuery } from '../../trace/trace-store.ts';
 import { durationText } from '../amounts.ts';
 import { UsageError } from '../failure.ts';
 import { openInstallation } from '../installation.ts';
-import { collect, parseNumber, wholeNumber } from '../options.ts';
+import { collect, gradesOption, parseNumber, wholeNumber } from '../options.ts';
 import { colors, note, printable, printJson, printTable } from '../terminal.ts';
 import { parseMoment } from './moments.ts';
 
@@ -26,6 +26,7 @@ export function addTracesListCommand(traces: Command): void {
     .option('--until <time>', 'made until then', parseMoment)
     .option('--metadata <key=value>', 'with this metadata; may be repeated', collect)
     .addOption(new Option('--sort <by>', 'the most first').choices(['created_at', 'reward', 'duration', 'tokens']))
+    .addOption(gradesOption())
     .option('--limit <count>', 'of one page, 1 to 100 (default 50)', wholeNumber(1, 100))
     .option('--cursor <cursor>', 'the page after this one, as the last page says')
     .option('--json', 'print {"object", "data", "next_cursor"}, as GET /v1/traces answers')
@@ -45,6 +46,7 @@ interface ListOptions {
   readonly until?: number;
   readonly metadata?: readonly string[];
   readonly sort?: TraceQuery['sort'];
+  readonly grades?: TraceQuery['grades'];
   readonly limit?: number;
   readonly cursor?: string;
   readonly json?: boolean;

@@ -10,6 +10,13 @@ import { NoJudgeError } from '../../environment/no-judge-error.ts';
 /** Tokens of a verdict with its reasons. */
 const VERDICT_TOKENS = 4_096;
 
+/** A judge for a request of an agent: there is none. Rubrics are the harness's, so that no client of an agent may see one. */
+export async function refuseJudge(): Promise<never> {
+  throw new Error(
+    'ctx.judge is for the evaluation of a scenario, which a harness asks for, and for no call of an agent',
+  );
+}
+
 /**
  * Asks the harness for a verdict: a sampling request whose purpose is `judge`. The harness writes the words for its model,
  * so that material has one way to stand in them.
@@ -18,7 +25,8 @@ const VERDICT_TOKENS = 4_096;
  */
 export async function askJudge(sample: ToolContext['sample'], question: JudgeQuestion): Promise<Judgement> {
   const { rubric, material, scale, model, votes, context, key } = question;
-  const text = typeof material === 'string' ? material : JSON.stringify(material);
+  const text: string | undefined = typeof material === 'string' ? material : JSON.stringify(material);
+  if (text === undefined) throw new TypeError(`ctx.judge: material: there is nothing to judge, it is ${material}`);
   if (text.length > MAX_JUDGE_MATERIAL) {
     throw new RangeError(
       `The material for the judge has ${text.length} characters, and may have ${MAX_JUDGE_MATERIAL}`,

@@ -1,9 +1,9 @@
 import { LOG_LEVEL_META_KEY, type ServerContext } from '@modelcontextprotocol/server';
 import type { Audience, Log, ReportProgress, Session, ToolContext } from '../../environment/definition.ts';
-import { identifySender, type Meta } from '../audience.ts';
+import { identifySender, type Meta, type Sender } from '../audience.ts';
 import { describeFailure } from '../describe-thrown.ts';
 import { type ClientRequests, createClientRequests } from './client-requests.ts';
-import { conversationOf } from './judge-question.ts';
+import { conversationOf, refuseJudge } from './judge-question.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { createRequestLog } from './request-log.ts';
 import type { SessionPeer } from './session-peer.ts';
@@ -25,7 +25,7 @@ export function openRequest(mcp: ServerContext, peer: SessionPeer): EnvironmentR
   const { authority, isHarnessConnection, report } = peer;
   const { audience, isHarnessPeer, meta } = identifySender(mcp.mcpReq._meta, authority, isHarnessConnection);
   const progress = openProgress(mcp, meta);
-  const context = new RequestContext(mcp, peer, meta, progress?.report ?? NO_PROGRESS);
+  const context = new RequestContext(mcp, peer, { audience, meta }, progress?.report ?? NO_PROGRESS);
   return {
     audience,
     context,
@@ -64,14 +64,21 @@ class RequestContext implements ToolContext {
   readonly #mcp: ServerContext;
   readonly #server: SessionServer;
   readonly #peer: SessionPeer;
+  readonly #audience: Audience;
   #log: Log | undefined;
   #requests: ClientRequests | undefined;
 
-  constructor(mcp: ServerContext, peer: SessionPeer, meta: Meta, progress: ReportProgress) {
+  constructor(
+    mcp: ServerContext,
+    peer: SessionPeer,
+    { audience, meta }: Pick<Sender, 'audience' | 'meta'>,
+    progress: ReportProgress,
+  ) {
     this.signal = mcp.mcpReq.signal;
     this.progress = progress;
     this.session = peer.session;
     this.meta = meta;
+    this.#audience = audience;
     this.#mcp = mcp;
     this.#server = peer.server;
     this.#peer = peer;
@@ -103,7 +110,7 @@ class RequestContext implements ToolContext {
   }
 
   get judge(): ClientRequests['judge'] {
-    return this.#client.judge;
+    return this.#audience === 'harness' ? this.#client.judge : refuseJudge;
   }
 
   get roots(): ClientRequests['roots'] {

@@ -1,3 +1,4 @@
+import type { UserMessage } from '../../environment/author-context.ts';
 import type { ClientOffer, Log, LogLevel, ReportProgress, Session, ToolContext } from '../../environment/definition.ts';
 import type { Report } from '../cleanup.ts';
 import { conversationOf } from './judge-question.ts';
@@ -11,6 +12,8 @@ const NOTHING: ClientOffer = { elicitation: false, sampling: false, roots: false
 export class ScenarioContext implements ToolContext {
   readonly session: Session;
   readonly signal: AbortSignal;
+  /** One list, filled by the evaluation: a generator that has taken its context apart has it too. */
+  readonly conversation: UserMessage[] = [];
   readonly progress: ReportProgress = (...report) => this.#current?.progress(...report);
   readonly log: Log = Object.assign((message: string) => this.#current?.log(message), {
     debug: (message: string) => this.#current?.log.debug(message),
@@ -39,10 +42,6 @@ export class ScenarioContext implements ToolContext {
     return this.#seed;
   }
 
-  get conversation(): ToolContext['conversation'] {
-    return conversationOf(this.#meta);
-  }
-
   get capabilities(): ClientOffer {
     return this.#current?.capabilities ?? NOTHING;
   }
@@ -52,6 +51,7 @@ export class ScenarioContext implements ToolContext {
     const abort = () => this.#aborter.abort(context.signal.reason);
     this.#current = context;
     this.#meta = context.meta;
+    this.conversation.splice(0, this.conversation.length, ...conversationOf(context.meta));
     this.#seed = context.seed;
     context.signal.addEventListener('abort', abort, { once: true });
     if (context.signal.aborted) abort();

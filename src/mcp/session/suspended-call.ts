@@ -120,7 +120,7 @@ export class SuspendedCall<Result> implements MultiRoundTripCall {
     const { audience } = this.#first;
     const ended = this.#run({
       audience,
-      context: new SuspendedContext(this, this.#first.context),
+      context: new SuspendedContext(this, this.#first),
       reportFailure: (what, error) => {
         // The code that aborted the call knows the reason.
         if (this.#aborter?.signal.aborted === true && error === this.#aborter.signal.reason) return;

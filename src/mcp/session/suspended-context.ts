@@ -1,6 +1,6 @@
-import type { ClientOffer, Log, Session, ToolContext } from '../../environment/definition.ts';
+import type { Audience, ClientOffer, Log, Session, ToolContext } from '../../environment/definition.ts';
 import { elicitQuestion, type Question, rootsQuestion, sampleQuestion } from './client-requests.ts';
-import { askJudge, conversationOf } from './judge-question.ts';
+import { askJudge, conversationOf, refuseJudge } from './judge-question.ts';
 
 /** A call that goes over several requests of its client, as the context of its author's code sees it. */
 export interface MultiRoundTripCall {
@@ -20,11 +20,16 @@ export class SuspendedContext implements ToolContext {
   readonly session: Session;
   readonly seed: number;
   readonly #call: MultiRoundTripCall;
+  readonly #audience: Audience;
   #log: Log | undefined;
 
-  /** @param first the context of the request that the call began with. */
-  constructor(call: MultiRoundTripCall, { session, seed }: ToolContext) {
+  /** @param first the request that the call began with. Those that follow are of the same audience. */
+  constructor(
+    call: MultiRoundTripCall,
+    { audience, context: { session, seed } }: { readonly audience: Audience; readonly context: ToolContext },
+  ) {
     this.#call = call;
+    this.#audience = audience;
     this.session = session;
     this.seed = seed;
   }
@@ -63,7 +68,7 @@ export class SuspendedContext implements ToolContext {
   }
 
   get judge(): ToolContext['judge'] {
-    return (question) => askJudge(this.sample, question);
+    return this.#audience === 'harness' ? (question) => askJudge(this.sample, question) : refuseJudge;
   }
 
   get roots(): ToolContext['roots'] {

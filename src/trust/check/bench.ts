@@ -146,9 +146,10 @@ export class Bench {
   }
 
   async #play(task: CheckTask, { seed = this.seed, ...how }: HowToPlay, open: OpenSession): Promise<Played> {
-    const { scenario, args } = task;
+    const { scenario, args, userScript } = task;
     const { name: environment, limitMs, signal } = this;
-    return await play({ ...how, environment, scenario: scenario.short_name, args, seed, open, limitMs, signal });
+    const what = { environment, scenario: scenario.short_name, args, userScript, seed };
+    return await play({ ...how, ...what, open, limitMs, signal });
   }
 
   /**

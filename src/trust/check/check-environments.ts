@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { EnvironmentTarget } from '../../client/environment-client.ts';
-import type { CheckedEnvironment, CheckFinding, CheckReport } from '../../contract/check.ts';
+import type { CheckedEnvironment, CheckFinding, CheckReport, FindingLevel } from '../../contract/check.ts';
 import { findingNameSchema } from '../../contract/check.ts';
 import type { TraceStore } from '../../trace/trace-store.ts';
 import { type CheckProgress, checkEnvironment } from './check-environment.ts';

@@ -9,6 +9,8 @@ export interface CheckTask {
   readonly id: string;
   readonly scenario: ScenarioEntry;
   readonly args: JsonObject;
+  /** Lines of its simulated user. */
+  readonly userScript?: readonly string[] | undefined;
   /** False: its arguments were drawn from the schema. */
   readonly isDeclared: boolean;
 }

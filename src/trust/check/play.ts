@@ -19,6 +19,8 @@ export interface PlayOptions {
   readonly environment: string;
   readonly scenario: string;
   readonly args: JsonObject;
+  /** Lines of its simulated user, before the argument `user_script`. */
+  readonly userScript?: readonly string[] | undefined;
   readonly seed: number;
   /** A reference model, or the name of one that `createModel` makes. */
   readonly model: string;
@@ -72,7 +74,7 @@ export async function play(options: PlayOptions): Promise<Played> {
           around,
           toSetup: (setup) => {
             volatile = setup.volatile ?? [];
-            const played = withoutAbsentUser(setup, options.args);
+            const played = withoutAbsentUser(setup, scriptOf(options));
             isUserAbsent = setup.user !== undefined && played.user === undefined;
             return played;
           },
@@ -99,7 +101,9 @@ export async function play(options: PlayOptions): Promise<Played> {
     signal.removeEventListener('abort', cancel);
   }
 
-  function toRequest({ environment, scenario, args, seed, maxSteps = MAX_STEPS.default }: PlayOptions) {
+  function toRequest(options: PlayOptions) {
+    const { environment, scenario, args, seed, maxSteps = MAX_STEPS.default } = options;
+    const script = scriptOf(options);
     return {
       type: 'run.queued',
       origin: 'check',
@@ -114,15 +118,20 @@ export async function play(options: PlayOptions): Promise<Played> {
       metadata: {},
       priority: 0,
       sampling: {},
-      ...(isScript(args.user_script) && { user_model: USER_SCRIPT }),
+      ...(script && { user_model: USER_SCRIPT, user_script: [...script] }),
       ...(isScript(args.judge_script) && { judge_model: JUDGE_SCRIPT }),
     } as const;
   }
 }
 
 /** A check asks no model of a gateway: a user that neither a script nor code plays is left out. */
-function withoutAbsentUser({ user, ...setup }: SetupResult, { user_script: script }: JsonObject): SetupResult {
-  return user === undefined || !(user.function || isScript(script)) ? setup : { ...setup, user };
+function withoutAbsentUser({ user, ...setup }: SetupResult, script: readonly string[] | undefined): SetupResult {
+  return user === undefined || !(user.function || script !== undefined) ? setup : { ...setup, user };
+}
+
+function scriptOf({ userScript, args }: Pick<PlayOptions, 'userScript' | 'args'>): readonly string[] | undefined {
+  const { user_script: given } = args;
+  return userScript ?? (isScript(given) ? given.filter((line) => typeof line === 'string') : undefined);
 }
 
 export function isScript(script: Json | undefined): script is Json[] {

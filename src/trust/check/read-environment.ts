@@ -118,7 +118,11 @@ async function declaredTasks(
     }
     return {
       entry,
-      tasks: picked.map(({ id, args }) => ({ id, scenario: entry, args, isDeclared: true })),
+      tasks: picked.map(({ id, args, user_script: userScript }) => ({
+        ...{ id, args, userScript },
+        scenario: entry,
+        isDeclared: true,
+      })),
       problem: undefined,
     };
   } catch (error) {

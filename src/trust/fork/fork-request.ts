@@ -1,10 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError } from '../../contract/errors.ts';
+import type { EventOf } from '../../contract/event.ts';
 import { MAX_STEPS } from '../../contract/names.ts';
 import type { Fork } from '../../contract/replay.ts';
 import { type RunBody, type RunRequest, runRequestSchema } from '../../contract/run.ts';
 import type { Trace } from '../../contract/trace.ts';
-import { assertEnded } from '../assert-ended.ts';
+import { assertEnded, isPlayedByAgent } from '../recorded-runs.ts';
+
+/** A trace that a run goes on with. */
+export interface ForkedTrace {
+  readonly trace: Trace;
+  /** What it was asked for with. */
+  readonly asked: Pick<EventOf<'run.queued'>, 'user_model' | 'judge_model'>;
+}
 
 /**
  * The run that goes on with a trace after one of its steps. What the body leaves out is as in the trace.
@@ -12,7 +20,11 @@ import { assertEnded } from '../assert-ended.ts';
  * @throws ApiError run_running; invalid_parameter for another environment, scenario or arguments, for a step after which no
  *   model can go on, and for steps that leave none to it.
  */
-export function toForkedRequest({ fork: _fork, ...body }: RunBody, fork: Fork, parent: Trace): RunRequest {
+export function toForkedRequest(
+  { fork: _fork, ...body }: RunBody,
+  fork: Fork,
+  { trace: parent, asked }: ForkedTrace,
+): RunRequest {
   assertEnded(parent);
   checkSame(body, parent);
   checkStep(fork, parent);
@@ -24,6 +36,8 @@ export function toForkedRequest({ fork: _fork, ...body }: RunBody, fork: Fork, p
     model: body.model ?? parent.model,
     max_steps: body.max_steps ?? maxStepsOf(parent, fork),
     seed: body.seed ?? parent.seed,
+    user_model: body.user_model ?? asked.user_model,
+    judge_model: body.judge_model ?? asked.judge_model,
   });
   if (request.max_steps > fork.after_step) return request;
   throw new ApiError(
@@ -53,14 +67,15 @@ function checkSame(body: Omit<RunBody, 'fork'>, parent: Trace): void {
   }
 }
 
-function checkStep({ after_step: afterStep }: Fork, { trace_id, origin, turns, steps }: Trace): void {
+function checkStep({ after_step: afterStep }: Fork, trace: Trace): void {
+  const { trace_id, turns, steps } = trace;
   const refuse = (why: string) =>
     new ApiError('invalid_parameter', `fork.after_step ${afterStep} is none of trace ${trace_id}: ${why}.`, {
       param: 'fork.after_step',
     });
   if (turns.length === 0) throw refuse('it was never set up, so that there is nothing to go on with');
   if (afterStep === 0) return;
-  if (origin === 'agent')
+  if (isPlayedByAgent(trace))
     throw refuse('an agent with a loop of its own has played it, which can be begun anew alone: 0');
   const possible = steps.filter(({ tool_results }) => tool_results.length > 0).map(({ step }) => step);
   if (possible.includes(afterStep)) return;

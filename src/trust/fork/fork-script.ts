@@ -7,9 +7,9 @@ import type { Redactor } from '../../redaction/redactor.ts';
 import type { Agent } from '../../rollout/agent.ts';
 import { AgentLoop } from '../../rollout/agent-loop.ts';
 import { Comparison } from '../replay/comparison.ts';
-import { type Blobs, type RecordedTrace, type RecordedTurn, toWhole } from '../replay/recorded-trace.ts';
+import { type Blobs, type RecordedTrace, type RecordedTurn, toWhole, toWords } from '../replay/recorded-trace.ts';
 import { RepeatingAgent } from '../replay/repeating-agent.ts';
-import { type Repetition, toRepeated } from '../replay/replay-script.ts';
+import { type Repetition, toRepeated, toScripted } from '../replay/replay-script.ts';
 import { toJson } from '../to-json.ts';
 
 export interface ForkOptions {
@@ -31,8 +31,9 @@ export async function createForkScript(recorded: RecordedTrace, options: ForkOpt
   const volatile = new Set<ToolResultRecord>();
   let isTaken = false;
   return {
-    turns: turns.map(({ messages, cut }) => ({ messages, cut: cut.signal })),
+    turns: turns.map(toScripted),
     seed: trace.seed,
+    words: toWords(trace, turns),
     createAgent: (createModel) =>
       new RepeatingAgent({
         turns,
@@ -68,7 +69,7 @@ function turnsUntil(turns: readonly RecordedTurn[], afterStep: number): readonly
   const last = turns[Math.max(0, index)];
   if (last === undefined) return [];
   const steps = last.steps.filter(({ step }) => step <= afterStep);
-  return [...turns.slice(0, Math.max(0, index)), { ...last, steps, calls: [] }];
+  return [...turns.slice(0, Math.max(0, index)), { ...last, steps, calls: [], reply: undefined }];
 }
 
 type Taken = Pick<ToolResultRecord, 'content' | 'structured_content'>;

@@ -45,7 +45,7 @@ async function chooseReplays(
 ): Promise<Chosen> {
   const job = await transaction
     .selectFrom('regrades')
-    .select(['status', 'account', 'key_id'])
+    .select(['status', 'account', 'key_id', 'fresh'])
     .where('job_id', '=', jobId)
     .$if(database.kind === 'postgres', (query) => query.forUpdate())
     .executeTakeFirst();
@@ -62,7 +62,9 @@ async function chooseReplays(
   const begun = open.filter(({ state }) => state === 'waiting').slice(0, Math.max(0, room));
   const replays = begun.flatMap(({ row_index, trace_id }) => {
     const row = known.get(trace_id);
-    return row === undefined ? [] : [{ row_index, traceId: randomBytes(16).toString('hex'), queued: toReplay(row) }];
+    return row === undefined
+      ? []
+      : [{ row_index, traceId: randomBytes(16).toString('hex'), queued: toReplay(row, { fresh: job.fresh === 1 }) }];
   });
   const gone = begun.filter(({ trace_id }) => !known.has(trace_id)).map(({ row_index }) => row_index);
   return {

@@ -6,7 +6,7 @@ import type { Database, DatabaseTransaction } from '../../database/database.ts';
 import { findEvaluation } from '../../evaluations/evaluation-rows.ts';
 import { rewardOf } from '../../trace/attempt-rows.ts';
 import type { TraceStore } from '../../trace/trace-store.ts';
-import { assertEnded } from '../assert-ended.ts';
+import { assertEnded } from '../recorded-runs.ts';
 
 export interface RegradeOwner {
   readonly account: string;
@@ -26,6 +26,11 @@ export interface CreateRegradeOptions {
 /** Outcomes of attempts that are graded again: those with an evaluation, and those that failed of the evaluator. */
 const REGRADED = [...GRADED_OUTCOMES, 'grader_error'] as const;
 
+/** A trace, or all attempts of an evaluation. With `fresh` judges are asked again, whatever is recorded. */
+export type RegradeOf = ({ readonly traceId: string } | { readonly evaluationId: string }) & {
+  readonly fresh?: boolean | undefined;
+};
+
 /**
  * A job that grades a trace, or the attempts of an evaluation, by the environment of today. Whichever process drives the
  * database begins its replays.
@@ -35,7 +40,7 @@ const REGRADED = [...GRADED_OUTCOMES, 'grader_error'] as const;
 export async function createRegrade(
   options: CreateRegradeOptions,
   owner: RegradeOwner,
-  of: { readonly traceId: string } | { readonly evaluationId: string },
+  of: RegradeOf,
 ): Promise<string> {
   const jobId = `regrade_${randomBytes(16).toString('hex')}`;
   const insert =
@@ -50,6 +55,7 @@ export async function createRegrade(
         trace_id: 'traceId' in of ? of.traceId : null,
         evaluation_id: 'evaluationId' in of ? of.evaluationId : null,
         status: 'running',
+        fresh: of.fresh === true ? 1 : 0,
         created_at: options.now(),
         finished_at: null,
       })

@@ -7,6 +7,7 @@ import {
   type RegradeList,
   type RegradeOutcome,
   type RegradeRow,
+  regradeSchema,
 } from '../../contract/regrade.ts';
 import type { RegradeRowsTable, RegradesTable } from '../../database/create-replays.ts';
 import type { Database } from '../../database/database.ts';
@@ -29,17 +30,7 @@ export async function readRegrade(
   { account, jobId, appUrl }: { readonly account: string; readonly jobId: string; readonly appUrl: string },
   query: RegradeQuery = {},
 ): Promise<Regrade> {
-  const job = REGRADE_ID_PATTERN.test(jobId)
-    ? await kysely
-        .selectFrom('regrades')
-        .selectAll()
-        .where('job_id', '=', jobId)
-        .where('account', '=', account)
-        .executeTakeFirst()
-    : undefined;
-  if (job === undefined) {
-    throw new ApiError('regrade_not_found', `There is no regrade job ${JSON.stringify(jobId.slice(0, 100))}.`);
-  }
+  const job = await findRegrade({ kysely }, { account, jobId });
   const limit = parsePageLimit(query.limit, LIMIT);
   const list = ['regrade', jobId, query.outcome ?? null];
   const from = query.cursor === undefined ? 0 : parsePageCursor(query.cursor, list, z.int().min(0));
@@ -56,6 +47,23 @@ export async function readRegrade(
     rows: page.slice(0, limit).map(toRow),
     next_cursor: next === undefined ? null : toPageCursor(list, next.row_index),
   };
+}
+
+/** @throws ApiError regrade_not_found, for a job of another account too. */
+export async function findRegrade(
+  { kysely }: Pick<Database, 'kysely'>,
+  { account, jobId }: { readonly account: string; readonly jobId: string },
+): Promise<Selectable<RegradesTable>> {
+  const job = REGRADE_ID_PATTERN.test(jobId)
+    ? await kysely
+        .selectFrom('regrades')
+        .selectAll()
+        .where('job_id', '=', jobId)
+        .where('account', '=', account)
+        .executeTakeFirst()
+    : undefined;
+  if (job !== undefined) return job;
+  throw new ApiError('regrade_not_found', `There is no regrade job ${JSON.stringify(jobId.slice(0, 100))}.`);
 }
 
 /** Jobs of an evaluation, newest first. */
@@ -129,7 +137,8 @@ function toJob(
     object: 'regrade',
     job_id: job.job_id,
     job_url: toJobUrl(appUrl, job.job_id),
-    status: job.status === 'completed' ? 'completed' : 'running',
+    status: regradeSchema.shape.status.parse(job.status),
+    fresh: job.fresh === 1,
     trace_id: job.trace_id,
     evaluation_id: job.evaluation_id,
     created_at: new Date(Number(job.created_at)).toISOString(),

@@ -1,9 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
+import { readableText } from '../../contract/content-text.ts';
 import type { Json } from '../../contract/json.ts';
 import type { PromptMessage } from '../../contract/scenario.ts';
-import type { Step, ToolResultRecord, Trace, TurnStatus } from '../../contract/trace.ts';
+import type { Step, ToolResultRecord, Trace, TurnStatus, UserReplyRecord } from '../../contract/trace.ts';
+import type { RecordedWords } from '../../rollout/recorded-user.ts';
+import type { RecordedReply } from '../../rollout/simulated-user.ts';
 import { restoreBytes } from '../../trace/blob-references.ts';
 import type { TraceStore } from '../../trace/trace-store.ts';
+import { isPlayedByAgent } from '../recorded-runs.ts';
 
 /** One turn of a trace, as it can be played again. */
 export interface RecordedTurn {
@@ -13,6 +17,8 @@ export interface RecordedTurn {
   /** Calls of an agent that brought its own model. */
   readonly calls: readonly ToolResultRecord[];
   readonly status: TurnStatus;
+  /** The reply of a simulated user to it. */
+  readonly reply: RecordedReply | undefined;
 }
 
 /** A trace that is repeated. */
@@ -32,13 +38,32 @@ export async function readRecorded(trace: Trace, blobs: Blobs): Promise<Recorded
       steps: turn.steps.flatMap((number) => steps.get(number) ?? []),
       calls: index === 0 ? (trace.tool_calls ?? []) : [],
       status: turn.status,
+      // An agent at a seat has had its replies in results of calls.
+      reply: turn.user === undefined || isPlayedByAgent(trace) ? undefined : toReply(turn.user),
     });
   }
   return { trace, turns: turns.length === 0 ? [NO_TURN] : turns };
 }
 
+function toReply({ message, is_over: isOver, model, calls }: UserReplyRecord): RecordedReply {
+  return { message, isOver, model, calls };
+}
+
+/** What the simulated user of a trace has said in these turns; undefined where the caller of a chat was the user. */
+export function toWords(
+  { origin, prompt, turns: [first] }: Trace,
+  turns: readonly RecordedTurn[],
+): RecordedWords | undefined {
+  if (origin === 'chat') return undefined;
+  const replies = turns.flatMap(({ reply }) => reply ?? []);
+  if (first?.opening !== undefined) return { opening: toReply(first.opening), replies };
+  const [message] = prompt.length === 0 ? (first?.messages ?? []) : [];
+  const content = message === undefined ? null : readableText(message.content);
+  return { opening: { message: content, isOver: content === null, model: null, calls: [] }, replies };
+}
+
 /** A trace that ended before its first turn has the setup alone to repeat. */
-const NO_TURN: RecordedTurn = { messages: [], steps: [], calls: [], status: 'answered' };
+const NO_TURN: RecordedTurn = { messages: [], steps: [], calls: [], status: 'answered', reply: undefined };
 
 /** Gives stored bytes by their hash; undefined for what is not there. */
 export type Blobs = (sha256: string) => Promise<{ readonly bytes: Uint8Array } | undefined>;

@@ -49,8 +49,10 @@ export class RepeatingAgent implements Agent {
   async takeTurn(turn: AgentTurn): Promise<'answered' | 'max_steps' | 'length'> {
     const { turns, successor, beforeStep } = this.#options;
     const recorded = turns[this.#next];
-    if (recorded === undefined) throw new TypeError('More turns are played than were recorded');
     this.#next += 1;
+    // The conversation goes on, or an answer is repaired.
+    if (recorded === undefined && successor !== undefined) return await successor.takeTurn(turn);
+    if (recorded === undefined) throw new TypeError('More turns are played than were recorded');
     await beforeStep?.(turn);
     for (const step of recorded.steps) {
       turn.signal.throwIfAborted();

@@ -1,10 +1,12 @@
 import type { EventBody } from '../../contract/event.ts';
 import type { Trace } from '../../contract/trace.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
-import type { RunScript } from '../../rollout/run-script.ts';
+import type { RecordedVerdicts } from '../../rollout/recorded-verdicts.ts';
+import type { RunScript, ScriptedTurn } from '../../rollout/run-script.ts';
 import type { FinishOptions } from '../../rollout/session-end.ts';
+import { isPlayedByAgent } from '../recorded-runs.ts';
 import { Comparison } from './comparison.ts';
-import type { RecordedTrace } from './recorded-trace.ts';
+import { type RecordedTrace, toWords } from './recorded-trace.ts';
 import { type RepeatedTurn, RepeatingAgent, toRecordedError } from './repeating-agent.ts';
 
 /** A run that repeats a trace, with what its events become on their way to the store. */
@@ -14,13 +16,19 @@ export interface Repetition extends RunScript {
 }
 
 /** The run that repeats all of a trace, compares it, and says so at its end. */
-export function createReplayScript(recorded: RecordedTrace, redactor: Redactor): Repetition {
+export function createReplayScript(
+  recorded: RecordedTrace,
+  { redactor, verdicts }: { readonly redactor: Redactor; readonly verdicts?: RecordedVerdicts | undefined },
+): Repetition {
   const { trace } = recorded;
   const comparison = new Comparison(trace, redactor);
   const turns = recorded.turns.map(toRepeated);
   return {
-    turns: turns.map(({ messages, cut }) => ({ messages, cut: cut.signal })),
+    turns: turns.map(toScripted),
     seed: trace.seed,
+    // At a seat the user is in the results of calls.
+    words: isPlayedByAgent(trace) ? undefined : toWords(trace, turns),
+    verdicts,
     createAgent: () =>
       new RepeatingAgent({
         turns,
@@ -42,6 +50,10 @@ export function createReplayScript(recorded: RecordedTrace, redactor: Redactor):
 
 export function toRepeated(turn: RecordedTrace['turns'][number]): RepeatedTurn {
   return { ...turn, cut: new AbortController() };
+}
+
+export function toScripted({ messages, cut, reply }: RepeatedTurn): ScriptedTurn {
+  return { messages, cut: cut.signal, hasReply: reply !== undefined };
 }
 
 /** As the trace ended. A failure of its evaluation is none of its run: it is evaluated again. */

@@ -1,3 +1,4 @@
+import type { GradesQuery } from '../../contract/replay.ts';
 import type { Database } from '../../database/database.ts';
 import { type EvaluationHead, readCells, readTaskIds } from './read-cells.ts';
 import type { TaskCells } from './task-cells.ts';
@@ -41,31 +42,34 @@ export class CellsCache {
     this.#now = now;
   }
 
-  async get(head: EvaluationHead): Promise<VersionedCells> {
-    const known = this.#kept.get(head.evaluationId);
-    const kept = known !== undefined && this.#isFresh(known, head) ? known : await this.#read(head, known);
-    this.#keep(head.evaluationId, kept);
+  /** @param grades `current`: by the newest grades, which an ended evaluation can get at any time. */
+  async get(head: EvaluationHead, grades: GradesQuery = 'recorded'): Promise<VersionedCells> {
+    const id = `${head.evaluationId} ${grades}`;
+    const known = this.#kept.get(id);
+    const kept = known !== undefined && this.#isFresh(known, head, grades) ? known : await this.#read(head, grades);
+    this.#keep(id, kept);
     return kept;
   }
 
-  #isFresh(kept: Kept, head: EvaluationHead): boolean {
-    if (head.isEnded || kept.key !== keyOf(head)) return kept.key === keyOf(head);
+  #isFresh(kept: Kept, head: EvaluationHead, grades: GradesQuery): boolean {
+    if ((head.isEnded && grades === 'recorded') || kept.key !== keyOf(head)) return kept.key === keyOf(head);
     return this.#now() < kept.readAt + paceOf(kept);
   }
 
-  async #read(head: EvaluationHead, known: Kept | undefined): Promise<Kept> {
-    const id = `${head.evaluationId} ${keyOf(head)}`;
+  async #read(head: EvaluationHead, grades: GradesQuery): Promise<Kept> {
+    const id = `${head.evaluationId} ${grades} ${keyOf(head)}`;
     const going = this.#reading.get(id);
     if (going !== undefined) return await going;
-    const reading = this.#readNow(head, known).finally(() => this.#reading.delete(id));
+    const reading = this.#readNow(head, grades).finally(() => this.#reading.delete(id));
     this.#reading.set(id, reading);
     return await reading;
   }
 
-  async #readNow(head: EvaluationHead, known: Kept | undefined): Promise<Kept> {
+  async #readNow(head: EvaluationHead, grades: GradesQuery): Promise<Kept> {
+    const known = this.#kept.get(`${head.evaluationId} ${grades}`);
     const taskIds = known?.cells.taskIds ?? (await readTaskIds(this.#database, head));
     const startedAt = this.#now();
-    const cells = await readCells(this.#database, head, taskIds);
+    const cells = await readCells(this.#database, head, taskIds, grades);
     const readAt = this.#now();
     const isSame = known !== undefined && isEqual(known.cells, cells);
     this.#lastVersion += isSame ? 0 : 1;
@@ -79,9 +83,9 @@ export class CellsCache {
   }
 
   /** The one that was asked for last is the last of the map. */
-  #keep(evaluationId: string, kept: Kept): void {
-    this.#kept.delete(evaluationId);
-    this.#kept.set(evaluationId, kept);
+  #keep(key: string, kept: Kept): void {
+    this.#kept.delete(key);
+    this.#kept.set(key, kept);
     let attempts = 0;
     for (const [index, [id, { cells }]] of [...this.#kept].toReversed().entries()) {
       attempts += cells.states.length;

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { ApiError } from '../../contract/errors.ts';
+import { gradesQuerySchema } from '../../contract/replay.ts';
 import type { Database } from '../../database/database.ts';
 import { accountOf } from '../../http/api-keys.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
@@ -19,6 +20,7 @@ const querySchema = z.object({
   kind: z.enum(COMPARED_KINDS),
   offset: z.int().min(0).default(0),
   limit: z.int().min(1).max(200).default(60),
+  grades: gradesQuerySchema.optional(),
 });
 
 interface Side {
@@ -41,14 +43,14 @@ export function createComparedTasksRoute(database: Database, cache: CellsCache):
     access: 'browser',
     query: querySchema,
     async handle({ queryValues, caller }) {
-      const { a, b, offset, limit, kind } = queryValues;
+      const { a, b, offset, limit, kind, grades } = queryValues;
       const account = accountOf(caller);
       const [headA, headB] = await Promise.all([
         findHead(database, a, account, 'a'),
         findHead(database, b, account, 'b'),
       ]);
-      const sideA = toSide((await cache.get(headA)).cells, queryValues.a_model, 'a_model');
-      const sideB = toSide((await cache.get(headB)).cells, queryValues.b_model, 'b_model');
+      const sideA = toSide((await cache.get(headA, grades)).cells, queryValues.a_model, 'a_model');
+      const sideB = toSide((await cache.get(headB, grades)).cells, queryValues.b_model, 'b_model');
       const common =
         a === b ? sideA.cells.taskIds.map((_, index) => [index, index] as const) : await readCommon(database, a, b);
       const found = toPairs(sideA, sideB, common).filter(({ difference }) => kindOf(difference) === kind);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ApiError } from '../../contract/errors.ts';
 import { EVALUATION_ID_PATTERN } from '../../contract/evaluation.ts';
+import { gradesQuerySchema } from '../../contract/replay.ts';
 import type { Database } from '../../database/database.ts';
 import { accountOf } from '../../http/api-keys.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
@@ -31,6 +32,7 @@ const querySchema = z.object({
   outcome: z.enum(CELL_FILTERS).optional(),
   differing: z.boolean().optional(),
   text: z.string().max(200).optional(),
+  grades: gradesQuerySchema.optional(),
 });
 type DataQuery = z.output<typeof querySchema>;
 
@@ -48,7 +50,7 @@ export function createEvaluationDataRoute(database: Database, cache: CellsCache)
     async handle({ params, queryValues, caller }) {
       const head = await findHead(database, params.evaluation_id ?? '', accountOf(caller));
       // Reading the cells has a pace of its own; between two of them a reply says how many have ended.
-      const { cells, version } = await cache.get(head);
+      const { cells, version } = await cache.get(head, queryValues.grades);
       const startedAt = performance.now();
       const open = head.isEnded ? 0 : await countOpen(database, head.evaluationId);
       const isKnown = queryValues.since === version;

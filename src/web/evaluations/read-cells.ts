@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { evaluationStatusSchema } from '../../contract/evaluation.ts';
 import { outcomeSchema } from '../../contract/outcome.ts';
+import type { GradesQuery } from '../../contract/replay.ts';
 import type { Database } from '../../database/database.ts';
 import { CELL_LETTERS, CELL_STATES } from './evaluation-data.ts';
 import { stateCode, type TaskCells, toTaskCells } from './task-cells.ts';
@@ -91,6 +92,7 @@ export async function readCells(
   database: Database,
   head: EvaluationHead,
   taskIds: readonly string[],
+  grades: GradesQuery = 'recorded',
 ): Promise<TaskCells> {
   const { models, attempts, passThreshold } = head;
   const size = taskIds.length * models.length * attempts;
@@ -100,7 +102,7 @@ export async function readCells(
   for (let from = 0; from < taskIds.length; from += tasks) {
     // As one text: a row for each attempt costs five times as much.
     const { rows } = await sql<{ text: string | null }>`
-      select string_agg(${CELL_TEXT}, ',') as text from evaluation_attempts
+      select string_agg(${cellText(grades)}, ',') as text from evaluation_attempts
       where evaluation_id = ${head.evaluationId} and task_index >= ${from} and task_index < ${from + tasks}`.execute(
       queriesFor(database, size),
     );
@@ -129,11 +131,16 @@ const CODE_OF: Readonly<Record<string, number>> = Object.fromEntries(
   CELL_STATES.map((state, code) => [CELL_LETTERS[state], code]),
 );
 
-/** `<task> <model> <attempt> <letter> <reward>` of an attempt. */
-const CELL_TEXT = sql`task_index || ' ' || model_index || ' ' || attempt_index || ' ' || case state ${sql.join(
-  (['running', 'waiting'] as const).map((state) => sql`when ${sql.lit(state)} then ${sql.lit(CELL_LETTERS[state])}`),
-  sql` `,
-)} else case outcome ${sql.join(
-  outcomeSchema.options.map((outcome) => sql`when ${sql.lit(outcome)} then ${sql.lit(CELL_LETTERS[outcome])}`),
-  sql` `,
-)} else '.' end end || ' ' || case when state = 'done' and reward is not null then cast(reward as text) else '' end`;
+/** `<task> <model> <attempt> <letter> <reward>` of an attempt: those of its run, or of its newest grade. */
+function cellText(grades: GradesQuery) {
+  const isGraded = grades === 'current' ? sql`grade_outcome is not null` : sql`false`;
+  const outcome = sql`(case when ${isGraded} then grade_outcome else outcome end)`;
+  const reward = sql`(case when ${isGraded} then grade_reward else reward end)`;
+  return sql`task_index || ' ' || model_index || ' ' || attempt_index || ' ' || case state ${sql.join(
+    (['running', 'waiting'] as const).map((state) => sql`when ${sql.lit(state)} then ${sql.lit(CELL_LETTERS[state])}`),
+    sql` `,
+  )} else case ${outcome} ${sql.join(
+    outcomeSchema.options.map((outcome) => sql`when ${sql.lit(outcome)} then ${sql.lit(CELL_LETTERS[outcome])}`),
+    sql` `,
+  )} else '.' end end || ' ' || case when state = 'done' and ${reward} is not null then cast(${reward} as text) else '' end`;
+}

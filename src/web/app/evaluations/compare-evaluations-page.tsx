@@ -9,6 +9,7 @@ import { ComparisonFigures } from './comparison-figures.tsx';
 import { verdictOf } from './comparison-verdict.ts';
 import { withChoices } from './evaluation-paths.ts';
 import { formatDifference, formatDifferenceInterval } from './figures.ts';
+import { GradesLinks, gradesOf } from './grades-choice.tsx';
 import { type Domain, IntervalBar, toDomain } from './interval-bar.tsx';
 
 /** Two evaluations, or two models of one, on the tasks that both have. */
@@ -20,13 +21,13 @@ export function CompareEvaluationsPage({ query }: { readonly query: URLSearchPar
     async (signal) => {
       const models = { ...(aModel && { a_model: aModel }), ...(bModel && { b_model: bModel }) };
       const [compared, one, other] = await Promise.all([
-        service.evaluations.compare({ a, b, ...models }, { signal }),
+        service.evaluations.compare({ a, b, ...models, ...gradesOf(query) }, { signal }),
         readName(a, signal),
         a === b ? undefined : readName(b, signal),
       ]);
       return { compared, names: { a: one, b: other ?? one } };
     },
-    [a, b, aModel, bModel],
+    [a, b, aModel, bModel, query.get('grades')],
   );
   if (a === '' || b === '') return <NothingNamed />;
   return (
@@ -84,6 +85,7 @@ function Compared({ compared, names, query }: ComparedProps) {
       ) : (
         <>
           <h1>{verdictOf(comparison)}</h1>
+          {query.has('grades') ? <GradesLinks query={query} /> : null}
           {warnings.map((warning) => (
             <p key={warning} class="evaluation-warning">
               {warning}
@@ -96,7 +98,7 @@ function Compared({ compared, names, query }: ComparedProps) {
           )}
           <ComparisonFigures comparison={comparison} isOneOfMany={comparisons.length > 1} />
           <ComparedTasks
-            key={`${comparison.a_model} ${comparison.b_model}`}
+            key={`${comparison.a_model} ${comparison.b_model} ${query.get('grades')}`}
             compared={compared}
             comparison={comparison}
             query={query}

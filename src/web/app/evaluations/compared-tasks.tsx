@@ -13,6 +13,7 @@ import { Loaded } from '../components/states.tsx';
 import { useResource } from '../use-resource.ts';
 import { withChoices } from './evaluation-paths.ts';
 import { formatDifference } from './figures.ts';
+import { gradesOf } from './grades-choice.tsx';
 import { Group } from './matrix-row.tsx';
 
 /** Tasks of one list that are read at once. */
@@ -54,7 +55,7 @@ export function ComparedTasks({ compared, comparison, query }: ComparedTasksProp
         ))}
       </nav>
       {isPaired(shown) ? (
-        <PairedList key={shown} {...{ compared, comparison }} kind={shown} />
+        <PairedList key={shown} {...{ compared, comparison, query }} kind={shown} />
       ) : (
         <IdList name={shown} ids={comparison[shown]} count={comparison[`${shown}_count`]} />
       )}
@@ -98,12 +99,14 @@ function PairedList({
   compared: { a, b },
   comparison: { a_model, b_model },
   kind,
-}: Omit<ComparedTasksProps, 'query'> & { readonly kind: Kind }) {
+  query: chosen,
+}: ComparedTasksProps & { readonly kind: Kind }) {
   const [pages, setPages] = useState(1);
   const { resource, reload } = useResource(
     async (signal): Promise<ComparedTasksReply> => {
       const read = (page: number) => {
-        const query = new URLSearchParams({ a, b, a_model, b_model, kind, offset: `${page * PAGE}`, limit: `${PAGE}` });
+        const shown = { offset: `${page * PAGE}`, limit: `${PAGE}` };
+        const query = new URLSearchParams({ a, b, a_model, b_model, kind, ...shown, ...gradesOf(chosen) });
         const path = `/data/evaluations/compared?${query}`;
         return connection.json<ComparedTasksReply>({ method: 'GET', path, isRepeatable: true, signal });
       };

@@ -8,6 +8,7 @@ import { Empty, Failure, Loading } from '../components/states.tsx';
 import { usePageTitle } from '../use-page-title.ts';
 import { EvaluationHeader } from './evaluation-header.tsx';
 import { isEnded } from './figures.ts';
+import { GradesChoice, gradesOf } from './grades-choice.tsx';
 import { toMatrixQuery } from './matrix-filters.tsx';
 import { ModelComparison } from './model-comparison.tsx';
 import { ReportList } from './report-list.tsx';
@@ -24,8 +25,8 @@ export function EvaluationPage({
   readonly query: URLSearchParams;
 }) {
   const { resource, reload } = usePacedReload(
-    (signal) => service.evaluations.get(evaluationId, { signal }),
-    [evaluationId],
+    (signal) => service.evaluations.get(evaluationId, { signal, ...gradesOf(query) }),
+    [evaluationId, query.get('grades')],
     ({ status }) => !isEnded(status),
   );
   const chosen = useMemo(() => toMatrixQuery(query), [query.toString()]);
@@ -58,6 +59,7 @@ export function EvaluationPage({
       ) : (
         <Fragment key="report">
           <EvaluationHeader evaluation={evaluation} live={known} onDone={refresh} />
+          {isEnded(evaluation.status) ? <GradesChoice evaluationId={evaluationId} query={query} /> : null}
           <Results evaluation={evaluation} />
         </Fragment>
       )}

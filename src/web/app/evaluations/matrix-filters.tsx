@@ -17,7 +17,7 @@ const SORT_TITLES: Readonly<Record<TaskSort, string>> = {
 };
 
 /** The part of an address that says which tasks are shown, and in which order. */
-const CHOICES = ['sort', 'model', 'outcome', 'differing', 'text'] as const;
+const CHOICES = ['sort', 'model', 'outcome', 'differing', 'text', 'grades'] as const;
 
 /** Choices of the address, without those that the server does not know. */
 export function toMatrixQuery(query: URLSearchParams): URLSearchParams {
@@ -25,6 +25,7 @@ export function toMatrixQuery(query: URLSearchParams): URLSearchParams {
     sort: TASK_SORTS,
     outcome: CELL_FILTERS,
     differing: ['true'],
+    grades: ['current'],
   };
   const chosen = CHOICES.flatMap((name) => {
     const value = query.get(name)?.slice(0, 200) ?? '';
@@ -36,7 +37,7 @@ export function toMatrixQuery(query: URLSearchParams): URLSearchParams {
 /** Filters and order of the tasks. They are in the address, which can be kept and sent to others. */
 export function MatrixFilters({ query, page }: { readonly query: URLSearchParams; readonly page: MatrixPage }) {
   const choose = (values: Readonly<Record<string, string>>) => navigate(withChoices(query, values), { replace: true });
-  const isFiltered = CHOICES.some((name) => name !== 'sort' && query.has(name));
+  const isFiltered = CHOICES.some((name) => name !== 'sort' && name !== 'grades' && query.has(name));
   return (
     <search class="matrix-filters">
       <label>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import type { HarnessUsage } from '../../../contract/chat.ts';
 import { runningMs } from '../../../contract/running-time.ts';
 import type { TraceSummary } from '../../../contract/trace.ts';
 import { formatCost, formatCount, formatDuration, formatReward, formatTime, preview } from '../../format.ts';
@@ -47,7 +48,7 @@ export function TraceHeader({
       </div>
       <div class="trace-actions">{actions}</div>
       <dl class="trace-totals">
-        <Figure name="Steps" value={formatCount(usage.model_calls)} more={`of ${formatCount(trace.max_steps)}`} />
+        <Figure name="Steps" value={formatCount(countSteps(trace))} more={describeSteps(trace)} />
         <Figure name="Tool calls" value={formatCount(usage.tool_calls)} />
         <Figure
           name="Tokens in"
@@ -60,11 +61,21 @@ export function TraceHeader({
           more={usage.reasoning_tokens === 0 ? '' : `${formatCount(usage.reasoning_tokens)} reasoning`}
         />
         {usage.cost_usd === null ? null : <Figure name="Cost" value={formatCost(usage.cost_usd)} />}
+        <HarnessCost name="User's cost" usage={usage.user} />
+        <HarnessCost name="Judge's cost" usage={usage.judge} />
+        <HarnessCost name="Samples' cost" usage={usage.sample} />
         <Figure name="Duration" value={<Duration trace={trace} />} more={describeQueued(trace)} />
         {trace.attempt === 1 ? null : <Figure name="Attempt" value={formatCount(trace.attempt)} />}
       </dl>
     </header>
   );
+}
+
+/** What a model of the harness has cost: it is no part of the agent's cost. Nothing where none was asked. */
+function HarnessCost({ name, usage }: { readonly name: string; readonly usage: HarnessUsage | undefined }) {
+  if (usage === undefined || usage.model_calls === 0) return null;
+  const calls = `${formatCount(usage.model_calls)} ${usage.model_calls === 1 ? 'call' : 'calls'}`;
+  return <Figure name={name} value={usage.cost_usd === null ? '–' : formatCost(usage.cost_usd)} more={calls} />;
 }
 
 function Figure({
@@ -100,4 +111,15 @@ function Duration({ trace }: { readonly trace: TraceSummary }) {
   if (isLive && trace.started_at === null) return <>{`${formatDuration(elapsedMs(trace.created_at))} in the queue`}</>;
   const ms = isLive && trace.started_at !== null ? elapsedMs(trace.started_at) : runningMs(trace);
   return <>{ms === null ? '–' : formatDuration(ms)}</>;
+}
+
+function countSteps({ turns }: TraceSummary): number {
+  return turns.reduce((count, { steps }) => count + steps.length, 0);
+}
+
+/** Steps of another trace that were done again are no calls of a model. */
+function describeSteps(trace: TraceSummary): string {
+  const repeated = trace.parent === null ? 0 : Math.max(0, countSteps(trace) - trace.usage.model_calls);
+  const most = `of ${formatCount(trace.max_steps)}`;
+  return repeated === 0 ? most : `${most}, ${formatCount(repeated)} repeated`;
 }

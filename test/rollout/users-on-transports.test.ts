@@ -1,0 +1,93 @@
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectEnvironment } from '../../src/client/connect.ts';
+import type { ConnectOptions, EnvironmentClient } from '../../src/client/environment-client.ts';
+import { EnvironmentPool } from '../../src/client/environment-pool.ts';
+import { hashTargetCode } from '../../src/client/module-hash.ts';
+import { inMemory } from '../../src/mcp/in-memory.ts';
+import { type ServerHandle, serve } from '../../src/mcp/serve.ts';
+import { executeRun } from '../../src/rollout/execute-run.ts';
+import { connect, HARNESS, httpTransport, openMemory, setup } from '../mcp/clients.ts';
+import createMarket from './environments/market/environment.ts';
+import { call, calls, listRecorder, runOptions, runRequest, says, scripted } from './fixtures.ts';
+
+const KEY = 'the-key-of-the-market';
+const module = {
+  kind: 'module',
+  path: fileURLToPath(new URL('environments/market/environment.ts', import.meta.url)),
+} as const;
+let server: ServerHandle;
+let pool: EnvironmentPool;
+
+beforeAll(async () => {
+  server = await serve(createMarket, { transport: 'http', port: 0, harnessKey: KEY });
+  pool = new EnvironmentPool({ perEnvironment: 0, hosts: 1 });
+});
+afterAll(() => Promise.all([server.close(), pool.close()]));
+
+type Connect = (options: ConnectOptions) => Promise<EnvironmentClient>;
+
+const PLACES: readonly (readonly [string, Connect])[] = [
+  ['in this process', (options) => connectEnvironment(inMemory(createMarket), options)],
+  ['at an address', (options) => connectEnvironment({ kind: 'url', url: server.url ?? '', harnessKey: KEY }, options)],
+  ['in a process of its own', (options) => connectEnvironment(module, options)],
+  ['in a host', async (options) => pool.connect(module, { ...options, codeHash: await hashTargetCode(module) })],
+];
+
+async function play(connectHere: Connect, scenario: string) {
+  const recorder = listRecorder();
+  const agent = scripted(
+    calls(call('wallet', { name: 'pay' }), call('user', { name: 'next' })),
+    says('2.'),
+    says('1.'),
+  );
+  const user = scripted(calls(call('pay')), says('One, please.'), says('Fine. ###STOP### Bye.'));
+  const outcome = await executeRun({
+    ...runOptions(undefined as never, agent, recorder, {
+      request: runRequest({ scenario_name: scenario, scenario_args: {}, user_model: 'guest' }),
+    }),
+    connect: connectHere,
+    createHarnessModel: () => user,
+  });
+  return { outcome, recorder, agent, user };
+}
+
+const conversationIn = ({ recorder }: Awaited<ReturnType<typeof play>>) =>
+  recorder.of('evaluation.completed').map(({ evaluation }) => evaluation.info.conversation);
+
+describe.each(PLACES)('a user %s', { timeout: 60_000 }, (_place, connectHere) => {
+  it('that a model plays calls its functions; the agent can neither see nor call them', async () => {
+    const played = await play(connectHere, 'model');
+    expect(played.outcome).toMatchObject({ status: 'completed', stopReason: 'answered', reward: 1 });
+    expect(played.recorder.of('setup.completed')[0]?.tools.map(({ name }) => name)).toEqual(['weigh']);
+    expect(played.recorder.of('tool.responded').map(({ is_error }) => is_error)).toEqual([true, true]);
+    expect(played.recorder.of('user.responded').flatMap((event) => event.calls)).toMatchObject([
+      { name: 'pay', text: '{"coins":2}' },
+    ]);
+    expect(conversationIn(played)).toEqual([['A customer comes.', '2.', 'One, please.', '1.', 'Fine.']]);
+    expect(JSON.stringify(played.agent.requests)).not.toMatch(/pears|coins/);
+  });
+
+  it('that is code says the same, and ends with the words before its stop word', async () => {
+    const played = await play(connectHere, 'code');
+    expect(played.outcome).toMatchObject({ status: 'completed', stopReason: 'answered', reward: 1 });
+    expect(conversationIn(played)).toEqual([['A customer comes.', '2.', 'Too dear.', '1.', 'Then no.']]);
+    expect(played.user.requests).toEqual([]);
+  });
+});
+
+describe.each(['legacy', 'modern'] as const)('a harness on the %s era', (mode) => {
+  it.each([
+    ['in memory', () => openMemory(createMarket)],
+    ['over HTTP', () => httpTransport(server.url ?? '')],
+  ])('asks users and calls their functions %s', async (_place, open) => {
+    const client = await connect(open(), { mode, meta: { ...HARNESS, 'svc/harness_key': KEY } });
+    const { structuredContent } = await setup(client, 'model');
+    expect(structuredContent).toMatchObject({ user: { instructions: 'You want pears.', tools: [{ name: 'pay' }] } });
+    const paid = await client.callTool({ name: 'wallet', arguments: { name: 'pay', arguments: {} } });
+    expect(paid.structuredContent).toEqual({ coins: 2 });
+    const asked = { name: 'next', arguments: { conversation: [] } };
+    // No user that is code is active.
+    expect(await client.callTool({ name: 'user', arguments: asked })).toMatchObject({ isError: true });
+  });
+});
