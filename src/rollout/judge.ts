@@ -47,7 +47,7 @@ export async function judge({ request, createModel, seedOf, signal }: JudgeCall)
   return { ...toJudgement(cast, scale), usages };
 }
 
-/** What votes come to. */
+/** The verdict that votes come to. */
 export function toJudgement(votes: Judgement['votes'], scale: JudgeScale): Judgement {
   const scores = votes.map(({ score }) => score);
   return {
