@@ -68,12 +68,16 @@ describe.skipIf(executablePath === undefined)('traces that are repeated, in Chro
     await page.getByRole('button', { name: 'Grade again' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Grade again' }).click();
     await page.getByText('0 as before, 4 changed').waitFor();
-    await page.getByRole('table', { name: 'Runs that did not come out as before' }).getByRole('link', { name: 'a', exact: true }).first().waitFor();
+    await page
+      .getByRole('table', { name: 'Runs that did not come out as before' })
+      .getByRole('link', { name: 'a', exact: true })
+      .first()
+      .waitFor();
     expect(await seriousProblems(page)).toEqual([]);
     await page.screenshot({ path: '/tmp/again-job.png', fullPage: true });
     await page.getByRole('link', { name: 'The evaluation' }).click();
     await page.getByRole('link', { name: 'Newest grades' }).click();
-    await page.getByRole('link', { name: 'Newest grades', }).and(page.locator('[aria-current=true]')).waitFor();
+    await page.getByRole('link', { name: 'Newest grades' }).and(page.locator('[aria-current=true]')).waitFor();
     await page.getByRole('region', { name: 'Mean reward' }).getByText('0.5').first().waitFor();
     expect(await seriousProblems(page)).toEqual([]);
     await page.screenshot({ path: '/tmp/again-newest.png', fullPage: true });
