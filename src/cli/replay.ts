@@ -3,7 +3,7 @@ import { environmentOfTrace, resolveEnvironment } from '../config/find-environme
 import { ApiError } from '../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
 import type { Difference } from '../contract/replay.ts';
-import type { Trace, TraceList } from '../contract/trace.ts';
+import { type Origin, originSchema, type Trace, type TraceSummary } from '../contract/trace.ts';
 import { assertEnded } from '../trust/recorded-runs.ts';
 import { toReplay } from '../trust/replay/replay-request.ts';
 import { SilentFailure, UsageError } from './failure.ts';
@@ -19,8 +19,6 @@ import { colors, note, print, printable, printJson } from './terminal.ts';
 
 /** Characters of one side of a difference. */
 const SHOWN = 1_000;
-/** Traces among which the last one is looked for: replays and checks may be newer. */
-const NEWEST = 100;
 
 export function addReplayCommand(program: Command): void {
   const command = program
@@ -69,11 +67,19 @@ async function replay(traceId: string, options: ReplayOptions): Promise<void> {
   if (result?.identical !== true) throw new SilentFailure();
 }
 
-/** The trace that a person names: by its id, or the newest one that repeats no other. @throws UsageError. */
-async function findTrace(named: string, list: (query: { limit: number }) => Promise<Pick<TraceList, 'data'>>) {
+/** The trace that a person names: by its id, or the newest one that is no replay and of no check. @throws UsageError. */
+async function findTrace(
+  named: string,
+  list: (query: {
+    readonly origin: Origin;
+    readonly limit: number;
+  }) => Promise<{ readonly data: readonly TraceSummary[] }>,
+): Promise<string> {
   if (named !== 'last') return named;
-  const { data } = await list({ limit: NEWEST });
-  const last = data.find(({ origin }) => origin !== 'replay' && origin !== 'check');
+  // One look for each origin: a regrade makes thousands of replays that are newer.
+  const origins = originSchema.options.filter((origin) => origin !== 'replay' && origin !== 'check');
+  const newest = await Promise.all(origins.map(async (origin) => (await list({ origin, limit: 1 })).data));
+  const [last] = newest.flat().sort((one, other) => other.created_at.localeCompare(one.created_at));
   if (last !== undefined) return last.trace_id;
   throw new UsageError('There is no trace to replay yet: "proctor run" makes one.');
 }
@@ -82,10 +88,7 @@ async function replayHere(named: string, options: ReplayOptions, stop: AbortSign
   await using installation = await openInstallation();
   await using _telemetry = await startTelemetry({ ...installation, warn: note });
   const { store } = installation;
-  const traceId = await findTrace(named, async (query) => {
-    const { data } = await store.list({ ...query, account: 'local' });
-    return { data: [...data] };
-  });
+  const traceId = await findTrace(named, (query) => store.list({ ...query, account: 'local' }));
   const row = TRACE_ID_PATTERN.test(traceId) ? await store.row(traceId) : undefined;
   if (row === undefined) {
     const hint = '"proctor traces list" shows those that there are';

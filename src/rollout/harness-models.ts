@@ -19,7 +19,7 @@ interface UserParts {
   /** Arguments of the scenario. */
   readonly args: JsonObject;
   readonly options: Pick<RunOptions, 'createModel' | 'createHarnessModel' | 'harnessModels' | 'request' | 'limits'>;
-  /** What it said in an earlier run: then its model is made when it has to go on. */
+  /** Its replies in an earlier run. With them its model is made when it has to go on. */
   readonly recorded?: RecordedWords | undefined;
 }
 

@@ -15,9 +15,9 @@ export interface RunScript {
   createAgent(createModel: () => ChatModel): Agent;
   /** How the run ends once its turns are over; undefined: as a run does that goes on after the last one. */
   readonly finish?: FinishOptions | undefined;
-  /** What the simulated user has said; undefined where the run played none: a caller or an agent talked with it. */
+  /** Replies of the simulated user; undefined where the run played none: a caller or an agent talked with it. */
   readonly words?: RecordedWords | undefined;
-  /** What judges have said. Default: nothing, so that they are asked. */
+  /** Verdicts of judges. Default: none, so that they are asked. */
   readonly verdicts?: RecordedVerdicts | undefined;
 }
 

@@ -121,6 +121,7 @@ describe('/openapi.json', () => {
       'POST /v1/messages',
       'POST /v1/messages/count_tokens',
       'POST /v1/models/registered',
+      'POST /v1/regrades/{job_id}/cancel',
       'POST /v1/responses',
       'POST /v1/traces/{trace_id}/cancel',
       'POST /v1/traces/{trace_id}/regrade',

@@ -17,7 +17,7 @@ async function regrade(service: HouseService, traceId: string, body?: object): P
 }
 
 it('a regrade takes the recorded votes, whatever else of the evaluation has changed', async () => {
-  const service = await startHouse(createHouse({ lines: TALK, reward: (_seen, score) => score }));
+  const service = await startHouse(createHouse({ lines: { ...TALK }, reward: (_seen, score) => score }));
   const { house } = service;
   const { trace_id } = await service.begun('/v1/agent/run', SERVE);
   const asked = house.asked.length;
@@ -31,7 +31,7 @@ it('a regrade takes the recorded votes, whatever else of the evaluation has chan
 });
 
 it('it asks judges about another rubric, and remembers what they say', async () => {
-  const service = await startHouse(createHouse({ lines: TALK, reward: (_seen, score) => score }));
+  const service = await startHouse(createHouse({ lines: { ...TALK }, reward: (_seen, score) => score }));
   const { house } = service;
   const { trace_id } = await service.begun('/v1/agent/run', SERVE);
   const asked = house.asked.length;
@@ -43,7 +43,7 @@ it('it asks judges about another rubric, and remembers what they say', async () 
 });
 
 it('a fresh one asks judges again about everything', async () => {
-  const service = await startHouse(createHouse({ lines: TALK, reward: (_seen, score) => score }));
+  const service = await startHouse(createHouse({ lines: { ...TALK }, reward: (_seen, score) => score }));
   const { house } = service;
   const { trace_id } = await service.begun('/v1/agent/run', SERVE);
   const asked = house.asked.length;

@@ -229,7 +229,7 @@ it('a job that is cancelled begins no more replays, ends those that wait, and ke
   expect((await working.ended(traceId)).grades).toHaveLength(1);
 });
 
-it('two processes that drive one job grade each trace once', async () => {
+it('two processes that drive one job grade each trace once', { timeout: 120_000 }, async () => {
   const service = await startNotebook([]);
   const tasks = Array.from({ length: 30 }, (_, index) => ({
     ...{ id: `t${index}`, env: 'notebook', scenario: 'write', args: { words: `w${index}` } },

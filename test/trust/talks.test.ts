@@ -25,7 +25,7 @@ async function fork(service: HouseService, trace_id: string, after_step: number,
 }
 
 it('a replay takes the recorded replies and votes, and calls the functions of the user once more', async () => {
-  const service = await startHouse(createHouse({ lines: TWO_CUPS }));
+  const service = await startHouse(createHouse({ lines: { ...TWO_CUPS } }));
   const before = await service.begun('/v1/agent/run', SERVE);
   expect(before).toMatchObject({ reward: 1, evaluation: { info: { poured: 2, paid: 2 } } });
   const asked = service.house.asked.length;
@@ -45,7 +45,7 @@ it('a replay takes the recorded replies and votes, and calls the functions of th
 });
 
 it('a replay needs neither a model for users nor one for judges', async () => {
-  const house = createHouse({ lines: TWO_CUPS });
+  const house = createHouse({ lines: { ...TWO_CUPS } });
   const service = await startHouse(house);
   const { trace_id } = await service.begun('/v1/agent/run', SERVE);
   await service.close();
@@ -108,7 +108,7 @@ it('a fork keeps the models of user and judge that its trace was asked for with'
 });
 
 it('a fork needs a model for its user, and is refused without one', async () => {
-  const house = createHouse({ lines: TWO_CUPS });
+  const house = createHouse({ lines: { ...TWO_CUPS } });
   const service = await startHouse(house);
   const { trace_id } = await service.begun('/v1/agent/run', SERVE);
   await service.close();

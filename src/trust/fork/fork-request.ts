@@ -10,7 +10,7 @@ import { assertEnded, isPlayedByAgent } from '../recorded-runs.ts';
 /** A trace that a run goes on with. */
 export interface ForkedTrace {
   readonly trace: Trace;
-  /** What it was asked for with. */
+  /** Its request. */
   readonly asked: Pick<EventOf<'run.queued'>, 'user_model' | 'judge_model'>;
 }
 

@@ -49,7 +49,7 @@ function toReply({ message, is_over: isOver, model, calls }: UserReplyRecord): R
   return { message, isOver, model, calls };
 }
 
-/** What the simulated user of a trace has said in these turns; undefined where the caller of a chat was the user. */
+/** Replies of the simulated user of a trace in these turns; undefined where the caller of a chat was the user. */
 export function toWords(
   { origin, prompt, turns: [first] }: Trace,
   turns: readonly RecordedTurn[],

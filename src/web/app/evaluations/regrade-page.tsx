@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import type { Regrade, RegradeRow } from '../../../contract/regrade.ts';
 import { formatReward, formatTime } from '../../format.ts';
 import { service } from '../api.ts';
@@ -37,6 +38,7 @@ export function RegradePage({ jobId }: { readonly jobId: string }) {
       </p>
       <p class="quiet">{`Graded again on ${formatTime(job.created_at)} UTC`}</p>
       <Progress job={job} />
+      {job.status === 'running' ? <Cancel jobId={jobId} onDone={reload} /> : null}
       {job.models.length === 0 ? null : <Models models={job.models} />}
       {rows.length === 0 ? null : <Rows rows={rows} />}
     </div>
@@ -47,9 +49,35 @@ function Progress({ job: { status, progress } }: { readonly job: Regrade }) {
   const { total, done, same, changed, differs, failed } = progress;
   return (
     <p role="status">
-      {status === 'running' ? `${done} of ${total} done: ` : ''}
+      {status === 'completed' ? '' : `${status === 'running' ? '' : 'cancelled, '}${done} of ${total} done: `}
       {`${same} as before, ${changed} changed, `}
       <span class={differs + failed > 0 ? 'bad-text' : ''}>{`${differs} differ, ${failed} failed`}</span>
+    </p>
+  );
+}
+
+function Cancel({ jobId, onDone }: { readonly jobId: string; onDone(): void }) {
+  const [isAsked, setIsAsked] = useState(false);
+  const [problem, setProblem] = useState('');
+  const cancel = async () => {
+    setIsAsked(true);
+    try {
+      await service.regrades.cancel(jobId);
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+    onDone();
+  };
+  return (
+    <p>
+      <button type="button" class="button" disabled={isAsked} onClick={() => void cancel()}>
+        Cancel
+      </button>{' '}
+      {problem === '' ? null : (
+        <span class="bad-text" role="alert">
+          {problem}
+        </span>
+      )}
     </p>
   );
 }
