@@ -77,7 +77,10 @@ describe('proctor init', PATIENCE, () => {
 
   it('refuses a template that does not exist and lists those that do', async () => {
     const { code, stderr } = await proctor(['init', 'x', '--template', 'nope'], { cwd: createProject() });
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/blank, class, functional, conversation, coding, browser/)]);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/blank, class, functional, conversation, coding, browser/),
+    ]);
   });
 
   it('takes an empty folder, and refuses one that holds something, and a file, without touching them', async () => {

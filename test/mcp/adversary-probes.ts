@@ -26,7 +26,18 @@ export const KINDS: readonly Kind[] = [
   { hidden: SPELLINGS, unknown: 'nothing', toProbes: (name) => [['tools/call', { name, arguments: FUNCTION }]] },
   // Through a dispatcher of its own.
   {
-    hidden: ['setup', 'vault', 'S3CRET_open', 'S3CRET_pay', 'user/next', 'vault/S3CRET_open', '../vault', '__proto__', 'constructor', 'erase'],
+    hidden: [
+      'setup',
+      'vault',
+      'S3CRET_open',
+      'S3CRET_pay',
+      'user/next',
+      'vault/S3CRET_open',
+      '../vault',
+      '__proto__',
+      'constructor',
+      'erase',
+    ],
     unknown: 'nothing',
     toProbes: (name) => [['tools/call', { name: 'notes', arguments: { name, arguments: FUNCTION } }]],
   },
@@ -37,7 +48,9 @@ export const KINDS: readonly Kind[] = [
     toProbes: probesOfResource,
   },
   {
-    hidden: ['setup', 'evaluate', 'evaluation', 'solution', 'vault', 'user', 'wallet'].map((hub) => `${hub}://functions`),
+    hidden: ['setup', 'evaluate', 'evaluation', 'solution', 'vault', 'user', 'wallet'].map(
+      (hub) => `${hub}://functions`,
+    ),
     unknown: 'nothing://functions',
     toProbes: probesOfResource,
   },

@@ -89,14 +89,19 @@ describe('a conversation with a user that a model plays', () => {
   });
 
   it('lets a user that plays the agent call none of its tools', async () => {
-    const { trace, guest } = await play(MODEL, { says: [{ toolCalls: [{ name: 'weigh' }] }, 'I have weighed it. ###STOP###'] });
+    const { trace, guest } = await play(MODEL, {
+      says: [{ toolCalls: [{ name: 'weigh' }] }, 'I have weighed it. ###STOP###'],
+    });
     expect(guest.requests[0]?.tools).toEqual([]);
     expect(trace.turns[0]?.user?.calls).toMatchObject([{ name: 'weigh', is_error: true }]);
     expect(trace).toMatchObject({ usage: { tool_calls: 0 }, reward: 1 });
   });
 
   it('ends as the failure of the environment where a function of the user hangs', async () => {
-    const { trace } = await play({ instructions: SECRET, tools: ['count'] }, { says: [{ toolCalls: [{ name: 'count' }] }] });
+    const { trace } = await play(
+      { instructions: SECRET, tools: ['count'] },
+      { says: [{ toolCalls: [{ name: 'count' }] }] },
+    );
     expect(trace).toMatchObject({ ...INFRA_ERROR, error: { boundary: 'environment' } });
     expect(trace.error?.message).toContain('within 50 ms');
   });

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import type { HarnessUsage } from '../../../contract/chat.ts';
 import { runningMs } from '../../../contract/running-time.ts';
 import type { TraceSummary } from '../../../contract/trace.ts';
-import type { HarnessUsage } from '../../../contract/chat.ts';
 import { formatCost, formatCount, formatDuration, formatReward, formatTime, preview } from '../../format.ts';
 import { rewardKind, Status } from '../components/reward.tsx';
 import { describeQueued } from '../components/running-time.tsx';
@@ -71,7 +71,7 @@ export function TraceHeader({
   );
 }
 
-/** What a model of the harness has cost: it is no part of the agent's cost. Nothing where none was asked. */
+/** The cost of a model of the harness, which is no part of the agent's. Nothing where none was asked. */
 function HarnessCost({ name, usage }: { readonly name: string; readonly usage: HarnessUsage | undefined }) {
   if (usage === undefined || usage.model_calls === 0) return null;
   const calls = `${formatCount(usage.model_calls)} ${usage.model_calls === 1 ? 'call' : 'calls'}`;
