@@ -43,6 +43,7 @@ export const SLOW_TESTS: readonly string[] = [
   'test/queue/processes.test.ts',
   'test/run-service/key-limits.test.ts',
   'test/run-service/evaluation-models.test.ts',
+  'test/run-service/users-cut-off.test.ts',
   'test/scenario-server/load.test.ts',
   'test/scenario-server/processes.test.ts',
   'test/scenario-server/sigterm.test.ts',

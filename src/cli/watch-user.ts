@@ -14,7 +14,7 @@ export interface WatchOptions {
   readonly model: string;
   readonly userModel?: string;
   readonly judgeModel?: string;
-  /** Of the whole conversation. */
+  /** Model responses of the whole conversation. */
   readonly maxSteps?: number;
   readonly json?: boolean;
 }

@@ -8,7 +8,7 @@ export interface NamedModels {
   readonly judge?: string | null | undefined;
 }
 
-/** What is played: a task, or the arguments alone. */
+/** A task, or the arguments of a run alone. */
 interface Played {
   readonly args: JsonObject;
   readonly user_script?: Json | undefined;

@@ -254,7 +254,7 @@ function toUsersView(conversation: readonly UserMessage[]): readonly TranscriptM
   return [{ role: 'user', content: 'The assistant is there and waits for your first message.' }, ...turned];
 }
 
-/** Whoever gives an empty text is asked once more. @throws BoundaryError boundary `worker`, code `user_error`. */
+/** An empty text is asked for once more. @throws BoundaryError boundary `worker`, code `user_error`. */
 async function askTwice(who: string, ask: () => Promise<string | null>): Promise<string | null> {
   for (let tries = 0; tries < 2; tries += 1) {
     const text = await ask();

@@ -71,7 +71,7 @@ export function TraceHeader({
   );
 }
 
-/** What a model of the harness has cost: it is no part of the agent's cost. Nothing where none was asked. */
+/** The cost of a model of the harness, which is no part of the agent's. Nothing where none was asked. */
 function HarnessCost({ name, usage }: { readonly name: string; readonly usage: HarnessUsage | undefined }) {
   if (usage === undefined || usage.model_calls === 0) return null;
   const calls = `${formatCount(usage.model_calls)} ${usage.model_calls === 1 ? 'call' : 'calls'}`;

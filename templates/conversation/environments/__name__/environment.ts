@@ -7,6 +7,8 @@ export default function environment() {
   const env = new EnvironmentServer({ name: '__name__', version: '0.1.0', sessionsPerProcess: 100 });
   let parcels = createParcels();
   let looked = new Set<string>();
+  /** How often a parcel was sent elsewhere: drivers are told each time. */
+  let sent = 0;
 
   const find = (number: string) => {
     const parcel = parcels.find((each) => each.number === number);
@@ -38,6 +40,7 @@ export default function environment() {
     ({ number, to }) => {
       const parcel = find(number);
       if (parcel.state === 'out') throw new ToolError(`${number} is out for delivery, and cannot be sent elsewhere.`);
+      sent += 1;
       parcels = parcels.map((each) => (each.number === number ? { ...each, to } : each));
       return `${number} goes to ${to}.`;
     },
@@ -56,7 +59,7 @@ export default function environment() {
         user_script: z.array(z.string()).optional().describe('Lines of the person, for proctor/user-script.'),
       },
       system:
-        'You help people who wait for a parcel. Find the parcel before you say anything about it. Change nothing that nobody has asked for.',
+        'You help people who wait for a parcel. Find it before you say anything about it. Change nothing that nobody has asked for, and nothing twice.',
       // A model plays it: --user-model, or models.user of proctor.config.ts.
       user: { instructions: ({ who }) => CASES[who].user, maxTurns: 10 },
       // A task has lines of its own, so that an evaluation needs no model for the user either.
@@ -76,13 +79,15 @@ export default function environment() {
     async function* ({ who }, { conversation }) {
       parcels = createParcels();
       looked = new Set();
+      sent = 0;
       yield []; // The person writes first.
       const { number, to } = CASES[who];
       const isRight = createParcels().every(
         (parcel) => find(parcel.number).to === (parcel.number === number ? (to ?? parcel.to) : parcel.to),
       );
       // Doing nothing is no help, though it leaves every parcel as it should be.
-      return { reward: isRight && looked.has(number) ? 1 : 0, info: { texts: conversation.length } };
+      const isOnce = sent === (to === undefined ? 0 : 1);
+      return { reward: isRight && isOnce && looked.has(number) ? 1 : 0, info: { texts: conversation.length } };
     },
   );
 
