@@ -12,7 +12,7 @@ const taskIdSchema = z
 const splitSchema = z.enum(['train', 'validation', 'test']);
 
 /** Lines of the simulated user, for `proctor/user-script`. Our choice: as many as a conversation has replies. */
-export const userScriptSchema = z.array(z.string()).max(500);
+const userScriptSchema = z.array(z.string()).max(500);
 
 const taskFields = {
   id: taskIdSchema,
