@@ -297,5 +297,5 @@ it('needs nothing of Node.js: a browser can load it as it is', () => {
     }
   };
   visit(fileURLToPath(new URL('../../src/service-client/service-client.ts', import.meta.url)));
-  expect(seen.size).toBe(13);
+  expect(seen.size).toBe(14);
 });
