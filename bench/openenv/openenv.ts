@@ -46,6 +46,8 @@ async function play(env: Readonly<Record<string, string>>): Promise<Times> {
   const folder = await mkdtemp(join(tmpdir(), 'proctor-bench-'));
   const shared = {
     ...env,
+    // As docs/interop.md advises for many sessions.
+    NODE_OPTIONS: '--max-semi-space-size=64',
     BENCH_DATABASE_URL: `sqlite:${join(folder, 'openenv.db')}`,
     BENCH_SESSIONS: String(SESSIONS),
     BENCH_STEPS: String(STEPS),

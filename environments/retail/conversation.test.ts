@@ -23,7 +23,8 @@ describe('a conversation at the desk', () => {
     const judged = tasks.filter(({ tags }) => tags.includes('assertions'));
     expect(judged.length).toBeGreaterThan(0);
     for (const task of judged) {
-      const { evaluation } = await env.run(task, { user: SCRIPT });
+      const scenario_args = { ...task.scenario_args, judge_script: undefined };
+      const { evaluation } = await env.run({ ...task, scenario_args }, { user: SCRIPT });
       expect(evaluation?.content).toContain('were not judged: set models.judge');
       expect(evaluation?.info.not_judged).not.toEqual([]);
     }
