@@ -43,6 +43,8 @@ export interface EpisodeStart {
   readonly scenario: string;
   /** Checked by the scenario's schema. */
   readonly args: JsonObject;
+  /** Seed of the environment and of its replays; null or absent: none. */
+  readonly seed?: number | null;
 }
 
 const LOOK_EVERY_MS = 5_000;
@@ -56,6 +58,8 @@ export class Episodes {
   readonly #rows: SeatRows;
   readonly #active = new Map<string, Episode>();
   readonly #seats = new Map<string, OpenSeat>();
+  /** Those that nobody plays any more, until their environments are closed. */
+  readonly #leaving = new Set<string>();
   readonly #ending = new Set<Promise<void>>();
   readonly #timer: NodeJS.Timeout;
   readonly #stopWatch: () => void;
@@ -71,9 +75,9 @@ export class Episodes {
     this.#stopWatch = this.#rows.watch(() => this.#active.size > 0);
   }
 
-  /** Those that are active, or begin. */
+  /** Those that are played, or begin: one that was left has made room for the next one of its client. */
   get size(): number {
-    return this.#active.size + this.#starting;
+    return this.#active.size - this.#leaving.size + this.#starting;
   }
 
   /**
@@ -84,7 +88,8 @@ export class Episodes {
   async open(start: EpisodeStart): Promise<Episode> {
     const { maxSessions, environments } = this.#options;
     if (this.#closed !== undefined) throw this.#closed;
-    if (this.size >= maxSessions) throw atCapacity(maxSessions);
+    // Environments that are closed are there too: as many again at most.
+    if (this.size >= maxSessions || this.size + this.#leaving.size >= 2 * maxSessions) throw atCapacity(maxSessions);
     const target = environments.get(start.environment);
     if (target === undefined) throw new TypeError(`There is no environment ${start.environment}`);
     this.#starting += 1;
@@ -97,13 +102,13 @@ export class Episodes {
 
   /** Ends an episode that nobody evaluates. Never rejects. @param why the stop reason of its trace. */
   async abandon(episode: Episode, why: 'abandoned' | 'expired' = 'abandoned'): Promise<void> {
-    await this.#seats.get(episode.traceId)?.cancel(why);
+    await this.#leave(episode.traceId, why);
   }
 
   /** Ends the episodes whose clients have not been heard of for too long. */
   expire(): void {
     for (const [traceId, episode] of this.#active) {
-      if (episode.idleMs >= this.#options.sessionTtlMs) void this.#seats.get(traceId)?.cancel('expired');
+      if (episode.idleMs >= this.#options.sessionTtlMs) void this.#leave(traceId, 'expired');
     }
   }
 
@@ -120,6 +125,13 @@ export class Episodes {
     await Promise.all([...this.#seats.values()].map((seat) => seat.fail(cause, graceMs)));
     await Promise.all(this.#ending);
     this.#stopWatch();
+  }
+
+  async #leave(traceId: string, why: 'abandoned' | 'expired'): Promise<void> {
+    const seat = this.#seats.get(traceId);
+    if (seat === undefined) return;
+    this.#leaving.add(traceId);
+    await seat.cancel(why);
   }
 
   async #open(start: EpisodeStart, target: EnvironmentTarget): Promise<Episode> {
@@ -163,6 +175,7 @@ export class Episodes {
       await episode.ended;
       this.#active.delete(traceId);
       this.#seats.delete(traceId);
+      this.#leaving.delete(traceId);
       await this.#rows.end(traceId, 'The end of the session could not be written; the log of the server says why');
     })()
       .catch((error: unknown) => logger.error({ err: error, traceId }, 'The end of a session could not be written'))
@@ -170,7 +183,7 @@ export class Episodes {
     this.#ending.add(ending);
   }
 
-  #toQueued({ environment, scenario, args }: EpisodeStart): NewTrace['queued'] {
+  #toQueued({ environment, scenario, args, seed = null }: EpisodeStart): NewTrace['queued'] {
     return {
       origin: this.#options.origin,
       env_name: environment,
@@ -179,7 +192,7 @@ export class Episodes {
       model: EXTERNAL_MODEL,
       max_steps: this.#options.maxCalls ?? MAX_STEPS.maximum,
       timeout_seconds: Math.ceil(this.#options.sessionTtlMs / 1_000),
-      seed: null,
+      seed,
       sampling: {},
       metadata: {},
       priority: 0,

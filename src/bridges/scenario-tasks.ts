@@ -23,7 +23,9 @@ export async function tasksOfScenario(
   return (await loadDeclaredTasks(catalogue, environment, scenario)).tasks;
 }
 
+export type SplitName = 'train' | 'validation' | 'test';
+
 /** One that names no split is of `train`. */
-export function splitOf({ split }: Task): 'train' | 'validation' | 'test' {
+export function splitOf({ split }: Task): SplitName {
   return split ?? 'train';
 }

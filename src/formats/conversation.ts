@@ -4,6 +4,7 @@ import type { JsonObject } from '../contract/json.ts';
 import type { Step, ToolResultRecord, Trace } from '../contract/trace.ts';
 import { type GatewayMessage, toGatewayMessages, toGatewayTool } from '../dialects/chat/transcript-to-chat.ts';
 import type { WriteContext } from './format.ts';
+import { isMain } from './is-main.ts';
 import type { Losses } from './losses.ts';
 import { type TracedMessage, toTranscript } from './trace-transcript.ts';
 
@@ -52,7 +53,7 @@ export function toConversation(
   context: WriteContext,
   options: ConversationOptions = {},
 ): Conversation | undefined {
-  if (trace.steps.length === 0) {
+  if (!trace.steps.some(isMain)) {
     context.losses.add('trace', 'no model was asked, so that there is nothing to train on');
     return undefined;
   }

@@ -1,26 +1,17 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
-import { dirname, extname, isAbsolute, relative, resolve } from 'node:path';
+import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { parseDataUrl } from './addresses.ts';
 import type { TraceBytes } from './format.ts';
 import type { ImportLimits } from './import-limits.ts';
-
-const TYPES: Readonly<Record<string, string>> = {
-  '.png': 'image/png',
-  '.jpg': 'image/jpeg',
-  '.jpeg': 'image/jpeg',
-  '.gif': 'image/gif',
-  '.webp': 'image/webp',
-  '.svg': 'image/svg+xml',
-  '.wav': 'audio/wav',
-  '.mp3': 'audio/mpeg',
-};
+import { mediaTypeOf } from './media-types.ts';
 
 /** An image is that large at most; a file may name many. */
 const MAX_IMAGE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Reads the bytes that a file names: of `data:` URLs, and of paths beneath the folder of the file, links followed. All else
- * is not read: an address is never asked for, and no path leads out of the folder.
+ * Reads the bytes that a file names: of `data:` URLs, and of images and audio beneath the folder of the file, links
+ * followed. All else is not read: an address is never asked for, no path leads out of the folder, and other files of it
+ * (a key beside a trajectory of others) stay out of traces.
  *
  * @param path of the file, or of its folder.
  */
@@ -31,9 +22,11 @@ export function createFileBytes(path: string, limits: ImportLimits): (address: s
     if (inline !== undefined || /^[a-z][a-z0-9+.-]+:/i.test(address) || address.includes('\0')) return inline;
     const file = findBeneath(path, address);
     if (file === undefined || file.size > Math.min(MAX_IMAGE_BYTES, left)) return undefined;
+    const mimeType = mediaTypeOf(file.path);
+    if (mimeType === undefined) return undefined;
     left -= file.size;
-    const mimeType = TYPES[extname(file.path).toLowerCase()] ?? 'application/octet-stream';
-    return { mimeType, data: readFileSync(file.path).toString('base64') };
+    const data = readBase64(file.path);
+    return data === undefined ? undefined : { mimeType, data };
   };
 }
 
@@ -47,5 +40,13 @@ function findBeneath(path: string, address: string): { readonly path: string; re
     return stats.isFile() ? { path: found, size: stats.size } : undefined;
   } catch {
     return undefined; // There is no such file, or this user may not read it.
+  }
+}
+
+function readBase64(path: string): string | undefined {
+  try {
+    return readFileSync(path).toString('base64');
+  } catch {
+    return undefined; // This user may not read it.
   }
 }

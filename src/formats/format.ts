@@ -6,6 +6,11 @@ import type { Losses } from './losses.ts';
 export const EXPORT_FORMATS = ['jsonl', 'atif', 'inspect', 'verifiers', 'openai', 'openai-dpo', 'trl'] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
+/** True for a format that has lines of completed runs alone: those that are trained on. */
+export function isOfCompleted(format: string): boolean {
+  return format === 'openai' || format === 'trl';
+}
+
 /** Bytes of a trace: base64, or a reference `svc-blob://sha256/<hex>`. */
 export interface TraceBytes {
   readonly mimeType: string;

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isJsonObject } from '../contract/json.ts';
 import { LineSplitter } from '../runtime/line-splitter.ts';
@@ -40,7 +40,7 @@ export async function* readTraces(
 
 async function* readAny(path: string, context: ReadContext, limits: ImportLimits): AsyncGenerator<ImportedTrace> {
   const stats = await stat(path).catch((error: unknown) => {
-    throw new FormatError(reasonOf(error), { cause: error });
+    throw unreadable(error);
   });
   if (stats.isDirectory()) return yield* readFolder(path, context, limits);
   // A pipe or a device may never end.
@@ -139,7 +139,7 @@ function describe(value: unknown): string {
 
 /** Lines of a file of UTF-8, one at a time. Bytes are counted as they come: a file may grow while it is read. */
 async function* linesOf(path: string, limits: ImportLimits): AsyncGenerator<string> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const file = await openToRead(path);
   try {
     const lines: string[] = [];
     const splitter = new LineSplitter(limits.fileBytes, (line) => lines.push(line));
@@ -155,6 +155,8 @@ async function* linesOf(path: string, limits: ImportLimits): AsyncGenerator<stri
     decode(decoder);
     splitter.end();
     yield* lines.splice(0);
+  } catch (error) {
+    throw unreadable(error);
   } finally {
     await file.close();
   }
@@ -169,14 +171,28 @@ function decode(decoder: TextDecoder, bytes?: Uint8Array): string {
 }
 
 async function isZip(path: string): Promise<boolean> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const file = await openToRead(path);
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
     const start = buffer.subarray(0, bytesRead).toString('latin1');
     return start === 'PK\x03\x04' || start === 'PK\x05\x06';
+  } catch (error) {
+    throw unreadable(error);
   } finally {
     await file.close();
   }
+}
+
+async function openToRead(path: string): Promise<FileHandle> {
+  return await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
+    throw unreadable(error);
+  });
+}
+
+/** A file that the system does not give is refused, and the others are read. */
+function unreadable(error: unknown): unknown {
+  const isOfSystem = error instanceof Error && 'syscall' in error;
+  return isOfSystem ? new FormatError(reasonOf(error), { cause: error }) : error;
 }
 
 function reasonOf(error: unknown): string {

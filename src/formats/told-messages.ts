@@ -13,6 +13,7 @@ import {
 } from './extension.ts';
 import type { WriteContext } from './format.ts';
 import { type ImportedTrace, openCall, type ReadContext, toResult } from './imported-trace.ts';
+import { isMain } from './is-main.ts';
 
 /** One message of the main conversation, for formats that tell a run as a list of messages. */
 export type ToldMessage =
@@ -99,10 +100,6 @@ export class OwnMessages {
     if (extension.turns.length > 0) return trace;
     return { ...trace, prompt: this.#messages.map(({ message }) => message) };
   }
-}
-
-function isMain({ branch }: Step): boolean {
-  return branch === undefined || branch === null;
 }
 
 function addressed<T>(value: T, context: WriteContext): T {

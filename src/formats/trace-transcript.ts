@@ -3,6 +3,7 @@ import type { AssistantMessage, TranscriptMessage } from '../contract/chat.ts';
 import { readableText } from '../contract/content-text.ts';
 import type { PromptMessage } from '../contract/scenario.ts';
 import type { Step, ToolResultRecord, Trace } from '../contract/trace.ts';
+import { isMain } from './is-main.ts';
 
 /** One message of a trace's transcript, and the step whose response it is, if it is one. */
 export interface TracedMessage {
@@ -12,13 +13,14 @@ export interface TracedMessage {
 
 /**
  * The transcript that the model of a trace had at its end, with its last response: system text, instructions of a caller,
- * the scenario's prompt, then the turns (contract section 2). Bytes may be references of blobs.
+ * the scenario's prompt, then the turns (contract section 2). Conversations beside the main one are no part of it. Bytes may
+ * be references of blobs.
  */
 export function toTranscript(trace: Trace): readonly TracedMessage[] {
   const instructions: TracedMessage[] = [];
   const turns: TracedMessage[] = [];
   for (const turn of trace.turns) {
-    const steps = trace.steps.filter((step) => step.turn === turn.turn);
+    const steps = trace.steps.filter((step) => step.turn === turn.turn && isMain(step));
     // Without a step, the messages of a turn that was cut off were taken back.
     if (steps.length === 0 && (turn.status === 'failed' || turn.status === 'aborted')) continue;
     for (const message of messagesOf(trace, turn)) {

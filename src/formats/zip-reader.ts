@@ -1,4 +1,4 @@
-import type { Duplex, Readable } from 'node:stream';
+import { type Duplex, pipeline, type Readable } from 'node:stream';
 import * as zlib from 'node:zlib';
 import { decompress } from 'fzstd';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
@@ -81,7 +81,12 @@ export class ZipReader implements Disposable {
     }
     const raw = await this.#zip.openReadStreamPromise(entry, { decodeFileData: false });
     const unzstd = nodeZstd();
-    if (unzstd !== undefined) return await this.#collect(raw.pipe(unzstd.on('error', () => raw.destroy())), label);
+    // An error of either ends both, and is told by the second.
+    if (unzstd !== undefined)
+      return await this.#collect(
+        pipeline(raw, unzstd, () => {}),
+        label,
+      );
     // The room is what the zip says, which is within the limit: more than that is an error of the decoder.
     const packed = await this.#collect(raw, label, 0);
     this.#count(entry.uncompressedSize, label);

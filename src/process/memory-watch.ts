@@ -1,7 +1,12 @@
-import { isMarked, type ProcessRow, proportionalBytes, readProcesses } from './process-table.ts';
+import { listPids, markedVariables, type ProcessRow, proportionalBytes, readProcess } from './process-table.ts';
 
 /** Our choice: what allocates as fast as it can gets some gigabytes in that time, which a cgroup alone prevents. */
 const LOOK_EVERY_MS = 1_000;
+/**
+ * Processes that belong to nobody are read again in one look of so many: a machine has thousands of them, and each takes
+ * longer than the rest of a look. Only a number that is given away twice within a second is seen that much later.
+ */
+const STRANGERS_EVERY = 10;
 
 export interface MemoryUse {
   readonly bytes: number;
@@ -19,8 +24,9 @@ export interface WatchedMemory {
 }
 
 const watched = new Set<WatchedMemory>();
-/** The watch that each known process belongs to, by process id and start time. It never changes. */
-let owners = new Map<string, WatchedMemory | undefined>();
+/** The processes of the last look, by their ids, with the watch that each belongs to. It never changes. */
+let known = new Map<number, { readonly startedAt: string; readonly owner: WatchedMemory | undefined }>();
+let looks = 0;
 let timer: NodeJS.Timeout | undefined;
 
 /**
@@ -35,12 +41,12 @@ export function watchMemory(group: WatchedMemory): () => void {
     if (watched.size > 0) return;
     clearInterval(timer);
     timer = undefined;
-    owners = new Map();
+    known = new Map();
   };
 }
 
 function look(): void {
-  const members = membersOf(readProcesses());
+  const members = findMembers();
   for (const [group, processes] of members) {
     if (sum(processes, ({ residentBytes }) => residentBytes) <= group.limitBytes) continue;
     // Memory that several of them share was counted for each.
@@ -51,16 +57,24 @@ function look(): void {
   }
 }
 
-function membersOf(processes: readonly ProcessRow[]): ReadonlyMap<WatchedMemory, readonly ProcessRow[]> {
-  const known = owners;
+function findMembers(): ReadonlyMap<WatchedMemory, readonly ProcessRow[]> {
+  looks += 1;
+  const before = known;
   const byLeader = new Map([...watched].map((group) => [group.leader, group]));
   const members = new Map<WatchedMemory, ProcessRow[]>();
-  owners = new Map();
-  for (const row of processes) {
-    const id = `${row.pid} ${row.startedAt}`;
-    const owner = byLeader.get(row.group) ?? (known.has(id) ? known.get(id) : ownerOf(row));
-    owners.set(id, owner);
-    if (owner === undefined || !watched.has(owner)) continue;
+  known = new Map();
+  for (const pid of listPids()) {
+    const last = before.get(pid);
+    const isStranger = last !== undefined && !isWatched(last.owner) && !byLeader.has(pid);
+    if (isStranger && looks % STRANGERS_EVERY !== 0) {
+      known.set(pid, last);
+      continue;
+    }
+    const row = readProcess(pid);
+    if (row === undefined) continue;
+    const owner = byLeader.get(row.group) ?? (last?.startedAt === row.startedAt ? last.owner : ownerOf(row));
+    known.set(pid, { startedAt: row.startedAt, owner });
+    if (!isWatched(owner)) continue;
     const own = members.get(owner);
     if (own === undefined) members.set(owner, [row]);
     else own.push(row);
@@ -68,8 +82,13 @@ function membersOf(processes: readonly ProcessRow[]): ReadonlyMap<WatchedMemory,
   return members;
 }
 
+function isWatched(owner: WatchedMemory | undefined): owner is WatchedMemory {
+  return owner !== undefined && watched.has(owner);
+}
+
 function ownerOf({ pid }: ProcessRow): WatchedMemory | undefined {
-  return [...watched].find(({ mark }) => isMarked(pid, mark));
+  const variables = markedVariables(pid);
+  return variables === '' ? undefined : [...watched].find(({ mark }) => variables.includes(mark));
 }
 
 function sum<T>(items: readonly T[], amountOf: (item: T) => number): number {

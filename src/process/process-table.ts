@@ -19,19 +19,21 @@ const STAT = { state: 0, parent: 1, group: 2, startedAt: 19, residentPages: 21 }
 
 /** Every process that can be seen; empty where there is no `/proc`. */
 export function readProcesses(): readonly ProcessRow[] {
-  return listPids().flatMap((pid) => {
-    const fields = readStat(pid);
-    if (fields === undefined) return [];
-    return [
-      {
-        pid,
-        parent: Number(fields[STAT.parent]),
-        group: Number(fields[STAT.group]),
-        startedAt: fields[STAT.startedAt] ?? '',
-        residentBytes: Number(fields[STAT.residentPages]) * PAGE_BYTES,
-      },
-    ];
-  });
+  return listPids().flatMap((pid) => readProcess(pid) ?? []);
+}
+
+/** A process; undefined for one that is gone, and where there is no `/proc`. */
+export function readProcess(pid: number): ProcessRow | undefined {
+  const fields = readStat(pid);
+  return (
+    fields && {
+      pid,
+      parent: Number(fields[STAT.parent]),
+      group: Number(fields[STAT.group]),
+      startedAt: fields[STAT.startedAt] ?? '',
+      residentBytes: Number(fields[STAT.residentPages]) * PAGE_BYTES,
+    }
+  );
 }
 
 /** When a process was started; undefined for one that is gone, and where there is no `/proc`. */
@@ -73,15 +75,18 @@ export function readOwnProcesses(): readonly OwnProcess[] {
   });
 }
 
-/** True for a process that was started with the mark, or by one that was. Other users' processes show nothing. */
-export function isMarked(pid: number, mark: string): boolean {
+/**
+ * The variables that a process was started with, as one text; empty where no mark is among them. Other users' processes
+ * show nothing.
+ */
+export function markedVariables(pid: number): string {
   const variables = readText(`/proc/${pid}/environ`) ?? '';
-  return variables.includes(mark) && variables.includes(`${PROCESS_VARIABLES.run}=`);
+  return variables.includes(`${PROCESS_VARIABLES.run}=`) ? variables : '';
 }
 
 /** The processes that have the mark. */
 export function findMarked(mark: string): readonly number[] {
-  return listPids().filter((pid) => pid !== process.pid && isMarked(pid, mark));
+  return listPids().filter((pid) => pid !== process.pid && markedVariables(pid).includes(mark));
 }
 
 /** Memory of a process with its share of shared pages (PSS), in bytes; undefined if the system does not tell. */
@@ -90,7 +95,8 @@ export function proportionalBytes(pid: number): number | undefined {
   return kilobytes === undefined ? undefined : Number(kilobytes) * 1_024;
 }
 
-function listPids(): readonly number[] {
+/** Numbers of the processes that can be seen; empty where there is no `/proc`. */
+export function listPids(): readonly number[] {
   if (process.platform !== 'linux') return [];
   try {
     return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));

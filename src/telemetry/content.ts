@@ -46,7 +46,8 @@ export function addToolResult(
 ): void {
   if (!span.wantsContent) return;
   const { content, structured_content } = result;
-  span.setContent(GEN_AI.toolCallResult, structured_content ?? content.map(toContentPart));
+  // The conventions want an object.
+  span.setContent(GEN_AI.toolCallResult, structured_content ?? { content: content.map(toContentPart) });
 }
 
 interface Part {

@@ -2,7 +2,7 @@ import { ApiError } from '../contract/errors.ts';
 import type { Trace } from '../contract/trace.ts';
 import { toDataUrl } from '../formats/addresses.ts';
 import { atifFormat } from '../formats/atif/write.ts';
-import { EXPORT_FORMATS, type WriteContext } from '../formats/format.ts';
+import { EXPORT_FORMATS, isOfCompleted, type WriteContext } from '../formats/format.ts';
 import { InspectHead, Places } from '../formats/inspect/log-head.ts';
 import { toSample } from '../formats/inspect/write-sample.ts';
 import { jsonlFormat } from '../formats/jsonl.ts';
@@ -35,7 +35,7 @@ const FILES: Readonly<Record<RouteFormat, { readonly type: string; readonly endi
 /**
  * A trace as a file of a format.
  *
- * @throws ApiError invalid_parameter for a format that has no file for one trace, run_running for a trace that has not ended.
+ * @throws ApiError invalid_parameter for a format that has no file for one trace, or none for one that failed; run_running for a trace that has not ended.
  */
 export async function toExportReply(
   store: TraceStore,
@@ -46,6 +46,10 @@ export async function toExportReply(
   if (!isFinal(trace)) {
     const hint = 'wait for its end (?wait=60), or read the trace without a format';
     throw new ApiError('run_running', `The run of trace ${trace.trace_id} is ${trace.status}: ${hint}.`);
+  }
+  if (isOfCompleted(format) && trace.status !== 'completed') {
+    const message = `The trace has no line in the format ${format}, which is of completed runs: it is ${trace.status}.`;
+    throw new ApiError('invalid_parameter', message, { param: 'format' });
   }
   const losses = new Losses();
   const addressOf = format === 'atif' ? blobUrls(trace) : await inlineBytes(store, trace, account);

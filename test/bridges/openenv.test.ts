@@ -1,8 +1,10 @@
+import { EnvironmentServer } from 'proctor';
 import { describe, expect, it } from 'vitest';
 import { inMemory } from '../../src/mcp/in-memory.ts';
 import { send } from '../http/http-server.ts';
 import { TROUBLE } from '../run-service/service.ts';
 import { createRoom, type RoomLog } from '../seats/environment.ts';
+import { directoryWith, line } from '../tasks/files.ts';
 import { until } from '../until.ts';
 import { askRpc, connectOpenEnv } from './openenv-client.ts';
 import { serveOpenEnv } from './openenv-server.ts';
@@ -90,10 +92,61 @@ describe('an OpenEnv episode', () => {
     ]) {
       expect((await client.reset(data)).type, JSON.stringify(data)).toBe('observation');
     }
-    const targets = (await traces()).map((trace) => [trace?.scenario_args, trace?.created_at] as const);
-    const inOrder = targets.sort(([, a = ''], [, b = '']) => (a < b ? -1 : 1)).map(([args]) => args?.target);
+    const played = (await traces()).sort((a, b) => ((a?.created_at ?? '') < (b?.created_at ?? '') ? -1 : 1));
     // The tasks of `train` by id: forty, nothing, one, thousand, three.
-    expect(inOrder).toEqual([40, 0, 1, 1, 144, 5]);
+    expect(played.map((trace) => trace?.scenario_args.target)).toEqual([40, 0, 1, 1, 144, 5]);
+    // A replay has the seed of its trace.
+    expect(played.map((trace) => trace?.seed)).toEqual([null, null, 7, 2, null, 1]);
+  });
+
+  it('has the seed of reset as the seed of its environment, 0 without one', async () => {
+    const dice = inMemory(() => {
+      const env = new EnvironmentServer({ name: 'dice' });
+      env.scenario('roll', {}, async function* (_args, { seed }) {
+        yield `Seed ${seed}.`;
+        return 1;
+      });
+      return env;
+    });
+    const { connect } = await serveOpenEnv({ environment: ['dice', dice] });
+    const client = await connect();
+    expect((await client.reset({ seed: 7 })).data).toMatchObject({ observation: { text: 'Seed 7.' } });
+    expect((await client.reset()).data).toMatchObject({ observation: { text: 'Seed 0.' } });
+  });
+
+  it('is of the tasks of a taskset in place of those that its scenario declares', async () => {
+    const lines = [line('b', { args: { target: 8 } }), line('a', { args: { target: 9 } }), line('c', { env: 'other' })];
+    const directory = directoryWith({ 'tasksets/mine.jsonl': lines.join('\n') });
+    const { connect, traces } = await serveOpenEnv({ directory, taskset: 'mine' });
+    const client = await connect();
+    await client.reset({ seed: 0 });
+    await client.reset({ task_id: 'b' });
+    expect(await client.reset({ task_id: 'forty' })).toEqual(
+      failure('VALIDATION_ERROR', expect.stringContaining('it has 2 tasks')),
+    );
+    expect((await traces()).map((trace) => trace?.scenario_args.target).sort()).toEqual([8, 9]);
+    await expect(serveOpenEnv({ directory, taskset: 'absent' })).rejects.toThrow('absent');
+  });
+
+  it('whose environment cannot be opened is a FACTORY_ERROR with its name, and the next one may begin', async () => {
+    let isBroken = false;
+    const odd = inMemory(() => {
+      const env = new EnvironmentServer({ name: 'odd' }).initialize(() => {
+        if (isBroken) throw new Error('no floor');
+      });
+      env.scenario('plain', {}, async function* () {
+        yield 'Ask.';
+        return 1;
+      });
+      return env;
+    });
+    const { connect, traces } = await serveOpenEnv({ environment: ['odd', odd] });
+    const client = await connect();
+    isBroken = true;
+    expect(await client.reset()).toMatchObject({ data: { code: 'FACTORY_ERROR', factory_name: 'odd' } });
+    isBroken = false;
+    expect((await client.reset()).type).toBe('observation');
+    await until(async () => (await traces()).some((trace) => trace?.status === 'failed'));
   });
 
   it('refuses what its scenario does not take by the name of the field, and the one before goes on', async () => {
@@ -253,6 +306,29 @@ describe('a socket', () => {
     });
   });
 
+  it('has room for its episode as soon as it is one, while the environment of the one before is closed', async () => {
+    let letGo = () => {};
+    const closing = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    const slow = inMemory(() => {
+      const env = new EnvironmentServer({ name: 'slow' }).close(() => closing);
+      env.scenario('plain', {}, async function* () {
+        yield 'Ask.';
+        return 1;
+      });
+      return env;
+    });
+    const { connect, traces } = await serveOpenEnv({ environment: ['slow', slow], maxSessions: 1 });
+    const first = await connect();
+    await first.reset();
+    first.socket.close();
+    await until(async () => (await traces())[0]?.status === 'cancelled');
+    const second = await connect();
+    expect((await second.reset()).type).toBe('observation');
+    letGo();
+  });
+
   it('that says nothing for too long gets SESSION_ERROR and is closed, and its episode expires', async () => {
     const { connect, traces } = await serveOpenEnv({ sessionTtlMs: 50, timing: { lookEveryMs: 5 } });
     const playing = await connect();
@@ -278,6 +354,24 @@ describe('a socket', () => {
     });
     await until(() => pings > 3);
     expect((await alive.reset({ target: 2 })).type).toBe('observation');
+  });
+
+  it('that never reads its replies is cut off, however many messages it has sent, and its episode ends', async () => {
+    const { server, traces } = await serveOpenEnv({
+      environment: ['room', createRoom()],
+      timing: { pingEveryMs: 30 },
+    });
+    const deaf = await connectOpenEnv(server.url);
+    await deaf.reset({ scenario: 'plain' });
+    deaf.socket.pause();
+    // More than it may have waiting, each with a reply that no buffer of the system holds.
+    for (let count = 0; count < 30; count += 1) {
+      deaf.post({ type: 'step', data: { type: 'call_tool', tool_name: 'tell' } });
+    }
+    await until(async () => (await traces())[0]?.stop_reason === 'abandoned');
+    const calls = (await traces())[0]?.usage.tool_calls ?? 0;
+    expect(calls).toBeLessThan(5);
+    deaf.socket.terminate();
   });
 
   it('that goes away in the middle of a step ends its episode', async () => {
@@ -472,7 +566,6 @@ describe('an OpenEnv server', () => {
   });
 
   it('does not start for tools whose names the protocol keeps, for an unknown scenario, or without scenarios', async () => {
-    const { EnvironmentServer } = await import('proctor');
     const named = (tool: string | undefined) =>
       inMemory(() => {
         const env = new EnvironmentServer({ name: 'odd' });

@@ -16,7 +16,7 @@ if (!hasClient) console.warn(`The Python of ${PAGE} is not run: there is no pyth
 
 test.runIf(hasClient)("the page's Python plays an episode with the client of OpenEnv itself", PATIENCE, async () => {
   const { server, traces } = await serveOpenEnv();
-  const [block = ''] = blocksOf(PAGE, 'python');
+  const block = blocksOf(PAGE, 'python').find((code) => code.includes('openenv')) ?? '';
   const file = join(createFolder(), 'episode.py');
   writeFileSync(file, block.replaceAll(ADDRESS, server.url));
   const { stdout } = await promisify(execFile)('python3', [file]);

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -186,6 +186,20 @@ describe('an export', () => {
     const report = await exportTraces(store, plan({ named: ids, format: 'openai', out: join(folder, 'out.jsonl') }));
     expect(report.lost.map(({ field }) => field)).toEqual(expect.arrayContaining(['reward', 'steps[].started_at']));
     expect(report.skipped[0]).toMatch(/^Left out, since they did not complete: [0-9a-f]{32}/);
+  });
+
+  it('is written at the end of a link, and neither over a folder nor over a device', async () => {
+    const ids = await have(3);
+    await writeFile(join(folder, 'real.jsonl'), 'before');
+    await symlink(join(folder, 'real.jsonl'), join(folder, 'link.jsonl'));
+    await exportTraces(store, plan({ named: ids, out: join(folder, 'link.jsonl') }));
+    expect((await lstat(join(folder, 'link.jsonl'))).isSymbolicLink()).toBe(true);
+    expect((await readFile(join(folder, 'real.jsonl'), 'utf8')).trim().split('\n')).toHaveLength(3);
+    const into = (out: string) => exportTraces(store, plan({ named: ids, out }));
+    await expect(into(folder)).rejects.toThrow(/is a folder: name a file/);
+    await expect(into(`${folder}/new/`)).rejects.toThrow(/is a folder: name a file/);
+    await expect(into('/dev/null')).rejects.toThrow(/no ordinary file/);
+    expect((await lstat('/dev/null')).isCharacterDevice()).toBe(true);
   });
 
   it('leaves the file of before where it is stopped', async () => {

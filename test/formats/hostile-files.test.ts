@@ -118,6 +118,11 @@ describe('a file that is refused', () => {
     await expect(readTraces('/dev/zero', context).next()).rejects.toThrow(/no ordinary file/);
     await expect(readTraces(join(folder, 'none'), context).next()).rejects.toThrow(/no such file/);
   });
+
+  it.runIf(process.platform === 'linux')('one that the system does not give', async () => {
+    const context = { options: {}, losses: new Losses(), bytesAt: () => undefined };
+    await expect(readTraces('/proc/self/mem', context).next()).rejects.toThrow(/It cannot be read \(EIO\)/);
+  });
 });
 
 describe('a zip that grows when it is unpacked', () => {
@@ -159,6 +164,19 @@ describe('a zip that grows when it is unpacked', () => {
     await expect(read('a.eval', zip(5))).rejects.toThrow(/samples\/1_epoch_1.json/);
     await expect(read('a.eval', zip(text.length + 5))).rejects.toThrow(/samples\/1_epoch_1.json/);
   });
+
+  it.each([
+    ['deflate', 8, deflateRawSync(JSON.stringify(sample))],
+    ['Zstandard', 93, zstdOf(Buffer.from(JSON.stringify(sample)))],
+  ])('is refused where a member that is packed by %s is cut off', async (_name, method, whole) => {
+    const raw = whole.subarray(0, whole.length - 8);
+    const size = JSON.stringify(sample).length;
+    const zip = zipOf({
+      'header.json': { text: JSON.stringify(header) },
+      'samples/1_epoch_1.json': { raw, method, size },
+    });
+    await expect(read('a.eval', zip)).rejects.toThrow(/samples\/1_epoch_1.json cannot be read/);
+  });
 });
 
 describe('what a file may not reach', () => {
@@ -172,9 +190,12 @@ describe('what a file may not reach', () => {
     '../outside.png',
     'link.png',
     'sub/../../outside.png',
+    // Beneath the folder, and no image.
+    '.env',
   ])('is bytes at %s: they are lost', async (path) => {
     await writeFile(join(tmpdir(), 'outside.png'), 'x');
     await symlink('/etc/hostname', join(folder, 'link.png'));
+    await writeFile(join(folder, '.env'), 'KEY=1');
     const { traces, lost } = await read('a.json', withImage(path));
     expect(JSON.stringify(traces[0]?.prompt)).toContain(`[image ${path}]`);
     expect(lost.toList()).toMatchObject([{ field: 'steps[].message', count: 1 }]);

@@ -166,7 +166,8 @@ describe('the spans of a run', () => {
     expect(first?.attributes['gen_ai.tool.definitions']).toContain('"name":"add"');
     expect(tracing.span('execute_tool add').attributes).toMatchObject({
       'gen_ai.tool.call.arguments': '{"a":1,"b":2}',
-      'gen_ai.tool.call.result': expect.stringContaining('3'),
+      // An object, as the conventions have it.
+      'gen_ai.tool.call.result': '{"content":[{"type":"text","content":"3"}]}',
     });
     expect(tracing.span('execute_tool broken').attributes['gen_ai.tool.call.arguments']).toBe(
       '{"note":"[redacted:PLANTED_TOKEN]"}',

@@ -4,6 +4,8 @@ import type { WebSocket } from 'ws';
 const MAX_WAITING = 16;
 /** Characters that they may have in all, but for the last. */
 const MAX_WAITING_CHARACTERS = 1_048_576;
+/** Pings while a client takes nothing of a reply, after which it is cut off. */
+const MAX_STALLED = 3;
 
 /** The answer to a message: an object that is sent as JSON, and whether the socket is closed after it. */
 export interface SocketReply {
@@ -26,6 +28,9 @@ export class SocketLine {
   #isAnswering = false;
   #isSilent = false;
   #last: object | undefined;
+  #isSending = false;
+  /** Pings since the reply that is being sent was begun. */
+  #stalled = 0;
 
   constructor(socket: WebSocket, answer: Answer) {
     this.#socket = socket;
@@ -46,10 +51,15 @@ export class SocketLine {
     });
   }
 
-  /** Asks whether the other end is there; one that has not answered since the last time is cut off. */
+  /**
+   * Asks whether the other end is there; one that has not answered since the last time is cut off, and so is one that does
+   * not read: nothing else ends a socket whose reply is never taken.
+   */
   ping(): void {
-    if (this.#socket.isPaused) return;
-    if (this.#isSilent) this.#socket.terminate();
+    if (this.#isSending) this.#stalled += 1;
+    if (this.#stalled >= MAX_STALLED) this.#socket.terminate();
+    else if (this.#socket.isPaused) return;
+    else if (this.#isSilent) this.#socket.terminate();
     else {
       this.#isSilent = true;
       this.#socket.ping();
@@ -95,6 +105,9 @@ export class SocketLine {
   /** Resolves when the connection has taken it, or is gone. */
   async #send(body: object): Promise<void> {
     const text = JSON.stringify(body);
+    this.#isSending = true;
     await new Promise<void>((resolve) => this.#socket.send(text, () => resolve()));
+    this.#isSending = false;
+    this.#stalled = 0;
   }
 }

@@ -76,8 +76,9 @@ const KEY_WAYS = '--api-key or PROCTOR_OPENENV_API_KEY';
 /**
  * Serves one environment to clients of OpenEnv (contract section 11).
  *
- * @throws Error that says what to do: for an environment without scenarios, a tool whose name the protocol keeps for
- *   itself, a port in use, and a bind elsewhere than loopback without a key; OpenEnvError for an unknown scenario; ApiError
+ * @throws Error that says what to do: for an environment without a scenario that can be played, a tool whose name the
+ *   protocol keeps for itself, a port in use, and a bind elsewhere than loopback without a key; OpenEnvError for an unknown
+ *   scenario; ApiError
  *   taskset_not_found; BoundaryError for an environment that cannot be started.
  */
 export async function startOpenEnvServer(options: OpenEnvServerOptions): Promise<OpenEnvServer> {
@@ -184,7 +185,7 @@ async function toServed(
   options: OpenEnvServerOptions,
   { catalogue, episodes, pool }: Parts,
 ): Promise<ServedEnvironment> {
-  const { environment, scenario, taskset: wanted, directory } = options;
+  const { environment, scenario, taskset: wanted, directory, models, logger } = options;
   const [name, target] = environment;
   const reserved = (await catalogue.tools(name)).filter((tool) => RESERVED_TOOL_NAMES.includes(tool.name));
   if (reserved.length > 0) {
@@ -200,7 +201,15 @@ async function toServed(
     name,
     catalogue,
     episodes,
-    choice: new TaskChoice({ catalogue, taskset, environment: name, scenarios, scenario }),
+    choice: new TaskChoice({
+      catalogue,
+      taskset,
+      environment: name,
+      scenarios,
+      scenario,
+      judge: models.harness.judge,
+      warn: (line) => logger.warn(line),
+    }),
     connect: async (signal) =>
       await pool.connect(target, { codeHash: await hashTargetCode(target).catch(() => null), signal }),
   };

@@ -2,15 +2,16 @@ import { checkScenarioArgs } from '../../client/scenario-args.ts';
 import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import type { ScenarioEntry } from '../../contract/scenario.ts';
 import type { Task } from '../../contract/task.ts';
+import { assertPlayable, type PlayableOptions, playableAmong } from '../playable.ts';
 import { type ScenarioTasksOptions, splitOf, tasksOfScenario } from '../scenario-tasks.ts';
 import { parse, resetSchema } from './messages.ts';
-import { invalidField, OpenEnvError } from './openenv-error.ts';
+import { invalidField } from './openenv-error.ts';
 
-export interface TaskChoiceOptions extends ScenarioTasksOptions {
+export interface TaskChoiceOptions extends ScenarioTasksOptions, PlayableOptions {
   /** Configured name. */
   readonly environment: string;
   readonly scenarios: readonly ScenarioEntry[];
-  /** Short name of the one that is served; undefined: its only one, or the one that `reset` names. */
+  /** Short name of the one that is served; undefined: the only one that can be played, or the one that `reset` names. */
   readonly scenario: string | undefined;
 }
 
@@ -18,6 +19,7 @@ export interface TaskChoiceOptions extends ScenarioTasksOptions {
 export interface AskedEpisode {
   readonly scenario: string;
   readonly args: JsonObject;
+  readonly seed: number | null;
   /** The client's own name for it. */
   readonly episodeId: string | null;
 }
@@ -25,37 +27,46 @@ export interface AskedEpisode {
 /** Finds what a `reset` asks for: a scenario with arguments, a task by its id or its seed, or the next task. */
 export class TaskChoice {
   readonly #options: TaskChoiceOptions;
-  readonly #only: ScenarioEntry | undefined;
+  readonly #served: readonly ScenarioEntry[];
   /** Read once: a seed means the same task for as long as the server runs. */
   readonly #tasks = new Map<string, Promise<readonly Task[]>>();
   readonly #next = new Map<string, number>();
 
-  /** @throws OpenEnvError for a scenario that the environment does not have. */
+  /** @throws OpenEnvError for a scenario that the environment does not have; else as `playableAmong`. */
   constructor(options: TaskChoiceOptions) {
     const { scenario, scenarios, environment } = options;
     this.#options = options;
-    this.#only = scenario === undefined ? (scenarios.length === 1 ? scenarios[0] : undefined) : this.#find(scenario);
     if (scenarios.length === 0) throw new Error(`${environment} has no scenario: there is nothing to serve.`);
-    if (this.#only !== undefined) assertPlayable(this.#only);
+    const named = scenario === undefined ? scenarios : [this.#find(scenario)];
+    const playable = playableAmong(
+      named.map((entry) => ({ entry })),
+      options,
+    );
+    this.#served = playable.map(({ entry }) => entry);
   }
 
   /** Short names of the scenarios that clients may ask for. */
   get names(): readonly string[] {
-    const served = this.#only === undefined ? this.#options.scenarios : [this.#only];
-    return served.map(({ short_name }) => short_name);
+    return this.#served.map(({ short_name }) => short_name);
+  }
+
+  get #only(): ScenarioEntry | undefined {
+    return this.#served.length === 1 ? this.#served[0] : undefined;
   }
 
   /**
    * @param data of a `reset`, unchecked.
-   * @throws OpenEnvError VALIDATION_ERROR; ApiError invalid_scenario_args; else as `tasksOfScenario`.
+   * @throws OpenEnvError VALIDATION_ERROR; ApiError invalid_scenario_args; else as `assertPlayable` and `tasksOfScenario`.
    */
   async choose(data: JsonObject): Promise<AskedEpisode> {
     const { seed, episode_id, task_id, ...rest } = parse(resetSchema, data);
     const given: JsonObject = isJsonObject(rest) ? rest : {};
     const { entry, args } = this.#scenarioOf(given);
-    const chosen = await this.#argsOf(entry, { args, seed: seed ?? null, taskId: task_id ?? null });
+    const asked = { args, seed: seed ?? null, taskId: task_id ?? null };
+    const chosen = await this.#argsOf(entry, asked);
     checkScenarioArgs(entry, chosen);
-    return { scenario: entry.short_name, args: chosen, episodeId: episode_id ?? null };
+    assertPlayable(entry, this.#options.judge, chosen);
+    return { scenario: entry.short_name, args: chosen, seed: asked.seed, episodeId: episode_id ?? null };
   }
 
   /** The scenario that is served may have an argument of this name itself. */
@@ -71,9 +82,7 @@ export class TaskChoice {
     if (only !== undefined && only.short_name !== scenario) {
       throw invalidField('scenario', `This server serves the scenario ${only.short_name} alone.`);
     }
-    const entry = only ?? this.#find(scenario);
-    assertPlayable(entry);
-    return { entry, args };
+    return { entry: only ?? this.#find(scenario), args };
   }
 
   async #argsOf(entry: ScenarioEntry, asked: Asked): Promise<JsonObject> {
@@ -134,11 +143,4 @@ function taskOf(tasks: readonly Task[], id: string, { short_name }: ScenarioEntr
   if (found !== undefined) return found;
   const message = `${short_name} has no task ${JSON.stringify(id.slice(0, 100))}; it has ${tasks.length} tasks.`;
   throw invalidField('task_id', message);
-}
-
-/** @throws OpenEnvError */
-function assertPlayable({ short_name, needs }: ScenarioEntry): void {
-  if (!needs?.includes('user')) return;
-  const message = `The scenario ${short_name} has a simulated user, which this protocol has no place for.`;
-  throw new OpenEnvError('VALIDATION_ERROR', message, { errors: [] });
 }

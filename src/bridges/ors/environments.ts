@@ -3,8 +3,8 @@ import { ApiError } from '../../contract/errors.ts';
 import type { JsonObject } from '../../contract/json.ts';
 import type { ScenarioEntry } from '../../contract/scenario.ts';
 import type { Task } from '../../contract/task.ts';
-import { loadDeclaredTasks } from '../../tasks/find-tasksets.ts';
-import { compareIds } from '../../tasks/taskset.ts';
+import { type PlayableOptions, playableAmong } from '../playable.ts';
+import { type ScenarioTasksOptions, type SplitName, splitOf, tasksOfScenario } from '../scenario-tasks.ts';
 
 /** A scenario as the protocol names it: an environment. */
 export interface OrsEnvironment {
@@ -15,23 +15,24 @@ export interface OrsEnvironment {
   readonly entry: ScenarioEntry;
 }
 
-export type SplitName = 'train' | 'validation' | 'test';
-
 const SPLITS: readonly SplitName[] = ['train', 'validation', 'test'];
 
 /**
- * All scenarios of some environments, in the order of those and of their declaration; the first one is the default.
+ * The scenarios of some environments that can be played, in the order of those and of their declaration; the first one is
+ * the default.
  *
  * @throws Error where there are none, and for two whose names are one.
  */
 export async function listOrsEnvironments(
   catalogue: Pick<Catalogue, 'environments' | 'scenarios'>,
+  options: PlayableOptions,
 ): Promise<readonly OrsEnvironment[]> {
-  const found: { readonly environment: string; readonly entry: ScenarioEntry }[] = [];
+  const all: { readonly environment: string; readonly entry: ScenarioEntry }[] = [];
   for (const environment of catalogue.environments()) {
-    for (const entry of await catalogue.scenarios(environment)) found.push({ environment, entry });
+    for (const entry of await catalogue.scenarios(environment)) all.push({ environment, entry });
   }
-  if (found.length === 0) throw new Error('None of the environments has a scenario: there is nothing to serve.');
+  if (all.length === 0) throw new Error('None of the environments has a scenario: there is nothing to serve.');
+  const found = playableAmong(all, options);
   const short = found.map(({ entry }) => toName(entry.short_name));
   const named = found.map((each, index) => {
     const name = short[index] ?? '';
@@ -54,16 +55,10 @@ function toName(text: string): string {
 
 /** The tasks of scenarios, by their splits. */
 export class OrsTasks {
-  readonly #catalogue: Pick<Catalogue, 'declaringScenarios' | 'declaredTasks'>;
-  readonly #taskset: readonly Task[] | undefined;
+  readonly #options: ScenarioTasksOptions;
 
-  /** @param taskset in place of the tasks that scenarios declare. */
-  constructor(
-    catalogue: Pick<Catalogue, 'declaringScenarios' | 'declaredTasks'>,
-    taskset: readonly Task[] | undefined = undefined,
-  ) {
-    this.#catalogue = catalogue;
-    this.#taskset = taskset;
+  constructor(options: ScenarioTasksOptions) {
+    this.#options = options;
   }
 
   /** The splits that have tasks; `train` for a scenario without any. @throws as `loadDeclaredTasks`. */
@@ -98,16 +93,6 @@ export class OrsTasks {
   }
 
   async #tasksOf({ environment, entry }: OrsEnvironment): Promise<readonly Task[]> {
-    const scenario = entry.short_name;
-    if (this.#taskset !== undefined) {
-      const own = this.#taskset.filter((task) => task.env === environment && task.scenario === scenario);
-      return own.sort((a, b) => compareIds(a.id, b.id));
-    }
-    if (!(await this.#catalogue.declaringScenarios(environment)).includes(scenario)) return [];
-    return (await loadDeclaredTasks(this.#catalogue, environment, scenario)).tasks;
+    return await tasksOfScenario(this.#options, environment, entry.short_name);
   }
-}
-
-function splitOf({ split }: Task): SplitName {
-  return split ?? 'train';
 }

@@ -8,6 +8,7 @@ import { toPublicMessage } from '../../http/errors.ts';
 import type { Route, RouteReply, RouteRequest } from '../../http/route.ts';
 import { TextStream } from '../../http/text-stream.ts';
 import { toAnswerTool } from '../episode.ts';
+import { assertPlayable } from '../playable.ts';
 import { toPromptBlocks } from './blocks.ts';
 import type { OrsEnvironment, OrsTasks } from './environments.ts';
 import { HEARTBEAT, toEvent } from './event-stream.ts';
@@ -20,6 +21,8 @@ export interface OrsRoutesOptions {
   readonly catalogue: Pick<Catalogue, 'tools'>;
   readonly tasks: OrsTasks;
   readonly sessions: OrsSessions;
+  /** Model that judges; undefined: none is configured. */
+  readonly judge: string | undefined;
   /** Milliseconds between two signs of life of a call. Default 10,000. */
   readonly heartbeatMs?: number | undefined;
 }
@@ -65,7 +68,7 @@ export function toDefaultEnvironment(
   return { status: 308, headers: { location: `/${fallback}${url}` } };
 }
 
-function createSessionRoutes({ environments, tasks, sessions }: OrsRoutesOptions): readonly Route[] {
+function createSessionRoutes({ environments, tasks, sessions, judge }: OrsRoutesOptions): readonly Route[] {
   return [
     get('/health', 'The server is up', () => ({ body: { status: 'ok' } })),
     get('/list_environments', 'Names of the environments', () => ({ body: [...environments.keys()] })),
@@ -82,9 +85,7 @@ function createSessionRoutes({ environments, tasks, sessions }: OrsRoutesOptions
       const args = task_spec ?? (await tasks.at(environment, split ?? '', index ?? 0));
       const { entry } = environment;
       checkScenarioArgs(entry, args);
-      if (entry.needs?.includes('user')) {
-        throw new OrsError(400, `${environment.name} has a simulated user, which this protocol has no place for.`);
-      }
+      assertPlayable(entry, judge, args);
       await sessions.create(sid, environment.name, {
         environment: environment.environment,
         scenario: entry.short_name,

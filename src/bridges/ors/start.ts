@@ -67,8 +67,8 @@ const PATIENT_SHARE = 0.45;
 /**
  * Serves scenarios as environments of the Open Reward Standard (contract section 11).
  *
- * @throws Error that says what to do: for scenarios that would have one name, a port in use, and a bind elsewhere than
- *   loopback without a key; ApiError taskset_not_found; BoundaryError for an environment that cannot be started.
+ * @throws Error that says what to do: for scenarios that would have one name, none that can be played, a port in use, and a
+ *   bind elsewhere than loopback without a key; ApiError taskset_not_found; BoundaryError for an environment that cannot be started.
  */
 export async function startOrsServer(options: OrsServerOptions): Promise<OrsServer> {
   const { host, port, database, logger, apiKey } = options;
@@ -97,7 +97,8 @@ export async function startOrsServer(options: OrsServerOptions): Promise<OrsServ
       taskset === undefined
         ? undefined
         : (await createTasksets({ directory, declared: catalogue }).load(taskset)).tasks;
-    const listed = await listOrsEnvironments(catalogue);
+    const { judge } = options.models.harness;
+    const listed = await listOrsEnvironments(catalogue, { judge, warn: (line) => logger.warn(line) });
     const environments = new Map(listed.map((environment) => [environment.name, environment]));
     const failed = await episodes.endOrphans();
     if (failed > 0) logger.warn({ sessions: failed }, 'Sessions of a server that is gone were ended as failed');
@@ -117,8 +118,9 @@ export async function startOrsServer(options: OrsServerOptions): Promise<OrsServ
         ...createOrsRoutes({
           environments,
           catalogue,
-          tasks: new OrsTasks(catalogue, given),
+          tasks: new OrsTasks({ catalogue, taskset: given }),
           sessions: new OrsSessions(episodes, maxSessions),
+          judge,
           heartbeatMs: options.limits?.heartbeatMs,
         }),
         ...createHealthRoutes({ checks: [storeCheck(database)], closing: closing.signal }),

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../contract/json.ts';
 import type { Trace, TraceSummary } from '../../contract/trace.ts';
 import { type AtifVersion, atifFormat } from '../../formats/atif/write.ts';
-import type { ExportFormat, LineFormat } from '../../formats/format.ts';
+import { type ExportFormat, isOfCompleted, type LineFormat } from '../../formats/format.ts';
 import { InspectHead } from '../../formats/inspect/log-head.ts';
 import { writeEvalLog, writeJsonLog } from '../../formats/inspect/write-log.ts';
 import { jsonlFormat } from '../../formats/jsonl.ts';
@@ -60,11 +60,10 @@ function lineFormatOf(
 }
 
 async function exportLines(store: TraceStore, plan: ExportPlan, format: LineFormat): Promise<ExportReport> {
-  const isForTraining = format.name === 'openai' || format.name === 'trl';
   const failed: string[] = [];
   const wanted: string[] = [];
   await selectTraces(store, plan, (trace) => {
-    if (isForTraining && trace.status !== 'completed') failed.push(trace.trace_id);
+    if (isOfCompleted(format.name) && trace.status !== 'completed') failed.push(trace.trace_id);
     else wanted.push(trace.trace_id);
   });
   const reader = new TraceReader(store, format.name === 'atif' ? plan.out : undefined);

@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -15,8 +16,8 @@ export async function writeText(
   texts: AsyncIterable<string>,
   signal: AbortSignal,
 ): Promise<void> {
-  if (path === undefined) return await pipeline(Readable.from(inChunks(texts)), process.stdout, { signal, end: false });
-  await underOtherName(path, async (other) => {
+  if (path === undefined) return await toStandardOutput(texts, signal);
+  await underOtherName(await toFilePath(path), async (other) => {
     await pipeline(Readable.from(inChunks(texts)), createWriteStream(other, { flags: 'wx' }), { signal });
   });
 }
@@ -27,7 +28,7 @@ export async function writeZip(
   fill: (zip: ZipWriter) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
-  await underOtherName(path, async (other) => {
+  await underOtherName(await toFilePath(path), async (other) => {
     const zip = new ZipWriter();
     const written = pipeline(zip.output, createWriteStream(other, { flags: 'wx' }), { signal });
     const filled = fill(zip).catch((error: unknown) => {
@@ -54,8 +55,32 @@ export async function writeFolder(
   });
 }
 
+/** A reader that takes only the first lines (`| head`) has what it wants. */
+async function toStandardOutput(texts: AsyncIterable<string>, signal: AbortSignal): Promise<void> {
+  try {
+    await pipeline(Readable.from(inChunks(texts)), process.stdout, { signal, end: false });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error;
+  }
+}
+
+/**
+ * Where a file is written: at the end of links, since renaming would put it in place of the first one.
+ *
+ * @throws UsageError for a folder, and for a device or a pipe, which renaming would remove.
+ */
+async function toFilePath(path: string): Promise<string> {
+  const there = await stat(path).catch(() => undefined);
+  if (there?.isDirectory() || path.endsWith('/')) throw new UsageError(`${path} is a folder: name a file.`);
+  if (there !== undefined && !there.isFile()) {
+    throw new UsageError(`${path} is no ordinary file: name one, or leave --out away for standard output.`);
+  }
+  return there === undefined ? path : await realpath(path);
+}
+
 async function underOtherName(path: string, write: (other: string) => Promise<void>): Promise<void> {
-  const other = `${path}.${process.pid}.part`;
+  // Containers that share a folder may have the same process ids.
+  const other = `${path}.${randomBytes(4).toString('hex')}.part`;
   await mkdir(dirname(path), { recursive: true });
   try {
     await write(other);

@@ -5,6 +5,7 @@ import type { Trace } from '../../contract/trace.ts';
 import { refersToBytes, toDataUrl } from '../../formats/addresses.ts';
 import type { TraceBytes, WriteContext } from '../../formats/format.ts';
 import { Losses } from '../../formats/losses.ts';
+import { endingOf } from '../../formats/media-types.ts';
 import { loadBytes } from '../../trace/trace-bytes.ts';
 import type { TraceStore } from '../../trace/trace-store.ts';
 
@@ -80,16 +81,6 @@ export class TraceReader {
   }
 }
 
-const EXTENSIONS: Readonly<Record<string, string>> = {
-  'image/png': 'png',
-  'image/jpeg': 'jpg',
-  'image/gif': 'gif',
-  'image/webp': 'webp',
-  'image/svg+xml': 'svg',
-  'audio/wav': 'wav',
-  'audio/mpeg': 'mp3',
-};
-
 /** Images beside a file, by their content: the same image is one file, and a file that is there has the same bytes. */
 class ImageFiles {
   readonly #folder: string;
@@ -102,7 +93,7 @@ class ImageFiles {
 
   /** @returns its path beside the file. */
   write(bytes: Uint8Array, mimeType: string): string {
-    const name = `${createHash('sha256').update(bytes).digest('hex')}.${EXTENSIONS[mimeType] ?? 'bin'}`;
+    const name = `${createHash('sha256').update(bytes).digest('hex')}.${endingOf(mimeType)}`;
     if (!this.#written.has(name)) {
       if (this.#written.size === 0) mkdirSync(this.#folder, { recursive: true });
       writeFileSync(join(this.#folder, name), bytes);

@@ -3,6 +3,7 @@ import type { Step, Trace } from '../../contract/trace.ts';
 import { type ConversationOptions, hasFailedCall } from '../conversation.ts';
 import { EXTENSION, withoutUndefined } from '../extension.ts';
 import type { LineFormat } from '../format.ts';
+import { isMain } from '../is-main.ts';
 import { atifFormat } from './write.ts';
 
 /**
@@ -21,9 +22,7 @@ export function atifTrainingFormat(options: ConversationOptions = {}): LineForma
         context.losses.add('trace', 'a line of ATIF names files beside it, and the conversation has images or audio');
         return undefined;
       }
-      const main = trace.turns.flatMap(({ turn }) =>
-        trace.steps.filter((step) => step.turn === turn && (step.branch ?? null) === null),
-      );
+      const main = trace.turns.flatMap(({ turn }) => trace.steps.filter((step) => step.turn === turn && isMain(step)));
       const branches = listOf(line.subagent_trajectories).map((branch) => {
         const steps = trace.steps.filter((step) => `${trace.trace_id}/${step.branch}` === branch.trajectory_id);
         return toLearned(branch, steps, trace, options);

@@ -7,6 +7,7 @@ import { withAddresses } from '../addresses.ts';
 import { EXTENSION, toResultExtension, toStepExtension, toTraceExtension, withoutUndefined } from '../extension.ts';
 import type { LineFormat } from '../format.ts';
 import { openCall } from '../imported-trace.ts';
+import { isMain } from '../is-main.ts';
 import { type AtifContext, toAtifContent, toAtifParts } from './parts.ts';
 
 /** Versions that are written. They differ by their label, and by audio, which 1.8 has added. */
@@ -60,15 +61,11 @@ function numbered(steps: Iterable<JsonObject>): JsonObject[] {
 
 /** Conversations beside the main one: each is a trajectory of its own. */
 function toBranches(trace: Trace, version: AtifVersion, context: AtifContext): JsonObject[] {
-  const names = new Set(trace.steps.flatMap(({ branch }) => (isMain(branch) ? [] : [branch])));
+  const names = new Set(trace.steps.flatMap((step) => (isMain(step) ? [] : [step.branch])));
   return [...names].map((name) => ({
     ...toHead(trace, version, `${trace.trace_id}/${name}`),
     steps: numbered(trace.steps.filter(({ branch }) => branch === name).map((step) => toAgentStep(step, context))),
   }));
-}
-
-function isMain(branch: Step['branch']): branch is null | undefined {
-  return branch === null || branch === undefined;
 }
 
 function* toSteps(trace: Trace, context: AtifContext): Generator<JsonObject> {
@@ -77,7 +74,7 @@ function* toSteps(trace: Trace, context: AtifContext): Generator<JsonObject> {
   if (trace.turns.length === 0) for (const message of trace.prompt) yield toMessageStep(message, 0, trace, context);
   for (const turn of trace.turns) {
     for (const message of turn.messages) yield toMessageStep(message, turn.turn, trace, context);
-    const own = trace.steps.filter((step) => step.turn === turn.turn && isMain(step.branch));
+    const own = trace.steps.filter((step) => step.turn === turn.turn && isMain(step));
     for (const step of own) yield toAgentStep(step, context);
   }
   if (trace.tool_calls !== undefined && trace.tool_calls.length > 0) yield toOutsideStep(trace.tool_calls, context);
