@@ -33,7 +33,7 @@ it("the page's JavaScript plays an episode of OpenEnv, to its reward", PATIENCE,
   writeFileSync(file, block.replaceAll(OPENENV, new URL(server.url).host));
   // Node.js 20 has sockets behind a flag, which later ones take too.
   const { stdout } = await promisify(execFile)(process.execPath, ['--experimental-websocket', file]);
-  expect(stdout).toContain('reward: 1, done: true');
+  expect(stdout).toMatch(/reward: 1,\s+done: true/);
   expect(await traces()).toMatchObject([{ origin: 'openenv', status: 'completed', reward: 1 }]);
 });
 
