@@ -6,7 +6,7 @@ import { ATIF_VERSIONS, type AtifVersion } from '../formats/atif/write.ts';
 import { EXPORT_FORMATS, type ExportFormat } from '../formats/format.ts';
 import type { TraceQuery } from '../trace/trace-store.ts';
 import { countText } from './amounts.ts';
-import { findEvaluation } from './eval/find-evaluation.ts';
+import { findEvaluation, OR_A_TRACE } from './eval/find-evaluation.ts';
 import { evaluationsOf } from './eval/open-evaluations.ts';
 import { describeLosses } from './export/describe-losses.ts';
 import { exportTraces } from './export/export-traces.ts';
@@ -86,6 +86,6 @@ async function runExport(named: readonly string[], options: ExportOptions): Prom
 async function findIds(named: readonly string[], installation: Installation): Promise<readonly string[]> {
   const evaluations = { ...evaluationsOf(installation), [Symbol.asyncDispose]: async () => {} };
   return await Promise.all(
-    named.map((name) => (TRACE_ID_PATTERN.test(name) ? name : findEvaluation(name, evaluations))),
+    named.map((name) => (TRACE_ID_PATTERN.test(name) ? name : findEvaluation(name, evaluations, OR_A_TRACE))),
   );
 }

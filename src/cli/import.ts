@@ -5,10 +5,11 @@ import { Losses } from '../formats/losses.ts';
 import { countText } from './amounts.ts';
 import { describeLosses } from './export/describe-losses.ts';
 import { SilentFailure } from './failure.ts';
+import { howToOpen } from './how-to-open.ts';
 import { importFile } from './import/import-file.ts';
 import { openInstallation } from './installation.ts';
 import { listenForStop } from './signals.ts';
-import { note, print, printable, printJson } from './terminal.ts';
+import { colors, note, print, printable, printJson } from './terminal.ts';
 
 export function addImportCommand(program: Command): void {
   program
@@ -75,6 +76,10 @@ async function runImport(files: readonly string[], options: ImportOptions): Prom
   }
   const lost = losses.toList();
   if (json) printJson({ imported, refused, lost });
-  else for (const line of describeLosses(lost)) note(line);
+  else {
+    for (const line of describeLosses(lost)) note(line);
+    const traceIds = imported.flatMap(({ trace_ids }) => trace_ids);
+    if (traceIds.length > 0) note(colors.dim(await howToOpen(traceIds, installation.settings.appUrl)));
+  }
   if (refused.length > 0 || stop.signal.aborted) throw new SilentFailure();
 }

@@ -4,6 +4,8 @@ import { CHECK_ID_PATTERN } from '../contract/check.ts';
 import { ApiError } from '../contract/errors.ts';
 import { EVALUATION_ID_PATTERN } from '../contract/evaluation.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
+import { REGRADE_ID_PATTERN } from '../contract/regrade.ts';
+import { findRegrade } from '../trust/regrade/read-regrade.ts';
 import { findReport } from '../trust/reports/read-report.ts';
 import { createStore } from './eval/create-store.ts';
 import { type Installation, openInstallation } from './installation.ts';
@@ -22,7 +24,7 @@ export function addOpenCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-The id is that of a trace, of an evaluation or of the report of a check; without one it is the page of all runs.
+The id is that of a trace, of an evaluation, of the report of a check or of a regrade; without one it is the page of all runs.
 
 The address holds a token, so that nothing is printed where something other than Proctor listens: exit code 1 then. Where
 nothing listens the address is printed all the same: it is good for 15 minutes.
@@ -59,6 +61,10 @@ async function pathOf(installation: Installation, id: string): Promise<string> {
   if (CHECK_ID_PATTERN.test(id)) {
     await findReport(installation.database.kysely, 'local', id);
     return `/checks/${id}`;
+  }
+  if (REGRADE_ID_PATTERN.test(id)) {
+    await findRegrade(installation.database, { account: 'local', jobId: id });
+    return `/regrades/${id}`;
   }
   await checkTrace(installation, id);
   return `/traces/${id}`;

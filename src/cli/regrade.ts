@@ -9,10 +9,11 @@ import { createServiceClient, type RegradesClient } from '../service-client/serv
 import { cancelRegrade } from '../trust/regrade/cancel-regrade.ts';
 import { createRegrade, type RegradeOf } from '../trust/regrade/create-regrade.ts';
 import { readRegrade } from '../trust/regrade/read-regrade.ts';
-import { findEvaluation } from './eval/find-evaluation.ts';
+import { findEvaluation, OR_A_TRACE } from './eval/find-evaluation.ts';
 import { type Evaluations, evaluationsOf } from './eval/open-evaluations.ts';
 import { workOn } from './eval/work-here.ts';
 import { SilentFailure } from './failure.ts';
+import { howToOpen } from './how-to-open.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { parseServiceUrl } from './options.ts';
 import { addPoolOptions, type PoolCommandOptions } from './pool-options.ts';
@@ -34,9 +35,10 @@ export function addRegradeCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-An evaluation is named by its id, the beginning of one, its name, or last. Rewards of the runs stay; new grades are beside them,
-and reports are by them with --grades current. A replay that differs before its evaluation gives no grade. Where a judge has
-voted on the same rubric and material before, its votes are taken, unless --fresh asks it again.
+A trace is named by its id. An evaluation is named by its id, the beginning of one, its name, or last. Rewards of the runs
+stay; new grades are beside them, and reports are by them with --grades current. A replay that differs before its evaluation
+gives no grade. Where a judge has voted on the same rubric and material before, its votes are taken, unless --fresh asks it
+again.
 
 Exit code: 0 when every trace has a grade, whatever it is; 1 when a replay differs or failed, or the command was stopped, which
 cancels the job; 2 when the command is wrong.
@@ -56,6 +58,8 @@ interface RegradeOptions extends PoolCommandOptions {
 }
 
 interface Place extends AsyncDisposable {
+  /** Where the pages of this directory are; undefined for a service. */
+  readonly appUrl?: string;
   readonly evaluations: Evaluations;
   readonly regrades: Pick<RegradesClient, 'trace' | 'evaluation' | 'get' | 'cancel'>;
   /** Executes the replays, where nobody else may. */
@@ -68,12 +72,15 @@ async function regrade(named: string, options: RegradeOptions): Promise<void> {
   using stop = listenForStop(() => note(colors.yellow('Stopping: the job is cancelled. Once more ends it at once.')));
   const { job_id: jobId, job_url } = await (TRACE_ID_PATTERN.test(named)
     ? place.regrades.trace(named, { fresh })
-    : place.regrades.evaluation(await findEvaluation(named, place.evaluations), { fresh }));
+    : place.regrades.evaluation(await findEvaluation(named, place.evaluations, OR_A_TRACE), { fresh }));
   note(colors.dim(job_url));
   const job = await followJob(place, jobId, stop.signal);
   const rows = await readRows(place, jobId);
   if (options.json) printJson({ ...job, rows, next_cursor: null });
-  else report(job, rows);
+  else {
+    report(job, rows);
+    if (place.appUrl !== undefined) note(colors.dim(await howToOpen([jobId], place.appUrl)));
+  }
   const { differs, failed } = job.progress;
   if (job.status !== 'completed' || differs + failed > 0) throw new SilentFailure();
 }
@@ -87,6 +94,7 @@ async function openPlace({ service, ...options }: RegradeOptions): Promise<Place
   }
   const installation = await openInstallation();
   return {
+    appUrl: installation.settings.appUrl,
     evaluations: { ...evaluationsOf(installation), ...nothing },
     regrades: regradesOf(installation),
     work: () => workOn(installation, options, { note }),

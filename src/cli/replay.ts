@@ -7,6 +7,7 @@ import { type Origin, originSchema, type Trace, type TraceSummary } from '../con
 import { assertEnded } from '../trust/recorded-runs.ts';
 import { toReplay } from '../trust/replay/replay-request.ts';
 import { SilentFailure, UsageError } from './failure.ts';
+import { howToOpen } from './how-to-open.ts';
 import { openInstallation } from './installation.ts';
 import { parseServiceUrl } from './options.ts';
 import { createPlayer } from './play-here.ts';
@@ -102,7 +103,9 @@ async function replayHere(named: string, options: ReplayOptions, stop: AbortSign
       ? environmentOfTrace(name, environments)
       : resolveEnvironment(options.environment, environments, directory);
   await using player = createPlayer(installation, new Map([[name, target]]), options);
-  return await player.play(toReplay(row), options.quiet ? () => {} : createRunView(), stop);
+  const replayed = await player.play(toReplay(row), options.quiet ? () => {} : createRunView(), stop);
+  if (!options.json) note(colors.dim(await howToOpen([replayed.trace_id], installation.settings.appUrl)));
+  return replayed;
 }
 
 async function replayAtService(baseUrl: string, named: string, stop: AbortSignal): Promise<Trace> {

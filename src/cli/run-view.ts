@@ -33,6 +33,8 @@ export function describeEvent(event: TraceEvent, isFull: boolean): string | unde
     case 'environment.ready':
       return colors.dim(`environment ${printable(event.name)} is up (${event.duration_ms} ms)`);
     case 'setup.completed':
+      // An empty one lets a simulated user begin.
+      if (event.prompt.length === 0) return undefined;
       return event.prompt
         .map((message) => `${colors.bold('prompt')} ${shown(readableText(message.content, ' '))}`)
         .join('\n');

@@ -29,7 +29,7 @@ export function checkScenarioNeeds(
   const scripts = { user: script, judge: args.judge_script };
   const missing = needs.find((need) => !named[need] && !Array.isArray(scripts[need]));
   if (missing === undefined) return;
-  const message = `No model ${WORK[missing]} for the scenario ${short_name}: name one as ${missing}_model, or set models.${missing} in the configuration.`;
+  const message = `No model ${WORK[missing]} for the scenario ${short_name}: name one as ${missing}_model (--${missing}-model), or set models.${missing} in the configuration.`;
   throw new ApiError('invalid_parameter', message, { param: `${missing}_model` });
 }
 

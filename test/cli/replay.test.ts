@@ -93,6 +93,9 @@ describe('traces from the command line', { timeout: 120_000 }, () => {
     ]);
     const one = await proctor(['regrade', await newestTrace(project.cwd)], project);
     expect([one.code, one.stdout]).toEqual([0, '1 as before, 0 changed, 0 differ, 0 failed\n']);
+    const [, jobId = ''] = /proctor open (regrade_\w+)/.exec(one.stderr) ?? [];
+    const opened = await proctor(['open', jobId], project);
+    expect([opened.code, new URL(opened.stdout).pathname]).toEqual([0, `/regrades/${jobId}`]);
   });
 
   it('a regrade whose process is killed is finished by the next worker, with each grade once', async () => {

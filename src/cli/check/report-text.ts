@@ -25,7 +25,7 @@ export function reportCheck({ environments, counts }: CheckReport, appUrl: strin
   const verdict =
     counts.error > 0 ? colors.red(amounts) : counts.warning > 0 ? colors.yellow(amounts) : colors.green(amounts);
   print(
-    `${verdict}${counts.error + counts.warning > 0 ? colors.dim('  docs/trust.md says what each finding means') : ''}`,
+    `${verdict}${counts.error + counts.warning > 0 ? colors.dim('  docs/trust.md of the package says what each finding means') : ''}`,
   );
 }
 

@@ -34,7 +34,7 @@ export function judgeSolution(bench: Bench, task: CheckTask, played: Played): So
   }
   if (trace.error?.boundary === 'evaluate' && NO_JUDGE.test(trace.error.message)) {
     const message =
-      'Its evaluation asks a model, and a check asks none: give its tasks judge_script, the verdicts of proctor/judge-script.';
+      'Its evaluation asks a model, and a check asks none: give its scenario an argument judge_script, and its tasks verdicts there.';
     return { played, state: 'not judged', found: [{ ...toFound('solvable', message), level: 'warning' }] };
   }
   const problem = problemOf(trace, bench.threshold);

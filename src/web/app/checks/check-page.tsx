@@ -60,7 +60,9 @@ function Report({ check }: { readonly check: StoredCheck }) {
         // Two environments of a report may have the same name.
         <CheckedEnvironmentView key={index} check={check} index={index} />
       ))}
-      {counts.error + counts.warning === 0 ? null : <p class="quiet">docs/trust.md says what each finding means.</p>}
+      {counts.error + counts.warning === 0 ? null : (
+        <p class="quiet">docs/trust.md of the package says what each finding means.</p>
+      )}
     </>
   );
 }

@@ -12,7 +12,7 @@ const MOST_ROWS = 500;
 
 /** A regrade job: its progress, and the rewards that changed. */
 export function RegradePage({ jobId }: { readonly jobId: string }) {
-  usePageTitle('Grades');
+  usePageTitle('Graded again');
   const { resource, reload } = usePacedReload(
     async (signal) => {
       const job = await service.regrades.get(jobId, { limit: MOST_ROWS }, { signal });
@@ -28,7 +28,7 @@ export function RegradePage({ jobId }: { readonly jobId: string }) {
   const { job, rows } = resource.value;
   return (
     <div class="page regrade">
-      <h1>Grades</h1>
+      <h1>Graded again</h1>
       <p>
         {job.evaluation_id === null ? (
           <a href={`/traces/${job.trace_id}`}>The trace</a>
@@ -36,7 +36,7 @@ export function RegradePage({ jobId }: { readonly jobId: string }) {
           <a href={`/evaluations/${job.evaluation_id}`}>The evaluation</a>
         )}
       </p>
-      <p class="quiet">{`Graded again on ${formatTime(job.created_at)} UTC`}</p>
+      <p class="quiet">{`${formatTime(job.created_at)} UTC`}</p>
       <Progress job={job} />
       {job.status === 'running' ? <Cancel jobId={jobId} onDone={reload} /> : null}
       {job.models.length === 0 ? null : <Models models={job.models} />}

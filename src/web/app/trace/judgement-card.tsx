@@ -6,8 +6,8 @@ import type { Entry } from './timeline.ts';
 
 /** A verdict of a judge with its votes. Rubric, material and reasons are texts, whatever they hold. */
 export function JudgementCard({ id, event }: Extract<Entry, { kind: 'judgement' }>) {
-  const { model, rubric, material, score, agreement, votes, duration_ms } = event;
-  const facts = [model, formatDuration(duration_ms), formatCountOf(votes.length, 'vote')];
+  const { model, rubric, material, score, agreement, votes, duration_ms, repeated } = event;
+  const facts = [model, repeated ? 'repeated' : formatDuration(duration_ms), formatCountOf(votes.length, 'vote')];
   if (votes.length > 1) facts.push(`agreement ${formatReward(agreement)}`);
   return (
     <article class="card-block outcome voice-judge" aria-label="Judge">

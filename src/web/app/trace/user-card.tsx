@@ -6,7 +6,7 @@ import type { Entry } from './timeline.ts';
 
 /** A reply of the simulated user, the third voice beside the agent and its tools. */
 export function UserCard({ id, event }: Extract<Entry, { kind: 'user' }>) {
-  const { message, is_over, model, calls, duration_ms } = event;
+  const { message, is_over, model, calls, duration_ms, repeated } = event;
   return (
     <article class="card-block turn voice-user" aria-label="User">
       <header class="entry-head">
@@ -14,7 +14,7 @@ export function UserCard({ id, event }: Extract<Entry, { kind: 'user' }>) {
           <a href={`#${id}`}>User</a>
         </h3>
         <span class="quiet entry-facts">
-          {[...(model === null ? [] : [model]), formatDuration(duration_ms)].join(' · ')}
+          {[...(model === null ? [] : [model]), repeated ? 'repeated' : formatDuration(duration_ms)].join(' · ')}
         </span>
         {is_over ? <span class="badge">ended the conversation</span> : null}
       </header>
