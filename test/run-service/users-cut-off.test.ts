@@ -72,7 +72,7 @@ describe('an evaluation that is cut off', PATIENCE, () => {
   it('by kill -9 amid the votes of a judge is asked for anew in the next attempt, and has its reward', async () => {
     const verdict = says('{"score": true, "reason": "It is so."}');
     // One of the rules is judged, the other one never: that is where the worker is killed.
-    const gateway = await startGateway(verdict, verdict, () => {}, verdict);
+    const gateway = await startGateway(verdict, () => {}, verdict);
     onTestFinished(() => gateway.close());
     const databaseUrl = `sqlite:${join(temporaryDirectory(), 'proctor.db')}`;
     const first = await spawnService(databaseUrl, gateway.url, TRAVEL);
