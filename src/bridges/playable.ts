@@ -1,6 +1,5 @@
 import { checkSessionJudge } from '../client/scenario-needs.ts';
 import { ApiError, messageOf } from '../contract/errors.ts';
-import type { JsonObject } from '../contract/json.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 
 export interface PlayableOptions {
@@ -14,17 +13,15 @@ export interface PlayableOptions {
  * Checks that clients of another protocol can play a scenario to its end: none has a place for a simulated user, and none
  * can name a judge.
  *
- * @param args absent: those of any task.
  * @throws ApiError `invalid_parameter` that names the scenario and the way out.
  */
-export function assertPlayable(entry: ScenarioEntry, judge: string | undefined, args?: JsonObject): void {
+function assertPlayable(entry: ScenarioEntry, judge: string | undefined): void {
   const { short_name, needs = [] } = entry;
   if (needs.includes('user')) {
     const message = `The scenario ${short_name} has a simulated user, which this protocol has no place for.`;
     throw new ApiError('invalid_parameter', message, { param: 'scenario' });
   }
-  const mayBeScripted = entry.arguments.some(({ name }) => name === 'judge_script');
-  if (args !== undefined || !mayBeScripted) checkSessionJudge(entry, args ?? {}, judge);
+  checkSessionJudge(entry, judge);
 }
 
 /**

@@ -17,7 +17,7 @@ interface Played {
 const WORK = { user: 'plays its simulated user', judge: 'judges for its evaluation' } as const;
 
 /**
- * Checks that each model that the harness of a scenario has to have is named. A user or a judge with a script needs none.
+ * Checks that each model that the harness of a scenario has to have is named. A user with a script needs none.
  *
  * @throws ApiError `invalid_parameter` that names the field and the setting.
  */
@@ -26,8 +26,7 @@ export function checkScenarioNeeds(
   { args, user_script: script = args.user_script }: Played,
   named: NamedModels,
 ): void {
-  const scripts = { user: script, judge: args.judge_script };
-  const missing = needs.find((need) => !named[need] && !Array.isArray(scripts[need]));
+  const missing = needs.find((need) => !named[need] && !(need === 'user' && Array.isArray(script)));
   if (missing === undefined) return;
   const message = `No model ${WORK[missing]} for the scenario ${short_name}: name one as ${missing}_model (--${missing}-model), or set models.${missing} in the configuration.`;
   throw new ApiError('invalid_parameter', message, { param: `${missing}_model` });
@@ -38,12 +37,8 @@ export function checkScenarioNeeds(
  *
  * @throws ApiError `invalid_parameter` that names the setting.
  */
-export function checkSessionJudge(
-  { short_name, needs = [] }: ScenarioEntry,
-  args: JsonObject,
-  judge: NamedModels['judge'],
-): void {
-  if (!needs.includes('judge') || judge || Array.isArray(args.judge_script)) return;
+export function checkSessionJudge({ short_name, needs = [] }: ScenarioEntry, judge: NamedModels['judge']): void {
+  if (!needs.includes('judge') || judge) return;
   const message = `No model ${WORK.judge} for the scenario ${short_name}: set models.judge in the configuration.`;
   throw new ApiError('invalid_parameter', message, { param: 'scenario' });
 }

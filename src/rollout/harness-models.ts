@@ -61,15 +61,15 @@ interface JudgeParts extends Pick<RunOptions, 'createModel' | 'createHarnessMode
 
 /**
  * Answers the questions of an environment to a model, for whatever plays its scenario: a run, a chat session, a seat.
- * Arguments that hold a `judge_script` are judged by it where no model is named.
+ * A `judge_script` of the arguments is for `proctor/judge-script` alone: it reads nothing, and where nobody asked for it
+ * its verdicts would pass for those of a judge.
  */
 export function createRunSampler(options: JudgeParts, recorder: EventRecorder, signal: AbortSignal): Sampler {
   const { request, harnessModels } = options;
   const { judge_model, seed, scenario_args } = request;
   const scripted = freeOfCost(new ScriptedJudge(scenario_args.judge_script));
-  const fallback = Array.isArray(scenario_args.judge_script) ? JUDGE_SCRIPT : undefined;
   return createHarnessSampler({
-    judgeModel: judge_model ?? harnessModels?.judge ?? fallback,
+    judgeModel: judge_model ?? harnessModels?.judge,
     isChosenByRun: typeof judge_model === 'string',
     seed,
     createModel: (name) => (name === JUDGE_SCRIPT ? scripted : createHarnessModel(options, name)),

@@ -280,6 +280,8 @@ export class ScenarioSession {
       }
       ending = this.#stop ?? ungradedEnding(options, thrown);
     }
+    // A judge that is given up says what it has cost before the end, after which nothing is written.
+    await this.#stage?.questionsOver();
     return await this.#conclude(ending);
   }
 

@@ -4,6 +4,7 @@ import type { Boundary } from '../contract/errors.ts';
 import type { JsonObject } from '../contract/json.ts';
 import type { SetupResult, UserOfSetup } from '../contract/scenario.ts';
 import type { ReferenceContext } from '../model/chat-model.ts';
+import { endsWithin } from '../runtime/deadline.ts';
 import type { TraceSpan } from '../telemetry/trace-span.ts';
 import type { EventRecorder } from '../trace/event-recorder.ts';
 import type { Agent } from './agent.ts';
@@ -14,6 +15,9 @@ import { startEnvironment } from './start-environment.ts';
 import { Transcript } from './transcript.ts';
 import { UserSide } from './user-side.ts';
 import { toVersions } from './versions.ts';
+
+/** Milliseconds for questions of an evaluation that is over: they are aborted with it. */
+const LAST_ANSWERS_MS = 1_000;
 
 export interface StageOptions {
   readonly scenario: string;
@@ -68,6 +72,8 @@ export interface Stage {
   readonly agent: Agent;
   /** Undefined where the agent talks with nobody. */
   readonly user: UserSide | undefined;
+  /** Resolves when no question of the environment to a model is open, after a second in any case. Never rejects. */
+  questionsOver(): Promise<unknown>;
 }
 
 /**
@@ -94,7 +100,8 @@ export async function openStage(options: StageOptions, opening: Opening): Promis
   const client = await startEnvironment({ connect, recorder, signal, environmentHash, span });
   made.client = client;
   opening.onConnected(client);
-  if (options.createSampler) client.answerSamples?.(options.createSampler(recorder, opening.ended));
+  const open = new Set<Promise<unknown>>();
+  if (options.createSampler) client.answerSamples?.(keptIn(open, options.createSampler(recorder, opening.ended)));
   opening.enter('setup');
   const startedAt = performance.now();
   const phase = { client, scenario, signal, limitMs: setupMs, span };
@@ -114,7 +121,20 @@ export async function openStage(options: StageOptions, opening: Opening): Promis
   if (setup.user && agent.playsOnce) transcript.addSpoken();
   const created = setup.user && options.createUser?.(setup.user, client);
   const user = created && new UserSide({ user: created, transcript, recorder, ended: opening.ended });
-  return { client, setup, tools, readOnlyTools: readOnlyOf(listed), transcript, agent, user };
+  const questionsOver = () => endsWithin(Promise.allSettled(open), LAST_ANSWERS_MS);
+  return { client, setup, tools, readOnlyTools: readOnlyOf(listed), transcript, agent, user, questionsOver };
+}
+
+function keptIn(open: Set<Promise<unknown>>, sampler: Sampler): Sampler {
+  return async (request) => {
+    const answering = sampler(request);
+    open.add(answering);
+    try {
+      return await answering;
+    } finally {
+      open.delete(answering);
+    }
+  };
 }
 
 function readOnlyOf(tools: readonly AgentToolEntry[]): ReadonlySet<string> {

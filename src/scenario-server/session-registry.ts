@@ -93,7 +93,7 @@ export class SessionRegistry {
     const { scenarios, models, defaults, maxSessions, store, records, sessionTtlMs } = this.#options;
     const { account, model = defaults.model, maxSteps = defaults.maxSteps } = start;
     const found = await scenarios.check(scenario, args);
-    checkSessionJudge(found.entry, args, models.harness.judge);
+    checkSessionJudge(found.entry, models.harness.judge);
     const resolved = await this.#options.registered.resolve(account, model);
     models.check(resolved);
     checkSize('sampling', sampling);

@@ -80,7 +80,13 @@ export class TraceProjection {
         this.#updateAttempt({ started_at: event.at });
         break;
       case 'model.responded':
-        if (event.repeated !== true) this.#used = addUsage(this.#used, event.usage);
+        if (event.repeated !== true) this.#used = addUsage(this.#used, { model_calls: 1, ...event.usage });
+        break;
+      case 'user.responded':
+      case 'judge.responded':
+      case 'judge.failed':
+      case 'sample.responded':
+        this.#used = addUsage(this.#used, event.usage);
         break;
     }
     this.#attempt?.add(event);

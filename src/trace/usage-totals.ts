@@ -1,6 +1,6 @@
-import type { Usage } from '../contract/chat.ts';
+import type { HarnessUsage } from '../contract/chat.ts';
 
-/** Usage of a run over all of its attempts. */
+/** Usage of a run over all of its attempts: its agent's, and that of the models which its harness asked. */
 export interface UsageTotals {
   readonly modelCalls: number;
   readonly promptTokens: number;
@@ -17,10 +17,13 @@ export const NO_USAGE: Omit<UsageTotals, 'ms'> = {
   totalTokens: 0,
 };
 
-/** With one more model call. */
-export function addUsage(used: Omit<UsageTotals, 'ms'>, usage: Usage): Omit<UsageTotals, 'ms'> {
+/** With calls of a model more: of the agent, or of a user, a judge or a sample. */
+export function addUsage(
+  used: Omit<UsageTotals, 'ms'>,
+  usage: Omit<HarnessUsage, 'cost_usd'>,
+): Omit<UsageTotals, 'ms'> {
   return {
-    modelCalls: used.modelCalls + 1,
+    modelCalls: used.modelCalls + usage.model_calls,
     promptTokens: used.promptTokens + usage.prompt_tokens,
     completionTokens: used.completionTokens + usage.completion_tokens,
     totalTokens: used.totalTokens + usage.total_tokens,

@@ -24,6 +24,16 @@ const CONVERSATION: readonly EventBody[] = [
   says(2, 'Thank you.', { is_over: true }),
   { type: 'answer.submitted', answer: 'It is booked.' },
   {
+    type: 'judge.failed',
+    model: 'gpt-judge',
+    key: 'b'.repeat(64),
+    rubric: 'The agent named the fee.',
+    material: 'It is booked.',
+    message: 'The judge gpt-judge refused: I <u>will</u> not.',
+    usage: USAGE,
+    duration_ms: 300,
+  },
+  {
     type: 'judge.responded',
     model: 'gpt-judge',
     key: 'a'.repeat(64),
@@ -62,6 +72,7 @@ describe.skipIf(executablePath === undefined)('the page of a conversation, in Ch
       'User',
       'User',
       'Judge',
+      'Judge',
     ]);
     const reply = page.locator('#turn-2');
     expect(await reply.textContent()).toContain('gpt-user');
@@ -74,7 +85,15 @@ describe.skipIf(executablePath === undefined)('the page of a conversation, in Ch
     const votes = page.locator('.voice-judge .votes li');
     expect(await votes.count()).toBe(3);
     expect(await votes.nth(1).textContent()).toContain('It <i>never</i> greets.');
-    expect(await page.locator('.voice-judge').textContent()).toContain('agreement 0.667');
+    const [failed = '', given = ''] = await page.locator('.voice-judge').allTextContents();
+    expect(failed).toContain('no verdict');
+    expect(failed).toContain('I <u>will</u> not.');
+    expect(given).toContain('agreement 0.667');
+    const totals = await page.locator('.trace-totals').textContent();
+    expect(totals).toContain("User's cost$0.002 2 calls");
+    expect(totals).toContain("Judge's cost$0.002 2 calls");
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
     const picture = process.env.PROCTOR_TEST_PICTURE;
     if (picture !== undefined) await page.screenshot({ path: picture, fullPage: true });
     expect(problems).toEqual([]);

@@ -9,6 +9,8 @@ export interface BusyGatewayOptions {
   readonly capacity?: number;
   /** Milliseconds that an answer takes. */
   readonly callMs?: number;
+  /** Text of its answers, four characters or more. */
+  readonly text?: string;
   /** Of its 429, in seconds; undefined: it says nothing. */
   readonly retryAfter?: number;
   /** Of every answer. */
@@ -35,7 +37,7 @@ export interface BusyGateway {
 }
 
 async function startBusyGateway(options: BusyGatewayOptions = {}): Promise<BusyGateway> {
-  const { capacity = Number.POSITIVE_INFINITY, callMs = 0, retryAfter, usage } = options;
+  const { capacity = Number.POSITIVE_INFINITY, callMs = 0, text: said = 'Hello', retryAfter, usage } = options;
   const counts = { answered: 0, refused: 0, peak: 0, running: 0 };
   let bodies: Record<string, unknown>[] = [];
   let failure: number | undefined;
@@ -51,11 +53,11 @@ async function startBusyGateway(options: BusyGatewayOptions = {}): Promise<BusyG
       counts.running -= 1;
     });
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    response.write(frames(delta({ role: 'assistant', content: 'Hel' })));
+    response.write(frames(delta({ role: 'assistant', content: said.slice(0, 3) })));
     await new Promise((resolve) => setTimeout(resolve, callMs));
     if (response.destroyed) return;
     counts.answered += 1;
-    response.end(frames(delta({ content: 'lo' }), { ...delta({}, 'stop'), usage }, '[DONE]'));
+    response.end(frames(delta({ content: said.slice(3) }), { ...delta({}, 'stop'), usage }, '[DONE]'));
   };
   const start = async (port: number): Promise<Server> => {
     const server = createServer({ keepAliveTimeout: 60_000 }, async (request, response) => {

@@ -120,6 +120,21 @@ describe('the judge of a run', { timeout: 60_000 }, () => {
     expect(judge.asked).toBe(100 + 2);
   });
 
+  it('is given up with an evaluation that takes too long, which has no reward', async () => {
+    const judge: ChatModel = {
+      name: 'judge',
+      respond: ({ signal }) =>
+        new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+    };
+    const connect: RunOptions['connect'] = (options) => connectEnvironment(inMemory(createJudged), options);
+    const { outcome, recorder } = await play([says('Dear Ada.')], judge, { connect, limits: { evaluateMs: 50 } });
+    expect(outcome).toMatchObject({ status: 'failed', reward: null });
+    expect(outcome).toMatchObject({
+      error: { boundary: 'evaluate', message: expect.stringContaining('did not end within') },
+    });
+    expect(recorder.events.map(({ type }) => type).slice(-2)).toEqual(['judge.failed', 'run.finished']);
+  });
+
   it('is not asked any longer once its evaluation is over', async () => {
     const aborted = deferred<unknown>();
     const judge: ChatModel = {

@@ -90,4 +90,26 @@ describe.each(['legacy', 'modern'] as const)('a harness on the %s era', (mode) =
     // No user that is code is active.
     expect(await client.callTool({ name: 'user', arguments: asked })).toMatchObject({ isError: true });
   });
+
+  it.each([
+    ['no conversation', {}],
+    ['one that is none', { 'svc/conversation': 'Hello.' }],
+  ])('that evaluates with %s gets an error, and no reward', async (_what, more) => {
+    const client = await connect(openMemory(createMarket), { mode, meta: HARNESS });
+    const evaluateWith = async (meta: object) => {
+      const { _meta } = await setup(client, 'model');
+      const place = { 'svc/session_id': _meta?.['svc/session_id'] };
+      const asked = { name: 'evaluate', arguments: { name: 'model', arguments: { answer: '' } } };
+      return await client.callTool({ ...asked, _meta: { ...place, ...meta } });
+    };
+    const evaluated = await evaluateWith(more);
+    expect(evaluated).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('svc/conversation') }],
+    });
+    expect(evaluated.structuredContent).toBeUndefined();
+    // It is closed by that, so that another one can be set up.
+    const told = await evaluateWith({ 'svc/conversation': [{ role: 'user', content: 'Two.' }] });
+    expect(told.structuredContent).toMatchObject({ reward: 0, info: { conversation: ['Two.'] } });
+  });
 });

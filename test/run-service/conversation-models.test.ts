@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { evaluationAcceptedSchema, evaluationDetailSchema } from '../../src/contract/evaluation.ts';
+import { usageListSchema } from '../../src/contract/totals.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import type { HarnessModels } from '../../src/model/model-config.ts';
 import { startService, traceIdOf } from './service.ts';
@@ -56,6 +57,8 @@ describe('the models of a conversation that a worker plays', { timeout: 60_000 }
       user: { model_calls: 2, cost_usd: expect.closeTo(4 * COST, 10) },
       judge: { model_calls: 3, cost_usd: expect.closeTo(12 * COST, 10) },
     });
+    const { json } = await service.request('/v1/usage');
+    expect(usageListSchema.parse(json).data).toMatchObject([{ runs: 1, model_calls: 7, total_tokens: 7 * 110 }]);
   });
 
   it('are not asked by a replay: it takes the recorded replies and votes', async () => {
@@ -92,6 +95,18 @@ describe('the models of a conversation that a worker plays', { timeout: 60_000 }
       { error: { code: 'invalid_parameter', param: 'budget.usd', message: expect.stringContaining('"unpriced"') } },
     ]);
     expect(await service.database.kysely.selectFrom('evaluations').selectAll().execute()).toEqual([]);
+  });
+
+  it('have a price before an evaluation gets a budget in US dollars later', async () => {
+    const { service } = await startTeaRoom();
+    const created = await ask(service, { judge_model: 'unpriced' });
+    const { evaluation_id: id } = evaluationAcceptedSchema.parse(created.json);
+    const reply = await service.request(`/v1/evaluations/${id}`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ budget: { usd: 1 } }),
+    });
+    expect([reply.status, reply.json]).toMatchObject([400, { error: { param: 'budget.usd' } }]);
   });
 
   it.each([

@@ -22,9 +22,9 @@ const PATIENCE = { timeout: 150_000 } as const;
 /** A guest who has one reply. */
 const TEA_ROOM = inMemory(() => {
   const env = new EnvironmentServer({ name: 'tea', version: '1.0.0' });
-  env.scenario('short', { user: { instructions: 'You want tea.', maxTurns: 1 } }, async function* () {
-    yield 'Hello.';
-    return 1;
+  env.scenario('short', { user: { instructions: 'You want tea.', maxTurns: 1 } }, async function* (_args, { judge }) {
+    const answer: string = yield 'Hello.';
+    return (await judge({ rubric: 'It is polite.', material: answer })).score;
   });
   return env;
 });
@@ -68,6 +68,35 @@ describe('a conversation that is cut off', PATIENCE, () => {
   });
 });
 
+describe('an evaluation that is cut off', PATIENCE, () => {
+  it('by kill -9 amid the votes of a judge is asked for anew in the next attempt, and has its reward', async () => {
+    const verdict = says('{"score": true, "reason": "It is so."}');
+    // One of the rules is judged, the other one never: that is where the worker is killed.
+    const gateway = await startGateway(verdict, () => {}, verdict);
+    onTestFinished(() => gateway.close());
+    const databaseUrl = `sqlite:${join(temporaryDirectory(), 'proctor.db')}`;
+    const first = await spawnService(databaseUrl, gateway.url, TRAVEL);
+    const args = { task: 'basic-fare', user_script: ['I fly on the 22nd.'] };
+    const run = {
+      ...{ env_name: 'travel', scenario_name: 'passenger', scenario_args: args },
+      ...{ model: 'proctor/oracle', judge_model: 'critic' },
+    };
+    const traceId = traceIdOf(await first.request('/v1/agent/run', run));
+    await expect.poll(() => gateway.requests.length, { timeout: 90_000 }).toBe(2);
+    const dead = once(first.child, 'exit');
+    first.child.kill('SIGKILL');
+    await dead;
+    const { database } = await openParts(databaseUrl);
+    await database.kysely.updateTable('queue').set({ lease_until: 1 }).execute(); // As a clock does in 10 s.
+
+    const second = await spawnService(databaseUrl, gateway.url, TRAVEL);
+    const trace = traceSchema.parse((await second.request(`/v1/traces/${traceId}?wait=60`)).json);
+    expect(trace).toMatchObject({ status: 'completed', reward: 1, attempt: 2, usage: { judge: { model_calls: 2 } } });
+    expect(trace.judgements).toHaveLength(2);
+    expect(gateway.requests).toHaveLength(4);
+  });
+});
+
 describe('a conversation whose gateways are away', PATIENCE, () => {
   const RUN = { env_name: 'tea', scenario_name: 'short', scenario_args: {}, model: 'agent' };
   /** Retries cost no time here. */
@@ -75,12 +104,19 @@ describe('a conversation whose gateways are away', PATIENCE, () => {
 
   async function startTeaRoom() {
     const [agent, guest] = [await busyGateway(), await busyGateway()];
+    const critic = await busyGateway({ text: '{"score": true, "reason": "It is."}' });
     const gateways = [
       { pattern: 'agent', baseUrl: agent.url },
+      { pattern: 'critic', baseUrl: critic.url },
       { pattern: '*', baseUrl: guest.url },
     ];
-    const models = createModels({ gateways, timing, harness: { user: 'guest' } });
-    return { agent, guest, service: await startService({ environments: new Map([['tea', TEA_ROOM]]), models }) };
+    const models = createModels({ gateways, timing, harness: { user: 'guest', judge: 'critic' } });
+    return {
+      agent,
+      guest,
+      critic,
+      service: await startService({ environments: new Map([['tea', TEA_ROOM]]), models }),
+    };
   }
 
   it('ends as user_error without a reward where it is that of the user, after the retries', async () => {
@@ -94,6 +130,14 @@ describe('a conversation whose gateways are away', PATIENCE, () => {
     expect(trace.usage.model_calls).toBe(1);
   });
 
+  it('ends as grader_error without a reward where it is that of the judge', async () => {
+    const { critic, service } = await startTeaRoom();
+    await critic.goAway();
+    const trace = await service.ended(traceIdOf(await service.run(RUN)));
+    expect(trace).toMatchObject({ status: 'failed', outcome: 'grader_error', reward: null });
+    expect(trace).toMatchObject({ error: { boundary: 'evaluate', message: expect.stringContaining('critic') } });
+  });
+
   const post = { method: 'POST', headers: { 'content-type': 'application/json' } };
 
   async function evaluate({ service }: Awaited<ReturnType<typeof startTeaRoom>>) {
@@ -105,15 +149,18 @@ describe('a conversation whose gateways are away', PATIENCE, () => {
       evaluationDetailSchema.parse((await service.request(`/v1/evaluations/${id}?wait=60`)).json).progress;
   }
 
-  it('is waited for in an evaluation, and costs no attempt when both come back', async () => {
+  it.each([
+    ['agent and user', ['agent', 'guest']],
+    ['the judge', ['critic']],
+  ] as const)('is waited for in an evaluation, and costs no attempt: those of %s', async (_who, away) => {
     const room = await startTeaRoom();
-    const { agent, guest, service } = room;
-    await Promise.all([agent.goAway(), guest.goAway()]);
+    const { service } = room;
+    await Promise.all(away.map((who) => room[who].goAway()));
     const ended = await evaluate(room);
     const held = () => service.database.kysely.selectFrom('gateway_limits').selectAll().execute();
     // From then on calls wait.
     await expect.poll(async () => (await held()).length, { timeout: 30_000 }).toBeGreaterThan(0);
-    await Promise.all([agent.comeBack(), guest.comeBack()]);
+    await Promise.all(away.map((who) => room[who].comeBack()));
     expect(await ended()).toMatchObject({ done: 3, reruns: 0, outcomes: { limit: 3 } });
   });
 

@@ -89,8 +89,15 @@ describe('the judge of a chat session', () => {
     expect(json).toMatchObject({ isError: true, structuredContent: { error: { code: 'invalid_parameter' } } });
     expect(asked).toEqual([]);
     expect((await server.get('/v1/sessions?status=all')).json).toMatchObject({ sessions: [] });
-    const scripted = await server.chat('Go on.', { ...start, scenario_args: { judge_script: [true, false] } });
-    const finished = await server.post(`/v1/sessions/${svcOf(scripted).session_id}/finish`);
+    // Verdicts among the arguments are nobody's judge.
+    const given = await server.chat('Go on.', { ...start, scenario_args: { judge_script: [true] } });
+    expect(errorOf(given)).toEqual([400, 'invalid_parameter', 'scenario']);
+  });
+
+  it('may be the one of the script, where the configuration says so', async () => {
+    const { server } = await serveDesk('proctor/judge-script');
+    const begun = await server.chat('Go on.', { ...start, scenario_args: { judge_script: [true, false] } });
+    const finished = await server.post(`/v1/sessions/${svcOf(begun).session_id}/finish`);
     expect(finishedOf(finished)).toMatchObject({ reward: 0.5 });
   });
 

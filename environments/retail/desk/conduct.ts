@@ -35,6 +35,9 @@ export async function gradeConversation(
   { conversation, judge }: Pick<ToolContext, 'conversation' | 'judge'>,
 ): Promise<ConductGrade> {
   const { communicate_info, reward_basis } = task.evaluation_criteria;
+  const unknown = reward_basis.filter((part) => !GRADED.has(part));
+  // What is left out of a product would be paid to everybody.
+  if (unknown.length > 0) throw new Error(`Task ${task.id} counts ${unknown.join(', ')}, which nothing here grades`);
   const missing = communicate_info.filter((fact) => !isTold(fact, conversation));
   const judged = await judgeAssertions(task, conversation, judge);
   const parts = [
@@ -64,6 +67,9 @@ export async function gradeConversation(
     },
   };
 }
+
+/** Parts that a task's `reward_basis` may name. */
+const GRADED: ReadonlySet<string> = new Set(['DB', 'COMMUNICATE', 'NL_ASSERTION']);
 
 interface JudgedAssertions {
   readonly verdicts: ConductGrade['info']['assertions'];

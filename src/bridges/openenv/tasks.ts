@@ -2,7 +2,7 @@ import { checkScenarioArgs } from '../../client/scenario-args.ts';
 import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import type { ScenarioEntry } from '../../contract/scenario.ts';
 import type { Task } from '../../contract/task.ts';
-import { assertPlayable, type PlayableOptions, playableAmong } from '../playable.ts';
+import { type PlayableOptions, playableAmong } from '../playable.ts';
 import { type ScenarioTasksOptions, splitOf, tasksOfScenario } from '../scenario-tasks.ts';
 import { parse, resetSchema } from './messages.ts';
 import { invalidField } from './openenv-error.ts';
@@ -56,7 +56,7 @@ export class TaskChoice {
 
   /**
    * @param data of a `reset`, unchecked.
-   * @throws OpenEnvError VALIDATION_ERROR; ApiError invalid_scenario_args; else as `assertPlayable` and `tasksOfScenario`.
+   * @throws OpenEnvError VALIDATION_ERROR; ApiError invalid_scenario_args; else as `tasksOfScenario`.
    */
   async choose(data: JsonObject): Promise<AskedEpisode> {
     const { seed, episode_id, task_id, ...rest } = parse(resetSchema, data);
@@ -65,7 +65,6 @@ export class TaskChoice {
     const asked = { args, seed: seed ?? null, taskId: task_id ?? null };
     const chosen = await this.#argsOf(entry, asked);
     checkScenarioArgs(entry, chosen);
-    assertPlayable(entry, this.#options.judge, chosen);
     return { scenario: entry.short_name, args: chosen, seed: asked.seed, episodeId: episode_id ?? null };
   }
 

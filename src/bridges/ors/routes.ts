@@ -8,7 +8,6 @@ import { toPublicMessage } from '../../http/errors.ts';
 import type { Route, RouteReply, RouteRequest } from '../../http/route.ts';
 import { TextStream } from '../../http/text-stream.ts';
 import { toAnswerTool } from '../episode.ts';
-import { assertPlayable } from '../playable.ts';
 import { toPromptBlocks } from './blocks.ts';
 import type { OrsEnvironment, OrsTasks } from './environments.ts';
 import { HEARTBEAT, toEvent } from './event-stream.ts';
@@ -21,8 +20,6 @@ export interface OrsRoutesOptions {
   readonly catalogue: Pick<Catalogue, 'tools'>;
   readonly tasks: OrsTasks;
   readonly sessions: OrsSessions;
-  /** Model that judges; undefined: none is configured. */
-  readonly judge: string | undefined;
   /** Milliseconds between two signs of life of a call. Default 10,000. */
   readonly heartbeatMs?: number | undefined;
 }
@@ -68,7 +65,7 @@ export function toDefaultEnvironment(
   return { status: 308, headers: { location: `/${fallback}${url}` } };
 }
 
-function createSessionRoutes({ environments, tasks, sessions, judge }: OrsRoutesOptions): readonly Route[] {
+function createSessionRoutes({ environments, tasks, sessions }: OrsRoutesOptions): readonly Route[] {
   return [
     get('/health', 'The server is up', () => ({ body: { status: 'ok' } })),
     get('/list_environments', 'Names of the environments', () => ({ body: [...environments.keys()] })),
@@ -85,7 +82,6 @@ function createSessionRoutes({ environments, tasks, sessions, judge }: OrsRoutes
       const args = task_spec ?? (await tasks.at(environment, split ?? '', index ?? 0));
       const { entry } = environment;
       checkScenarioArgs(entry, args);
-      assertPlayable(entry, judge, args);
       await sessions.create(sid, environment.name, {
         environment: environment.environment,
         scenario: entry.short_name,

@@ -120,7 +120,6 @@ export async function startOrsServer(options: OrsServerOptions): Promise<OrsServ
           catalogue,
           tasks: new OrsTasks({ catalogue, taskset: given }),
           sessions: new OrsSessions(episodes, maxSessions),
-          judge,
           heartbeatMs: options.limits?.heartbeatMs,
         }),
         ...createHealthRoutes({ checks: [storeCheck(database)], closing: closing.signal }),

@@ -119,13 +119,19 @@ function passAtRow(label: string, rates: Report['pass_at_k'], meaning: string): 
 
 function costRow({ cost, reruns_cost, tokens }: Report): readonly [string, string] {
   const parts = [
-    ...(cost.total === null ? ['unknown: the model has no price'] : [moneyText(cost.total)]),
+    `${cost.total === null ? 'unknown: the model has no price' : moneyText(cost.total)}${sharesOf(cost)}`,
     ...(reruns_cost === null || reruns_cost === 0 ? [] : [`and ${moneyText(reruns_cost)} for reruns`]),
     ...(tokens.total === 0
       ? []
       : [`${tokensText(tokens.total)} tokens (${tokensText(tokens.prompt)} in, ${tokensText(tokens.completion)} out)`]),
   ];
   return ['cost', parts.join(', ')];
+}
+
+/** Nothing where neither a user nor a judge has cost anything. */
+function sharesOf({ agent, user, judge }: Report['cost']): string {
+  if (user === 0 && judge === 0) return '';
+  return ` (agent ${moneyText(agent)}, user ${moneyText(user)}, judge ${moneyText(judge)})`;
 }
 
 function timeRow({ wall_ms, steps, duration_ms }: Report): readonly [string, string] | undefined {

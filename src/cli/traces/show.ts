@@ -4,6 +4,7 @@ import { TRACE_ID_PATTERN } from '../../contract/names.ts';
 import { runningMs } from '../../contract/running-time.ts';
 import type { Trace } from '../../contract/trace.ts';
 import { durationText } from '../amounts.ts';
+import { moneyText } from '../eval/figures.ts';
 import { type Installation, openInstallation } from '../installation.ts';
 import { createRunView, describeOutcome } from '../run-view.ts';
 import { colors, print, printable, printableLines, printJson } from '../terminal.ts';
@@ -87,5 +88,11 @@ function printEnd(trace: Trace): void {
         `${usage.prompt_tokens} + ${usage.completion_tokens} tokens`,
     ),
   );
+  for (const who of ['user', 'judge', 'sample'] as const) {
+    const used = usage[who];
+    if (used === undefined || used.model_calls === 0) continue;
+    const tokens = `${used.prompt_tokens} + ${used.completion_tokens} tokens`;
+    print(colors.dim(`${who}: ${used.model_calls} model calls, ${tokens}, ${moneyText(used.cost_usd)}`));
+  }
   print(colors.dim(trace.trace_url));
 }

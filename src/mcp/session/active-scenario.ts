@@ -1,4 +1,4 @@
-import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
+import { META, SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
 import type { Evaluation, SetupResult } from '../../contract/scenario.ts';
 import type { ScenarioDefinition, ScenarioRun, ToolContext, UserMessage } from '../../environment/definition.ts';
 import { ToolError } from '../../environment/tool-result.ts';
@@ -6,6 +6,7 @@ import { untilAborted } from '../../runtime/deadline.ts';
 import { preview } from '../../schema/json-schema.ts';
 import { describeUnmatched, matchesToolPatterns } from '../../text/tool-patterns.ts';
 import { type Report, runCleanup } from '../cleanup.ts';
+import { hasConversation } from './judge-question.ts';
 import { ScenarioContext, withoutWords } from './scenario-context.ts';
 
 /** The starter of a scenario: a harness by the hub `setup`, or anybody by the scenario's prompt. */
@@ -137,6 +138,7 @@ export class ActiveScenario {
     const started = this.#activeOne(name);
     this.#become({ ...started, kind: 'evaluating' });
     try {
+      if (started.user !== undefined && !hasConversation(request.meta)) throw new ToolError(userNotPlayed(name));
       return await started.context.during(request, () => untilAborted(started.run.evaluate(answer), request.signal));
     } finally {
       await this.#end(started, SHUTDOWN_GRACE_MS.environment);
@@ -188,4 +190,9 @@ export class ActiveScenario {
     const step = { name: `The generator of the scenario ${started.name}`, run: () => started.run.close() };
     await runCleanup([step], budgetMs, this.#report);
   }
+}
+
+/** Without the user's part it was another task, whose reward would say nothing. */
+function userNotPlayed(name: string): string {
+  return `The scenario ${name} talks with a user, and this harness plays none: evaluate it with the texts of both as _meta["${META.conversation}"], a list of {"role", "content"}`;
 }

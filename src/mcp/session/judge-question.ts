@@ -67,3 +67,8 @@ const conversationSchema = z.array(userMessageSchema);
 export function conversationOf(meta: ToolContext['meta']): ToolContext['conversation'] {
   return conversationSchema.safeParse(meta[META.conversation]).data ?? [];
 }
+
+/** Whether the request of an evaluation carries a conversation: that of a harness which plays users always does. */
+export function hasConversation(meta: ToolContext['meta']): boolean {
+  return conversationSchema.safeParse(meta[META.conversation]).success;
+}

@@ -1,4 +1,5 @@
 import type { EnvironmentClient } from '../../client/environment-client.ts';
+import { META } from '../../contract/names.ts';
 import type { SetupResult } from '../../contract/scenario.ts';
 
 /** Stands around each request of a session that plays a scenario. */
@@ -32,7 +33,11 @@ export function aroundClient(
     ...(answerSamples && { answerSamples }),
     ...(callFunction && { callFunction: (...given) => wrap('call', () => callFunction(...given)) }),
     call: (...given) => wrap('call', () => client.call(...given)),
-    evaluate: (...given) => wrap('evaluate', () => client.evaluate(...given)),
+    // Where a check leaves out the user, because only a model can play it, nobody has said anything.
+    evaluate: (scenario, answer, options) => {
+      const meta = { [META.conversation]: [], ...options?.meta };
+      return wrap('evaluate', () => client.evaluate(scenario, answer, { ...options, meta }));
+    },
     async setup(...given) {
       return toSetup(await wrap('setup', () => client.setup(...given)));
     },

@@ -89,6 +89,15 @@ m
   time            12 min in all; an attempt 14 s (median), 1 min 1 s (p95); 6 steps (median), 20 (p95)`);
   });
 
+  it('tells the cost of users and judges beside that of the agent, known or not', () => {
+    const costOf = (cost: Partial<ReturnType<typeof reportOf>['cost']>) => {
+      const known = { agent: 1, user: 0.15, judge: 0.05, total: 1.2 };
+      return reportLines(evaluationOf([reportOf('m', { cost: { ...known, ...cost } })])).join('\n');
+    };
+    expect(costOf({})).toContain('$1.20 (agent $1.00, user $0.15, judge $0.050), and');
+    expect(costOf({ judge: null, total: null })).toContain('no price (agent $1.00, user $0.15, judge -), and');
+  });
+
   it('tells steps between two attempts with one decimal', () => {
     const lines = reportLines(evaluationOf([reportOf('m', { steps: { median: 2.5, p95: 32.599999999999994 } })]));
     expect(lines.join('\n')).toContain('2.5 steps (median), 32.6 (p95)');

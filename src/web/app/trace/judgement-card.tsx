@@ -4,11 +4,13 @@ import { Marked } from '../components/marked.tsx';
 import { rewardKind } from '../components/reward.tsx';
 import type { Entry } from './timeline.ts';
 
-/** A verdict of a judge with its votes. Rubric, material and reasons are texts, whatever they hold. */
+/** A verdict of a judge with its votes, or why there is none. Rubric, material and reasons are texts, whatever they hold. */
 export function JudgementCard({ id, event }: Extract<Entry, { kind: 'judgement' }>) {
-  const { model, rubric, material, score, agreement, votes, duration_ms, repeated } = event;
-  const facts = [model, repeated ? 'repeated' : formatDuration(duration_ms), formatCountOf(votes.length, 'vote')];
-  if (votes.length > 1) facts.push(`agreement ${formatReward(agreement)}`);
+  const { model, rubric, material, duration_ms } = event;
+  const hasFailed = event.type === 'judge.failed';
+  const facts = [model, !hasFailed && event.repeated ? 'repeated' : formatDuration(duration_ms)];
+  if (!hasFailed) facts.push(formatCountOf(event.votes.length, 'vote'));
+  if (!hasFailed && event.votes.length > 1) facts.push(`agreement ${formatReward(event.agreement)}`);
   return (
     <article class="card-block outcome voice-judge" aria-label="Judge">
       <header class="entry-head">
@@ -16,17 +18,27 @@ export function JudgementCard({ id, event }: Extract<Entry, { kind: 'judgement' 
           <a href={`#${id}`}>Judge</a>
         </h3>
         <span class="quiet entry-facts">{facts.join(' · ')}</span>
-        <span class={`number ${rewardKind(score)}`}>{formatReward(score)}</span>
+        {hasFailed ? (
+          <span class="badge failed">no verdict</span>
+        ) : (
+          <span class={`number ${rewardKind(event.score)}`}>{formatReward(event.score)}</span>
+        )}
       </header>
       <LongText text={rubric} />
-      <ul class="votes">
-        {votes.map((vote, index) => (
-          <li key={index}>
-            <span class={`number ${rewardKind(vote.score)}`}>{formatReward(vote.score)}</span>{' '}
-            <Marked text={vote.reason} />
-          </li>
-        ))}
-      </ul>
+      {hasFailed ? (
+        <p class="bad-text">
+          <Marked text={event.message} />
+        </p>
+      ) : (
+        <ul class="votes">
+          {event.votes.map((vote, index) => (
+            <li key={index}>
+              <span class={`number ${rewardKind(vote.score)}`}>{formatReward(vote.score)}</span>{' '}
+              <Marked text={vote.reason} />
+            </li>
+          ))}
+        </ul>
+      )}
       <details class="more">
         <summary>What it judged</summary>
         <LongText text={material} />
