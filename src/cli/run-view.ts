@@ -46,6 +46,8 @@ export function describeEvent(event: TraceEvent, isFull: boolean): string | unde
       return `${colors.bold(colors.yellow('user'))} ${event.message === null ? colors.dim('has nothing more to say') : shown(event.message)}`;
     case 'judge.responded':
       return `${colors.bold('judge')} ${event.score} ${colors.dim(shown(event.votes[0]?.reason ?? ''))}`;
+    case 'judge.failed':
+      return `${colors.bold('judge')} ${colors.red('gave no verdict:')} ${shown(event.message)}`;
     case 'evaluation.completed':
       return event.evaluation.content === null
         ? undefined

@@ -46,7 +46,7 @@ export type Entry =
   | { readonly kind: 'setup'; readonly id: string; readonly event: Stamped<'setup.completed'> }
   | { readonly kind: 'turn'; readonly id: string; readonly event: Stamped<'turn.started'> }
   | { readonly kind: 'user'; readonly id: string; readonly event: Stamped<'user.responded'> }
-  | { readonly kind: 'judgement'; readonly id: string; readonly event: Stamped<'judge.responded'> }
+  | { readonly kind: 'judgement'; readonly id: string; readonly event: Stamped<'judge.responded' | 'judge.failed'> }
   | StepEntry
   | { readonly kind: 'logs'; readonly id: string; readonly logs: readonly LogRecord[] }
   | { readonly kind: 'answer'; readonly id: string; readonly event: Stamped<'answer.submitted'> }
@@ -146,6 +146,7 @@ class Attempt {
         this.#push({ kind: 'user', id: event.is_over ? `user-${event.turn}` : `turn-${event.turn + 1}`, event });
         return;
       case 'judge.responded':
+      case 'judge.failed':
         this.#push({ kind: 'judgement', id: `judgement-${event.seq}`, event });
         return;
       case 'model.requested':
