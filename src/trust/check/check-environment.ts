@@ -46,7 +46,7 @@ export interface EnvironmentChecked {
 
 /** Rewards out of bounds that are looked at: they are told as one. */
 const MAX_REWARDS = 1_000;
-/** Of these the sessions are kept, of which one is shown: their results may be large. */
+/** Sessions of them that are kept, for the one that is shown: their results may be large. */
 const MAX_KEPT = 50;
 
 /** Tries one environment. @throws the reason of the signal. */
