@@ -84,26 +84,31 @@ async function check(names: readonly string[], options: CheckCommandOptions): Pr
   }));
   using stop = listenForStop(() => note(colors.yellow('Stopping: environments are closed in order.')));
   using view = createCheckView();
+  const { database, store } = installation;
+  const faults: unknown[] = [];
   const report = await checkEnvironments(environments, {
-    ...{ tasks, seed, passThreshold, signal: stop.signal, store: installation.store },
+    ...{ tasks, seed, passThreshold, signal: stop.signal, store: { database, redactor: store.redactor } },
+    onUnkept: (error) => void faults.push(error),
     limitMs: timeout === undefined ? undefined : timeout * 1_000,
     maxMs: maxTime === undefined ? undefined : maxTime * 1_000,
     only: { scenario, task },
     onProgress: view.show,
   });
   view.clear();
-  if (junit !== undefined) await writeFile(junit, toCheckJunit(report));
   if (options.json !== true) reportCheck(report, installation.settings.appUrl);
-  // A report that cannot be stored is printed all the same.
-  const stored = await storeReport(installation, report).catch((error: unknown) => {
-    if (options.json) printJson(report);
-    throw error;
-  });
+  // It has taken minutes: where one way of keeping it fails, the others are gone all the same.
+  const keepFault = (error: unknown): undefined => {
+    faults.push(error);
+  };
+  if (junit !== undefined) await writeFile(junit, toCheckJunit(report)).catch(keepFault);
+  const stored = await storeReport(installation, report).catch(keepFault);
   if (options.json) printJson({ ...report, ...stored });
-  else {
+  else if (stored !== undefined) {
     note(colors.dim(stored.check_url));
     note(colors.dim(await howToOpen([stored.check_id], installation.settings.appUrl)));
   }
+  const [fault] = faults;
+  if (fault !== undefined) throw fault;
   if (report.counts.error > 0) throw new SilentFailure();
 }
 

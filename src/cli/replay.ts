@@ -58,6 +58,8 @@ async function replay(traceId: string, options: ReplayOptions): Promise<void> {
     note(colors.yellow('Stopping: the replay is cancelled. Once more ends it at once.')),
   );
   const { service } = options;
+  if (service !== undefined && options.environment !== undefined)
+    throw new UsageError('A service replays in its own environments: leave --environment out.');
   const trace = await (service === undefined
     ? replayHere(traceId, options, stop.signal)
     : replayAtService(service, traceId, stop.signal));

@@ -1,6 +1,7 @@
 import { createCatalogue } from '../client/catalogue.ts';
 import type { EnvironmentTarget } from '../client/environment-client.ts';
 import type { EnvironmentPool } from '../client/environment-pool.ts';
+import { checkScenarioArgs } from '../client/scenario-args.ts';
 import { environmentOfTrace, resolveEnvironment } from '../config/find-environments.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { ResolvedModel } from '../contract/model.ts';
@@ -47,18 +48,22 @@ export async function planHere(
     const environments = new Map([[name, target]]);
     const player = createPlayer(installation, environments, settings);
     opened.push(player);
+    const command: CommandStart = `proctor ${settings.command ?? 'run'} ${typedName}`;
+    const readEntry = (short: string | undefined) => readScenario({ environments, ...player }, name, short, command);
     const readNew = async () => {
-      const entry = await readScenario(
-        { environments, ...player },
-        name,
-        scenario,
-        `proctor ${settings.command ?? 'run'} ${typedName}`,
-      );
+      const entry = await readEntry(scenario);
       const fresh = toRequests(name, entry, settings, typedName);
       for (const each of fresh.slice(0, 1)) checkRunHarness(entry, each, installation.models);
       return fresh;
     };
-    const requests = forked === undefined ? await readNew() : toForks({ envName: name, scenario }, forked, settings);
+    const readForks = async (trace: ForkedTrace) => {
+      const forks = toForks({ envName: name, scenario }, trace, settings);
+      const entry = await readEntry(trace.trace.scenario_name);
+      checkScenarioArgs(entry, trace.trace.scenario_args);
+      for (const each of forks.slice(0, 1)) checkRunHarness(entry, each, installation.models);
+      return forks;
+    };
+    const requests = forked === undefined ? await readNew() : await readForks(forked);
     return {
       requests,
       appUrl: installation.settings.appUrl,

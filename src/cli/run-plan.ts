@@ -6,7 +6,7 @@ import type { ScenarioEntry } from '../contract/scenario.ts';
 import { EXTERNAL_MODEL } from '../contract/seat.ts';
 import type { Trace } from '../contract/trace.ts';
 import { checkMetadata } from '../run-service/check-metadata.ts';
-import { type ForkedTrace, toForkedRequest } from '../trust/fork/fork-request.ts';
+import { type ForkedRequest, type ForkedTrace, toForkedRequest } from '../trust/fork/fork-request.ts';
 import { UsageError } from './failure.ts';
 import { parseMetadata } from './options.ts';
 import type { PoolCommandOptions } from './pool-options.ts';
@@ -40,7 +40,7 @@ export interface RunSettings extends PoolCommandOptions {
 }
 
 /** A run, with the trace that it goes on with, if any. */
-export type PlannedRun = RunRequest & { readonly fork?: Fork };
+export type PlannedRun = ForkedRequest & { readonly fork?: Fork };
 
 /** Runs that can begin: everything that can be wrong with the command was found before the first of them exists. */
 export interface RunPlan extends AsyncDisposable {

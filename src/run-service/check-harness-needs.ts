@@ -1,6 +1,6 @@
 import { checkScenarioNeeds } from '../client/scenario-needs.ts';
 import type { Budget } from '../contract/evaluation.ts';
-import type { RunRequest } from '../contract/run.ts';
+import type { EventOf } from '../contract/event.ts';
 import type { ScenarioEntry } from '../contract/scenario.ts';
 import { checkPrices } from '../evaluations/check-limits.ts';
 import type { Models } from '../model/create-model.ts';
@@ -21,10 +21,15 @@ export interface HarnessModelNames {
  */
 export function checkRunHarness(
   scenario: ScenarioEntry,
-  { user_model, judge_model, scenario_args }: HarnessModelNames & Pick<RunRequest, 'scenario_args'>,
+  {
+    user_model,
+    judge_model,
+    scenario_args,
+    user_script,
+  }: HarnessModelNames & Pick<EventOf<'run.queued'>, 'scenario_args' | 'user_script'>,
   models: Models,
 ): void {
-  checkScenarioNeeds(scenario, { args: scenario_args }, namedFor({ user_model, judge_model }, models));
+  checkScenarioNeeds(scenario, { args: scenario_args, user_script }, namedFor({ user_model, judge_model }, models));
   checkHarnessModels(models, { user_model, judge_model });
 }
 

@@ -25,7 +25,7 @@ import type { RunQueue } from '../queue/run-queue.ts';
 import type { NewTrace, TraceStore } from '../trace/trace-store.ts';
 import { findRow, findTrace, traceNotFound } from '../trace-routes/traces-route.ts';
 import { waitForEnd } from '../trace-routes/wait-for-end.ts';
-import { toForkedRequest } from '../trust/fork/fork-request.ts';
+import { type ForkedRequest, toForkedRequest } from '../trust/fork/fork-request.ts';
 import { toForkParent } from '../trust/replay/replay-request.ts';
 import { checkAgent } from './check-agent.ts';
 import { checkRunHarness } from './check-harness-needs.ts';
@@ -180,7 +180,7 @@ class Runs {
 }
 
 /** A request whose model may be missing: an agent can bring its own. */
-type ReadRequest = Omit<RunRequest, 'model'> & { readonly model?: string | undefined };
+type ReadRequest = Omit<ForkedRequest, 'model'> & { readonly model?: string | undefined };
 
 /** @throws ApiError trace_not_found, run_running or invalid_parameter for a fork. */
 async function toRequest(body: RunBody, store: TraceStore, account: string): Promise<ReadRequest> {
@@ -217,6 +217,7 @@ function toQueued(request: ReadRequest, { scenarioName, model, fork }: Queued): 
     ...(fork === undefined ? {} : { parent: toForkParent(fork) }),
     ...(request.user_model === null ? {} : { user_model: request.user_model }),
     ...(request.judge_model === null ? {} : { judge_model: request.judge_model }),
+    ...(request.user_script === undefined ? {} : { user_script: request.user_script }),
   };
 }
 

@@ -2,7 +2,7 @@ import { didYouMean } from './did-you-mean.ts';
 
 /** Whether a tool is named by one of a scenario's patterns, in which `*` stands for any run of characters. */
 export function matchesToolPatterns(name: string, patterns: readonly string[] | null | undefined): boolean {
-  return patterns?.some((pattern) => toExpression(pattern).test(name)) ?? true;
+  return patterns?.some((pattern) => matches(name, pattern)) ?? true;
 }
 
 /**
@@ -22,7 +22,26 @@ export function describeUnmatched(
   return `The scenario ${scenario} allows in "tools" what no tool of the environment matches: ${listed}.${meant} There are: ${names.join(', ') || 'none'}`;
 }
 
-function toExpression(pattern: string): RegExp {
-  const parts = pattern.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-  return new RegExp(`^${parts.join('.*')}$`, 's');
+/**
+ * Each star takes as little as it can, and the last one is tried again one character further where the rest does not fit. A
+ * regular expression would try all of them: a pattern of a foreign server with twenty stars takes it for ever.
+ */
+function matches(name: string, pattern: string): boolean {
+  let at = 0;
+  let from = 0;
+  let star: { readonly at: number; readonly from: number } | undefined;
+  while (from < name.length) {
+    if (pattern[at] === '*') {
+      star = { at, from };
+      at += 1;
+    } else if (pattern[at] === name[from]) {
+      at += 1;
+      from += 1;
+    } else if (star !== undefined) {
+      star = { at: star.at, from: star.from + 1 };
+      [at, from] = [star.at + 1, star.from];
+    } else return false;
+  }
+  while (pattern[at] === '*') at += 1;
+  return at === pattern.length;
 }

@@ -26,6 +26,12 @@ export interface ImportOptions {
   readonly now?: () => number;
 }
 
+/** A trace from its `run.queued` to its `run.finished`. */
+export interface WholeTrace {
+  readonly traceId: string;
+  readonly events: readonly TimedEvent[];
+}
+
 /** Another one removes a blob while it is referred to: very rare, and the next try writes it anew. */
 const MAX_TRIES = 3;
 
@@ -50,9 +56,22 @@ function byName([one]: readonly [string, unknown], [other]: readonly [string, un
 export async function importTraces(
   database: Database,
   traces: readonly TraceToImport[],
-  { account, redactor, now = Date.now }: ImportOptions,
+  { now = Date.now, ...options }: ImportOptions,
 ): Promise<number> {
-  const prepared = await Promise.all(traces.map((each) => prepare(each, { account, redactor, now: now() })));
+  const whole = traces.map(({ traceId, trace }) => ({
+    traceId,
+    events: toImportedEvents(withPlainNames(trace), now()),
+  }));
+  return await writeWholeTraces(database, whole, options);
+}
+
+/** Writes traces that have ended, in one transaction; those that are there stay as they are. @returns how many are new. */
+export async function writeWholeTraces(
+  database: Database,
+  traces: readonly WholeTrace[],
+  options: Omit<ImportOptions, 'now'>,
+): Promise<number> {
+  const prepared = await Promise.all(traces.map((each) => prepare(each, options)));
   for (let tries = 1; ; tries++) {
     try {
       return await database.transaction((transaction) => insertNew(database, transaction, prepared));
@@ -71,8 +90,8 @@ interface Prepared {
 }
 
 async function prepare(
-  { traceId, trace }: TraceToImport,
-  { account, redactor, now }: { readonly account: string; readonly redactor: Redactor; readonly now: number },
+  { traceId, events }: WholeTrace,
+  { account, redactor }: Omit<ImportOptions, 'now'>,
 ): Promise<Prepared> {
   const blobs = new Map<string, Prepared['blobs'][number]>();
   const put = async (given: Uint8Array, mimeType: string) => {
@@ -83,7 +102,7 @@ async function prepare(
   };
   const requests: NumberedRequest[] = [];
   let queued: Extract<EventBody, { type: 'run.queued' }> | undefined;
-  for (const { at, body: given } of toImportedEvents(withPlainNames(trace), now)) {
+  for (const { at, body: given } of events) {
     const body = redactEvent(await toStored(given, put), redactor);
     if (body.type === 'run.queued') queued = body;
     requests.push({ request: { traceId, attempt: 1, at, events: [encodeEvent(body)] }, lastSeq: requests.length });

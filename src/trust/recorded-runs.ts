@@ -2,9 +2,18 @@ import { ApiError } from '../contract/errors.ts';
 import type { RunStatus } from '../contract/run.ts';
 import type { Trace } from '../contract/trace.ts';
 
-/** Whether an agent with a loop of its own has played it: it talked with its user by a tool. */
-export function isPlayedByAgent({ origin, agent }: Pick<Trace, 'origin' | 'agent'>): boolean {
-  return origin === 'agent' || agent !== undefined;
+/**
+ * Whether an agent with a loop of its own has played it: it talked with its user by a tool. Steps of its model tell of a
+ * branch, null for the main one, and calls without a step are in its trace alone: in replays and exported ones too.
+ */
+export function isPlayedByAgent({
+  origin,
+  agent,
+  steps,
+  tool_calls,
+}: Pick<Trace, 'origin' | 'agent' | 'steps' | 'tool_calls'>): boolean {
+  if (origin === 'agent' || agent !== undefined || tool_calls !== undefined) return true;
+  return steps.some(({ branch }) => branch !== undefined);
 }
 
 /** @throws ApiError run_running for a trace that cannot be repeated yet. */

@@ -1,6 +1,5 @@
 import { EnvironmentServer } from 'proctor';
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { inMemory } from '../../src/mcp/in-memory.ts';
 import { createModels } from '../../src/model/create-model.ts';
 import { serveOpenEnv } from './openenv-server.ts';
@@ -9,7 +8,6 @@ import { serveOrs } from './ors-server.ts';
 const KINDS = {
   talk: { user: { instructions: 'You want tea.' } },
   judged: { judge: true },
-  scripted: { judge: true, args: z.object({ judge_script: z.array(z.unknown()).default([]) }) },
   plain: {},
 } as const;
 
@@ -33,17 +31,14 @@ const judging = { models: createModels({ harness: { judge: 'gpt-judge' } }) };
 
 describe('a scenario that clients of other protocols cannot play', () => {
   it('is no environment of ORS, and the log names it with the reason', async () => {
-    const environments = new Map([['needy', needy('talk', 'judged', 'scripted', 'plain')]]);
+    const environments = new Map([['needy', needy('talk', 'judged', 'plain')]]);
     const { client } = await serveOrs({ environments, logger });
-    expect((await client.get('/list_environments')).json).toEqual(['scripted', 'plain']);
+    expect((await client.get('/list_environments')).json).toEqual(['plain']);
     const told = lines.join('\n');
     expect(told).toContain('Not served: The scenario talk has a simulated user');
     expect(told).toContain('judged: set models.judge in the configuration');
-    const create = (task_spec: object) => client.post('/create', { env_name: 'scripted', task_spec }, 'mine');
-    expect(await create({})).toMatchObject({ status: 400, json: { detail: expect.stringContaining('models.judge') } });
-    expect((await create({ judge_script: [] })).status).toBe(200);
     const { client: other } = await serveOrs({ environments, ...judging });
-    expect((await other.get('/list_environments')).json).toEqual(['judged', 'scripted', 'plain']);
+    expect((await other.get('/list_environments')).json).toEqual(['judged', 'plain']);
   });
 
   it('is refused by reset of OpenEnv by its name, and the only one that is left needs no name', async () => {

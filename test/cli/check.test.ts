@@ -17,6 +17,9 @@ it('a report is stored as it was printed, has an address, and goes with old trac
   const { code, stdout } = await proctor(['check', './broken.ts', '--json'], { cwd });
   const { check_id, check_url, ...report } = printedSchema.parse(JSON.parse(stdout));
   expect([code, report.counts.error, new URL(check_url).pathname]).toEqual([1, 1, `/checks/${check_id}`]);
+  const unwritten = await proctor(['check', './broken.ts', '--json', '--junit', 'nowhere/check.xml'], { cwd });
+  expect(printedSchema.parse(JSON.parse(unwritten.stdout)).counts).toEqual(report.counts);
+  expect([unwritten.code, unwritten.stderr]).toEqual([1, expect.stringContaining('nowhere/check.xml')]);
   const address = z.object({ address: z.string() });
   const opened = await proctor(['open', check_id, '--json'], { cwd });
   expect(new URL(address.parse(JSON.parse(opened.stdout)).address).pathname).toBe(`/checks/${check_id}`);

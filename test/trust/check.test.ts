@@ -97,6 +97,34 @@ describe('an unsound environment', PATIENCE, () => {
   });
 });
 
+describe('an environment whose sessions have a process each', PATIENCE, () => {
+  /** The shelf is of the module, and empty in each setup. */
+  const shelf = { count: 0, calls: 0 };
+  const options = { sessionsPerProcess: 1 };
+
+  it('has a note of what they share', async () => {
+    const { findings, may_share_process } = await check(inMemory(() => createFill({ shelf, options })));
+    const shared = findings.find(({ finding }) => finding === 'isolated' || finding === 'order');
+    expect([shared?.level, may_share_process]).toEqual(['note', false]);
+    expect(findings.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  it('has an error where a task changes the next one of the same session', async () => {
+    const again = () => {
+      let tasks = 0;
+      const prompt = (count: number) => {
+        tasks += 1;
+        return `${tasks > 1 ? 'Once more: put' : 'Put'} exactly ${count} pieces on the shelf.`;
+      };
+      return createFill({ shelf, prompt, options });
+    };
+    const { findings } = await check(inMemory(again));
+    expect(findings.filter(({ level }) => level === 'error')).toMatchObject([
+      { finding: 'order', message: expect.stringContaining('after it in the same session') },
+    ]);
+  });
+});
+
 describe('a task that luck pays', PATIENCE, () => {
   const byChance = async (create: () => EnvironmentServer, tasks: number) => {
     const { findings } = await check(inMemory(create), { tasks });

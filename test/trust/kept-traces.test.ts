@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { inMemory } from '../../src/mcp/in-memory.ts';
 import { checkEnvironments } from '../../src/trust/check/check-environments.ts';
+import { openParts } from '../run-service/service.ts';
 import { startPlayed, stepOf } from '../training/played.ts';
 import paysIdleness from './unsound/pays-idleness.ts';
 
@@ -10,7 +11,9 @@ it('leaves traces that can be read, and that no usage or dataset counts, and no 
   const service = await startPlayed(() => ({ content: 'Done' }));
   const { store } = service;
   const target = inMemory(paysIdleness);
-  const { environments } = await checkEnvironments([{ name: 'shelf', target }], { store, tasks: 1 });
+  const { database } = service;
+  const keeping = { store: { database, redactor: store.redactor }, tasks: 1 };
+  const { environments } = await checkEnvironments([{ name: 'shelf', target }], keeping);
   const [finding] = environments[0]?.findings ?? [];
   expect(finding).toMatchObject({ finding: 'idle', level: 'error', trace_id: expect.any(String) });
   expect(await store.trace(String(finding?.trace_id))).toMatchObject({
@@ -37,4 +40,16 @@ it('leaves traces that can be read, and that no usage or dataset counts, and no 
   expect(await store.remove(String(finding?.trace_id))).toBe(true);
   expect(await store.summary(asked)).toMatchObject({ count: 0 });
   expect(await service.database.kysely.selectFrom('outcomes').select('trace_id').execute()).toEqual([]);
+});
+
+it('a report is whole where its traces cannot be kept', async () => {
+  const { database, store } = await openParts();
+  await database.close();
+  const faults: unknown[] = [];
+  const { environments } = await checkEnvironments([{ name: 'shelf', target: inMemory(paysIdleness) }], {
+    ...{ tasks: 1, store: { database, redactor: store.redactor } },
+    onUnkept: (error) => void faults.push(error),
+  });
+  expect(environments[0]?.findings[0]).toMatchObject({ finding: 'idle', level: 'error', trace_id: null });
+  expect(faults).not.toEqual([]);
 });

@@ -22,6 +22,21 @@ describe('observations', () => {
     expect(sameResult('look', result(null, 'one'), result(null, 'two'))).toBe(false);
   });
 
+  it('take any pattern of a foreign server, at once', () => {
+    const name = 'a'.repeat(64);
+    const differ = (...volatile: (string | { tool: string; path: string })[]) =>
+      !createObservations(volatile).sameResult(name, result({ a: 1 }), result({ a: 2 }));
+    expect(differ(`${'*a'.repeat(30)}*b`, '', '(', '[a', 'a{64}', '.*', 'a*b*a')).toBe(true);
+    expect(
+      differ({ tool: `${'*a'.repeat(30)}*b`, path: 'a' }, { tool: '*', path: '' }, { tool: '*', path: 'b.*' }),
+    ).toBe(true);
+    expect([differ(`${'*a'.repeat(30)}*`), differ('**'), differ({ tool: '*', path: '*' })]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+
   it('leave a volatile field out, and compare the rest', () => {
     const { sameResult } = createObservations([{ tool: 'orders', path: 'orders.*.at' }]);
     const orders = (at: number, id: number) =>

@@ -134,6 +134,21 @@ it('a client reads, lists and deletes reports; nothing of a deleted one stays', 
   }
 });
 
+it('a report that is deleted while it is read is there wholly, or not at all', async () => {
+  const service = await startService({ worker: false });
+  for (let round = 0; round < 10; round += 1) {
+    const id = await save(service.database, reportOf(checked()));
+    const reads = () => Array.from({ length: 4 }, () => service.request(`/v1/checks/${id}`));
+    const lists = () => Array.from({ length: 2 }, () => list(service));
+    const removing = service.request(`/v1/checks/${id}`, { method: 'DELETE' });
+    const [replies, listed] = await Promise.all([Promise.all(reads()), Promise.all(lists())]);
+    expect((await removing).status).toBe(204);
+    const whole = replies.filter(({ status }) => status !== 404).map(({ json }) => storedCheckSchema.parse(json));
+    for (const { environments } of whole) expect(environments.map(({ findings }) => findings.length)).toEqual([1]);
+    for (const { data } of listed) for (const { environments } of data) expect(environments).toHaveLength(1);
+  }
+});
+
 it('a finding tells of its trace as long as that is there, and its account has it', async () => {
   const service = await startService({ worker: false });
   const { store } = service;

@@ -168,3 +168,28 @@ it('a user that is code, or a script, is where it was when a fork goes on', asyn
     ['b', null],
   ]);
 });
+
+it('the lines that a task has for its user are those of replays and forks too', async () => {
+  const house = createHouse({ lines: { waiter: [POUR, 'One.', POUR, 'Two.'], critic: [YES] } });
+  const service = await startHouse(house, { harness: { judge: 'critic' } });
+  const tasks = [{ id: 'tea', env: 'house', scenario: 'serve', user_script: ['a', 'b'] }];
+  const body = { tasks, models: ['waiter'], user_model: 'proctor/user-script' };
+  const { evaluation_id } = (await service.post('/v1/evaluations', body)).json as { evaluation_id: string };
+  await service.request(`/v1/evaluations/${evaluation_id}?wait=60`);
+  const { data } = await service.store.list({ account: 'local', origin: 'eval' });
+  const trace_id = data[0]?.trace_id ?? '';
+  const before = await service.ended(trace_id);
+  expect(wordsOf(before)).toEqual([
+    ['Good day.', 'a'],
+    ['a', 'b'],
+    ['b', null],
+  ]);
+  const again = await replay(service, trace_id);
+  expect(again).toMatchObject({ status: 'completed', replay: { identical: true } });
+  house.asked.length = 0;
+  house.lines.waiter = ['Two.', 'Three.'];
+  for (const parent of [trace_id, again.trace_id]) {
+    house.asked.length = 0;
+    expect(wordsOf(await fork(service, parent, 3))).toEqual(wordsOf(before));
+  }
+});

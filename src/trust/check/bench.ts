@@ -39,6 +39,8 @@ export interface HowToPlay {
   readonly maxSteps?: number | undefined;
 }
 
+/** Characters of a run's command: nobody copies a longer one, and reports cut it. */
+const MAX_COMMAND = 800;
 /** Sessions whose time is remembered. */
 const MEASURED = 30;
 
@@ -157,14 +159,16 @@ export class Bench {
    * models of its own for both. A check of the task where a run cannot do without such a model.
    */
   runCommand(task: CheckTask, model: string, seed = this.seed): string {
-    const { scenario, args } = task;
+    const { scenario, args, userScript } = task;
     const hasUser = isScript(args.user_script);
     const hasJudge = isScript(args.judge_script);
-    if (this.#withoutUser.has(task)) return this.checkCommand(task);
+    // Lines that stand in the task, and not in its arguments, are those of a task alone.
+    if (userScript !== undefined || this.#withoutUser.has(task)) return this.checkCommand(task);
     const given = Object.keys(args).length === 0 ? '' : ` --args ${quoted(JSON.stringify(args))}`;
     const roles = `${hasUser ? ` --user-model ${USER_SCRIPT}` : ''}${hasJudge ? ` --judge-model ${JUDGE_SCRIPT}` : ''}`;
     const name = quoted(scenario.short_name);
-    return `proctor run ${quoted(this.#options.typedName)} ${name}${given} --model ${model}${roles} --seed ${seed}`;
+    const command = `proctor run ${quoted(this.#options.typedName)} ${name}${given} --model ${model}${roles} --seed ${seed}`;
+    return command.length > MAX_COMMAND ? this.checkCommand(task) : command;
   }
 
   /** The command that plays this session again. */

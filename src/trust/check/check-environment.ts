@@ -46,6 +46,8 @@ export interface EnvironmentChecked {
 
 /** Rewards out of bounds that are looked at: they are told as one. */
 const MAX_REWARDS = 1_000;
+/** Sessions of them that are kept, for the one that is shown: their results may be large. */
+const MAX_KEPT = 50;
 
 /** Tries one environment. @throws the reason of the signal. */
 export async function checkEnvironment(settings: CheckSettings): Promise<EnvironmentChecked> {
@@ -60,7 +62,9 @@ export async function checkEnvironment(settings: CheckSettings): Promise<Environ
       sessions += 1;
       const shown = `${task.scenario.short_name}/${task.id}`;
       onProgress?.({ environment: name, sessions, elapsedMs: maxMs - budget.leftMs, maxMs, task: shown });
-      if (rewards.length < MAX_REWARDS) rewards.push(...bounded(task, played, bench));
+      if (rewards.length >= MAX_REWARDS) return;
+      const found = bounded(task, played, bench);
+      rewards.push(...(rewards.length < MAX_KEPT ? found : found.map((each) => ({ ...each, played: undefined }))));
     },
   });
   const command = bench.checkCommand();

@@ -2,12 +2,12 @@ import { setMaxListeners } from 'node:events';
 import type { EnvironmentTarget } from '../../client/environment-client.ts';
 import type { CheckedEnvironment, CheckFinding, CheckReport, FindingLevel } from '../../contract/check.ts';
 import { findingNameSchema } from '../../contract/check.ts';
-import type { TraceStore } from '../../trace/trace-store.ts';
 import { type CheckProgress, checkEnvironment } from './check-environment.ts';
 import { CHECK_DEFAULTS } from './defaults.ts';
 import { countFindings, type Found } from './finding.ts';
+import type { Played } from './play.ts';
 import type { OnlyTasks } from './read-environment.ts';
-import { savePlayed } from './save-played.ts';
+import { type PlayedStore, savePlayed } from './save-played.ts';
 
 export interface CheckOptions {
   /** Tasks of each scenario, at most. Default 5. */
@@ -24,7 +24,9 @@ export interface CheckOptions {
   readonly only?: OnlyTasks | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Keeps the traces that findings show. */
-  readonly store?: TraceStore | undefined;
+  readonly store?: PlayedStore | undefined;
+  /** Told of each trace that cannot be kept: its finding has none, and the report is whole all the same. */
+  readonly onUnkept?: ((error: unknown) => void) | undefined;
   readonly onProgress?: ((progress: CheckProgress) => void) | undefined;
 }
 
@@ -38,7 +40,7 @@ export interface EnvironmentToCheck {
 /**
  * Tries environments, one after the other, and tells everything that makes their rewards mean less than they say.
  *
- * @throws the reason of the signal; what the store fails with. What an environment does is a finding.
+ * @throws the reason of the signal. What an environment does is a finding.
  */
 export async function checkEnvironments(
   environments: readonly EnvironmentToCheck[],
@@ -49,7 +51,7 @@ export async function checkEnvironments(
     seed = CHECK_DEFAULTS.seed,
     passThreshold: threshold = CHECK_DEFAULTS.threshold,
   } = options;
-  const { limitMs = CHECK_DEFAULTS.limitMs, maxMs = CHECK_DEFAULTS.maxMs, only = {}, store, onProgress } = options;
+  const { limitMs = CHECK_DEFAULTS.limitMs, maxMs = CHECK_DEFAULTS.maxMs, only = {}, onProgress } = options;
   // One of its own: each session listens to it.
   const own = new AbortController();
   setMaxListeners(0, own.signal);
@@ -64,7 +66,7 @@ export async function checkEnvironments(
       const settings = { name, typedName, target, ...amounts, signal, onProgress };
       const { found, mayShare, scenarios, command } = await checkEnvironment(settings);
       const findings: CheckFinding[] = [];
-      for (const each of inOrder(found)) findings.push(await toFinding(each, command, store));
+      for (const each of inOrder(found)) findings.push(await toFinding(each, command, options));
       checked.push({ name, may_share_process: mayShare, scenarios: [...scenarios], findings });
     }
     return {
@@ -80,7 +82,9 @@ export async function checkEnvironments(
 /** Commands are those of one person, whose traces and reports have this account. */
 export const CHECKS_ACCOUNT = 'local';
 
-async function toFinding(found: Found, command: string, store: TraceStore | undefined): Promise<CheckFinding> {
+type Keeping = Pick<CheckOptions, 'store' | 'onUnkept'>;
+
+async function toFinding(found: Found, command: string, keeping: Keeping): Promise<CheckFinding> {
   const { finding, level, task, message, reproduce = command, played } = found;
   return {
     finding,
@@ -89,8 +93,19 @@ async function toFinding(found: Found, command: string, store: TraceStore | unde
     task: task?.id ?? null,
     message,
     reproduce,
-    trace_id: played === undefined || store === undefined ? null : await savePlayed(store, CHECKS_ACCOUNT, played),
+    trace_id: played === undefined ? null : await keep(played, keeping),
   };
+}
+
+/** @returns its id; null where it is not kept. */
+async function keep(played: Played, { store, onUnkept }: Keeping): Promise<string | null> {
+  if (store === undefined) return null;
+  try {
+    return await savePlayed(store, CHECKS_ACCOUNT, played);
+  } catch (error) {
+    onUnkept?.(error);
+    return null;
+  }
 }
 
 function inOrder(found: readonly Found[]): readonly Found[] {

@@ -64,9 +64,9 @@ export async function clean(
   const end = level === 'note' ? ' It ends with the process, which each session has to itself.' : '';
   const found: Found[] = [];
   try {
-    await playSome(subject, bench, watched.open);
+    if (!(await playSome(subject, bench, watched.open))) return [];
     const before = await watched.settled(undefined);
-    await playSome(subject, bench, watched.open);
+    if (!(await playSome(subject, bench, watched.open))) return [];
     const after = await watched.settled(before);
     for (const [kind, count] of Object.entries(after.counts)) {
       const more = count - (before.counts[kind] ?? 0);
@@ -95,10 +95,13 @@ export async function clean(
   return found;
 }
 
-async function playSome({ task }: Subject, bench: Bench, open: OpenSession): Promise<void> {
+/** @returns false where the time was over before. */
+async function playSome({ task }: Subject, bench: Bench, open: OpenSession): Promise<boolean> {
   for (let session = 0; session < SESSIONS; session += 1) {
+    if (bench.budget.isOver('clean', task)) return false;
     await bench.play(task, { model: session === 0 ? 'proctor/noop' : 'proctor/oracle', open });
   }
+  return true;
 }
 
 interface State {

@@ -23,7 +23,7 @@ export async function deterministic(
     const hint = 'Draw by ctx.seed, or declare the part volatile';
     return [toFound(again, `Two sessions of the seed ${bench.seed} differ in ${difference}. ${hint}.`)];
   }
-  if (!isThorough || bench.places.kind !== 'module') return [];
+  if (!isThorough || bench.places.kind !== 'module' || bench.budget.isOver('deterministic', task)) return [];
   const later = await replay(bench.places.alone({ variables: shiftedClock() }));
   const change = differenceOf(solved, later);
   if (change === undefined) return [];

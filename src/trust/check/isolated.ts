@@ -25,7 +25,7 @@ export interface Disturbed {
  * Plays two tasks at one time, request by request in turns, beginning with each of them.
  *
  * @param opens where the one and the other session are.
- * @returns the first that observed something else than alone.
+ * @returns the first that observed something else than alone; undefined where the time was over before that was seen.
  */
 export async function interleave(
   pair: Pair,
@@ -35,6 +35,7 @@ export async function interleave(
   orders: readonly Pair[] = [pair, [pair[1], pair[0]]],
 ): Promise<Disturbed | undefined> {
   for (const order of orders) {
+    if (bench.budget.isOver('isolated', order[0].task)) return undefined;
     const turnstile = new Turnstile(2, bench.signal);
     const both = await Promise.all(
       order.map(async (subject, index) => {

@@ -1,4 +1,5 @@
 import type { EnvironmentClient } from '../../client/environment-client.ts';
+import type { Bench } from './bench.ts';
 import { differenceOf } from './compare-played.ts';
 import type { Subject } from './finding.ts';
 import type { Disturbed, PlayAgain } from './isolated.ts';
@@ -7,18 +8,19 @@ import type { OpenSession } from './play.ts';
 /**
  * Plays a task, another one, and the first again, one after the other, so that each comes after the other once.
  *
- * @returns the first that observed something else than alone.
+ * @returns the first that observed something else than alone; undefined where the time was over before that was seen.
  */
 export async function inSequence(
   [one, other]: readonly [Subject, Subject],
   again: PlayAgain,
-  open: OpenSession,
+  { open, bench }: { readonly open: OpenSession; readonly bench: Bench },
 ): Promise<Disturbed | undefined> {
   await again(one, { open });
   for (const [subject, beside] of [
     [other, one],
     [one, other],
   ] as const) {
+    if (bench.budget.isOver('order', subject.task)) return undefined;
     const played = await again(subject, { open });
     const difference = differenceOf(subject.solved, played);
     if (difference !== undefined) return { subject, beside, played, difference };

@@ -56,10 +56,11 @@ async function goBeyond(
     const found = toFound(disturbed, { finding, level: 'error', where, hint: 'Keep nothing outside of the session' });
     return { ...inOne, found: [found], mayShare: false, mayRunTogether: false };
   }
-  if (inOne.mayShare === false) return { ...inOne, mayRunTogether: true };
-  const sequel = await first(bench, pairs, async (pair) => {
+  // Told already, as the same fault. A note is of what a process of its own keeps apart: one session is always in one.
+  if (inOne.found.some(({ level }) => level === 'error')) return { ...inOne, mayRunTogether: true };
+  const sequel = await first(bench, inOne.mayShare === false ? pairs.slice(0, 1) : pairs, async (pair) => {
     const session = oneSession(inOne.mayShare && place !== undefined ? place.open : bench.places.alone());
-    return await inSequence(pair, again, session.open).finally(() => session.close());
+    return await inSequence(pair, again, { open: session.open, bench }).finally(() => session.close());
   });
   if (sequel === undefined) return { ...inOne, mayRunTogether: true };
   const where = 'after it in the same session';
@@ -86,7 +87,7 @@ async function inOneProcess(
     const found = await nameCause(beside, bench, again, { level, hint });
     return { found: [found], mayShare: false, canBeHosted: true };
   }
-  const after = await first(bench, pairs, (pair) => inSequence(pair, again, place.open));
+  const after = await first(bench, pairs, (pair) => inSequence(pair, again, { open: place.open, bench }));
   // Pairs for which there was no time say nothing.
   if (after === undefined && bench.budget.leftMs === 0) return { found: [], mayShare: null, canBeHosted: true };
   if (after === undefined) return { found: [], mayShare: true, canBeHosted: true };
@@ -103,7 +104,7 @@ async function nameCause(
 ): Promise<Found> {
   const fresh = bench.places.shared();
   try {
-    const after = fresh && (await inSequence([beside.beside, beside.subject], again, fresh.open));
+    const after = fresh && (await inSequence([beside.beside, beside.subject], again, { open: fresh.open, bench }));
     if (after !== undefined) return toFound(after, { finding: 'order', level, where: 'after it in one process', hint });
     return toFound(beside, { finding: 'isolated', level, where: 'beside it in one process', hint });
   } finally {
@@ -134,7 +135,7 @@ async function beyondProcesses(pairs: readonly Pair[], bench: Bench, again: Play
   const [pair] = pairs;
   if (pair === undefined || bench.budget.isOver('isolated', pair[0].task)) return undefined;
   const visited = bench.places.newFolder();
-  const sequel = await inSequence(pair, again, bench.places.alone({ folder: visited }));
+  const sequel = await inSequence(pair, again, { open: bench.places.alone({ folder: visited }), bench });
   if (sequel !== undefined) return { finding: 'order', disturbed: sequel, where: 'after it in a process of its own' };
   const folder = bench.places.newFolder();
   const opens = [bench.places.alone({ folder }), bench.places.alone({ folder })] as const;

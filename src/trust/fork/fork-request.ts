@@ -4,6 +4,7 @@ import type { EventOf } from '../../contract/event.ts';
 import { MAX_STEPS } from '../../contract/names.ts';
 import type { Fork } from '../../contract/replay.ts';
 import { type RunBody, type RunRequest, runRequestSchema } from '../../contract/run.ts';
+import { EXTERNAL_MODEL } from '../../contract/seat.ts';
 import type { Trace } from '../../contract/trace.ts';
 import { assertEnded, isPlayedByAgent } from '../recorded-runs.ts';
 
@@ -11,23 +12,27 @@ import { assertEnded, isPlayedByAgent } from '../recorded-runs.ts';
 export interface ForkedTrace {
   readonly trace: Trace;
   /** Its request. */
-  readonly asked: Pick<EventOf<'run.queued'>, 'user_model' | 'judge_model'>;
+  readonly asked: Pick<EventOf<'run.queued'>, 'user_model' | 'judge_model' | 'user_script'>;
 }
+
+/** With the lines of its task for its user, which no body has. */
+export type ForkedRequest = RunRequest & Pick<EventOf<'run.queued'>, 'user_script'>;
 
 /**
  * The run that goes on with a trace after one of its steps. What the body leaves out is as in the trace.
  *
  * @throws ApiError run_running; invalid_parameter for another environment, scenario or arguments, for a step after which no
- *   model can go on, and for steps that leave none to it.
+ *   model can go on, and for steps that leave none to it; missing_required_parameter where the trace has no model.
  */
 export function toForkedRequest(
   { fork: _fork, ...body }: RunBody,
   fork: Fork,
   { trace: parent, asked }: ForkedTrace,
-): RunRequest {
+): ForkedRequest {
   assertEnded(parent);
   checkSame(body, parent);
   checkStep(fork, parent);
+  checkModel(body, parent);
   const request = runRequestSchema.parse({
     ...body,
     env_name: parent.env_name,
@@ -39,7 +44,8 @@ export function toForkedRequest(
     user_model: body.user_model ?? asked.user_model,
     judge_model: body.judge_model ?? asked.judge_model,
   });
-  if (request.max_steps > fork.after_step) return request;
+  const { user_script } = asked;
+  if (request.max_steps > fork.after_step) return { ...request, ...(user_script === undefined ? {} : { user_script }) };
   throw new ApiError(
     'invalid_parameter',
     `max_steps has to be more than the ${fork.after_step} steps that are repeated, got ${request.max_steps}.`,
@@ -65,6 +71,16 @@ function checkSame(body: Omit<RunBody, 'fork'>, parent: Trace): void {
       { param },
     );
   }
+}
+
+/** That of an agent with a model of its own is nobody that could be asked. */
+function checkModel({ model }: Pick<RunBody, 'model'>, parent: Trace): void {
+  if ((model ?? parent.model) !== EXTERNAL_MODEL) return;
+  throw new ApiError(
+    'missing_required_parameter',
+    `The agent of trace ${parent.trace_id} had a model of its own: name the model that goes on.`,
+    { param: 'model' },
+  );
 }
 
 function checkStep({ after_step: afterStep }: Fork, trace: Trace): void {

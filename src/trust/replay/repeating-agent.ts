@@ -76,7 +76,9 @@ export class RepeatingAgent implements Agent {
   async #repeat(recorded: Step, turn: AgentTurn): Promise<void> {
     const { transcript, progress, recorder } = turn;
     const step = turn.stepsBefore + progress.responses.length + 1;
-    const { message, finish_reason: finishReason, tool_results: results } = recorded;
+    const { message, finish_reason: finishReason, tool_results: results, branch } = recorded;
+    // A step of an agent at a seat says so by its request alone.
+    if (branch !== undefined) recorder.record({ type: 'model.requested', turn: turn.turn, step, branch });
     recorder.record({
       type: 'model.responded',
       ...{ turn: turn.turn, step, message, finish_reason: finishReason },

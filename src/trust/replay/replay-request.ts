@@ -10,7 +10,7 @@ export function toReplay(
   { fresh = false }: { readonly fresh?: boolean } = {},
 ): NewTrace['queued'] {
   const { env_name, scenario_name, scenario_args, model, max_steps, timeout_seconds, seed } = request;
-  const { user_model, judge_model } = request;
+  const { user_model, judge_model, user_script } = request;
   return {
     origin: 'replay',
     ...{ env_name, scenario_name, scenario_args, model, max_steps, seed },
@@ -21,6 +21,7 @@ export function toReplay(
     parent: { trace_id: traceId, kind: 'replay', ...(fresh ? { fresh } : {}) },
     ...(user_model === undefined ? {} : { user_model }),
     ...(judge_model === undefined ? {} : { judge_model }),
+    ...(user_script === undefined ? {} : { user_script }),
   };
 }
 

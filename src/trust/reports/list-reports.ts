@@ -57,7 +57,9 @@ export async function listReports(
   const last = found[data.length - 1];
   const hasMore = found.length > data.length && last !== undefined;
   const nextCursor = hasMore ? toPageCursor(list, [Number(last.created_at), last.check_id]) : null;
-  return { object: 'list', data: [...data], next_cursor: nextCursor };
+  // One that was deleted meanwhile has lost its environments first.
+  const whole = data.filter(({ environments }) => environments.length > 0);
+  return { object: 'list', data: whole, next_cursor: nextCursor };
 }
 
 async function withEnvironments(

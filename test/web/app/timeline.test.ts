@@ -58,6 +58,14 @@ describe('the timeline of a trace', () => {
     expect(labels).toContain('calls: look');
   });
 
+  it('has a judge that gave no verdict, with its reason', () => {
+    const usage = { model_calls: 1, prompt_tokens: 1, completion_tokens: 1, total_tokens: 2, cost_usd: null };
+    const asked = { model: 'judge', key: 'k', rubric: 'Kind?', material: 'Hello', usage, duration_ms: 5 };
+    const failed: EventBody = { type: 'judge.failed', ...asked, message: 'It refused' };
+    const entry = read([...begun, setUp, failed])[0]?.entries.at(-1);
+    expect(entry).toMatchObject({ kind: 'judgement', event: { type: 'judge.failed', message: 'It refused' } });
+  });
+
   it('has what somebody said in the first turn, and the prompt once', () => {
     const said: EventBody = { type: 'turn.started', turn: 1, messages: [{ role: 'user', content: 'Be quick.' }] };
     const idsOf = (bodies: readonly EventBody[]) =>

@@ -69,6 +69,7 @@ function Compared({ compared, names, query }: ComparedProps) {
   const { comparisons, warnings } = compared;
   const chosen = Math.max(1, Number(query.get('pair') ?? '1') || 1);
   const comparison = comparisons[chosen - 1] ?? comparisons[0];
+  const grades = gradesOf(query).grades === undefined ? '' : '?grades=current';
   const domain = toDomain(
     comparisons.flatMap(({ ci95, difference }) => [...(ci95 ?? []), difference]),
     [0],
@@ -76,9 +77,9 @@ function Compared({ compared, names, query }: ComparedProps) {
   return (
     <>
       <p class="compared-names">
-        <a href={`/evaluations/${compared.b}`}>{names.b}</a> <span class="letter">B</span>
+        <a href={`/evaluations/${compared.b}${grades}`}>{names.b}</a> <span class="letter">B</span>
         <span class="quiet"> compared with </span>
-        <a href={`/evaluations/${compared.a}`}>{names.a}</a> <span class="letter">A</span>
+        <a href={`/evaluations/${compared.a}${grades}`}>{names.a}</a> <span class="letter">A</span>
       </p>
       {comparison === undefined ? (
         <Empty title="They have no model in common" />

@@ -60,7 +60,7 @@ export function EvaluationPage({
         <Fragment key="report">
           <EvaluationHeader evaluation={evaluation} live={known} onDone={refresh} />
           {isEnded(evaluation.status) ? <GradesChoice evaluationId={evaluationId} query={query} /> : null}
-          <Results evaluation={evaluation} />
+          <Results evaluation={evaluation} query={query} />
         </Fragment>
       )}
       {known === undefined ? (
@@ -90,14 +90,14 @@ export function EvaluationPage({
   );
 }
 
-function Results({ evaluation }: { readonly evaluation: EvaluationDetail }) {
+function Results({ evaluation, query }: { readonly evaluation: EvaluationDetail; readonly query: URLSearchParams }) {
   return (
     <section class="results" aria-label="Mean reward">
       <h2>
         Mean reward <span class="quiet small">of the task means, with 95 % intervals</span>
       </h2>
       <ReportList evaluation={evaluation} />
-      <ModelComparison evaluation={evaluation} />
+      <ModelComparison evaluation={evaluation} query={query} />
     </section>
   );
 }

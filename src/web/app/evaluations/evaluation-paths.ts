@@ -3,6 +3,7 @@ export interface ComparedModels {
   readonly b: string;
   readonly a_model?: string;
   readonly b_model?: string;
+  readonly grades?: 'current';
 }
 
 export function toComparePath(compared: ComparedModels): string {

@@ -37,7 +37,7 @@ export function GradesLinks({ query }: { readonly query: URLSearchParams }) {
   const { grades } = gradesOf(query);
   return (
     <nav class="choice-links" aria-label="Rewards">
-      <a href={withChoices(query, { grades: '' })} aria-current={grades === undefined ? 'true' : undefined}>
+      <a href={withChoices(query, { grades: 'recorded' })} aria-current={grades === undefined ? 'true' : undefined}>
         Rewards of the runs
       </a>
       <a href={withChoices(query, { grades: 'current' })} aria-current={grades === 'current' ? 'true' : undefined}>

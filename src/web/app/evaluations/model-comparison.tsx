@@ -1,12 +1,15 @@
 import { useState } from 'preact/hooks';
 import type { EvaluationDetail } from '../../../contract/evaluation.ts';
 import { toComparePath } from './evaluation-paths.ts';
+import { gradesOf } from './grades-choice.tsx';
 
-/** Leads to the paired comparison of two models of this evaluation. */
+/** Leads to the paired comparison of two models of this evaluation, by the rewards that its address has chosen. */
 export function ModelComparison({
   evaluation: { evaluation_id: id, models },
+  query,
 }: {
   readonly evaluation: EvaluationDetail;
+  readonly query: URLSearchParams;
 }) {
   const [a, setA] = useState(models[0] ?? '');
   const [b, setB] = useState(models[1] ?? '');
@@ -26,7 +29,7 @@ export function ModelComparison({
       {a === b ? (
         <span class="quiet">Choose two models.</span>
       ) : (
-        <a class="button" href={toComparePath({ a: id, b: id, a_model: a, b_model: b })}>
+        <a class="button" href={toComparePath({ a: id, b: id, a_model: a, b_model: b, ...gradesOf(query) })}>
           Compare task by task
         </a>
       )}
