@@ -15,7 +15,7 @@ export interface PlayableOptions {
  *
  * @throws ApiError `invalid_parameter` that names the scenario and the way out.
  */
-function assertPlayable(entry: ScenarioEntry, judge: string | undefined): void {
+export function assertPlayable(entry: ScenarioEntry, judge: string | undefined): void {
   const { short_name, needs = [] } = entry;
   if (needs.includes('user')) {
     const message = `The scenario ${short_name} has a simulated user, which this protocol has no place for.`;

@@ -2,7 +2,7 @@ import { checkScenarioArgs } from '../../client/scenario-args.ts';
 import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import type { ScenarioEntry } from '../../contract/scenario.ts';
 import type { Task } from '../../contract/task.ts';
-import { type PlayableOptions, playableAmong } from '../playable.ts';
+import { assertPlayable, type PlayableOptions, playableAmong } from '../playable.ts';
 import { type ScenarioTasksOptions, splitOf, tasksOfScenario } from '../scenario-tasks.ts';
 import { parse, resetSchema } from './messages.ts';
 import { invalidField } from './openenv-error.ts';
@@ -56,12 +56,13 @@ export class TaskChoice {
 
   /**
    * @param data of a `reset`, unchecked.
-   * @throws OpenEnvError VALIDATION_ERROR; ApiError invalid_scenario_args; else as `tasksOfScenario`.
+   * @throws OpenEnvError VALIDATION_ERROR; ApiError invalid_scenario_args; else as `assertPlayable` and `tasksOfScenario`.
    */
   async choose(data: JsonObject): Promise<AskedEpisode> {
     const { seed, episode_id, task_id, ...rest } = parse(resetSchema, data);
     const given: JsonObject = isJsonObject(rest) ? rest : {};
     const { entry, args } = this.#scenarioOf(given);
+    assertPlayable(entry, this.#options.judge);
     const asked = { args, seed: seed ?? null, taskId: task_id ?? null };
     const chosen = await this.#argsOf(entry, asked);
     checkScenarioArgs(entry, chosen);
