@@ -51,7 +51,7 @@ afterAll(() => {
 const INSTALL = ['install', '--prefer-offline', '--no-audit', '--no-fund'] as const;
 const NO_NETWORK = /^npm error request to .*(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT).*$/m;
 
-describe.concurrent('a project from the packed package and the template', { timeout: PATIENCE_MS }, () => {
+describe.concurrent('a project from the packed package and the template', { timeout: 2 * PATIENCE_MS }, () => {
   // Two at once: the machines that run this have two cores.
   const halves = [0, 1].map((half) => TEMPLATES.filter((_, index) => index % 2 === half));
   test.for(halves.map((templates) => ({ names: templates.join(', '), templates })))(

@@ -66,7 +66,8 @@ describe.skipIf(!hasChromium)('in the browser', { timeout: 60_000 }, () => {
     });
   });
 
-  it('has rewards that mean something', { timeout: 300_000 }, async () => {
-    await expectSound(environment, { tasks: 1, maxMs: 120_000 });
+  // A session takes seconds: `npx proctor check` tries all that there is no time for here.
+  it('has rewards that mean something', { timeout: 120_000 }, async () => {
+    await expectSound(environment, { tasks: 1, maxMs: 30_000 });
   });
 });
