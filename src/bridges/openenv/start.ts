@@ -1,4 +1,3 @@
-import type { Logger } from 'pino';
 import { Gauge, type Registry } from 'prom-client';
 import { type Catalogue, createCatalogue } from '../../client/catalogue.ts';
 import type { EnvironmentTarget } from '../../client/environment-client.ts';
@@ -6,7 +5,7 @@ import { EnvironmentPool } from '../../client/environment-pool.ts';
 import { hashTargetCode } from '../../client/module-hash.ts';
 import { addPoolMetrics } from '../../client/pool-metrics.ts';
 import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
-import { type Database, storeCheck } from '../../database/database.ts';
+import { storeCheck } from '../../database/database.ts';
 import { createHttpApp } from '../../http/app.ts';
 import { DEFAULT_BODY_LIMIT_BYTES } from '../../http/body.ts';
 import { fixedKey } from '../../http/fixed-key.ts';
@@ -15,10 +14,9 @@ import { listen } from '../../http/listen.ts';
 import { createHttpMetrics } from '../../http/metrics.ts';
 import { assertBindAllowed } from '../../http/origin-guard.ts';
 import { createWebSockets } from '../../http/web-sockets.ts';
-import type { Models } from '../../model/create-model.ts';
 import { PROCTOR_VERSION } from '../../runtime/version.ts';
 import { createTasksets } from '../../tasks/find-tasksets.ts';
-import type { TraceStore } from '../../trace/trace-store.ts';
+import type { BridgeServerOptions } from '../bridge-server-options.ts';
 import { Episodes } from '../episodes.ts';
 import { RESERVED_TOOL_NAMES } from './messages.ts';
 import { createOpenEnvRoutes, createRpcMount, toDetail } from './routes.ts';
@@ -28,33 +26,11 @@ import { OpenEnvSockets } from './sockets.ts';
 import { TaskChoice } from './tasks.ts';
 import { createToError } from './to-error.ts';
 
-export interface OpenEnvServerOptions {
+export interface OpenEnvServerOptions extends BridgeServerOptions {
   /** Configured name, and where it is. */
   readonly environment: readonly [name: string, target: EnvironmentTarget];
   /** Short name of the scenario. Default: the only one, or the one that `reset` names. */
   readonly scenario?: string | undefined;
-  /** Name of a taskset whose tasks stand in for those that scenarios declare. */
-  readonly taskset?: string | undefined;
-  readonly database: Database;
-  readonly store: TraceStore;
-  /** Judges for evaluations. */
-  readonly models: Pick<Models, 'create' | 'harness'>;
-  readonly logger: Logger;
-  readonly host: string;
-  /** 0: any free port. */
-  readonly port: number;
-  /** Asked of every request and socket where it is set, as a bearer token. */
-  readonly apiKey?: string | undefined;
-  readonly allowedHosts?: readonly string[] | undefined;
-  /** Folder in which tasksets are looked for. */
-  readonly directory: string;
-  /** Open at a time: sockets, and sessions of `/mcp`. Default 1,000. */
-  readonly maxSessions?: number | undefined;
-  /** Milliseconds without a message after which a session is ended. Default 15 minutes. */
-  readonly sessionTtlMs?: number | undefined;
-  readonly hosts?: number | undefined;
-  readonly startTimeoutMs?: number | undefined;
-  readonly shutdownGraceMs?: number | undefined;
   /** For tests: milliseconds between two looks at who is idle, and between two pings of a socket. */
   readonly timing?: { readonly lookEveryMs?: number; readonly pingEveryMs?: number } | undefined;
 }

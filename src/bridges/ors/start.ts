@@ -1,50 +1,26 @@
-import type { Logger } from 'pino';
 import { createCatalogue } from '../../client/catalogue.ts';
 import type { EnvironmentTarget } from '../../client/environment-client.ts';
 import { EnvironmentPool } from '../../client/environment-pool.ts';
 import { addPoolMetrics } from '../../client/pool-metrics.ts';
 import type { ApiError } from '../../contract/errors.ts';
 import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
-import { type Database, storeCheck } from '../../database/database.ts';
+import { storeCheck } from '../../database/database.ts';
 import { createHttpApp } from '../../http/app.ts';
 import { fixedKey } from '../../http/fixed-key.ts';
 import { createHealthRoutes } from '../../http/health-routes.ts';
 import { listen } from '../../http/listen.ts';
 import { createHttpMetrics } from '../../http/metrics.ts';
 import { assertBindAllowed } from '../../http/origin-guard.ts';
-import type { Models } from '../../model/create-model.ts';
 import { PROCTOR_VERSION } from '../../runtime/version.ts';
 import { createTasksets } from '../../tasks/find-tasksets.ts';
-import type { TraceStore } from '../../trace/trace-store.ts';
+import type { BridgeServerOptions } from '../bridge-server-options.ts';
 import { Episodes } from '../episodes.ts';
 import { listOrsEnvironments, OrsTasks } from './environments.ts';
 import { createOrsRoutes, toDefaultEnvironment } from './routes.ts';
 import { OrsSessions } from './sessions.ts';
 
-export interface OrsServerOptions {
+export interface OrsServerOptions extends BridgeServerOptions {
   readonly environments: ReadonlyMap<string, EnvironmentTarget>;
-  readonly database: Database;
-  readonly store: TraceStore;
-  /** Judges for evaluations. */
-  readonly models: Pick<Models, 'create' | 'harness'>;
-  readonly logger: Logger;
-  readonly host: string;
-  /** 0: any free port. */
-  readonly port: number;
-  /** Asked of every request where it is set: as `X-API-Key`, or as a bearer token. */
-  readonly apiKey?: string | undefined;
-  readonly allowedHosts?: readonly string[] | undefined;
-  /** Name of a taskset whose tasks stand in for those that scenarios declare. */
-  readonly taskset?: string | undefined;
-  /** Folder in which tasksets are looked for. */
-  readonly directory: string;
-  /** Active at a time. Default 1,000. */
-  readonly maxSessions?: number | undefined;
-  /** Milliseconds without a sign of its client after which a session is ended. Default 15 minutes. */
-  readonly sessionTtlMs?: number | undefined;
-  readonly hosts?: number | undefined;
-  readonly startTimeoutMs?: number | undefined;
-  readonly shutdownGraceMs?: number | undefined;
   /** For tests: milliseconds between two looks at who is idle, and between two signs of life of a call; calls of an episode. */
   readonly limits?:
     | { readonly lookEveryMs?: number; readonly heartbeatMs?: number; readonly maxCalls?: number }
