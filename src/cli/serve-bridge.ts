@@ -15,10 +15,11 @@ export interface Bridge<Server> {
   readonly defaultPort: number;
   /** Environment variable of its key. */
   readonly keyVariable: string;
-  /** What asks for the key, for the help: `every request`. */
+  /** Callers that need the key, for the help: `every request`. */
   readonly asks: string;
-  /** What ends a session, and what is counted, for the help. */
+  /** Time that ends a session, for the help: `idle time`. */
   readonly idle: string;
+  /** Sessions that `--max-sessions` counts, for the help: `active`. */
   readonly counted: string;
   start(installation: Installation, options: BridgeServerOptions): Promise<Server>;
   print(server: Server): void;
