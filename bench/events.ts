@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { DatabaseSync } from '@photostructure/sqlite';
-import type { EventOf } from '../src/contract/event.ts';
-import { openDatabase } from '../src/database/open-database.ts';
-import { createTraceStore } from '../src/trace/database-store.ts';
+import type { EventOf } from '../src/contract/service/event.ts';
+import { openDatabase } from '../src/store/database/open-database.ts';
+import { createTraceStore } from '../src/store/traces/database-store.ts';
 
 const IN_FLIGHT = [1, 8, 32, 200];
 const ROUNDS = 61;

@@ -11,8 +11,8 @@ const dist = fileURLToPath(new URL('../dist/', import.meta.url));
 /** The name that authors import, and what it is here. */
 const SHARED = { proctor: `${dist}index.js`, zod: 'zod' };
 const ENTRY = `
-export { failStart } from './mcp/fail-start.js';
-export { startOverStdio } from './mcp/stdio/start-over-stdio.js';
+export { failStart } from './environment/server/start/fail-start.js';
+export { startOverStdio } from './environment/server/start/start-over-stdio.js';
 export * as proctor from './index.js';
 export * as zod from 'zod';
 `;

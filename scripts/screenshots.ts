@@ -71,6 +71,8 @@ async function photograph(
   await page.goto(address.href);
   await page.locator(shown.ready).first().waitFor();
   await shown.prepare?.(page);
+  // A picture shows no page that still reads.
+  await page.waitForFunction(() => document.querySelector('.spinner') === null);
   await page.evaluate('document.fonts.ready');
   await page.mouse.move(0, 0);
   const path = join(IMAGES, `${shown.name}-${name}.png`);

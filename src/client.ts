@@ -1,4 +1,99 @@
-export { connectEnvironment } from './client/connect.ts';
+export { createServiceClient } from './client/local-service-client.ts';
+export type {
+  AttemptListQuery,
+  CheckListQuery,
+  CheckQuery,
+  ChecksClient,
+  CompareQuery,
+  CreateEvaluationOptions,
+  CreateRunOptions,
+  DatasetsClient,
+  EvaluationListQuery,
+  EvaluationsClient,
+  EventsOptions,
+  Fetch,
+  GradesOption,
+  ModelsClient,
+  RegisteredModelsClient,
+  RegradeQuery,
+  RegradesClient,
+  ReplayOptions,
+  RequestOptions,
+  SeatsClient,
+  ServiceClient,
+  ServiceClientOptions,
+  TaskListQuery,
+  TasksetsClient,
+  TraceFilters,
+  TraceListQuery,
+  TrainingClient,
+  TrainingListQuery,
+} from './client/service-client.ts';
+export { ApiError, BoundaryError, type ErrorCode } from './contract/errors.ts';
+export type {
+  RegisteredModel,
+  RegisteredModelInput,
+  RegisteredModelList,
+  RegisteredModelPatch,
+} from './contract/model.ts';
+export type { ScenarioEntry } from './contract/scenario.ts';
+export type {
+  CheckFinding,
+  CheckList,
+  CheckSummary,
+  FindingLevel,
+  FindingName,
+  StoredCheck,
+} from './contract/service/check.ts';
+export type {
+  AttemptList,
+  ComparisonList,
+  EvaluationAccepted,
+  EvaluationAttempt,
+  EvaluationDetail,
+  EvaluationInput,
+  EvaluationList,
+  EvaluationPatch,
+  EvaluationStatus,
+  EvaluationSummary,
+  Report,
+  TaskList,
+  TaskRow,
+} from './contract/service/evaluation.ts';
+export type { ModelDeltaEvent, TraceEvent } from './contract/service/event.ts';
+export type { Outcome } from './contract/service/outcome.ts';
+export type {
+  Regrade,
+  RegradeAccepted,
+  RegradeList,
+  RegradeOutcome,
+  RegradeRequest,
+  RegradeRow,
+} from './contract/service/regrade.ts';
+export type { Difference, Fork, Grade, GradesQuery, Parent, ReplayResult } from './contract/service/replay.ts';
+export type {
+  EnvironmentList,
+  EnvironmentToolList,
+  ModelList,
+  RunAccepted,
+  RunInput,
+  RunStatus,
+} from './contract/service/run.ts';
+export type { Seat, SeatInput } from './contract/service/seat.ts';
+export type { TotalsGroupBy, TraceTotals, UsageGroupBy, UsageList } from './contract/service/totals.ts';
+export type { Origin, Trace, TraceList, TraceSummary } from './contract/service/trace.ts';
+export type {
+  TrainerList,
+  TrainingAccepted,
+  TrainingEvent,
+  TrainingInput,
+  TrainingJob,
+  TrainingJobDetail,
+  TrainingJobList,
+} from './contract/service/training.ts';
+export type { TrainingStatus } from './contract/service/training-states.ts';
+export type { TasksetList } from './contract/task.ts';
+export { connectEnvironment } from './environment/client/connect-environment.ts';
 export type {
   AgentToolEntry,
   CallOptions,
@@ -6,35 +101,4 @@ export type {
   EnvironmentClient,
   EnvironmentTarget,
   ToolResult,
-} from './client/environment-client.ts';
-export type { CheckFinding, CheckSummary, StoredCheck } from './contract/check.ts';
-export { BoundaryError } from './contract/errors.ts';
-export type {
-  ComparisonList,
-  EvaluationAttempt,
-  EvaluationDetail,
-  EvaluationInput,
-  EvaluationSummary,
-  Report,
-} from './contract/evaluation.ts';
-export type { ModelDeltaEvent, TraceEvent } from './contract/event.ts';
-export type { RegisteredModel, RegisteredModelInput, RegisteredModelPatch } from './contract/model.ts';
-export type { Outcome } from './contract/outcome.ts';
-export type { Regrade, RegradeRow } from './contract/regrade.ts';
-export type { Difference, Fork, Grade, GradesQuery, Parent, ReplayResult } from './contract/replay.ts';
-export type { RunAccepted, RunInput } from './contract/run.ts';
-export type { Seat, SeatInput } from './contract/seat.ts';
-export type { TraceTotals, UsageList } from './contract/totals.ts';
-export type { Trace, TraceList, TraceSummary } from './contract/trace.ts';
-export { createServiceClient } from './service-client/local-service-client.ts';
-export {
-  ApiError,
-  type ChecksClient,
-  type CreateRunOptions,
-  type EvaluationsClient,
-  type RegradesClient,
-  type ServiceClient,
-  type ServiceClientOptions,
-  type TraceFilters,
-  type TraceListQuery,
-} from './service-client/service-client.ts';
+} from './environment/client/environment-client.ts';

@@ -1,6 +1,5 @@
 // The authoring surface: what an environment is written with and served by, and what configures a project.
-export type { Config } from './config/config-schema.ts';
-export { defineConfig } from './config/define-config.ts';
+
 export type { PromptMessage } from './contract/scenario.ts';
 export type {
   CommandTarget,
@@ -9,7 +8,7 @@ export type {
   ConnectionTarget,
   ServerTarget,
   UrlTarget,
-} from './environment/connection.ts';
+} from './environment/authoring/connection.ts';
 export {
   type AudioContent,
   audio,
@@ -21,12 +20,12 @@ export {
   image,
   type ResourceLink,
   resourceLink,
-} from './environment/content.ts';
-export { close, initialize, shutdown } from './environment/decorators/hooks.ts';
-export { prompt } from './environment/decorators/prompt.ts';
-export { resource } from './environment/decorators/resource.ts';
-export { scenario } from './environment/decorators/scenario.ts';
-export { tool } from './environment/decorators/tool.ts';
+} from './environment/authoring/content.ts';
+export { close, initialize, shutdown } from './environment/authoring/decorators/hooks.ts';
+export { prompt } from './environment/authoring/decorators/prompt.ts';
+export { resource } from './environment/authoring/decorators/resource.ts';
+export { scenario } from './environment/authoring/decorators/scenario.ts';
+export { tool } from './environment/authoring/decorators/tool.ts';
 export type {
   Audience,
   ClientOffer,
@@ -49,28 +48,30 @@ export type {
   SolutionToolResult,
   ToolAnnotations,
   ToolContext,
-} from './environment/definition.ts';
-export type { EnvironmentServerOptions } from './environment/environment-options.ts';
-export { EnvironmentServer } from './environment/environment-server.ts';
-export type { EnvironmentSource } from './environment/environment-source.ts';
-export type { EvaluationInput as Evaluation, SubscoreInput as Subscore } from './environment/evaluation.ts';
-export { Hub, type HubOptions } from './environment/hub.ts';
-export type { HubCall, HubHalves } from './environment/hub-scenario.ts';
-export { NoJudgeError } from './environment/no-judge-error.ts';
-export type { PromptConfig, PromptHandler, RichPrompt } from './environment/prompt.ts';
-export type { Prompt } from './environment/prompt-messages.ts';
-export type { ResourceConfig, ResourceHandler } from './environment/resource.ts';
+} from './environment/authoring/definition.ts';
+export type { EnvironmentServerOptions } from './environment/authoring/environment-options.ts';
+export { EnvironmentServer } from './environment/authoring/environment-server.ts';
+export type { EnvironmentSource } from './environment/authoring/environment-source.ts';
+export type { EvaluationInput as Evaluation, SubscoreInput as Subscore } from './environment/authoring/evaluation.ts';
+export { Hub, type HubOptions } from './environment/authoring/hub.ts';
+export type { HubCall, HubHalves } from './environment/authoring/hub-scenario.ts';
+export { NoJudgeError } from './environment/authoring/no-judge-error.ts';
+export type { PromptConfig, PromptHandler, RichPrompt } from './environment/authoring/prompt.ts';
+export type { Prompt } from './environment/authoring/prompt-messages.ts';
+export type { ResourceConfig, ResourceHandler } from './environment/authoring/resource.ts';
 export type {
   Scenario,
   ScenarioConfig,
   ScenarioFunction,
   ScenarioGenerator,
   ScenarioTask,
-} from './environment/scenario.ts';
-export type { AnySchema, ArgsOf, NoArgs } from './environment/schema-types.ts';
-export type { ToolConfig, ToolHandler, ToolObject } from './environment/tool.ts';
-export { ToolError } from './environment/tool-result.ts';
-export type { SimulatedUser, UserFunction } from './environment/user.ts';
-export { type InMemoryTarget, inMemory } from './mcp/in-memory.ts';
-export { type ServeOptions, type ServerHandle, serve, serveMain } from './mcp/serve.ts';
-export { defineTasks, type TasksInput } from './tasks/define-tasks.ts';
+} from './environment/authoring/scenario.ts';
+export type { AnySchema, ArgsOf, NoArgs } from './environment/authoring/schema/schema-types.ts';
+export type { ToolConfig, ToolHandler, ToolObject } from './environment/authoring/tool.ts';
+export { ToolError } from './environment/authoring/tool-result.ts';
+export type { SimulatedUser, UserFunction } from './environment/authoring/user.ts';
+export { type InMemoryTarget, inMemory } from './environment/server/in-memory.ts';
+export { type ServeOptions, type ServerHandle, serve, serveMain } from './environment/server/serve.ts';
+export { defineTasks, type TasksInput } from './evaluation/tasks/define-tasks.ts';
+export type { Config } from './service/config/config-schema.ts';
+export { defineConfig } from './service/config/define-config.ts';

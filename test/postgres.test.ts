@@ -43,7 +43,7 @@ interface Ended {
 /** Two files that have tests on Postgres, in a run of their own. */
 function runWithoutPostgres(variables: Readonly<Record<string, string>>): Promise<Ended> {
   const { CI: _, VITEST: __, TEST_LANE: ___, ...own } = process.env;
-  const files = ['test/queue/entry-groups.test.ts', 'test/queue/hints.test.ts'];
+  const files = ['test/store/queue/entry-groups.test.ts', 'test/store/queue/hints.test.ts'];
   const args = [join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', '--typecheck.enabled=false', ...files];
   const env = { ...own, TEST_POSTGRES: 'none', NO_COLOR: '1', ...variables };
   return new Promise((resolve) => {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { inject, TestRunner } from 'vitest';
-import type { Database } from '../src/database/database.ts';
+import type { Database } from '../src/store/database/database.ts';
 import { freePort } from './free-port.ts';
 import type { SharedPostgres } from './postgres-for-all.ts';
 

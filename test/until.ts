@@ -8,7 +8,7 @@ export interface UntilOptions {
 }
 
 /** A hook belongs to no test. */
-const DEFAULT_TEST_MS = 30_000;
+const DEFAULT_TEST_MS = 60_000;
 const LONGEST_PAUSE_MS = 100;
 
 /**

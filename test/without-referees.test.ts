@@ -8,8 +8,9 @@ const TEST = fileURLToPath(new URL('.', import.meta.url));
 
 it('the tests that are left out without the referees are those that use them', () => {
   const uses = /\/(referees\/(node_modules|clients|peers)\/|aimock-gateway\.ts)/;
-  const files = ['dialects', 'interop', 'scenario-server', 'mcp', 'conformance', 'docs'].flatMap((folder) =>
-    readdirSync(join(TEST, folder), { recursive: true, encoding: 'utf8' }).map((path) => join('test', folder, path)),
+  const files = ['models/dialects', 'interop', 'service/chat', 'environment/server', 'conformance', 'docs'].flatMap(
+    (folder) =>
+      readdirSync(join(TEST, folder), { recursive: true, encoding: 'utf8' }).map((path) => join('test', folder, path)),
   );
   const tests = files.filter((path) => path.endsWith('.test.ts'));
   const using = tests.filter((path) => uses.test(readFileSync(join(TEST, '..', path), 'utf8')));

@@ -3,14 +3,15 @@ import { fileURLToPath } from 'node:url';
 
 /** What cannot run without the programs of others in `test/referees`. */
 export const REFEREE_TESTS: readonly string[] = [
-  'test/dialects/clients/anthropic.test.ts',
-  'test/dialects/clients/google.test.ts',
   'test/interop/inspector.test.ts',
-  'test/scenario-server/aimock-failures.test.ts',
-  'test/scenario-server/aimock.test.ts',
-  'test/scenario-server/clients/ai-sdk.test.ts',
-  'test/scenario-server/clients/langchain.test.ts',
-  'test/scenario-server/clients/retries.test.ts',
+  'test/models/dialects/clients/anthropic.test.ts',
+  'test/models/dialects/clients/google.test.ts',
+
+  'test/service/chat/aimock-failures.test.ts',
+  'test/service/chat/aimock.test.ts',
+  'test/service/chat/clients/ai-sdk.test.ts',
+  'test/service/chat/clients/langchain.test.ts',
+  'test/service/chat/clients/retries.test.ts',
 ];
 
 /** The tests to leave out here. Where CI is set they are run, and fail. */

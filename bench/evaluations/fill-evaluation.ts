@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { GRADED_OUTCOMES, type Outcome, RERUN_OUTCOMES } from '../../src/contract/outcome.ts';
-import type { Database } from '../../src/database/database.ts';
-import type { DatabaseSchema } from '../../src/database/schema.ts';
-import { createSeededRandom } from '../../src/model/seeded-random.ts';
+import { GRADED_OUTCOMES, type Outcome, RERUN_OUTCOMES } from '../../src/contract/service/outcome.ts';
+import { createSeededRandom } from '../../src/models/gateway/reference/seeded-random.ts';
+import type { Database } from '../../src/store/database/database.ts';
+import type { DatabaseSchema } from '../../src/store/database/tables/schema.ts';
 
 export interface EvaluationSize {
   readonly tasks: number;

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../../src/database/database.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { createEvaluationStore } from '../../src/evaluations/database-evaluation-store.ts';
-import { createDatabaseQueue } from '../../src/queue/database-queue.ts';
-import { createTaskset } from '../../src/tasks/taskset.ts';
-import { createTraceStore } from '../../src/trace/database-store.ts';
+import { createEvaluationStore } from '../../src/evaluation/evaluations/database-evaluation-store.ts';
+import { createTaskset } from '../../src/evaluation/tasks/taskset.ts';
+import type { Database } from '../../src/store/database/database.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
+import { createDatabaseQueue } from '../../src/store/queue/database-queue.ts';
+import { createTraceStore } from '../../src/store/traces/database-store.ts';
 import { start } from '../child.ts';
 import { median } from '../mcp/load.ts';
 import { openStores, type StoreName, type Stores } from '../run-service/stores.ts';

@@ -6,11 +6,12 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import { exportTraces } from '../../src/cli/export/export-traces.ts';
-import type { Database } from '../../src/database/database.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
-import type { ExportFormat } from '../../src/formats/format.ts';
-import { createTraceStore } from '../../src/trace/database-store.ts';
+import { exportTraces } from '../../src/cli/exchange/export/export-traces.ts';
+import type { Database } from '../../src/store/database/database.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
+import type { ExportFormat } from '../../src/store/formats/format.ts';
+import { createTraceStore } from '../../src/store/traces/database-store.ts';
+import { sourceOf } from '../../test/store/formats/trace-source.ts';
 import { fillWithTraces } from '../training/fill.ts';
 
 const COUNT = Number(process.env.BENCH_TRACES ?? 10_000);
@@ -82,9 +83,9 @@ async function measure(what: string, address: string, out: string): Promise<Meas
 
 async function write(database: Database, format: ExportFormat, out: string): Promise<number> {
   const store = createTraceStore(database, { appUrl: 'http://127.0.0.1' });
-  const filters = { envName: 'retail' };
+  const filters = { env_name: 'retail' };
   const { signal } = new AbortController();
-  return (await exportTraces(store, { named: [], filters, format, out, atif: '1.8', signal })).traces;
+  return (await exportTraces(sourceOf(store), { named: [], filters, format, out, atif: '1.8', signal })).traces;
 }
 
 async function copyEvents(database: Database, out: string): Promise<number> {

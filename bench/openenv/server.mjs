@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { createModels, createTraceStore, openDatabase } from 'proctor/run-service';
 import { WebSocketServer } from 'ws';
-import { startOpenEnvServer } from '../../dist/bridges/openenv/start.js';
+import { startOpenEnvServer } from '../../dist/service/bridges/openenv/start.js';
 import { answerQuestions } from '../measured.mjs';
 
 const { BENCH_BARE, BENCH_DATABASE_URL, BENCH_SESSIONS, BENCH_STEP_MS } = process.env;

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { openDatabase } from '../../src/database/open-database.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
 import { median } from '../mcp/load.ts';
 import { generateTraces } from '../run-service/generate-traces.ts';
 import { launchChromium, openSite } from './site.ts';

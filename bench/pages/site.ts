@@ -1,11 +1,11 @@
 import { pino } from 'pino';
 import { type Browser, chromium } from 'playwright-core';
-import { createAccounts } from '../../src/accounts/database-accounts.ts';
-import type { Database } from '../../src/database/database.ts';
-import { createModels } from '../../src/model/create-model.ts';
-import { createDatabaseQueue } from '../../src/queue/database-queue.ts';
-import { startRunService } from '../../src/run-service/start.ts';
-import { createTraceStore } from '../../src/trace/database-store.ts';
+import { createModels } from '../../src/models/gateway/create-model.ts';
+import { startRunService } from '../../src/service/runs/start.ts';
+import { createAccounts } from '../../src/store/accounts/database-accounts.ts';
+import type { Database } from '../../src/store/database/database.ts';
+import { createDatabaseQueue } from '../../src/store/queue/database-queue.ts';
+import { createTraceStore } from '../../src/store/traces/database-store.ts';
 import { createPages } from '../../src/web/pages.ts';
 
 /** The run service with its pages and without a worker. `close` closes the database too. */

@@ -1,6 +1,6 @@
 import { Agent } from 'node:http';
-import { createAccounts } from '../../src/accounts/database-accounts.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
+import { createAccounts } from '../../src/store/accounts/database-accounts.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
 import { type Child, start } from '../child.ts';
 import { median } from '../mcp/load.ts';
 import { acceptRun } from './accept-run.ts';

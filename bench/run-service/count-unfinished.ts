@@ -1,4 +1,4 @@
-import type { Database } from '../../src/database/database.ts';
+import type { Database } from '../../src/store/database/database.ts';
 
 /** Runs that wait or go on. */
 export async function countUnfinished(database: Database): Promise<number> {

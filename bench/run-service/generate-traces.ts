@@ -1,12 +1,12 @@
 import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
 
-import type { Database } from '../../src/database/database.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
-import type { DatabaseSchema } from '../../src/database/schema.ts';
-import { toOutcomeRow } from '../../src/trace/outcome-rows.ts';
-import { TraceProjection } from '../../src/trace/projection.ts';
-import { toFinishedColumns, toMetadataRows, toTracesRow } from '../../src/trace/trace-rows.ts';
+import type { Database } from '../../src/store/database/database.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
+import type { DatabaseSchema } from '../../src/store/database/tables/schema.ts';
+import { toOutcomeRow } from '../../src/store/traces/rows/outcome-rows.ts';
+import { TraceProjection } from '../../src/store/traces/rows/projection.ts';
+import { toFinishedColumns, toMetadataRows, toTracesRow } from '../../src/store/traces/rows/trace-rows.ts';
 import { type PlannedTrace, planTraces, toEvents } from './traces-plan.ts';
 
 export interface GenerateOptions {

@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createAccounts } from '../../src/accounts/database-accounts.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
+import { createAccounts } from '../../src/store/accounts/database-accounts.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
 import { start } from '../child.ts';
 import { acceptRun } from './accept-run.ts';
 import { countUnfinished } from './count-unfinished.ts';

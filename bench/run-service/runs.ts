@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../../src/database/database.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { openQueue } from '../../src/queue/open-queue.ts';
-import { createTraceStore } from '../../src/trace/database-store.ts';
-import type { TraceStore } from '../../src/trace/trace-store.ts';
+import type { Database } from '../../src/store/database/database.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
+import { openQueue } from '../../src/store/queue/open-queue.ts';
+import { createTraceStore } from '../../src/store/traces/database-store.ts';
+import type { TraceStore } from '../../src/store/traces/trace-store.ts';
 import { type Child, start } from '../child.ts';
 import { median } from '../mcp/load.ts';
 import { type BareQueue, openBareQueue } from './bare-queue.ts';

@@ -1,6 +1,6 @@
-import type { TraceFilters } from '../../src/trace/trace-filters.ts';
-import type { TraceQuery } from '../../src/trace/trace-store.ts';
-import type { UsageQuery } from '../../src/trace/usage.ts';
+import type { TraceFilters } from '../../src/store/traces/rows/trace-filters.ts';
+import type { TraceQuery } from '../../src/store/traces/trace-store.ts';
+import type { UsageQuery } from '../../src/store/traces/usage.ts';
 
 type Case<Query> = readonly [label: string, query: Query];
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { TraceQuery, TraceStore } from '../../src/trace/trace-store.ts';
+import type { TraceQuery, TraceStore } from '../../src/store/traces/trace-store.ts';
 
 const PAGES_BEFORE = 9;
 const PAGE = 50;

@@ -1,6 +1,6 @@
-import type { EventBody, TraceEvent } from '../../src/contract/event.ts';
-import type { Origin } from '../../src/contract/trace.ts';
-import type { NewTrace } from '../../src/trace/trace-store.ts';
+import type { EventBody, TraceEvent } from '../../src/contract/service/event.ts';
+import type { Origin } from '../../src/contract/service/trace.ts';
+import type { NewTrace } from '../../src/store/traces/trace-store.ts';
 
 /** One made-up trace, before its events. Times in milliseconds since 1970. */
 export interface PlannedTrace {

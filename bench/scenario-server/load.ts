@@ -7,12 +7,12 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
 import Counter from '../../environments/counter/environment.ts';
-import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { inMemory } from '../../src/mcp/in-memory.ts';
-import { createModels } from '../../src/model/create-model.ts';
-import { type ScenarioServer, startScenarioServer } from '../../src/scenario-server/start.ts';
-import { createTraceStore } from '../../src/trace/database-store.ts';
+import type { EnvironmentTarget } from '../../src/environment/client/environment-client.ts';
+import { inMemory } from '../../src/environment/server/in-memory.ts';
+import { createModels } from '../../src/models/gateway/create-model.ts';
+import { type ScenarioServer, startScenarioServer } from '../../src/service/chat/start.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
+import { createTraceStore } from '../../src/store/traces/database-store.ts';
 import { createCountingClient, type Post, playSession } from './players.ts';
 
 /** The issue's size; less of it for a look: `BENCH_SESSIONS=50 npm run bench -- load`. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { GatewayClient } from '../../src/model/gateway-client.ts';
+import type { GatewayClient } from '../../src/models/gateway/gateway-client.ts';
 
 /** How one turn of a session is asked for. */
 export const SURFACES = ['plain', 'streamed', 'lifecycle'] as const;

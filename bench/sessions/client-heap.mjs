@@ -1,7 +1,7 @@
 // The process that holds sessions of hosts, through the pool: how much of its heap each takes, at rest and in a call.
 import { fileURLToPath } from 'node:url';
-import { EnvironmentPool } from '../../dist/client/environment-pool.js';
-import { hashTargetCode } from '../../dist/client/module-hash.js';
+import { EnvironmentPool } from '../../dist/environment/client/pool/environment-pool.js';
+import { hashTargetCode } from '../../dist/environment/client/pool/module-hash.js';
 
 const count = Number(process.env.BENCH_CLIENT_SESSIONS ?? 1_000);
 const path = fileURLToPath(new URL('../../environments/counter/environment.ts', import.meta.url));

@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
-const MAIN = fileURLToPath(new URL('../../dist/mcp/environment-main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../dist/environment/server/start/environment-main.js', import.meta.url));
 const TICK_MS = 10;
 
 /** A host of the environment in a file, with nothing of ours between it and the sockets. */

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { openQueue } from '../../src/queue/open-queue.ts';
-import { createTraceStore } from '../../src/trace/database-store.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
+import { openQueue } from '../../src/store/queue/open-queue.ts';
+import { createTraceStore } from '../../src/store/traces/database-store.ts';
 import { type Child, start } from '../child.ts';
 import { countUnfinished } from '../run-service/count-unfinished.ts';
 import { openStores, type StoreName, type Stores } from '../run-service/stores.ts';

@@ -4,7 +4,7 @@ import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { builtFile } from '../../src/runtime/built-file.ts';
+import { builtFile } from '../../src/support/runtime/built-file.ts';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 21);
 const PACKAGE = fileURLToPath(new URL('../../', import.meta.url));
@@ -59,7 +59,7 @@ async function createCases(folder: string): Promise<readonly Case[]> {
   const emptied = await createProject(join(folder, 'emptied'));
   const without = await createProject(join(folder, 'without'));
   await writeFile(join(without, '.proctor'), 'Where a file is there can be no folder, and no cache.');
-  const main = builtFile('mcp/environment-main.js');
+  const main = builtFile('environment/server/start/environment-main.js');
   const start = (project: string) => [main, join(project, 'environments/counter/environment.ts')];
   return [
     { name: '`node -e 0`', args: ['-e', '0'], isOver: true },

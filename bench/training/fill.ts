@@ -1,7 +1,7 @@
-import type { EventBody, TraceEvent } from '../../src/contract/event.ts';
-import type { Database } from '../../src/database/database.ts';
-import { TraceProjection } from '../../src/trace/projection.ts';
-import { toFinishedColumns, toTracesRow } from '../../src/trace/trace-rows.ts';
+import type { EventBody, TraceEvent } from '../../src/contract/service/event.ts';
+import type { Database } from '../../src/store/database/database.ts';
+import { TraceProjection } from '../../src/store/traces/rows/projection.ts';
+import { toFinishedColumns, toTracesRow } from '../../src/store/traces/rows/trace-rows.ts';
 
 const AT_ONCE = 1_000;
 const STEPS = 4;

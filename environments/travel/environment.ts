@@ -10,7 +10,12 @@ const flight = z.string().describe('Its number, such as NW800.');
 
 /** The desk of an airline, where a passenger tells a wish in pieces. The records are graded, and a judge reads the talk. */
 export default function travel(): EnvironmentServer {
-  const environment = new EnvironmentServer({ name: 'travel', version: '1.0.0', sessionsPerProcess: 50 });
+  const environment = new EnvironmentServer({
+    name: 'travel',
+    version: '1.0.0',
+    instructions: 'The desk of an airline, and passengers who change their bookings.',
+    sessionsPerProcess: 50,
+  });
   let desk = new Desk();
   const readOnly = { annotations: { readOnlyHint: true } };
   environment.tool(

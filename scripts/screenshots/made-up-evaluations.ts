@@ -1,4 +1,4 @@
-import type { Database } from '../../src/database/database.ts';
+import type { Database } from '../../src/store/database/database.ts';
 import { addEvaluation, chanceOf, type MadeUpAttempt } from '../../test/web/evaluations.ts';
 
 const HOUR_MS = 3_600_000;

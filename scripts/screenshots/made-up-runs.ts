@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { EventBody } from '../../src/contract/event.ts';
-import type { Database } from '../../src/database/database.ts';
-import { createTraceStore } from '../../src/trace/database-store.ts';
-import type { TraceStore } from '../../src/trace/trace-store.ts';
-import { newTrace } from '../../test/trace/events.ts';
+import type { EventBody } from '../../src/contract/service/event.ts';
+import type { Database } from '../../src/store/database/database.ts';
+import { createTraceStore } from '../../src/store/traces/database-store.ts';
+import type { TraceStore } from '../../src/store/traces/trace-store.ts';
+import { newTrace } from '../../test/store/traces/events.ts';
 import { BROKEN, BROWSING, CODING } from '../../test/web/example-traces.ts';
 import { MODEL_ERROR, SETUP_ERROR, TOOL_ERRORS, WRONG_ANSWER } from '../../test/web/failed-traces.ts';
 import { begin, type ExampleTrace, text, toEvents } from '../../test/web/trace-parts.ts';

@@ -1,36 +1,72 @@
 import type { Command } from 'commander';
 
-/**
- * The commands of `proctor`, in the order of the help. Each is loaded when it is named, so that one command does not load
- * the packages of all others.
- */
-export const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
-  init: async () => (await import('./init.ts')).addInitCommand,
-  list: async () => (await import('./list.ts')).addListCommand,
-  run: async () => (await import('./run.ts')).addRunCommand,
-  eval: async () => (await import('./eval.ts')).addEvalCommand,
-  check: async () => (await import('./check.ts')).addCheckCommand,
-  replay: async () => (await import('./replay.ts')).addReplayCommand,
-  regrade: async () => (await import('./regrade.ts')).addRegradeCommand,
-  train: async () => (await import('./train.ts')).addTrainCommand,
-  seat: async () => (await import('./seat.ts')).addSeatCommand,
-  agents: async () => (await import('./agents.ts')).addAgentsCommand,
-  judge: async () => (await import('./judge.ts')).addJudgeCommand,
-  chat: async () => (await import('./chat.ts')).addChatCommand,
-  serve: async () => (await import('./serve.ts')).addServeCommand,
-  worker: async () => (await import('./worker.ts')).addWorkerCommand,
-  scenarios: async () => (await import('./scenarios.ts')).addScenariosCommand,
-  ors: async () => (await import('./ors.ts')).addOrsCommand,
-  openenv: async () => (await import('./openenv.ts')).addOpenEnvCommand,
-  open: async () => (await import('./open.ts')).addOpenCommand,
-  models: async () => (await import('./models.ts')).addModelsCommand,
-  dataset: async () => (await import('./dataset.ts')).addDatasetCommand,
-  keys: async () => (await import('./keys.ts')).addKeysCommand,
-  traces: async () => (await import('./traces.ts')).addTracesCommand,
-  export: async () => (await import('./export.ts')).addExportCommand,
-  import: async () => (await import('./import.ts')).addImportCommand,
-  dev: async () => (await import('./dev.ts')).addDevCommand,
-  mcp: async () => (await import('./mcp.ts')).addMcpCommand,
-  doctor: async () => (await import('./doctor.ts')).addDoctorCommand,
-  demo: async () => (await import('./demo.ts')).addDemoCommand,
+type LoadCommand = () => Promise<(program: Command) => void>;
+
+/** Commands by heading, in the order of the help. */
+const GROUPS: Readonly<Record<string, Readonly<Record<string, LoadCommand>>>> = {
+  'Write environments': {
+    init: async () => (await import('./write/init.ts')).addInitCommand,
+    list: async () => (await import('./write/list.ts')).addListCommand,
+    dev: async () => (await import('./write/dev.ts')).addDevCommand,
+    mcp: async () => (await import('./write/mcp.ts')).addMcpCommand,
+  },
+  'Play scenarios': {
+    run: async () => (await import('./play/run.ts')).addRunCommand,
+    chat: async () => (await import('./play/chat.ts')).addChatCommand,
+    seat: async () => (await import('./play/seat.ts')).addSeatCommand,
+    agents: async () => (await import('./play/agents.ts')).addAgentsCommand,
+    replay: async () => (await import('./play/replay.ts')).addReplayCommand,
+    demo: async () => (await import('./write/demo.ts')).addDemoCommand,
+  },
+  'Evaluate models': {
+    eval: async () => (await import('./evaluate/eval.ts')).addEvalCommand,
+    judge: async () => (await import('./evaluate/judge.ts')).addJudgeCommand,
+    regrade: async () => (await import('./evaluate/regrade.ts')).addRegradeCommand,
+  },
+  'Trust rewards': {
+    check: async () => (await import('./trust/check.ts')).addCheckCommand,
+  },
+  'Train models': {
+    dataset: async () => (await import('./train/dataset.ts')).addDatasetCommand,
+    train: async () => (await import('./train/train.ts')).addTrainCommand,
+    models: async () => (await import('./train/models.ts')).addModelsCommand,
+  },
+  Serve: {
+    serve: async () => (await import('./serve/serve.ts')).addServeCommand,
+    worker: async () => (await import('./serve/worker.ts')).addWorkerCommand,
+    scenarios: async () => (await import('./write/scenarios.ts')).addScenariosCommand,
+    ors: async () => (await import('./serve/ors.ts')).addOrsCommand,
+    openenv: async () => (await import('./serve/openenv.ts')).addOpenEnvCommand,
+    open: async () => (await import('./serve/open.ts')).addOpenCommand,
+    keys: async () => (await import('./serve/keys.ts')).addKeysCommand,
+    doctor: async () => (await import('./serve/doctor.ts')).addDoctorCommand,
+  },
+  'Exchange traces': {
+    traces: async () => (await import('./exchange/traces.ts')).addTracesCommand,
+    export: async () => (await import('./exchange/export.ts')).addExportCommand,
+    import: async () => (await import('./exchange/import.ts')).addImportCommand,
+  },
 };
+
+/** Each command is loaded on use, so that it does not load the packages of the others. */
+export const COMMANDS: Readonly<Record<string, LoadCommand>> = Object.assign(
+  {},
+  ...Object.entries(GROUPS).map(inGroup),
+);
+
+function inGroup([heading, commands]: readonly [string, Readonly<Record<string, LoadCommand>>]): Record<
+  string,
+  LoadCommand
+> {
+  const grouped = Object.entries(commands).map(([name, load]): [string, LoadCommand] => [
+    name,
+    async () => {
+      const add = await load();
+      return (program) => {
+        add(program);
+        program.commands.at(-1)?.helpGroup(`${heading}:`);
+      };
+    },
+  ]);
+  return Object.fromEntries(grouped);
+}

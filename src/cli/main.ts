@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-import { whyNodeIsTooOld } from '../runtime/required-node.ts';
+import { whyNodeIsTooOld } from '../support/runtime/required-node.ts';
 
 const problem = whyNodeIsTooOld(process.versions.node);
-// Loaded when it can be: a Node.js that is too old fails in many places, none of which says why.
+// The program is loaded only on a supported Node.js: on an older one it fails without a clear reason.
 if (problem === undefined) void import('./program.ts');
 else {
   process.stderr.write(`proctor: ${problem}\n`);

@@ -1,55 +1,85 @@
 import { z } from 'zod';
-import { givenObjectSchema, type JsonObject, refuseFault, scenarioArgsSchema } from './json.ts';
+import { givenObjectSchema, isJsonObject, type JsonObject, refuseFault, scenarioArgsSchema } from './json.ts';
 import { MAX_STEPS } from './names.ts';
-import { modelNameSchema } from './run.ts';
+import { modelNameSchema } from './service/run.ts';
 
 const contentPartSchema = z.looseObject({ type: z.string() });
 
-const chatMessageSchema = z.looseObject({
-  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
-  content: z.union([z.string(), z.array(contentPartSchema)]).nullish(),
-});
-export type ChatMessage = z.infer<typeof chatMessageSchema>;
+/** Only messages of the caller are checked. Texts of the model and results of its tools pass unchanged. */
+const chatMessageSchema = z
+  .looseObject({
+    role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
+    content: z.union([z.string(), z.array(contentPartSchema)]).nullish(),
+  })
+  .superRefine(({ role, content }, context) => {
+    if (role !== 'system' && role !== 'developer' && role !== 'user') return;
+    if (content === undefined || content === null) {
+      context.addIssue({ code: 'custom', path: ['content'], message: 'a text or a list of parts' });
+    } else if (typeof content !== 'string') {
+      content.forEach((part, index) => {
+        if (isGivenPart(part)) return;
+        const message = 'a text, or an image as a data URL (data:image/png;base64,…)';
+        context.addIssue({ code: 'custom', path: ['content', index], message });
+      });
+    }
+  });
+
+function isGivenPart({ type, text, image_url: image }: Readonly<Record<string, unknown>>): boolean {
+  if (type === 'text') return typeof text === 'string';
+  const url = isJsonObject(image) ? image.url : image;
+  // Only the first 200 characters are tested: a pattern over megabytes of base64 takes long.
+  return type === 'image_url' && typeof url === 'string' && /^data:image\/[\w.+-]+;base64,/.test(url.slice(0, 200));
+}
 
 /**
- * Body of `POST /v1/chat/completions`: OpenAI's, with `scenario` and `scenario_args` on a first turn, and `thread_id` or
- * `conversation_id` (or the header `X-SVC-Session-Id`) on a later one.
+ * Fields that Proctor adds to the body of a turn, in any protocol: `scenario` and `scenario_args` on a first turn, and
+ * `thread_id` or `conversation_id` (or the header `X-SVC-Session-Id`) on a later one.
  */
-export const chatRequestSchema = z
-  .looseObject({
+export const turnRequestSchema = z.looseObject({
+  model: modelNameSchema.optional(),
+  stream: z.boolean().optional(),
+  scenario: z.string().min(1).optional(),
+  scenario_args: scenarioArgsSchema.optional(),
+  thread_id: z.string().optional(),
+  conversation_id: z.string().optional(),
+  max_steps: z.int().min(1).max(MAX_STEPS.maximum).optional(),
+});
+export type TurnFields = z.infer<typeof turnRequestSchema>;
+
+/** Settings of a model that have a type of their own, in the names of chat completions. The others are forwarded as given. */
+export const samplingSchema = z.looseObject({
+  temperature: z.number().nullish(),
+  top_p: z.number().nullish(),
+  max_tokens: z.int().nullish(),
+  max_completion_tokens: z.int().nullish(),
+  seed: z.int().nullish(),
+  stop: z.union([z.string(), z.array(z.string())]).nullish(),
+  presence_penalty: z.number().nullish(),
+  frequency_penalty: z.number().nullish(),
+  logit_bias: givenObjectSchema.nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().nullish(),
+  response_format: givenObjectSchema.nullish(),
+  reasoning_effort: z.string().nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  user: z.string().nullish(),
+  top_k: z.int().nullish(),
+});
+
+/** Body of `POST /v1/chat/completions`: OpenAI's fields and those that Proctor adds. */
+export const chatRequestSchema = turnRequestSchema
+  .extend({
     messages: z.array(chatMessageSchema).min(1),
-    model: modelNameSchema.optional(),
-    stream: z.boolean().optional(),
     stream_options: z
       .looseObject({ include_usage: z.boolean().optional(), svc_events: z.boolean().optional() })
       .nullish(),
-    scenario: z.string().min(1).optional(),
-    scenario_args: scenarioArgsSchema.optional(),
-    thread_id: z.string().optional(),
-    conversation_id: z.string().optional(),
-    max_steps: z.int().min(1).max(MAX_STEPS.maximum).optional(),
     n: z.int().optional(),
-    temperature: z.number().nullish(),
-    top_p: z.number().nullish(),
-    max_tokens: z.int().nullish(),
-    max_completion_tokens: z.int().nullish(),
-    seed: z.int().nullish(),
-    stop: z.union([z.string(), z.array(z.string())]).nullish(),
-    presence_penalty: z.number().nullish(),
-    frequency_penalty: z.number().nullish(),
-    logit_bias: givenObjectSchema.nullish(),
-    logprobs: z.boolean().nullish(),
-    top_logprobs: z.int().nullish(),
-    response_format: givenObjectSchema.nullish(),
-    reasoning_effort: z.string().nullish(),
-    parallel_tool_calls: z.boolean().nullish(),
-    user: z.string().nullish(),
+    ...samplingSchema.shape,
   })
-  // Also in fields that are forwarded without a schema of their own.
+  // This also checks the fields that are forwarded without a schema of their own.
   .superRefine((request, context) => refuseFault(samplingOf(request), context));
-export type ChatRequest = z.infer<typeof chatRequestSchema>;
 
-/** Fields of a chat request that are the model's business: they are forwarded to the gateway as they are. */
+/** Fields of a chat request that only the model reads. They are forwarded to the gateway unchanged. */
 const SAMPLING_FIELDS = [
   'temperature',
   'top_p',
@@ -89,14 +119,6 @@ const SAMPLING_FIELDS = [
 /** The fields of a chat request that are forwarded to the gateway. */
 export function samplingOf(given: Readonly<Record<string, unknown>>): JsonObject {
   const forwarded = SAMPLING_FIELDS.filter((name) => given[name] !== undefined && given[name] !== null);
-  return Object.fromEntries(forwarded.map((name) => [name, given[name]])) as JsonObject; // It came as JSON.
-}
-
-/** OpenAI's `usage`, with the details that every client reads. */
-export interface ChatUsage {
-  readonly prompt_tokens: number;
-  readonly completion_tokens: number;
-  readonly total_tokens: number;
-  readonly prompt_tokens_details: { readonly cached_tokens: number };
-  readonly completion_tokens_details: { readonly reasoning_tokens: number };
+  // The request was parsed from JSON.
+  return Object.fromEntries(forwarded.map((name) => [name, given[name]])) as JsonObject;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type JsonObject, jsonObjectSchema } from './json.ts';
 import type { contentPartSchema } from './scenario.ts';
 
-/** A tool as a model is offered it. */
+/** A tool in the form in which it is offered to a model. */
 export const agentToolSchema = z.object({
   name: z.string(),
   description: z.string(),
@@ -10,7 +10,7 @@ export const agentToolSchema = z.object({
 });
 export type AgentTool = z.infer<typeof agentToolSchema>;
 
-/** A call that a model made; `raw_arguments` keeps what it sent when that was not a JSON object. */
+/** A call that a model made. `raw_arguments` keeps the text of arguments that were not a JSON object. */
 const toolCallSchema = z.object({
   id: z.string(),
   name: z.string(),
@@ -19,7 +19,7 @@ const toolCallSchema = z.object({
 });
 export type ToolCall = z.infer<typeof toolCallSchema>;
 
-/** One response of a model. `extra` holds provider fields that are sent back as they came. */
+/** One response of a model. `extra` holds provider fields that are sent back unchanged. */
 export const assistantMessageSchema = z.object({
   role: z.literal('assistant'),
   content: z.string().nullable(),
@@ -30,7 +30,7 @@ export const assistantMessageSchema = z.object({
 });
 export type AssistantMessage = z.infer<typeof assistantMessageSchema>;
 
-/** An MCP content block: text, image, audio, resource or resource link. Its bytes may be a blob reference in a trace. */
+/** MCP content block: text, image, audio, resource or resource link. In a trace its bytes may be a blob reference. */
 export const contentBlockSchema = z.looseObject({ type: z.string() });
 export type ContentBlock = z.infer<typeof contentBlockSchema>;
 
@@ -46,12 +46,14 @@ export type TranscriptMessage =
       readonly tool_call_id: string;
       readonly name: string;
       readonly content: readonly ContentBlock[];
-      /** Where it is known: what a model is shown of a result without text, and what a solution receives. */
+      /**
+       * The structured result, where it is known. A model reads it when the result has no text; a solution receives it.
+       */
       readonly structured_content?: JsonObject | null;
       readonly is_error: boolean;
     };
 
-/** Tokens of one or of several model calls. `cost_usd` is null where the gateway does not tell it, never 0. */
+/** Tokens of one or of several model calls. `cost_usd` is null, never 0, where the gateway does not report a cost. */
 export const usageSchema = z.object({
   prompt_tokens: z.int(),
   completion_tokens: z.int(),

@@ -1,14 +1,14 @@
 import type { ContentBlock } from './chat.ts';
 
-/** The text of the text blocks of a tool's result, one below the other. */
+/** The text blocks of a tool's result, joined by line breaks. */
 export function textOfContent(content: readonly ContentBlock[]): string {
   return content.flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : [])).join('\n');
 }
 
 /**
- * The texts of a message or a result, for people: a block without text is named by its kind, such as `[image]`.
+ * Text of a message or a result, for people. A block without text is shown by its kind, such as `[image]`.
  *
- * @param separator stands between two blocks.
+ * @param separator text between two blocks.
  */
 export function readableText(
   content: string | readonly { readonly type: string; readonly text?: unknown }[],

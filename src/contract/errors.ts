@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { Boundary, ErrorBody, RunErrorBody } from './error-shapes.ts';
 
 /** Every error code of the HTTP surfaces with its status and type (contract section 0). The set is closed. */
 export const ERRORS = {
@@ -6,9 +6,9 @@ export const ERRORS = {
   missing_required_parameter: { status: 400, type: 'invalid_request_error' },
   invalid_parameter: { status: 400, type: 'invalid_request_error' },
   invalid_scenario_args: { status: 400, type: 'invalid_request_error' },
-  /** The transcript is longer than the model can read. As OpenAI answers it, so that no client tries it again. */
+  /** The transcript is longer than the model's context. OpenAI uses the same code, so clients do not try again. */
   context_length_exceeded: { status: 400, type: 'invalid_request_error' },
-  /** A task that is held out, or of the split `test`, would be trained on. */
+  /** The request would train on a task that is held out or belongs to the split `test`. */
   held_out_task: { status: 400, type: 'invalid_request_error' },
   invalid_api_key: { status: 401, type: 'authentication_error' },
   forbidden_origin: { status: 403, type: 'permission_error' },
@@ -53,18 +53,14 @@ export const ERRORS = {
   store_unavailable: { status: 503, type: 'server_error' },
 } as const;
 
-export type ErrorCode = keyof typeof ERRORS;
+/** A code that an HTTP surface answers with. */
+export type ReplyErrorCode = keyof typeof ERRORS;
 
-/** The body of every error reply of an HTTP surface; all four keys are present. */
-export const errorBodySchema = z.object({
-  error: z.object({
-    message: z.string(),
-    type: z.string(),
-    param: z.string().nullable(),
-    code: z.string(),
-  }),
-});
-export type ErrorBody = z.infer<typeof errorBodySchema>;
+/**
+ * Codes of error replies, and two that only a client creates: `connection_failed` (status 0) when the request got no
+ * answer, and `unexpected_reply` when something else than the service answered, such as a proxy.
+ */
+export type ErrorCode = ReplyErrorCode | 'connection_failed' | 'unexpected_reply';
 
 export interface ApiErrorOptions {
   /** The request field at fault, null for a path. */
@@ -74,61 +70,78 @@ export interface ApiErrorOptions {
   readonly cause?: unknown;
 }
 
+/** The error reply that a client has read. */
+export interface ErrorReply {
+  readonly status: number;
+  readonly type: string;
+  readonly requestId?: string | null;
+}
+
 /**
- * An error that a client of an HTTP surface gets as it is: its message holds the offending value and the way out,
- * never a stack, a path of the machine or a key.
+ * An error of an HTTP surface, on both sides: a route throws it, and a client of the route gets it with the same code,
+ * `param` and message. The message holds the offending value and the way out, never a stack, a path of the machine or a
+ * key.
  */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ErrorCode;
+  readonly status: number;
+  readonly type: string;
+  /** The request field at fault, null for a path. */
   readonly param: string | null;
   readonly headers: Readonly<Record<string, string>>;
+  /** Id of the request in the log of the service; null when no reply was read. */
+  readonly requestId: string | null;
 
-  constructor(code: ErrorCode, message: string, options: ApiErrorOptions = {}) {
+  /** @param reply the error reply, when a client creates the error. */
+  constructor(code: ErrorCode, message: string, options: ApiErrorOptions = {}, reply?: ErrorReply) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    const known = isReplyErrorCode(code) ? ERRORS[code] : { status: 0, type: 'server_error' };
     this.code = code;
+    this.status = reply?.status ?? known.status;
+    this.type = reply?.type ?? known.type;
     this.param = options.param ?? null;
     this.headers = options.headers ?? {};
+    this.requestId = reply?.requestId ?? null;
   }
 
-  get status(): number {
-    return ERRORS[this.code].status;
+  /** Seconds to wait before the next try, from `Retry-After`. */
+  get retryAfterSeconds(): number | null {
+    const seconds = Number(this.headers['retry-after'] ?? Number.NaN);
+    return Number.isFinite(seconds) ? seconds : null;
   }
 
   toBody(): ErrorBody {
-    return { error: { message: this.message, type: ERRORS[this.code].type, param: this.param, code: this.code } };
+    return { error: { message: this.message, type: this.type, param: this.param, code: this.code } };
   }
 }
 
-/** The boundary at which a run failed (contract section 3, "A run"). */
-export const boundarySchema = z.enum(['environment', 'setup', 'model', 'tool', 'evaluate', 'worker', 'agent']);
-export type Boundary = z.infer<typeof boundarySchema>;
+export function isReplyErrorCode(code: string): code is ReplyErrorCode {
+  return Object.hasOwn(ERRORS, code);
+}
 
-/** `error` of a failed trace. `code` is one of the error codes above, or the one that the failing side gave. */
-export const runErrorSchema = z.object({
-  boundary: boundarySchema,
-  code: z.string(),
-  message: z.string(),
-  /** HTTP status that the gateway answered with; absent where it did not answer. */
-  status: z.int().optional(),
-});
-export type RunErrorBody = z.infer<typeof runErrorSchema>;
-
-/** Code of a run that was ended because its evaluation's budget does not pay for its next model call. No HTTP surface answers with it. */
+/**
+ * Code of a run that was ended because its evaluation's budget cannot pay the next model call. No HTTP surface uses it.
+ */
 export const OVER_BUDGET = 'over_budget';
-/** Code of a run whose simulated user failed: it says nothing about the agent. */
+/** Code of a run whose simulated user failed. Such a run does not count against the agent. */
 export const USER_ERROR = 'user_error';
-/** Code of a run whose agent, a command, ended before it had answered. No HTTP surface answers with it. */
+/** Code of a run whose agent is a command that ended before it answered. No HTTP surface uses it. */
 export const AGENT_FAILED = 'agent_failed';
-/** Code of a run whose agent began without the tools of its scenario: it says nothing about the agent's model. */
+/** Code of a run whose agent began without the tools of its scenario. It does not count against the agent's model. */
 export const AGENT_WITHOUT_TOOLS = 'agent_without_tools';
-/** Code of a run whose repeated steps gave something else than in the trace that it goes on with. No HTTP surface answers with it. */
+/**
+ * Code of a run whose tool blocks its environment, so that the environment stopped answering. No HTTP surface uses it.
+ */
+export const TOOL_BLOCKED = 'tool_blocked';
+/** Code of a fork whose repeated steps gave another result than the forked trace has. No HTTP surface uses it. */
 export const FORK_DIFFERS = 'fork_differs';
 export type RunErrorCode =
   | ErrorCode
   | typeof OVER_BUDGET
   | typeof AGENT_WITHOUT_TOOLS
   | typeof AGENT_FAILED
+  | typeof TOOL_BLOCKED
   | typeof FORK_DIFFERS
   | typeof USER_ERROR;
 
@@ -158,7 +171,7 @@ export class BoundaryError extends Error {
   }
 }
 
-/** The message of anything that was thrown. */
+/** The message of any thrown value. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { givenJsonSchema, jsonObjectSchema, scenarioArgsSchema } from './json.ts';
 import { MAX_STEPS } from './names.ts';
-import { modelNameSchema } from './run.ts';
+import { modelNameSchema } from './service/run.ts';
 import { svcSchema } from './session.ts';
 
 const sessionIdArgs = {
@@ -10,7 +10,7 @@ const sessionIdArgs = {
   conversation_id: z.string().min(1).optional(),
 };
 
-/** The tools by which anything that can call tools holds a session (contract section 2). */
+/** The tools that start and drive a session, for any client that can call tools (contract section 2). */
 export const LIFECYCLE_TOOLS = {
   scenario_list: {
     description: 'Lists the scenarios that can be started, with their arguments.',

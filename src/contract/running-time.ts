@@ -1,8 +1,9 @@
-import type { Trace } from './trace.ts';
+import type { Trace } from './service/trace.ts';
 
 /**
- * Milliseconds from the start of the last attempt, of which steps, usage and timing are too, to the end. Null before that
- * end, and of a run that was never started. Time in the queue is no part of it: `timing.queued_ms` has that.
+ * Milliseconds from the start of the last attempt to its end. Steps, usage and timing of a trace are of that attempt
+ * too. Null before the end, and for a run that never started. Time in the queue is in `timing.queued_ms` and not part
+ * of this.
  */
 export function runningMs({ started_at, finished_at }: Pick<Trace, 'started_at' | 'finished_at'>): number | null {
   if (started_at === null || finished_at === null) return null;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { jsonObjectSchema, jsonSchemaSchema } from './json.ts';
 
 const textPartSchema = z.object({ type: z.literal('text'), text: z.string() });
-/** `data` is base64; `mimeType` as MCP spells it. */
+/** `data` is base64. `mimeType` is spelled as in MCP. */
 const imagePartSchema = z.object({ type: z.literal('image'), data: z.string(), mimeType: z.string() });
 export const contentPartSchema = z.discriminatedUnion('type', [textPartSchema, imagePartSchema]);
 export type ContentPart = z.infer<typeof contentPartSchema>;
@@ -14,32 +14,33 @@ export const promptMessageSchema = z.object({
 export type PromptMessage = z.infer<typeof promptMessageSchema>;
 
 /**
- * Parts of a session that differ from one to the next although nothing is wrong: a pattern (`*` matches any run of
- * characters) of tool names, `prompt`, `tools`, or one field of a tool's structured content. Members of its path are
- * separated by dots, and `*` is every member. Two results of a volatile tool are compared by `is_error` alone.
+ * Parts of a session that may differ from one session to the next without an error. A part is a pattern of tool names
+ * (`*` matches any characters), `prompt`, `tools`, or one field of a tool's structured content. The members of a
+ * field's path are separated by dots, and `*` means every member. Two results of a volatile tool are compared by
+ * `is_error` alone.
  */
 export const volatilePartSchema = z.union([
   z.string().min(1),
   z.strictObject({ tool: z.string().min(1), path: z.string().min(1) }),
 ]);
 export type VolatilePart = z.infer<typeof volatilePartSchema>;
-/** The user that an agent talks with, as setup tells its harness. An MCP prompt never holds it. */
+/** The simulated user of a session, as setup describes it to the harness. An MCP prompt never holds it. */
 export const userOfSetupSchema = z.object({
-  /** Null for a function. */
+  /** Null for a user that is a function. */
   instructions: z.string().nullable(),
-  /** Null: the model that the harness has for users. */
+  /** Null means the harness's own model for users. */
   model: z.string().nullable(),
   /** Functions that the user may call, through the dispatcher of their hub. */
   tools: z.array(
     z.object({ hub: z.string(), name: z.string(), description: z.string(), input_schema: jsonSchemaSchema }),
   ),
   max_turns: z.int().min(1),
-  /** True: the function `next` of the hub `user` gives its messages. */
+  /** True when the function `next` of the hub `user` writes the user's messages. */
   function: z.boolean(),
 });
 export type UserOfSetup = z.infer<typeof userOfSetupSchema>;
 
-/** A text of a conversation between an agent (`assistant`) and its user. */
+/** A message of the conversation between an agent (`assistant`) and its user. */
 export const userMessageSchema = z.object({ role: z.enum(['user', 'assistant']), content: z.string() });
 /** `structuredContent` of the function `next` of the hub `user`; null ends the conversation. */
 export const userReplySchema = z.object({ message: z.string().nullable() });
@@ -51,11 +52,11 @@ export const setupResultSchema = z.object({
   system: z.string().nullable(),
   tools: z.array(z.string()).nullable(),
   answer_schema: jsonSchemaSchema.nullable(),
-  /** Kinds of tools of a model provider that an agent at a seat may use; absent: none. */
+  /** Kinds of provider tools that an agent at a seat may use. Absent means none. */
   provider_tools: z.array(z.string()).optional(),
-  /** There where the scenario declares any. */
+  /** Absent when the scenario declares no volatile parts. */
   volatile: z.array(volatilePartSchema).optional(),
-  /** Absent where the scenario has none. */
+  /** Absent when the scenario has no simulated user. */
   user: userOfSetupSchema.optional(),
 });
 export type SetupResult = z.infer<typeof setupResultSchema>;
@@ -79,8 +80,8 @@ export const evaluationSchema = z.object({
 export type Evaluation = z.infer<typeof evaluationSchema>;
 
 /**
- * `structuredContent` of a function of the hub `solution`. A solution that is a generator gives its calls one by one:
- * `done` is false until its last answer, and the next request carries the results so far in `_meta`.
+ * `structuredContent` of a function of the hub `solution`. A generator returns its calls one by one: `done` is false
+ * until its last answer, and the next request carries the results so far in `_meta`.
  */
 export const solutionSchema = z.object({
   calls: z.array(z.object({ name: z.string(), arguments: jsonObjectSchema })),
@@ -105,7 +106,7 @@ const scenarioEntrySchema = z.object({
   required_args: z.array(z.string()),
   arguments: z.array(scenarioArgumentSchema),
   args_schema: jsonSchemaSchema,
-  /** Models that its harness has to have: `user` to play the simulated user, `judge` to judge. Absent: none. */
+  /** Models that the harness has to provide: `user` plays the simulated user, `judge` judges. Absent means none. */
   needs: z.array(z.enum(['user', 'judge'])).optional(),
 });
 export type ScenarioEntry = z.infer<typeof scenarioEntrySchema>;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { givenJsonSchema, jsonObjectSchema } from './json.ts';
 import { evaluationSchema } from './scenario.ts';
-import { timeSchema } from './trace.ts';
+import { timeSchema } from './service/trace.ts';
 
 /** A session of the scenario server (contract section 2, "States"). */
 export const sessionStatusSchema = z.enum(['active', 'finished', 'expired', 'abandoned', 'failed']);
@@ -17,11 +17,11 @@ export function toSessionIds(id: string): SessionIds {
 
 const traceLinkSchema = z.object({ trace_id: z.string(), trace_url: z.string() });
 
-/** `svc` of a chat reply, and of what `scenario_start` and `scenario_send` answer. */
+/** `svc` of a chat reply, and of the answers of `scenario_start` and `scenario_send`. */
 export const svcSchema = z.object({
   ...sessionIdsSchema.shape,
   ...traceLinkSchema.shape,
-  /** Its short name. */
+  /** Short name of the scenario. */
   scenario: z.string(),
   status: sessionStatusSchema,
   /** Steps of the session so far. */
@@ -47,7 +47,7 @@ export type SessionEntry = z.infer<typeof sessionEntrySchema>;
 
 export const sessionListSchema = z.object({ object: z.literal('list'), sessions: z.array(sessionEntrySchema) });
 
-/** Body of `POST /v1/sessions/{id}/finish`, which may be missing. A null answer is as none. */
+/** Optional body of `POST /v1/sessions/{id}/finish`. A null answer counts as no answer. */
 export const finishRequestSchema = z.looseObject({ answer: givenJsonSchema.optional() }).optional();
 
 /** The result of finishing, the same at every call. */

@@ -1,8 +1,8 @@
 import { ApiError } from './errors.ts';
 import type { JsonObject } from './json.ts';
-import { sizeOf } from './page-budget.ts';
+import { sizeOf } from './service/page-budget.ts';
 
-/** Contract sections 3 and 9: bytes, as JSON, of what a run, a session or a training job is started with. */
+/** Largest sizes of request fields in bytes, as JSON (contract sections 3 and 9). */
 export const SIZE_LIMITS = { sampling: 64 * 1024, scenario_args: 1024 * 1024, hyperparameters: 64 * 1024 } as const;
 
 /** @throws ApiError request_too_large that names the field. */

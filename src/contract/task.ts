@@ -11,7 +11,7 @@ const taskIdSchema = z
 
 const splitSchema = z.enum(['train', 'validation', 'test']);
 
-/** Lines of the simulated user, for `proctor/user-script`. Our choice: as many as a conversation has replies. */
+/** Lines of the simulated user, for `proctor/user-script`. Our choice: as many as a conversation may have replies. */
 const userScriptSchema = z.array(z.string()).max(500);
 
 const taskFields = {
@@ -21,18 +21,18 @@ const taskFields = {
   args: jsonObjectSchema.default({}),
   split: splitSchema.nullable().default(null),
   tags: z.array(z.string()).default([]),
-  /** Tasks of one cluster are not independent: errors are computed over clusters. Default: the id. */
+  /** Name of a group of dependent tasks. Standard errors are computed over clusters. Default: the id of the task. */
   cluster: z
     .string()
     .min(1)
     .regex(/^[^\0]*$/)
     .optional(),
-  /** Never trained on. */
+  /** True for a task that must not be trained on. */
   held_out: z.boolean().default(false),
   max_steps: z.int().min(1).max(MAX_STEPS.maximum).optional(),
   /** Seconds. */
   timeout_seconds: z.int().min(1).max(86_400).optional(),
-  /** Before the argument of this name. */
+  /** Overrides the scenario argument of this name. */
   user_script: userScriptSchema.optional(),
 };
 
@@ -47,7 +47,7 @@ export const taskLineSchema = z
 export type Task = z.output<typeof taskSchema>;
 export type TaskInput = z.input<typeof taskSchema>;
 
-/** An entry of the resource `svc://tasks/{scenario}`: environment and scenario are those of the resource. */
+/** An entry of the resource `svc://tasks/{scenario}`. Environment and scenario follow from the resource. */
 export const declaredTaskSchema = z.strictObject({
   id: taskFields.id,
   args: taskFields.args,
@@ -58,7 +58,7 @@ export const declaredTaskSchema = z.strictObject({
 });
 export type DeclaredTask = z.output<typeof declaredTaskSchema>;
 
-/** Answer of `GET /v1/tasksets`. A taskset that cannot be read has its reason, and no version. */
+/** Answer of `GET /v1/tasksets`. A taskset that cannot be read has a reason instead of a version. */
 export const tasksetListSchema = z.object({
   object: z.literal('list'),
   data: z.array(

@@ -1,27 +1,27 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { TrainerConfig } from '../config/config-schema.ts';
 import { ApiError } from '../contract/errors.ts';
-import type { ResolvedModel } from '../contract/model.ts';
+import type { TrainerList, TrainingAccepted, TrainingRequest } from '../contract/service/training.ts';
 import type { Task } from '../contract/task.ts';
-import type { TrainerList, TrainingAccepted, TrainingRequest } from '../contract/training.ts';
-import type { Database, DatabaseTransaction } from '../database/database.ts';
-import type { EvaluationStore } from '../evaluations/evaluation-store.ts';
-import type { Models } from '../model/create-model.ts';
-import type { ConfiguredGateway } from '../model/model-config.ts';
-import type { RegisteredModels } from '../model/registered-models.ts';
-import { preview } from '../schema/json-schema.ts';
-import type { Tasksets } from '../tasks/find-tasksets.ts';
-import type { Taskset } from '../tasks/taskset.ts';
-import { didYouMean } from '../text/did-you-mean.ts';
-import type { DatasetParts, DatasetRequest } from './dataset/build-dataset.ts';
+import type { EvaluationStore } from '../evaluation/evaluations/evaluation-store.ts';
+import type { Tasksets } from '../evaluation/tasks/find-tasksets.ts';
+import type { Taskset } from '../evaluation/tasks/taskset.ts';
+import type { Models } from '../models/gateway/create-model.ts';
+import type { ConfiguredGateway } from '../models/gateway/model-config.ts';
+import type { Database, DatabaseTransaction } from '../store/database/database.ts';
+import type { RegisteredModels } from '../store/models/registered-models.ts';
+import { preview } from '../support/schema/json-schema.ts';
+import { didYouMean } from '../support/text/did-you-mean.ts';
+import type { DatasetParts } from './dataset/build-dataset.ts';
 import { buildDataset, planDataset } from './dataset/build-dataset.ts';
+import { createImitationProvider } from './imitation/imitation-provider.ts';
 import { type JobDriver, startJobDriver } from './jobs/job-driver.ts';
 import { createTrainingJobStore, type TrainingJobStore } from './jobs/job-store.ts';
-import type { StepParts, TrainedModel, TrainingProviders } from './jobs/step-parts.ts';
+import type { StepParts, TrainedModel } from './jobs/step-parts.ts';
 import { NO_SCENARIO, tryModel } from './jobs/try-model.ts';
 import { createProviders } from './providers/create-providers.ts';
-import type { TrainingProvider } from './providers/provider.ts';
+import type { TrainingProvider, TrainingProviders } from './providers/provider.ts';
+import type { TrainerConfig } from './trainer-config.ts';
 
 export interface TrainingOptions {
   readonly database: Database;
@@ -31,27 +31,29 @@ export interface TrainingOptions {
   readonly registered: RegisteredModels;
   readonly trainers: Readonly<Record<string, TrainerConfig>>;
   readonly gateways: readonly ConfiguredGateway[];
-  /** The working directory: datasets and outputs of jobs are under `.proctor/training` in it. */
+  /** The working directory. Datasets and outputs of jobs are in its folder `.proctor/training`. */
   readonly directory: string;
-  /** Where the pages are, without a slash at the end. */
+  /** Address of the pages, without a trailing slash. */
   readonly appUrl: string;
   /** Milliseconds since 1970. */
   readonly now?: (() => number) | undefined;
   readonly deployTimeoutMs?: number | undefined;
 }
 
-/** Training on a database: its jobs, and who works on them. */
+/** Training on a database: its jobs, its trainers and its drivers. */
 export interface Training {
   readonly jobs: TrainingJobStore;
   readonly trainers: TrainerList;
+  /** The parts that build datasets. */
+  readonly datasets: DatasetParts;
   /**
-   * Checks a request and makes its job.
+   * Checks a request and creates its job.
    *
    * @throws ApiError provider_not_found, invalid_parameter, taskset_not_found, evaluation_not_found, model_not_found,
-   *   held_out_task, name_taken: then there is no job.
+   * held_out_task, name_taken. No job is created then.
    */
   begin(beginning: TrainingBeginning): Promise<TrainingAccepted>;
-  /** Works on the jobs of the database. Whoever started it stops it. */
+  /** Starts a driver for the jobs of the database. The caller stops it. */
   drive(logger: Pick<Logger, 'error' | 'warn'>): JobDriver;
 }
 
@@ -64,23 +66,28 @@ export interface TrainingBeginning {
   readonly checkTasks: (taskset: Taskset, signal: AbortSignal) => Promise<void>;
   readonly signal: AbortSignal;
   /** Writes that belong to the same commit. */
-  readonly alongside?: (transaction: DatabaseTransaction, accepted: TrainingAccepted) => Promise<void>;
+  readonly inTransaction?: (transaction: DatabaseTransaction, accepted: TrainingAccepted) => Promise<void>;
 }
 
-/** @throws Error that names a trainer whose settings do not fit together. There is nothing to close but its drivers. */
+/** @throws Error that names a trainer with contradictory settings. The result needs no `close`, only its drivers do. */
 export function createTraining(options: TrainingOptions): Training {
   const { database, registered, appUrl, now, models, evaluations } = options;
-  const providers = createProviders(options);
+  const providers = createProviders(options, [createImitationProvider(database)]);
   const drivers = new Set<JobDriver>();
   const jobs = createTrainingJobStore({
-    ...{ database, appUrl, now },
+    database,
+    appUrl,
+    now,
     isNameTaken: (...name) => registered.hasIn(...name),
     onChange: () => {
       for (const driver of drivers) driver.wake();
     },
   });
   const parts: Omit<StepParts, 'logger' | 'now'> = {
-    ...{ database, providers, evaluations, deployTimeoutMs: options.deployTimeoutMs },
+    database,
+    providers,
+    evaluations,
+    deployTimeoutMs: options.deployTimeoutMs,
     directory: join(options.directory, '.proctor', 'training'),
     buildDataset: ({ account, request: { from, select } }, heldOut, folder, { signal, format }) =>
       buildDataset(options.datasets, { account, from, select, format, heldOut }, folder, { signal }),
@@ -89,10 +96,14 @@ export function createTraining(options: TrainingOptions): Training {
   };
   return {
     jobs,
+    datasets: options.datasets,
     trainers: {
       object: 'list',
       data: providers.all.map(({ name, kind, methods, minimumLines }) => ({
-        ...{ name, kind, methods: [...methods], minimum_lines: minimumLines },
+        name,
+        kind,
+        methods: [...methods],
+        minimum_lines: minimumLines,
       })),
     },
     begin: (beginning) => begin(options, { providers, jobs }, beginning),
@@ -118,39 +129,45 @@ interface Beginnings {
 async function begin(
   { datasets, models, registered }: TrainingOptions,
   { providers, jobs }: Beginnings,
-  { account, keyId, request, tasksets, checkTasks, signal, alongside }: TrainingBeginning,
+  { account, keyId, request, tasksets, checkTasks, signal, inTransaction }: TrainingBeginning,
 ): Promise<TrainingAccepted> {
   const provider = findProvider(providers, request);
   const { evaluate } = request;
-  const base = await registered.resolve(account, request.base, 'base');
-  // A provider's base for training alone may be unknown to the gateways.
-  if (evaluate !== null || provider.kind === 'imitation') checkBase(models, base);
-  const heldOut = await loadAll(request.held_out, tasksets, signal);
+  // The gateways may not know a base model that only the provider uses for training.
+  const isAsked = evaluate !== null || provider.kind === 'imitation';
+  const base = isAsked
+    ? await registered.check(models, account, request.base, 'base')
+    : await registered.resolve(account, request.base, 'base');
+  const heldOut = await asField('held_out', () => loadAll(request.held_out, tasksets, signal));
   const names = evaluate === null ? [] : [evaluate.tasks ?? request.held_out].flat();
-  if (evaluate !== null && names.length === 0) {
-    const message = 'evaluate names no tasks: give evaluate.tasks, or tasksets in held_out.';
-    throw new ApiError('missing_required_parameter', message, { param: 'evaluate.tasks' });
-  }
-  const proof = await loadAll(names, tasksets, signal);
-  const tasks = joinTasks(proof);
-  for (const taskset of proof) await checkTasks(taskset, signal);
   const format = provider.format(request.method);
+  const planned = { account, from: request.from, select: request.select, format };
+  if (evaluate !== null && names.length === 0) {
+    throw await withoutTasks(() => planDataset(datasets, { ...planned, heldOut: [] }, { signal }));
+  }
+  const field = evaluate?.tasks === undefined ? 'held_out' : 'evaluate.tasks';
+  const proof = await asField(field, async () => {
+    const loaded = await loadAll(names, tasksets, signal);
+    for (const taskset of loaded) await checkTasks(taskset, signal);
+    return loaded;
+  });
+  const tasks = joinTasks(proof);
   const named = [...heldOut, ...proof].map((taskset) => ({ name: taskset.name ?? '', tasks: taskset.tasks }));
-  const plan: DatasetRequest = { account, from: request.from, select: request.select, format, heldOut: named };
-  await planDataset(datasets, plan, { signal });
+  await planDataset(datasets, { ...planned, heldOut: named }, { signal });
   return await jobs.create({
-    ...{ account, keyId },
+    account,
+    keyId,
     request: {
       ...request,
       base_model: { target: base.target, gateway: base.gateway },
       evaluate: evaluate && { ...evaluate, tasks: names },
     },
     tasks: { heldOut: named, proof: tasks },
-    ...(alongside && { alongside }),
+    ...(inTransaction && { inTransaction }),
   });
 }
 
-/** @throws ApiError provider_not_found, invalid_parameter */
+/** @throws ApiError provider_not_found, invalid_parameter for an unknown trainer or method. */
 function findProvider(providers: TrainingProviders, { provider: name, method }: TrainingRequest): TrainingProvider {
   const provider = providers.find(name);
   const names = providers.all.map((each) => each.name);
@@ -163,12 +180,29 @@ function findProvider(providers: TrainingProviders, { provider: name, method }: 
   throw new ApiError('invalid_parameter', message, { param: 'method' });
 }
 
-function checkBase(models: Models, base: ResolvedModel): void {
+/**
+ * The error for a proof without tasks. If the data contains held-out tasks, the message also says so, because that
+ * would be the next error.
+ */
+async function withoutTasks(plan: () => Promise<unknown>): Promise<ApiError> {
+  const message =
+    'evaluate names no tasks: give evaluate.tasks (--evaluate <taskset>), or tasksets in held_out (--held-out <taskset>).';
+  const held = await plan().then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (held !== undefined && !(held instanceof ApiError && held.code === 'held_out_task')) throw held;
+  const both = held === undefined ? message : `${message} And from what is trained on: ${held.message}`;
+  return new ApiError('missing_required_parameter', both, { param: 'evaluate.tasks' });
+}
+
+/** Runs a check whose errors name fields of another request, and sets `param` to the field of this one. */
+async function asField<T>(field: string, check: () => Promise<T>): Promise<T> {
   try {
-    models.check(base);
+    return await check();
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    throw new ApiError(error.code, error.message, { param: 'base', cause: error });
+    throw new ApiError(error.code, error.message, { param: field, headers: error.headers, cause: error });
   }
 }
 
@@ -182,7 +216,7 @@ async function loadAll(
   return loaded;
 }
 
-/** @throws ApiError invalid_parameter for one id of two tasks. */
+/** @throws ApiError invalid_parameter when two tasks have the same id. */
 function joinTasks(tasksets: readonly Taskset[]): readonly Task[] {
   const byId = new Map<string, Task>();
   for (const { name, tasks } of tasksets) {
@@ -198,7 +232,7 @@ function joinTasks(tasksets: readonly Taskset[]): readonly Task[] {
   return [...byId.values()];
 }
 
-/** @throws ApiError name_taken, which says what to do with the model that is there. */
+/** @throws ApiError name_taken with advice about the existing model. */
 async function register(
   registered: RegisteredModels,
   transaction: DatabaseTransaction,

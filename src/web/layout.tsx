@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { renderToString } from 'preact-render-to-string';
-import { builtAssets } from '../http/built-assets.ts';
+import { builtAssets } from '../support/http/reply/built-assets.ts';
 import { revealHidden } from './format.ts';
 
 /** Where the list of traces is: at `/` of a run service; beside the playground, which is at `/` there, at `/traces`. */

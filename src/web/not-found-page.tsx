@@ -1,11 +1,16 @@
 import type { ComponentChildren } from 'preact';
 import { preview } from './format.ts';
 import { type RunsPath, renderPage } from './layout.tsx';
+import type { PageSubject } from './page-subjects.ts';
 
 export function renderTraceNotFoundPage(traceId: string, runsPath: RunsPath): string {
-  return renderNothing('No such trace', runsPath, [
-    'There is no trace ',
-    <code key="trace">{preview(traceId, 64)}</code>,
+  return renderSubjectNotFoundPage({ kind: 'trace', id: traceId }, runsPath);
+}
+
+export function renderSubjectNotFoundPage({ kind, id }: Pick<PageSubject, 'kind' | 'id'>, runsPath: RunsPath): string {
+  return renderNothing(`No such ${kind}`, runsPath, [
+    `There is no ${kind} `,
+    <code key="id">{preview(id, 64)}</code>,
     ' in this account.',
   ]);
 }

@@ -1,18 +1,19 @@
-import type { Accounts } from '../accounts/accounts.ts';
-import { csrfToken } from '../accounts/csrf.ts';
-import { readSessionCookie } from '../accounts/session-cookie.ts';
 import { ApiError } from '../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
-import type { Database } from '../database/database.ts';
-import { ASSETS_PATH, assetReply, builtAssets } from '../http/built-assets.ts';
-import { appReply, fileReply, pageReply, redirectReply } from '../http/page-reply.ts';
-import { type Route, type RouteReply, type RouteRequest, UNKNOWN_PATH } from '../http/route.ts';
-import type { TraceStore } from '../trace/trace-store.ts';
+import type { Accounts } from '../store/accounts/accounts.ts';
+import { csrfToken } from '../store/accounts/csrf.ts';
+import { readSessionCookie } from '../store/accounts/session-cookie.ts';
+import type { Database } from '../store/database/database.ts';
+import type { TraceStore } from '../store/traces/trace-store.ts';
+import { type Route, type RouteReply, type RouteRequest, UNKNOWN_PATH } from '../support/http/api/route.ts';
+import { ASSETS_PATH, assetReply, builtAssets } from '../support/http/reply/built-assets.ts';
+import { appReply, fileReply, pageReply, redirectReply } from '../support/http/reply/page-reply.ts';
 import { CellsCache } from './evaluations/cells-cache.ts';
 import { createComparedTasksRoute } from './evaluations/compared-tasks-route.ts';
 import { createEvaluationDataRoute } from './evaluations/evaluation-data-route.ts';
 import type { RunsPath } from './layout.tsx';
-import { renderNotFoundPage, renderTraceNotFoundPage } from './not-found-page.tsx';
+import { renderNotFoundPage, renderSubjectNotFoundPage, renderTraceNotFoundPage } from './not-found-page.tsx';
+import { subjectOf } from './page-subjects.ts';
 import { playgroundAddress, type ServerPorts } from './playground-address.ts';
 import { type PlaygroundStart, renderShell } from './shell.tsx';
 import { createSignIn } from './sign-in.ts';
@@ -26,7 +27,7 @@ export interface PagesOptions {
   readonly database?: Database;
   /** Path of the list of runs. Default `/`, as in a run service. */
   readonly runsPath?: RunsPath;
-  /** Makes `/` the playground of a scenario server. Undefined: there is none here. */
+  /** Serves the playground of a scenario server at `/`. Undefined: this server has none. */
   readonly playground?: PlaygroundStart;
   /** Ports of a process that serves the playground too, once both listen. */
   readonly ports?: () => ServerPorts | undefined;
@@ -85,6 +86,17 @@ export function createPages(options: PagesOptions): readonly Route[] {
     return fileReply(html, `trace-${traceId}.html`);
   }
 
+  /** A page of one row of the database; without a database the page finds out by itself. */
+  function showSubject(path: string): typeof showTrace {
+    return async (account, request) => {
+      const subject = subjectOf(path, request);
+      if (subject !== undefined && database !== undefined && !(await subject.isThere(database, account))) {
+        return pageReply(renderSubjectNotFoundPage(subject, runsPath), 404);
+      }
+      return showApp(account, request);
+    };
+  }
+
   /** Names under which somebody may look for the list of runs lead there. */
   async function showNothing(_account: string, { path, query }: RouteRequest): Promise<RouteReply> {
     if (RUNS_NAMES.has(path)) return redirectReply(query.size === 0 ? runsPath : `${runsPath}?${query}`);
@@ -104,7 +116,7 @@ export function createPages(options: PagesOptions): readonly Route[] {
     page('/compare'),
     page('/traces/:trace_id', showTrace),
     page('/traces/:trace_id/export', keepTrace),
-    ...(runsPath === '/' ? RUN_SERVICE_PATHS.map((path) => page(path)) : []),
+    ...(runsPath === '/' ? RUN_SERVICE_PATHS.map((path) => page(path, showSubject(path))) : []),
     {
       method: 'GET',
       path: UNKNOWN_PATH,

@@ -1,6 +1,6 @@
 import { renderToString } from 'preact-render-to-string';
-import { builtAssets } from '../http/built-assets.ts';
-import { PAGE_ICON } from '../http/page-reply.ts';
+import { builtAssets } from '../support/http/reply/built-assets.ts';
+import { PAGE_ICON } from '../support/http/reply/page-reply.ts';
 import type { RunsPath } from './layout.tsx';
 
 /** The first values of a scenario server's playground. */
@@ -16,7 +16,7 @@ export interface ShellProps {
   readonly csrfToken: string;
   readonly account: string;
   readonly runsPath: RunsPath;
-  /** Where the playground is. Undefined: there is none, or it is at `/`. */
+  /** Address of the playground. Undefined: it is at `/`, or missing. */
   readonly playground?: string | undefined;
   /** Settings of the playground at `/`. */
   readonly start?: PlaygroundStart | undefined;

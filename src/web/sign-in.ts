@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { Accounts } from '../accounts/accounts.ts';
-import { readSessionCookie, sessionCookie } from '../accounts/session-cookie.ts';
 import { DEFAULT_PORTS } from '../contract/names.ts';
-import { pageReply, redirectReply } from '../http/page-reply.ts';
-import type { Route, RouteReply, RouteRequest } from '../http/route.ts';
+import type { Accounts } from '../store/accounts/accounts.ts';
+import { readSessionCookie, sessionCookie } from '../store/accounts/session-cookie.ts';
+import type { Route, RouteReply, RouteRequest } from '../support/http/api/route.ts';
+import { pageReply, redirectReply } from '../support/http/reply/page-reply.ts';
 import { renderSignInPage, type SignInProps } from './sign-in-page.tsx';
 
 export interface SignIn {
@@ -31,7 +31,7 @@ export function createSignIn(accounts: Accounts): SignIn {
       const session = cookie === undefined ? undefined : await accounts.verifyBrowserSession(cookie);
       if (session === undefined)
         return askToSignIn(request, here, token === null ? undefined : spentToken(request, here));
-      // An old address in a browser that is signed in already: there is nothing to complain about.
+      // The browser has signed in already, so an old address is no error.
       return token === null ? show(session.account, request) : redirectReply(here);
     };
 

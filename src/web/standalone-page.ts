@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { builtStandalone } from '../http/built-assets.ts';
-import type { TraceStore } from '../trace/trace-store.ts';
+import type { TraceStore } from '../store/traces/trace-store.ts';
+import { builtStandalone } from '../support/http/reply/built-assets.ts';
 import type { KeptTrace } from './trace-data.ts';
 
 /** Images beyond it are left out, and said to be. In bytes. */

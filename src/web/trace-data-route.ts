@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { ApiError } from '../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../contract/names.ts';
-import { accountOf } from '../http/api-keys.ts';
-import { defineRoute, type Route } from '../http/route.ts';
-import type { TraceStore } from '../trace/trace-store.ts';
+import type { TraceStore } from '../store/traces/trace-store.ts';
+import { accountOf } from '../support/http/api/api-keys.ts';
+import { defineRoute, type Route } from '../support/http/api/route.ts';
 
 /** A first reply is small, so that something is to be read at once; those after it are for the rest. In characters of JSON. */
 const FIRST_REPLY_LENGTH = 384 * 1024;

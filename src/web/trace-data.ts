@@ -1,5 +1,5 @@
-import type { TraceEvent } from '../contract/event.ts';
-import type { TraceSummary } from '../contract/trace.ts';
+import type { TraceEvent } from '../contract/service/event.ts';
+import type { TraceSummary } from '../contract/service/trace.ts';
 
 /** Some of a trace, as its page reads it (`GET /data/traces/{trace_id}`). */
 export interface TraceData {

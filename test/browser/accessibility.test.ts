@@ -1,8 +1,8 @@
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { calls, says } from '../scenario-server/server.ts';
-import { newTrace } from '../trace/events.ts';
+import { calls, says } from '../gateway.ts';
+import { newTrace } from '../store/traces/events.ts';
 import { BROKEN, BROWSING, CODING } from '../web/example-traces.ts';
 import { shopTarget } from '../web/shop-environment.ts';
 import { openSite } from '../web/site.ts';

@@ -1,7 +1,7 @@
 import type { BrowserContextOptions } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { EventBody } from '../../src/contract/event.ts';
-import { newTrace, newTraceId } from '../trace/events.ts';
+import type { EventBody } from '../../src/contract/service/event.ts';
+import { newTrace, newTraceId } from '../store/traces/events.ts';
 import { CAREFUL, HASTY, MENDING, runOf } from '../web/compared-traces.ts';
 import { BROKEN } from '../web/example-traces.ts';
 import { longTrace } from '../web/long-trace.ts';

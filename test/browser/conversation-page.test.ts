@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { EventBody } from '../../src/contract/event.ts';
+import type { EventBody } from '../../src/contract/service/event.ts';
 import { begin, toEvents } from '../web/trace-parts.ts';
 import { findChromium, useChromium } from './chromium.ts';
 import { PATIENCE } from './open-playground.ts';
@@ -90,8 +90,8 @@ describe.skipIf(executablePath === undefined)('the page of a conversation, in Ch
     expect(failed).toContain('I <u>will</u> not.');
     expect(given).toContain('agreement 0.667');
     const totals = await page.locator('.trace-totals').textContent();
-    expect(totals).toContain("User's cost$0.002 2 calls");
-    expect(totals).toContain("Judge's cost$0.002 2 calls");
+    expect(totals).toContain("User's cost$0.0020 2 calls");
+    expect(totals).toContain("Judge's cost$0.0020 2 calls");
     await page.setViewportSize({ width: 390, height: 844 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
     const picture = process.env.PROCTOR_TEST_PICTURE;

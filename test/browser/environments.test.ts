@@ -1,9 +1,9 @@
 import type { Locator } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
+import { inMemory } from '../../src/environment/server/in-memory.ts';
 import { EnvironmentServer } from '../../src/index.ts';
-import { inMemory } from '../../src/mcp/in-memory.ts';
-import { BROKEN as BROKEN_TARGET, COUNTER } from '../run-service/service.ts';
-import { finished, newTrace, started } from '../trace/events.ts';
+import { BROKEN as BROKEN_TARGET, COUNTER } from '../service/runs/service.ts';
+import { finished, newTrace, started } from '../store/traces/events.ts';
 import { WRONG_ANSWER } from '../web/failed-traces.ts';
 import { shopTarget } from '../web/shop-environment.ts';
 import { openSite } from '../web/site.ts';

@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { finished, newTrace, responded, started } from '../trace/events.ts';
+import { TABLE_COLUMNS } from '../../src/store/formats/attempt-table.ts';
+import { readCsv } from '../store/formats/csv.ts';
+import { finished, newTrace, responded, started } from '../store/traces/events.ts';
 import { addEvaluation, chanceOf, type MadeUpAttempt, type MadeUpEvaluation, toRow } from '../web/evaluations.ts';
 import { openSite, type Site } from '../web/site.ts';
 import { findChromium, useChromium } from './chromium.ts';
@@ -47,6 +50,19 @@ describe.skipIf(executablePath === undefined)('the pages of evaluations, in Chro
     await page.goto(`${site.url}${path}`);
     return page;
   }
+
+  it('one has a button that downloads its 2,400 attempts as a table', async () => {
+    const site = await openSite();
+    const id = await addEvaluation(site.database, NIGHTLY);
+    const page = await openAt(site, `/evaluations/${id}`);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Table (CSV)' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe(`${id}-attempts.csv`);
+    const [head, ...rows] = readCsv(readFileSync(await download.path(), 'utf8').slice(1));
+    expect([head, rows.length]).toEqual([TABLE_COLUMNS, 2_400]);
+  });
 
   it('one shows its models with intervals and both lines of the report, and a cell for each attempt that leads to its trace', async () => {
     const site = await openSite();
@@ -166,7 +182,7 @@ describe.skipIf(executablePath === undefined)('the pages of evaluations, in Chro
     await page.waitForURL(`${site.url}/evaluations`);
     await page.getByRole('heading', { name: 'No evaluations yet' }).waitFor();
     await page.goto(`${site.url}/evaluations/${id}`);
-    await page.getByRole('heading', { name: 'There is no such evaluation' }).waitFor();
+    await page.getByRole('heading', { name: 'No such evaluation' }).waitFor();
     await page.close();
   });
 
@@ -235,7 +251,7 @@ describe.skipIf(executablePath === undefined)('the pages of evaluations, in Chro
     await page.getByRole('link', { name: /^B lost \d+$/ }).click();
     const first = page.locator('.compared-table tbody tr').first();
     await first.waitFor();
-    expect(await first.locator('.number').textContent()).toMatch(/^−/);
+    expect(await first.locator('.number').textContent()).toMatch(/^-/);
     expect(await first.getByRole('link', { name: 'side by side' }).getAttribute('href')).toMatch(
       /^\/compare\?traces=[0-9a-f]{32},[0-9a-f]{32}$/,
     );

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { newTrace, newTraceId } from '../trace/events.ts';
+import { newTrace, newTraceId } from '../store/traces/events.ts';
 import { openSite } from '../web/site.ts';
 import { begun, ending, PNG, QUEUED, setUp, steps } from '../web/traces.ts';
 import { findChromium, useChromium } from './chromium.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { ModelRequest, ModelResponse } from '../../src/model/chat-model.ts';
-import { createModels, type Models } from '../../src/model/create-model.ts';
-import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { scriptedModel } from '../../src/evaluation/testing/scripted-model.ts';
+import type { ModelRequest, ModelResponse } from '../../src/models/gateway/chat-model.ts';
 import { createPages } from '../../src/web/pages.ts';
-import { SLOW_RUN, startService } from '../run-service/service.ts';
-import { newTrace } from '../trace/events.ts';
+import { answeringModels, SLOW_RUN, startService } from '../service/runs/service.ts';
+import { newTrace } from '../store/traces/events.ts';
+import { deferred } from '../support/http/http-server.ts';
 import { openSite } from '../web/site.ts';
 import { begun, ending, QUEUED, setUp, steps } from '../web/traces.ts';
 import { findChromium, useChromium } from './chromium.ts';
@@ -40,7 +40,7 @@ describe.skipIf(executablePath === undefined)('a run that goes on, in Chromium',
   });
 
   it('shows what the model says token by token', async () => {
-    const [maySay, mayEnd] = [deferred(), deferred()];
+    const [maySay, mayEnd] = [deferred<void>(), deferred<void>()];
     const respond = async (request: ModelRequest): Promise<ModelResponse> => {
       await maySay.promise;
       request.onDelta?.({ reasoning: 'I count.' });
@@ -49,18 +49,7 @@ describe.skipIf(executablePath === undefined)('a run that goes on, in Chromium',
       await mayEnd.promise;
       return await scriptedModel(['It is three.']).respond(request);
     };
-    const { list } = createModels({});
-    const models: Models = {
-      list,
-      check: () => {},
-      create: () => ({ name: 'any', respond }),
-      canPrice: () => false,
-      harness: {},
-      gatewayOf: () => undefined,
-      createForAgent: () => {
-        throw new Error('No agent asks for it');
-      },
-    };
+    const models = answeringModels(respond);
     const site = await openSite({ service: { models, worker: {} } });
     const { json } = await site.run({ model: 'any' });
     const { trace_id } = json as { readonly trace_id: string };
@@ -111,11 +100,3 @@ describe.skipIf(executablePath === undefined)('a run that goes on, in Chromium',
     await page.close();
   });
 });
-
-function deferred() {
-  let resolve = () => {};
-  const promise = new Promise<void>((resolved) => {
-    resolve = () => resolved();
-  });
-  return { promise, resolve };
-}

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
-import { createAccounts } from '../../src/accounts/database-accounts.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { json, type Play } from '../model/fake-gateway.ts';
-import { serve, type TestServerOptions } from '../scenario-server/server.ts';
+import { createAccounts } from '../../src/store/accounts/database-accounts.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
+import { json, type Play } from '../gateway.ts';
+import { serve, type TestServerOptions } from '../service/chat/server.ts';
 
 /** A browser and two servers, on a machine that has other things to do. */
 export const PATIENCE = { timeout: 90_000 } as const;

@@ -1,7 +1,7 @@
 import type { ConsoleMessage } from 'playwright-core';
-import type { EventBody } from '../../src/contract/event.ts';
-import type { NewTrace } from '../../src/trace/trace-store.ts';
-import { newTrace } from '../trace/events.ts';
+import type { EventBody } from '../../src/contract/service/event.ts';
+import type { NewTrace } from '../../src/store/traces/trace-store.ts';
+import { newTrace } from '../store/traces/events.ts';
 import { openSite, type Site } from '../web/site.ts';
 import { QUEUED } from '../web/traces.ts';
 

@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { build, type Rollup } from 'vite';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startService } from '../run-service/service.ts';
-import { calls, counting, says, serve } from '../scenario-server/server.ts';
+import { calls, says } from '../gateway.ts';
+import { counting, serve } from '../service/chat/server.ts';
+import { startService } from '../service/runs/service.ts';
 import { findChromium, useChromium } from './chromium.ts';
 import { PATIENCE } from './open-playground.ts';
 

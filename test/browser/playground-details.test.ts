@@ -1,8 +1,8 @@
 import { EnvironmentServer } from 'proctor';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { inMemory } from '../../src/mcp/in-memory.ts';
-import { calls, says } from '../scenario-server/server.ts';
+import { inMemory } from '../../src/environment/server/in-memory.ts';
+import { calls, says } from '../gateway.ts';
 import { findChromium, type OpenPage, useChromium } from './chromium.ts';
 import { choose, openPlayground, openPlaygroundOf, PATIENCE, turnIsOver } from './open-playground.ts';
 

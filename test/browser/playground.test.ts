@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { LOCAL_CALLER } from '../../src/http/api-keys.ts';
-import { send } from '../http/http-server.ts';
-import { holdRequest } from '../scenario-server/open-chat.ts';
-import { calls, says } from '../scenario-server/server.ts';
+import { LOCAL_CALLER } from '../../src/support/http/api/api-keys.ts';
+import { calls, says } from '../gateway.ts';
+import { holdRequest } from '../service/chat/open-chat.ts';
+import { send } from '../support/http/http-server.ts';
 import { findChromium, type OpenPage, useChromium } from './chromium.ts';
 import { choose, openPlayground, openPlaygroundOf, PATIENCE, turnIsOver } from './open-playground.ts';
 

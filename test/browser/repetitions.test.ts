@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { regradeSchema } from '../../src/contract/regrade.ts';
-import { createCode, createNotebook } from '../trust/notebook.ts';
+import { regradeSchema } from '../../src/contract/service/regrade.ts';
+import { createCode, createNotebook } from '../evaluation/checks/notebook.ts';
 import { until } from '../until.ts';
 import { openSite } from '../web/site.ts';
 import { findChromium, useChromium } from './chromium.ts';

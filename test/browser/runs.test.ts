@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createTraceStore } from '../../src/trace/database-store.ts';
-import { finished, newTrace, ready, responded, started } from '../trace/events.ts';
+import { createTraceStore } from '../../src/store/traces/database-store.ts';
+import { finished, newTrace, ready, responded, started } from '../store/traces/events.ts';
 import { openSite, type Site } from '../web/site.ts';
 import { findChromium, useChromium } from './chromium.ts';
 import { PATIENCE } from './open-playground.ts';
@@ -42,7 +42,7 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
     await page.getByLabel('Reward from').fill('1');
     await page.getByLabel('Reward from').press('Enter');
     await figure('Runs').filter({ hasText: '27' }).waitFor();
-    expect(await figure('Pass rate').textContent()).toBe('100.0 %');
+    expect(await figure('Pass rate').textContent()).toBe('100 %');
     await expect.poll(() => rows.count()).toBe(27);
 
     await page.reload();
@@ -97,7 +97,7 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
     const durations = page.locator('td[data-column="duration"]');
     await page.getByRole('link', { name: 'Duration' }).click();
     await page.waitForURL(/sort=duration/);
-    await expect.poll(() => durations.allInnerTexts()).toEqual(['3.0 s', '75 ms\n1 min 10 s queued']);
+    await expect.poll(() => durations.allInnerTexts()).toEqual(['3 s', '75 ms\n1 min 10 s queued']);
     await page.goto(`${site.url}/traces/${waited}`);
     const figure = page.locator('.figure', { hasText: 'Duration' }).locator('dd');
     await expect.poll(() => figure.textContent()).toBe('75 ms 1 min 10 s queued');
@@ -111,7 +111,7 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
     await page.getByRole('heading', { name: 'No runs yet' }).waitFor();
     await site.addTrace([started, responded(1), finished(1)], newTrace());
     await page.locator('.table tbody tr').waitFor();
-    await page.locator('.totals-count', { hasText: '100.0 %' }).waitFor();
+    await page.locator('.totals-count', { hasText: '100 %' }).waitFor();
     expect(problems).toEqual([]);
     await page.close();
   });
@@ -186,10 +186,10 @@ describe.skipIf(executablePath === undefined)('the pages of runs and of usage, i
     expect(await page.locator('thead').textContent()).not.toContain('Cost');
     for (const cost of [0.25, 0.0042]) await site.addTrace([started, responded(1, { cost }), finished(1)], newTrace());
     const figure = page.locator('.run-totals div', { hasText: 'Cost on this page' });
-    await figure.filter({ hasText: '$0.254' }).filter({ hasText: 'known of 2 of 3 runs' }).waitFor();
+    await figure.filter({ hasText: '$0.25' }).filter({ hasText: 'known of 2 of 3 runs' }).waitFor();
     await expect
       .poll(() => page.locator('td[data-column="cost"]').allTextContents())
-      .toEqual(['$0.0042', '$0.250', '–']);
+      .toEqual(['$0.0042', '$0.25', '–']);
     expect(problems).toEqual([]);
     await page.close();
   });

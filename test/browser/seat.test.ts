@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { createAgent } from '../seats/agent.ts';
-import { calls, startScript, whole } from '../seats/gateway.ts';
-import { openSeat } from '../seats/seat.ts';
+import { calls, startModels, whole } from '../gateway.ts';
+import { createAgent } from '../rollout/seats/agent.ts';
+import { openSeat } from '../rollout/seats/seat.ts';
 import { openSite } from '../web/site.ts';
 import { findChromium, useChromium } from './chromium.ts';
 import { PATIENCE } from './open-playground.ts';
@@ -13,9 +13,9 @@ describe.skipIf(executablePath === undefined)('the page of a seat with a model, 
   const openPage = useChromium(executablePath, isRefused);
 
   it('shows the addresses while it waits, then branches, what the agent said, and where the ledger differs', async () => {
-    const { models } = await startScript([
+    const { models } = await startModels([
       whole({ content: 'Counting <b>' }),
-      calls('mcp__env__increment', { by: 3 }),
+      calls(['mcp__env__increment', { by: 3 }, 'call_1']),
       whole({ content: 'It shows 1000.' }),
     ]);
     const site = await openSite({ service: { models } });
@@ -36,7 +36,7 @@ describe.skipIf(executablePath === undefined)('the page of a seat with a model, 
     await agent.say([user], { stream: true });
     await agent.mcp.callTool({ name: 'increment', arguments: { by: 3 } });
     const call = {
-      id: 'call_mcp__env__increment',
+      id: 'call_1',
       type: 'function',
       function: { name: 'mcp__env__increment', arguments: '{"by":3}' },
     };

@@ -1,10 +1,10 @@
 import { EnvironmentServer } from 'proctor';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { KEY as DEV_KEY, startDev } from '../dev/dev-server.ts';
-import { createLab } from '../dev/project.ts';
-import { serveHttp } from '../mcp/clients.ts';
-import { createExam } from '../mcp/exam.ts';
+import { KEY as DEV_KEY, startDev } from '../environment/dev/dev-server.ts';
+import { createLab } from '../environment/dev/project.ts';
+import { serveHttp } from '../environment/server/clients.ts';
+import { createExam } from '../environment/server/exam.ts';
 import { until } from '../until.ts';
 import { plant } from '../web/planted.ts';
 import { findChromium, useChromium } from './chromium.ts';
@@ -103,11 +103,11 @@ describe.skipIf(executablePath === undefined)('scenarios on the page of the deve
     const { page } = await open(helpersOf(await serveHttp(createExam(), { harnessKey: KEY })));
     await giveKey(page, KEY);
     const setup = await setUpScenario(page, 'break_setup');
-    await setup.getByText(/no database at test\/mcp\/exam\.ts:\d+:\d+/).waitFor();
+    await setup.getByText(/no database at test\/environment\/server\/exam\.ts:\d+:\d+/).waitFor();
     const evaluation = await setUpScenario(page, 'break_evaluation');
     await evaluation.getByRole('textbox', { name: 'answer' }).fill('x');
     await evaluation.getByRole('button', { name: 'Submit the answer' }).click();
-    await evaluation.getByText(/no judge at test\/mcp\/exam\.ts:\d+:\d+/).waitFor();
+    await evaluation.getByText(/no judge at test\/environment\/server\/exam\.ts:\d+:\d+/).waitFor();
     await page.close();
   });
 

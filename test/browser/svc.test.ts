@@ -1,7 +1,7 @@
 import { EnvironmentServer, image, ToolError } from 'proctor';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { serveHttp } from '../mcp/clients.ts';
+import { serveHttp } from '../environment/server/clients.ts';
 import { until } from '../until.ts';
 import { findChromium, useChromium } from './chromium.ts';
 import { form, helpersOf, openEntry } from './open-helpers.ts';

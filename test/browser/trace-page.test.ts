@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { EventBody } from '../../src/contract/event.ts';
-import { newTrace } from '../trace/events.ts';
+import type { EventBody } from '../../src/contract/service/event.ts';
+import { newTrace } from '../store/traces/events.ts';
 import { BROKEN, BROWSING, CODING } from '../web/example-traces.ts';
 import { longTrace } from '../web/long-trace.ts';
 import { openSite } from '../web/site.ts';

@@ -1,6 +1,6 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { isRunning } from '../client/processes.ts';
-import { startGateway } from '../model/fake-gateway.ts';
+import { describe, expect, it } from 'vitest';
+import { isRunning } from '../environment/client/processes.ts';
+import { startGateway } from '../gateway.ts';
 import { createProject, PATIENCE, proctor, start } from './command.ts';
 import { environmentsOf } from './processes.ts';
 
@@ -53,7 +53,6 @@ describe('proctor chat --user', PATIENCE, () => {
 
   it('is cancelled by Ctrl-C in the turn of the user, and leaves no process', async () => {
     const gateway = await startGateway(() => {});
-    onTestFinished(() => gateway.close());
     const command = start([...WATCH, '--user-model', 'guest'], {
       cwd: createProject('travel'),
       env: { PROCTOR_GATEWAY_URL: gateway.url },

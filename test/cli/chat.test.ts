@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { isRunning } from '../client/processes.ts';
+import { isRunning } from '../environment/client/processes.ts';
 import { createProject, type Ended, PATIENCE, proctor, shellLine, start } from './command.ts';
 import { environmentsOf } from './processes.ts';
 

@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { checkReportSchema } from '../../src/contract/check.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { readReport } from '../../src/trust/reports/read-report.ts';
-import { checked, reportOf, save } from '../trust/reports.ts';
+import { checkReportSchema } from '../../src/contract/service/check.ts';
+import { readReport } from '../../src/evaluation/checks/reports/read-report.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
+import { checked, reportOf, save } from '../evaluation/checks/reports.ts';
 import { createProject, PATIENCE, proctor } from './command.ts';
 
 const printedSchema = checkReportSchema.extend({ check_id: z.string(), check_url: z.string() });

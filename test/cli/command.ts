@@ -21,7 +21,7 @@ const ENVIRONMENTS = {
   travel: fileURLToPath(new URL('../../environments/travel', import.meta.url)),
   retail: fileURLToPath(new URL('../../environments/retail', import.meta.url)),
   probe: fileURLToPath(new URL('./fixtures/probe', import.meta.url)),
-  gate: fileURLToPath(new URL('../run-service/fixtures/gate', import.meta.url)),
+  gate: fileURLToPath(new URL('../service/runs/fixtures/gate', import.meta.url)),
 } as const;
 
 /** A working directory with these environments, until the test ends. */

@@ -1,9 +1,9 @@
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { isRunning } from '../client/processes.ts';
-import { createLab, type Project, SOURCE } from '../dev/project.ts';
+import { isRunning } from '../environment/client/processes.ts';
+import { createLab, type Project, SOURCE } from '../environment/dev/project.ts';
+import { type ConnectOptions, connect, HARNESS, httpTransport, textOf } from '../environment/server/clients.ts';
 import { freePort } from '../free-port.ts';
-import { type ConnectOptions, connect, HARNESS, httpTransport, textOf } from '../mcp/clients.ts';
 import { until } from '../until.ts';
 import { COMMAND, createProject, PATIENCE, proctor, start } from './command.ts';
 import { environmentsOf } from './processes.ts';

@@ -2,12 +2,13 @@ import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { checkGateway } from '../../src/cli/doctor/gateway-checks.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { createDatabaseQueue } from '../../src/queue/database-queue.ts';
-import { createTraceStore } from '../../src/trace/database-store.ts';
+import { checkGateway } from '../../src/cli/serve/doctor/gateway-checks.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
+import { createDatabaseQueue } from '../../src/store/queue/database-queue.ts';
+import { createTraceStore } from '../../src/store/traces/database-store.ts';
 import { freePort } from '../free-port.ts';
 import { sharedPostgres } from '../postgres.ts';
 import { type CommandOptions, createProject, PATIENCE, proctor, start, takenPort } from './command.ts';
@@ -25,6 +26,11 @@ const reportSchema = z.object({
     }),
   ),
 });
+
+/** The program of a module's process, which serves over standard input and output when it is told nothing else. */
+const ENVIRONMENT_PROGRAM = fileURLToPath(
+  new URL('../../dist/environment/server/start/environment-main.js', import.meta.url),
+);
 
 /** Runs `proctor doctor --json` on free ports, and gives each finding by its name. */
 async function examine(
@@ -83,6 +89,7 @@ describe('proctor doctor', PATIENCE, () => {
       'ok    keys',
       'warn  gateway',
       'ok    environment counter',
+      'warn  secrets',
       `ok    port ${ports[1]}`,
       `ok    port ${ports[3]}`,
     ]);
@@ -126,7 +133,7 @@ describe('proctor doctor', PATIENCE, () => {
     writeEnvironment(
       cwd,
       'broken',
-      "console.error('The shop has no shelves: ' + process.env.SHOP_NOTE);\nprocess.exit(3);\n",
+      "console.error('The shop has no shelves: ' + process.env.LC_SHOP);\nprocess.exit(3);\n",
     );
     writeFileSync(join(cwd, 'store.db'), 'This is a letter, not a database. '.repeat(100));
     const port = await takenPort();
@@ -135,7 +142,7 @@ describe('proctor doctor', PATIENCE, () => {
       PROCTOR_GATEWAY_URL: `${gateway}/v1`,
       PROCTOR_GATEWAY_API_KEY: 'sk-planted-gateway-key',
       PROCTOR_API_KEY: 'pk_planted_client_key',
-      SHOP_NOTE: 'pk_planted_client_key',
+      LC_SHOP: 'pk_planted_client_key',
     };
     const { code, stdout, stderr, healthy, by } = await examine(cwd, { args: ['--port', port], env });
     expect([code, stderr, healthy]).toEqual([1, '', false]);
@@ -158,6 +165,62 @@ describe('proctor doctor', PATIENCE, () => {
     expect(stdout).not.toMatch(/planted/);
   });
 
+  it.skipIf(process.platform !== 'linux')(
+    'an environment that loads the keys of the project by itself fails, by the name of the variable',
+    async () => {
+      const cwd = createProject('counter');
+      writeFileSync(join(cwd, '.env.mine'), 'CLAUDE_KEY=sk-planted-gateway-key\n');
+      writeFileSync(join(cwd, 'package.json'), '{"type":"module"}');
+      writeEnvironment(
+        cwd,
+        'loads',
+        "import { loadEnvFile } from 'node:process';\nimport counter from '../counter/environment.ts';\n" +
+          `loadEnvFile(${JSON.stringify(join(cwd, '.env.mine'))});\nexport default counter;\n`,
+      );
+      const env = { PROCTOR_API_KEY: 'sk-planted-gateway-key' };
+      const alone = await examine(cwd, { args: ['counter'], env });
+      expect([alone.code, alone.by('secrets')]).toMatchObject([
+        0,
+        { status: 'ok', facts: { keys: 1, looked_at: ['counter'], held: {}, not_tried: {} } },
+      ]);
+      const { code, by, stdout } = await examine(cwd, { env });
+      expect(by('environment loads')).toMatchObject({ status: 'ok' });
+      expect([code, by('secrets')]).toMatchObject([
+        1,
+        {
+          status: 'fail',
+          message: expect.stringContaining('environment loads: A process of it holds'),
+          facts: { looked_at: ['counter', 'loads'], held: { loads: ['CLAUDE_KEY'] } },
+        },
+      ]);
+      expect(stdout).not.toContain('planted');
+    },
+  );
+
+  it.skipIf(process.platform !== 'linux')(
+    'finds a key that a command was started with, and says what it cannot see',
+    async () => {
+      const cwd = createProject('counter');
+      writeFileSync(join(cwd, '.env.mine'), 'CLAUDE_KEY=sk-planted-gateway-key\n');
+      const serving = 'exec "$0" "$1" environments/counter/environment.ts';
+      const words = ['-c', `set -a; . ./.env.mine; ${serving}`, process.execPath, ENVIRONMENT_PROGRAM];
+      const environments = {
+        program: { command: 'sh', args: words, cwd },
+        elsewhere: { url: `http://127.0.0.1:${await freePort()}/mcp` },
+      };
+      writeFileSync(join(cwd, 'proctor.config.mjs'), `export default ${JSON.stringify({ environments })};\n`);
+      const env = { PROCTOR_API_KEY: 'sk-planted-gateway-key' };
+      const { by, stdout } = await examine(cwd, { args: ['program', 'elsewhere'], env });
+      expect(by('environment program')?.status).toBe('ok');
+      expect(by('secrets')).toMatchObject({
+        status: 'fail',
+        lines: [expect.stringContaining('elsewhere (it is a server elsewhere); program (it is a command')],
+        facts: { looked_at: ['program'], held: { program: ['CLAUDE_KEY'] } },
+      });
+      expect(stdout).not.toContain('planted');
+    },
+  );
+
   it('a configuration that does not load hides nothing that can be looked at without it', async () => {
     const cwd = createProject('counter');
     writeFileSync(join(cwd, 'proctor.config.mjs'), "throw new Error('the vault is closed');");
@@ -178,23 +241,20 @@ describe('proctor doctor', PATIENCE, () => {
     expect(environmentsOf(command.process.pid)).toEqual([]);
   });
 
-  it('warns of runs that wait while nobody executes them', async () => {
+  it('warns of runs that wait for a worker, and not of a seat that waits for its agent', async () => {
     const cwd = createProject();
     mkdirSync(join(cwd, '.proctor'));
     const database = await openDatabase(`sqlite:${join(cwd, '.proctor', 'proctor.db')}`);
     const [before, queue] = [Date.now() - 20_000, createDatabaseQueue(database)];
     const store = createTraceStore(database, { appUrl: 'http://127.0.0.1', now: () => before });
+    const task = { env_name: 'counter', scenario_name: 'count_to', scenario_args: {}, model: 'proctor/noop' } as const;
+    const limits = { max_steps: 1, timeout_seconds: 60, seed: null, sampling: {}, metadata: {}, priority: 0 };
+    await store.create({ traceId: 'c'.repeat(32), account: 'local', queued: { origin: 'agent', ...task, ...limits } });
+    const seated = await examine(cwd);
+    expect([seated.code, seated.by('queue')]).toMatchObject([0, { status: 'ok', facts: { queued: 0, running: 0 } }]);
     for (const traceId of ['a', 'b'].map((digit) => digit.repeat(32))) {
-      const request = {
-        env_name: 'counter',
-        scenario_name: 'count_to',
-        scenario_args: {},
-        model: 'proctor/noop',
-      } as const;
-      const limits = { max_steps: 1, timeout_seconds: 60, seed: null, sampling: {}, metadata: {}, priority: 0 };
-      await store.create(
-        { traceId, account: 'local', queued: { origin: 'run', ...request, ...limits } },
-        (transaction) => queue.enqueue({ traceId, priority: 0 }, transaction),
+      await store.create({ traceId, account: 'local', queued: { origin: 'run', ...task, ...limits } }, (transaction) =>
+        queue.enqueue({ traceId, priority: 0 }, transaction),
       );
     }
     const { code, by } = await examine(cwd);

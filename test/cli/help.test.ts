@@ -10,32 +10,32 @@ describe('proctor --help', PATIENCE, () => {
     expect(commands).toEqual([
       'init',
       'list',
+      'dev',
+      'mcp',
       'run',
-      'eval',
-      'check',
-      'replay',
-      'regrade',
-      'train',
+      'chat',
       'seat',
       'agents',
+      'replay',
+      'demo',
+      'eval',
       'judge',
-      'chat',
+      'regrade',
+      'check',
+      'dataset',
+      'train',
+      'models',
       'serve',
       'worker',
       'scenarios',
       'ors',
       'openenv',
       'open',
-      'models',
-      'dataset',
       'keys',
+      'doctor',
       'traces',
       'export',
       'import',
-      'dev',
-      'mcp',
-      'doctor',
-      'demo',
       'help',
     ]);
     const helps = await Promise.all(
@@ -45,6 +45,19 @@ describe('proctor --help', PATIENCE, () => {
       expect([name, exitCode]).toEqual([name, 0]);
       expect(help).toMatch(new RegExp(`Examples:\\n( {2}\\$ .*\\n)*( {2}\\$ .*proctor ${name})`));
     }
+  });
+
+  it('says which commands know --service where one does not, with exit code 2', async () => {
+    const cwd = createProject();
+    const place = ['--service', 'http://127.0.0.1:9'];
+    const commands = [['doctor'], ['init', 'x'], ['list']];
+    const ended = await Promise.all(commands.map((words) => proctor([...words, ...place], { cwd })));
+    const known = 'These know --service: run, seat, replay, eval, regrade, dataset build, train, models ';
+    for (const [index, { code, stderr }] of ended.entries()) {
+      expect([commands[index], code, stderr]).toEqual([commands[index], 2, expect.stringContaining(known)]);
+    }
+    const other = await proctor(['traces', 'list', '--servise', 'x'], { cwd });
+    expect([other.code, other.stderr]).toEqual([2, expect.not.stringContaining('These know')]);
   });
 
   it('is what a wrong command points to, with exit code 2', async () => {

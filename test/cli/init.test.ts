@@ -1,7 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { createProject, PATIENCE, proctor } from './command.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const PACKED = `proctor-${version}.tgz`;
 
 const read = (cwd: string, ...path: readonly string[]) => readFileSync(join(cwd, ...path), 'utf8');
 
@@ -13,11 +20,10 @@ describe('proctor init', PATIENCE, () => {
     expect(stdout).toMatch(/Made my-env from the template class:[\s\S]*my-env\/\.gitignore/);
     expect(stdout).toMatch(/cd my-env\n\s+npm install\n\s+npm test\n\s+npx proctor run my-env clear_list\n$/);
     expect(read(cwd, 'my-env', '.gitignore')).toContain('node_modules/');
-    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
     expect(JSON.parse(read(cwd, 'my-env', 'package.json'))).toMatchObject({
       name: 'my-env',
       type: 'module',
-      dependencies: { proctor: version },
+      dependencies: { proctor: `file:${PACKED}` },
     });
     expect(read(cwd, 'my-env', 'environments', 'my-env', 'environment.ts')).toContain("name: 'my-env'");
     const files = readdirSync(join(cwd, 'my-env'), { recursive: true, withFileTypes: true });
@@ -27,7 +33,7 @@ describe('proctor init', PATIENCE, () => {
 
   it('takes blank where nobody can be asked, and prints one object of JSON', async () => {
     const cwd = createProject();
-    const { code, stdout } = await proctor(['init', 'plain', '--json'], { cwd });
+    const { code, stdout } = await proctor(['init', 'plain', '--json', '--proctor', version], { cwd });
     expect(code).toBe(0);
     const made = JSON.parse(stdout);
     expect(made).toMatchObject({ name: 'plain', template: 'blank', directory: expect.stringMatching(/\/plain$/) });
@@ -64,6 +70,38 @@ describe('proctor init', PATIENCE, () => {
     expect(read(cwd, 'second', 'proctor-0.1.0.tgz')).toBe('packed');
   });
 
+  it('brings along the package that runs: of a checkout, and an installed one as well', async () => {
+    const run = promisify(execFile);
+    const cwd = createProject();
+    expect((await proctor(['init', 'first'], { cwd })).code).toBe(0);
+    const contents = async (name: string) =>
+      (await run('tar', ['-tzf', join(cwd, name, PACKED)])).stdout.split('\n').sort();
+    const files = await contents('first');
+    expect(files).toEqual(
+      expect.arrayContaining([
+        'package/dist/cli/main.js',
+        'package/templates/blank/package.json',
+        'package/package.json',
+      ]),
+    );
+
+    mkdirSync(join(cwd, 'node_modules'));
+    await run('tar', ['-xzf', join(cwd, 'first', PACKED), '-C', join(cwd, 'node_modules')]);
+    const installed = join(cwd, 'node_modules', 'proctor');
+    renameSync(join(cwd, 'node_modules', 'package'), installed);
+    symlinkSync(join(ROOT, 'node_modules'), join(installed, 'node_modules'));
+    await run(process.execPath, [join(installed, 'dist/cli/main.js'), 'init', 'second'], { cwd });
+    expect(JSON.parse(read(cwd, 'second', 'package.json')).dependencies.proctor).toBe(`file:${PACKED}`);
+    expect(await contents('second')).toEqual(files);
+  });
+
+  it('writes nothing where npm cannot pack, and says how to go on', async () => {
+    const cwd = createProject();
+    const { code, stderr } = await proctor(['init', 'first'], { cwd, env: { PATH: '/nowhere' } });
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/npm cannot pack .*ENOENT.*--proctor/)]);
+    expect(existsSync(join(cwd, 'first'))).toBe(false);
+  });
+
   it.each(['My-Env', '-a', '../a', '', 'a'.repeat(65), 'zod'])(
     'refuses the name %j and writes nothing',
     async (name) => {
@@ -86,7 +124,7 @@ describe('proctor init', PATIENCE, () => {
   it('takes an empty folder, and refuses one that holds something, and a file, without touching them', async () => {
     const cwd = createProject();
     mkdirSync(join(cwd, 'empty'));
-    expect((await proctor(['init', 'empty'], { cwd })).code).toBe(0);
+    expect((await proctor(['init', 'empty', '--proctor', version], { cwd })).code).toBe(0);
     mkdirSync(join(cwd, 'full'));
     writeFileSync(join(cwd, 'full', 'README.md'), 'mine');
     writeFileSync(join(cwd, 'file'), 'mine');

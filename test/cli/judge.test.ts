@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { delta, type Play, startGateway, stream } from '../model/fake-gateway.ts';
+import { describe, expect, it } from 'vitest';
+import { delta, startGateway, stream, usageChunk } from '../gateway.ts';
 import { createProject, PATIENCE, proctor, start } from './command.ts';
 
 const line = (fields: object) =>
@@ -10,17 +10,14 @@ const USAGE = { prompt_tokens: 1_000, completion_tokens: 0, total_tokens: 1_000,
 
 /** A gateway that says of each material whether it holds "please", and has no answer to "SILENCE". */
 async function createJudge(cases: readonly string[]) {
-  const play: Play = async (response) => {
-    const text = JSON.stringify(gateway.requests.at(-1)?.body);
+  const gateway = await startGateway((response, request) => {
+    const text = JSON.stringify(request.body);
     if (text.includes('SILENCE')) return;
     const content = text.includes('refused')
       ? 'No.'
       : JSON.stringify({ score: text.includes('please'), reason: 'seen' });
-    const usage = { ...delta({}), choices: [], usage: USAGE };
-    await stream(delta({ role: 'assistant', content }), delta({}, 'stop'), usage)(response);
-  };
-  const gateway = await startGateway(play);
-  onTestFinished(() => gateway.close());
+    return stream(delta({ role: 'assistant', content }), delta({}, 'stop'), usageChunk(USAGE))(response);
+  });
   const cwd = createProject();
   writeFileSync(join(cwd, 'cases.jsonl'), cases.join('\n'));
   return { gateway, cwd, env: { PROCTOR_GATEWAY_URL: gateway.url } };
@@ -52,7 +49,7 @@ describe('proctor judge calibrate', PATIENCE, () => {
     });
     expect(gateway.requests).toHaveLength(15);
     const shown = await proctor([...CALIBRATE, '--votes', '1'], how);
-    expect(shown.stdout).toMatch(/on 3 cases\n1 vote +agreement 66\.7 % {2}kappa 0\.40 .*\$0\.0300/);
+    expect(shown.stdout).toMatch(/on 3 cases\n1 vote +agreement 67 % {2}kappa 0\.40 .*\$0\.030/);
     expect(shown.stdout).toContain('c: label true, judge 0.00: seen');
     expect(gateway.requests).toHaveLength(18);
   });

@@ -1,7 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { createProject, PATIENCE, proctor } from './command.ts';
+
+const COUNTER_MODULE = fileURLToPath(new URL('../../environments/counter/environment.ts', import.meta.url));
 
 describe('proctor list', PATIENCE, () => {
   it('lists the environments, and of one its scenarios with arguments, its tools and its tasks', async () => {
@@ -35,6 +38,28 @@ describe('proctor list', PATIENCE, () => {
         },
       ],
     });
+  });
+
+  it('reads twelve environments at once without a warning of Node.js', async () => {
+    const cwd = createProject();
+    for (let number = 1; number <= 12; number += 1) {
+      const folder = join(cwd, 'environments', `many-${number}`);
+      mkdirSync(folder);
+      symlinkSync(COUNTER_MODULE, join(folder, 'environment.ts'));
+    }
+    const { code, stdout, stderr } = await proctor(['list'], { cwd });
+    expect([code, stdout.match(/^many-/gm)?.length]).toEqual([0, 12]);
+    expect(stderr).not.toContain('Warning');
+  });
+
+  it('has a description for each environment of this repository', async () => {
+    const { stdout } = await proctor(['list', '--json'], { cwd: createProject('counter', 'retail', 'travel') });
+    const { environments } = JSON.parse(stdout) as { environments: { name: string; description: string }[] };
+    expect(environments.filter(({ description }) => description !== '').map(({ name }) => name)).toEqual([
+      'counter',
+      'retail',
+      'travel',
+    ]);
   });
 
   it('shows the tasks that scenarios declare, and the tasksets of files', async () => {

@@ -3,7 +3,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { isRunning } from '../client/processes.ts';
+import { isRunning } from '../environment/client/processes.ts';
 import { freePort } from '../free-port.ts';
 import { until } from '../until.ts';
 import { COMMAND, createProject, PATIENCE, proctor, start } from './command.ts';

@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { datasetManifestSchema } from '../../src/contract/dataset.ts';
+import { datasetManifestSchema } from '../../src/contract/service/dataset.ts';
 import { createProject, proctor } from './command.ts';
+import { serve } from './serve.ts';
 
 describe('proctor models', { timeout: 300_000 }, () => {
   it('adds a model, its checkpoints and its head, plays it by its name, and removes it', async () => {
@@ -25,6 +26,28 @@ describe('proctor models', { timeout: 300_000 }, () => {
 });
 
 describe('proctor dataset', { timeout: 300_000 }, () => {
+  it('builds at a service the dataset that its directory gives, and leaves the old one where it is refused', async () => {
+    const { directory, url, at } = await serve();
+    await proctor(['run', 'counter', 'count_to', '--arg', 'target=3', '--model', 'proctor/oracle'], { cwd: directory });
+    const build = ['dataset', 'build', '--filter', 'env_name=counter', '--include-reference', '--out', 'set'];
+    const here = await proctor([...build, '--json'], { cwd: directory });
+    const there = await proctor([...build, '--json', '--service', url], at);
+    expect([there.code, there.stdout]).toEqual([0, here.stdout]);
+    const read = (cwd: string) => readdirSync(join(cwd, 'set')).map((file) => readFileSync(join(cwd, 'set', file)));
+    const files = read(directory);
+    expect(files).toHaveLength(5);
+    expect(read(at.cwd)).toEqual(files);
+    writeFileSync(
+      join(at.cwd, 'mine.jsonl'),
+      JSON.stringify({ id: 'm', env: 'counter', scenario: 'count_to', args: { target: 3 } }),
+    );
+    const refused = await proctor([...build, '--held-out', 'mine.jsonl', '--service', url], at);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('"m"')]);
+    const unknown = await proctor([...build, '--held-out', 'nowhere', '--service', url], at);
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('nowhere')]);
+    expect(read(at.cwd)).toEqual(files);
+  });
+
   it('builds a dataset of the runs of this directory, checks it and shows it', async () => {
     const cwd = createProject('counter');
     const run = (...args: readonly string[]) => proctor(args, { cwd });

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import { whyNodeIsTooOld } from '../../src/runtime/required-node.ts';
-import { ENVIRONMENT_MAIN } from '../mcp/child.ts';
+import { whyNodeIsTooOld } from '../../src/support/runtime/required-node.ts';
+import { ENVIRONMENT_MAIN } from '../environment/server/child.ts';
 import { COMMAND, PATIENCE } from './command.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -37,7 +37,7 @@ it.each([
     const files = readFileSync(loaded, 'utf8').trim().split('\n');
     expect(files.map((url) => url.slice(url.lastIndexOf('/dist/')))).toEqual([
       program.slice(program.lastIndexOf('/dist/')),
-      '/dist/runtime/required-node.js',
+      '/dist/support/runtime/required-node.js',
     ]);
   },
 );

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { UsageError } from '../../src/cli/failure.ts';
-import { parseScenarioArgs } from '../../src/cli/options.ts';
-import { printable, printableLines } from '../../src/cli/terminal.ts';
+import { UsageError } from '../../src/cli/base/failure.ts';
+import { parseScenarioArgs } from '../../src/cli/base/options.ts';
+import { printable, printableLines } from '../../src/cli/base/terminal.ts';
 
 const SCHEMA = {
   type: 'object',

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openParts } from '../run-service/service.ts';
+import { openParts } from '../service/runs/service.ts';
 import { until } from '../until.ts';
 import { createProject, proctor, start } from './command.ts';
 import { projectWith } from './eval/project.ts';

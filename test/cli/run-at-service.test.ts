@@ -1,24 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { freePort } from '../free-port.ts';
-import { createProject, PATIENCE, proctor, start } from './command.ts';
-
-/** A service with `counter`, and a directory without environments, where its clients are. */
-async function serve(env: Readonly<Record<string, string>> = {}) {
-  const directory = createProject('counter');
-  const port = await freePort();
-  const service = start(['serve', '--port', String(port), '--scenario-port', String(await freePort()), '--json'], {
-    cwd: directory,
-    env,
-  });
-  const [line] = await service.prints(/^\{.*\}$/m);
-  const { url, key_file } = z.object({ url: z.string(), key_file: z.string() }).parse(JSON.parse(line));
-  const key = readFileSync(join(directory, key_file), 'utf8').trim();
-  return { directory, url, key, at: { cwd: createProject(), env: { PROCTOR_API_KEY: key } } };
-}
+import { PATIENCE, proctor, start } from './command.ts';
+import { serve } from './serve.ts';
 
 const listSchema = z.object({ data: z.array(z.object({ status: z.string(), trace_url: z.string() })) });
 
@@ -32,7 +19,7 @@ describe('proctor run --service', PATIENCE, () => {
     const { directory, url, at } = await serve();
     const args = ['run', 'counter', 'count_to', '--arg', 'target=3', '-n', '3', '--min-reward', '1', '--service', url];
     const { code, stdout, stderr } = await proctor(args, at);
-    expect([code, stdout]).toEqual([0, 'mean reward 1, 95 % interval 1 to 1; 3 of 3 runs have a reward\n']);
+    expect([code, stdout]).toEqual([0, 'mean reward 1.00 [0.44, 1.00] (95 % interval); 3 of 3 runs have a reward\n']);
     expect(stderr).toContain('#2 step 1 increment {"by":3}');
     expect(stderr).toMatch(new RegExp(`^#3 reward 1 {2}${url}/traces/[0-9a-f]{32}$`, 'm'));
     expect(existsSync(join(at.cwd, '.proctor'))).toBe(false);

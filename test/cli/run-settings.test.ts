@@ -3,20 +3,14 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { freePort } from '../free-port.ts';
-import { delta, startGateway, stream } from '../model/fake-gateway.ts';
-import { openParts } from '../run-service/service.ts';
+import { says, startGateway } from '../gateway.ts';
+import { openParts } from '../service/runs/service.ts';
 import { createProject, PATIENCE, proctor, start } from './command.ts';
 
 const SETTINGS = [
   ...['--temperature', '0.25', '--sampling', '{"top_p":0.5,"temperature":1}', '--seed', '7', '--timeout', '120'],
   ...['--metadata', 'night=2026-01-31', '--metadata', 'note=a=b'],
 ];
-
-async function gatewayOf(): Promise<Awaited<ReturnType<typeof startGateway>>> {
-  const gateway = await startGateway(stream(delta({ content: 'done' }), delta({}, 'stop')));
-  onTestFinished(() => gateway.close());
-  return gateway;
-}
 
 async function traceOf(cwd: string, stdout: string) {
   const { runs } = z.object({ runs: z.array(z.object({ trace_id: z.string() })) }).parse(JSON.parse(stdout));
@@ -34,7 +28,7 @@ const EXPECTED = {
 
 describe('the settings of proctor run', PATIENCE, () => {
   it('reach the trace and the request to the gateway', async () => {
-    const gateway = await gatewayOf();
+    const gateway = await startGateway(says('done'));
     const cwd = createProject('counter');
     const args = ['run', 'counter', 'count_to', '--arg', 'target=1', '--model', 'some-model', ...SETTINGS, '--json'];
     const { code, stdout } = await proctor(args, { cwd, env: { PROCTOR_GATEWAY_URL: gateway.url } });
@@ -47,7 +41,7 @@ describe('the settings of proctor run', PATIENCE, () => {
   });
 
   it('reach them with --service too', async () => {
-    const gateway = await gatewayOf();
+    const gateway = await startGateway(says('done'));
     const cwd = createProject('counter');
     const ports = ['--port', String(await freePort()), '--scenario-port', String(await freePort())];
     const service = start(['serve', ...ports, '--json'], { cwd, env: { PROCTOR_GATEWAY_URL: gateway.url } });

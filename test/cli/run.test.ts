@@ -1,11 +1,12 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
-import { traceSchema } from '../../src/contract/trace.ts';
-import { isRunning } from '../client/processes.ts';
+import { ApiError } from '../../src/contract/errors.ts';
+import { traceSchema } from '../../src/contract/service/trace.ts';
+import { isRunning } from '../environment/client/processes.ts';
 import { freePort } from '../free-port.ts';
-import { openParts } from '../run-service/service.ts';
+import { openParts, startService } from '../service/runs/service.ts';
 import { until } from '../until.ts';
 import { createProject, PATIENCE, proctor, start } from './command.ts';
 import { environmentsOf } from './processes.ts';
@@ -61,7 +62,7 @@ describe('proctor run', PATIENCE, () => {
     const cwd = createProject('counter');
     const args = ['run', 'counter', 'count_to', '--arg', 'target=1', '-n', '12', '--concurrency', '12', '--quiet'];
     const { code, stdout, stderr } = await proctor(args, { cwd });
-    expect([code, stdout]).toEqual([0, 'mean reward 1, 95 % interval 1 to 1; 12 of 12 runs have a reward\n']);
+    expect([code, stdout]).toEqual([0, 'mean reward 1.00 [0.76, 1.00] (95 % interval); 12 of 12 runs have a reward\n']);
     expect(stderr).not.toMatch(/Warning/);
     expect(stderr).not.toContain('prompt');
     expect(stderr.match(/^#\d+ reward 1 {2}http/gm)).toHaveLength(12);
@@ -80,16 +81,19 @@ describe('proctor run', PATIENCE, () => {
       play('[1,null]', '-n', '2'),
       play('[null,null,null]', '-n', '3'),
     ]);
-    const expected = 'mean reward 0.5, 95 % interval -0.4187 to 1.4187; 4 of 5 runs have a reward: 1 failed\n';
+    const expected = 'mean reward 0.50 [0.15, 0.85] (95 % interval); 4 of 5 runs have a reward: 1 failed\n';
     expect([mixed.code, mixed.stdout]).toEqual([1, expected]);
     expect(resultSchema.parse(JSON.parse(json.stdout))).toMatchObject({
       passed: false,
       ...{ n: 5, with_reward: 4, completed: 4, failed: 1, cancelled: 0, not_started: 0 },
       mean_reward: 0.5,
       stderr: expect.closeTo(0.288675, 6),
-      ci95: [expect.closeTo(-0.418693, 6), expect.closeTo(1.418693, 6)],
+      ci95: [expect.closeTo(0.150036, 5), expect.closeTo(0.849964, 5)],
     });
-    expect([one.code, one.stdout]).toEqual([1, 'mean reward 1; 1 of 2 runs have a reward: 1 failed\n']);
+    expect([one.code, one.stdout]).toEqual([
+      1,
+      'mean reward 1.00 (no interval); 1 of 2 runs have a reward: 1 failed\n',
+    ]);
     expect([none.code, none.stdout]).toEqual([1, 'no mean reward; 0 of 3 runs have a reward: 3 failed\n']);
   });
 
@@ -114,7 +118,7 @@ describe('proctor run', PATIENCE, () => {
     const args = ['run', 'counter', 'count_to', '--arg', 'target=3', '--model', 'proctor/noop', '--min-reward', '0.9'];
     const { code, stdout, stderr } = await proctor(args, { cwd });
     expect([code, stdout]).toEqual([1, 'reward 0\n']);
-    expect(stderr.trimEnd().split('\n').at(-1)).toBe('The mean reward 0 is below --min-reward 0.9.');
+    expect(stderr.trimEnd().split('\n').at(-1)).toBe('The mean reward 0.00 is below --min-reward 0.9.');
     const json = await proctor([...args, '--json'], { cwd });
     expect([json.code, resultSchema.parse(JSON.parse(json.stdout)).passed]).toEqual([1, false]);
   });
@@ -162,10 +166,14 @@ describe('a wrong proctor run', PATIENCE, () => {
     ['an unknown scenario', ['counter', 'nope'], /no scenario "nope".*count_to, slow_count/],
     [
       'an unknown reference model',
-      ['counter', 'count_to', '--model', 'proctor/nope'],
+      ['counter', 'count_to', '--arg', 'target=1', '--model', 'proctor/nope'],
       /proctor\/nope.*proctor\/oracle/,
     ],
-    ['a model without a gateway', ['counter', 'count_to', '--model', 'gpt-5'], /PROCTOR_GATEWAY_URL/],
+    [
+      'a model without a gateway',
+      ['counter', 'count_to', '--arg', 'target=1', '--model', 'gpt-5'],
+      /PROCTOR_GATEWAY_URL/,
+    ],
     [
       'an argument of the wrong type',
       ['counter', 'count_to', '--arg', 'target=many'],
@@ -175,7 +183,11 @@ describe('a wrong proctor run', PATIENCE, () => {
     ['an argument that does not exist', ['counter', 'count_to', '--arg', 'target=1', '--arg', 'goal=1'], /goal/],
     ['an environment that is nearly right', ['countr', 'count_to'], /Did you mean "counter"\?/],
     ['a scenario that is nearly right', ['counter', 'count_t'], /Did you mean "count_to"\? Scenarios:/],
-    ['a model that is nearly right', ['counter', 'count_to', '--model', 'proctor/oracel'], /mean "proctor\/oracle"\?/],
+    [
+      'a model that is nearly right',
+      ['counter', 'count_to', '--arg', 'target=1', '--model', 'proctor/oracel'],
+      /mean "proctor\/oracle"\?/,
+    ],
     ['an argument that is nearly right', ['counter', 'count_to', '--arg', 'targt=1'], /Did you mean "target"\?/],
     ['an option that is nearly right', ['counter', 'count_to', '--modle', 'x'], /Did you mean --model\?/],
     [
@@ -216,6 +228,36 @@ describe('a wrong proctor run', PATIENCE, () => {
   });
 });
 
+describe('a proctor run of which a run is refused', PATIENCE, () => {
+  const played = ['run', 'counter', 'count_to', '--arg', 'target=1', '-n', '3', '--concurrency', '1', '--quiet'];
+
+  /** A service that takes so many runs, and a command that plays three there. */
+  async function playAt(accepted: number) {
+    const service = await startService();
+    const create = service.store.create.bind(service.store);
+    const creating = vi.spyOn(service.store, 'create').mockImplementation(async (...args) => {
+      if (creating.mock.calls.length > accepted) throw new ApiError('invalid_parameter', 'No more runs today.');
+      return await create(...args);
+    });
+    const options = { cwd: createProject(), env: { PROCTOR_API_KEY: service.key } };
+    return { creating, ended: await proctor([...played, '--service', service.url], options) };
+  }
+
+  it('begins no other after it, and reports those that were played', async () => {
+    const { creating, ended } = await playAt(1);
+    expect([ended.code, creating.mock.calls.length]).toEqual([1, 2]);
+    expect(ended.stderr).toMatch(/^#1 reward 1/m);
+    expect(ended.stderr).toContain('No further run was begun: No more runs today.');
+    expect(ended.stdout).toMatch(/1 of 3 runs ha/);
+  });
+
+  it('ends with the refusal where none was played', async () => {
+    const { ended } = await playAt(0);
+    expect([ended.code, ended.stdout]).toEqual([2, '']);
+    expect(ended.stderr).toContain('No more runs today.');
+  });
+});
+
 describe('a proctor run that is stopped', PATIENCE, () => {
   const slow = ['run', 'counter', 'slow_count', '--args', '{"target":1,"delay_ms":60000}'];
 
@@ -237,6 +279,23 @@ describe('a proctor run that is stopped', PATIENCE, () => {
     expect(await queue.counts()).toEqual({ waiting: 0, leased: 0 });
   });
 
+  it('runs the shutdown hooks of sessions that share a process, on SIGTERM', async () => {
+    const cwd = createProject('probe');
+    const log = join(cwd, 'shutdowns');
+    const path = join(cwd, 'environments', 'probe');
+    const environments = { probe: { path, sessionsPerProcess: 2, env: { SHUTDOWN_LOG: log } } };
+    writeFileSync(join(cwd, 'proctor.config.mjs'), `export default ${JSON.stringify({ environments })}`);
+    const args = ['run', 'probe', 'waits', '--arg', `path=${join(cwd, 'gate')}`, '-n', '2', '--concurrency', '2'];
+    const command = start(args, { cwd });
+    await Promise.all([command.prints(/#1 step 1 wait_for/), command.prints(/#2 step 1 wait_for/)]);
+    command.process.kill('SIGTERM');
+    expect((await command.ended).code).toBe(1);
+    const pids = readFileSync(log, 'utf8').trim().split('\n');
+    // The process that told the scenarios had no session, and ended before.
+    const host = pids.at(-1);
+    expect(pids.filter((pid) => pid === host)).toHaveLength(2);
+  });
+
   it('begins no further run, and says how many it did not complete', async () => {
     const cwd = createProject('counter');
     const command = start([...slow, '-n', '5', '--concurrency', '1', '--json'], { cwd });
@@ -253,18 +312,23 @@ describe('a proctor run that is stopped', PATIENCE, () => {
     expect(stderr).toContain('5 of 5 runs did not complete.');
   });
 
-  it('says that another worker has taken its run over, and where it goes on', async () => {
+  it('says that another worker has taken its run over, and follows it there to its end', async () => {
     const cwd = createProject('probe');
-    const command = start(['run', 'probe', 'waits', '--arg', `path=${join(cwd, 'gate')}`], { cwd });
+    const gate = join(cwd, 'gate');
+    const command = start(['run', 'probe', 'waits', '--arg', `path=${gate}`], { cwd });
     await command.prints(/step 1 wait_for/);
     const { database, store } = await partsOf(cwd);
     const held = { leased_by: 'worker_of_another_machine', lease_token: 'its', lease_until: Date.now() + 60_000 };
     await database.kysely.updateTable('queue').set(held).execute();
-    const { code, stderr } = await command.ended;
+    await command.prints(/Another worker of this database has taken the run over/);
+    writeFileSync(gate, '');
+    await database.kysely.updateTable('queue').set({ lease_until: 0 }).execute();
+    start(['worker'], { cwd });
+    const { code, stderr, stdout } = await command.ended;
     const [trace] = (await store.list({})).data;
-    expect(code).toBe(1);
-    expect(stderr).toContain('Another worker of this database has taken the run over');
     expect(stderr).toContain(`It goes on there: http://127.0.0.1:8320/traces/${trace?.trace_id}`);
+    expect(stderr).toContain('attempt 2: the one before was lost');
+    expect([code, stdout.trim()]).toEqual([0, 'reward 1']);
   });
 
   it('is finished by the next proctor serve when it was killed', async () => {
@@ -278,7 +342,7 @@ describe('a proctor run that is stopped', PATIENCE, () => {
     await until(() => !children.some(isRunning));
     const { database, store } = await partsOf(cwd);
     const entries = await database.kysely.selectFrom('queue').selectAll().execute();
-    expect(entries).toMatchObject([{ leased_by: `command_${command.process.pid}` }]);
+    expect(entries).toMatchObject([{ leased_by: expect.stringContaining(`command_${command.process.pid}_`) }]);
 
     writeFileSync(gate, '');
     const finished = new Promise((resolve) => {

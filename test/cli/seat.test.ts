@@ -1,10 +1,9 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { seatSchema } from '../../src/contract/seat.ts';
-import { startGateway } from '../model/fake-gateway.ts';
-import { startService } from '../run-service/service.ts';
-import { createAgent } from '../seats/agent.ts';
-import { calls, says } from '../seats/gateway.ts';
-import { sitDown } from '../seats/seat.ts';
+import { describe, expect, it } from 'vitest';
+import { seatSchema } from '../../src/contract/service/seat.ts';
+import { calls, says, startGateway, startModels } from '../gateway.ts';
+import { createAgent } from '../rollout/seats/agent.ts';
+import { sitDown } from '../rollout/seats/seat.ts';
+import { startService } from '../service/runs/service.ts';
 import { createProject, PATIENCE, proctor, start } from './command.ts';
 
 const SEAT = ['seat', 'counter', 'count_to', '--arg', 'target=3'];
@@ -55,8 +54,7 @@ describe('proctor seat', PATIENCE, () => {
   });
 
   it('--model prints addresses that lead to the gateway of the directory, and the run is graded', async () => {
-    const gateway = await startGateway(calls('mcp__env__increment', { by: 3 }), says('It shows 3.'));
-    onTestFinished(() => gateway.close());
+    const gateway = await startGateway(calls(['mcp__env__increment', { by: 3 }]), says('It shows 3.'));
     const cwd = createProject('counter');
     const running = start([...SEAT, '--model', 'gpt-test', '--timeout', '20', '--json'], {
       cwd,
@@ -87,6 +85,32 @@ describe('proctor seat', PATIENCE, () => {
     const { code, stdout, stderr } = await running.ended;
     expect([code, stderr]).toEqual([0, expect.not.stringContaining('key-of-gateway')]);
     expect(JSON.parse(String(stdout.trim().split('\n')[1]))).toEqual({ trace_id: seat.trace_id, reward: 1 });
+  });
+
+  it.each(['here', 'at a run service'])('submits the last text of its model at Enter (%s)', async (place) => {
+    const { models } = await startModels([calls(['mcp__env__increment', { by: 3 }]), says('It shows 3.')]);
+    const service = await startService({ models });
+    const gateway = await startGateway(calls(['mcp__env__increment', { by: 3 }]), says('It shows 3.'));
+    const cwd = createProject('counter');
+    const isHere = place === 'here';
+    const running = start([...SEAT, '--model', 'gpt-test', ...(isHere ? [] : ['--service', service.url])], {
+      cwd,
+      env: isHere ? { PROCTOR_GATEWAY_URL: gateway.url } : { PROCTOR_API_KEY: service.key },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    const [, secret] = await running.prints(/Authorization: Bearer (seat_[0-9a-f]{32})/);
+    const [, url] = await running.prints(/MCP +(http:\/\/127\.0\.0\.1:\d+\/mcp)\n/);
+    await running.prints(/ends when that calls submit_answer\. When you press Enter, or after ten minutes/);
+    running.process.stdin?.write('\n');
+    await running.prints(/has said nothing yet that could be submitted/);
+    const mcp = { url: String(url), headers: { Authorization: `Bearer ${secret}` } };
+    const agent = await createAgent({ mcp });
+    await agent.say('Count to 3.');
+    await agent.mcp.callTool({ name: 'increment', arguments: { by: 3 } });
+    await agent.say('Go on.');
+    running.process.stdin?.write('\n');
+    const { code, stdout } = await running.ended;
+    expect([code, stdout.trimEnd().split('\n').at(-1)]).toEqual([0, 'reward 1']);
   });
 
   it('opens one at a run service', async () => {

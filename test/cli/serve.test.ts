@@ -2,10 +2,13 @@ import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { listen } from '../../src/http/listen.ts';
+import { listen } from '../../src/support/http/listen.ts';
+import { createPages } from '../../src/web/pages.ts';
+import { createLab } from '../environment/dev/project.ts';
 import { freePort } from '../free-port.ts';
-import { send } from '../http/http-server.ts';
 import { sharedPostgres } from '../postgres.ts';
+import { openParts, startService } from '../service/runs/service.ts';
+import { send } from '../support/http/http-server.ts';
 import { createProject, PATIENCE, proctor, start, takenPort } from './command.ts';
 
 const startedSchema = z.object({
@@ -102,6 +105,50 @@ describe('proctor serve', PATIENCE, () => {
       { address: expect.stringMatching(new RegExp(`^http://127.0.0.1:9/traces/${trace_id}\\?token=[\\w-]{43}$`)) },
     ]);
     expect(opened.stderr).toContain('start it with "proctor serve"');
+  });
+
+  it('runs close hooks and then shutdown hooks of every live session on SIGTERM, also where sessions share a process', async () => {
+    const { directory: cwd } = createLab(`import { appendFileSync } from 'node:fs';
+import { EnvironmentServer } from 'proctor';
+let made = 0;
+export default function lab() {
+  const name = ++made;
+  const env = new EnvironmentServer({ name: 'lab', version: '1', sessionsPerProcess: 4 });
+  const note = (what: string) => () => appendFileSync('notes', what + ' ' + name + '\\n');
+  env.close(note('close'));
+  env.shutdown(note('shutdown 1'));
+  env.shutdown(note('shutdown 2'));
+  env.scenario('exam', { solution: () => ({ calls: [], answer: 'x' }) }, async function* () {
+    yield 'Answer.';
+    return 1;
+  });
+  return env;
+}
+`);
+    const notes = join(cwd, 'notes');
+    const { service, scenarios_url } = await serve(cwd);
+    const key = readFileSync(join(cwd, '.proctor', 'key'), 'utf8').trim();
+    const chat = () =>
+      send(scenarios_url, '/v1/chat/completions', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          messages: [{ role: 'user', content: 'Go.' }],
+          scenario: 'exam',
+          scenario_args: {},
+        }),
+      });
+    const replies = await Promise.all([chat(), chat()]);
+    expect(replies.map(({ status }) => status)).toEqual([200, 200]);
+    writeFileSync(notes, '');
+    service.process.kill('SIGTERM');
+    expect((await service.ended).code).toBe(0);
+    const lines = readFileSync(notes, 'utf8').trim().split('\n');
+    for (const session of ['1', '2']) {
+      const own = lines.filter((line) => line.endsWith(` ${session}`)).map((line) => line.slice(0, -2));
+      expect(own).toEqual(['close', 'shutdown 2', 'shutdown 1']);
+    }
+    expect(lines).toHaveLength(6);
   });
 
   it('prints addresses that sign a browser in to the pages and to the playground', async () => {
@@ -240,6 +287,16 @@ describe('proctor open', PATIENCE, () => {
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain(`What listens at ${stranger.url} is not Proctor: other/1.0.`);
     expect(asked).toEqual(['/openapi.json ']);
+  });
+
+  it('prints no address beside the server of another project, and says the way', async () => {
+    const parts = await openParts();
+    const other = await startService({ parts, pages: createPages(parts) });
+    const cwd = createProject();
+    const { code, stdout, stderr } = await proctor(['open'], { cwd, env: { PROCTOR_APP_URL: other.url } });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain(`The Proctor at ${other.url} has another database than this directory`);
+    expect(stderr).toContain('proctor open --port');
   });
 
   it.each(['f'.repeat(32), '../etc'])('ends with 1 for %s, which is no trace', async (traceId) => {

@@ -4,14 +4,14 @@ import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import type { EventBody } from '../../src/contract/event.ts';
-import { traceListSchema, traceSchema } from '../../src/contract/trace.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { createTraceStore } from '../../src/trace/database-store.ts';
-import type { TraceStore } from '../../src/trace/trace-store.ts';
+import type { EventBody } from '../../src/contract/service/event.ts';
+import { traceListSchema, traceSchema } from '../../src/contract/service/trace.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
+import { createTraceStore } from '../../src/store/traces/database-store.ts';
+import type { TraceStore } from '../../src/store/traces/trace-store.ts';
 import { freePort } from '../free-port.ts';
-import { send } from '../http/http-server.ts';
 import { sharedPostgres } from '../postgres.ts';
+import { send } from '../support/http/http-server.ts';
 import { createProject, PATIENCE, proctor, shellLine, start } from './command.ts';
 
 /** The program that gives a command a terminal; its options are those of Linux. */

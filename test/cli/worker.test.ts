@@ -2,11 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type Trace, traceSchema } from '../../src/contract/trace.ts';
-import { isRunning } from '../client/processes.ts';
+import { type Trace, traceSchema } from '../../src/contract/service/trace.ts';
+import { isRunning } from '../environment/client/processes.ts';
+import { orphanEnvironment } from '../environment/process/orphan.ts';
 import { freePort } from '../free-port.ts';
-import { send } from '../http/http-server.ts';
-import { orphanEnvironment } from '../process/orphan.ts';
+import { send } from '../support/http/http-server.ts';
 import { createProject, PATIENCE, proctor, start } from './command.ts';
 import { environmentsOf } from './processes.ts';
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { Child } from '../mcp/child.ts';
-import { connect, connectInMemory, textOf } from '../mcp/clients.ts';
+import { Child } from '../environment/server/child.ts';
+import { connect, connectInMemory, textOf } from '../environment/server/clients.ts';
 import { until } from '../until.ts';
 import Conformance from './environment.ts';
 

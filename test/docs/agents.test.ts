@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it, vi } from 'vitest';
 import { sitExam } from '../../docs/examples/seat-agent.ts';
-import { loadProject } from '../../src/config/project.ts';
-import { startService } from '../run-service/service.ts';
-import { openSeat } from '../seats/seat.ts';
+import { loadProject } from '../../src/service/config/project.ts';
+import { openSeat } from '../rollout/seats/seat.ts';
+import { startService } from '../service/runs/service.ts';
 import { createFolder, ROOT } from './documents.ts';
 
 const hasPython = spawnSync('python3', ['--version']).status === 0;

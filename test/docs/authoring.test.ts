@@ -11,8 +11,8 @@ import results from '../../docs/examples/results.ts';
 import painter from '../../docs/examples/schemas.ts';
 import shop from '../../docs/examples/shop.ts';
 import { PATIENCE } from '../cli/command.ts';
-import { Child } from '../mcp/child.ts';
-import { type ConnectOptions, connect, connectInMemory, httpTransport, textOf } from '../mcp/clients.ts';
+import { Child } from '../environment/server/child.ts';
+import { type ConnectOptions, connect, connectInMemory, httpTransport, textOf } from '../environment/server/clients.ts';
 import { until } from '../until.ts';
 import { ROOT, read } from './documents.ts';
 

@@ -7,9 +7,9 @@ import type { FinishedSession, Svc } from 'proctor/scenario-server';
 import { describe, expect, it } from 'vitest';
 import { ERRORS } from '../../src/contract/errors.ts';
 import { createProject, PATIENCE, start } from '../cli/command.ts';
+import { Child } from '../environment/server/child.ts';
 import { freePort } from '../free-port.ts';
-import { Child } from '../mcp/child.ts';
-import { says, startGateway } from '../model/fake-gateway.ts';
+import { says, startGateway } from '../gateway.ts';
 import { until } from '../until.ts';
 import { blocksOf, createFolder, ROOT, read } from './documents.ts';
 
@@ -90,7 +90,6 @@ describe('what the page shows', PATIENCE, () => {
     expect(result).toMatchObject({ answer: { refunded: 25 }, reward: 0, evaluation: { info: { wrong: ['A1'] } } });
     child.process.kill('SIGINT');
     expect(await child.exited).toBe(0);
-    await gateway.close();
   });
 });
 

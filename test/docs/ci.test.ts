@@ -13,7 +13,7 @@ import { z } from 'zod';
 import { createWebhook } from '../../docs/examples/webhook.ts';
 import { createProject, PATIENCE, start } from '../cli/command.ts';
 import { freePort } from '../free-port.ts';
-import { send } from '../http/http-server.ts';
+import { send } from '../support/http/http-server.ts';
 import { ROOT, read } from './documents.ts';
 
 /** A run service with these environments, and the key of its first start. */

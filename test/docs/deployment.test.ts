@@ -2,11 +2,11 @@ import { cpSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { loadProject } from '../../src/config/project.ts';
+import { loadProject } from '../../src/service/config/project.ts';
 import { createProject, PATIENCE, proctor, start } from '../cli/command.ts';
 import { freePort } from '../free-port.ts';
-import { send } from '../http/http-server.ts';
 import { sharedPostgres } from '../postgres.ts';
+import { send } from '../support/http/http-server.ts';
 import { blocksOf, createFolder, ROOT, read } from './documents.ts';
 
 const PAGE = 'docs/deployment.md';

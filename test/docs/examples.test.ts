@@ -8,7 +8,7 @@ import { blocksOf, createFolder, listDocuments, ROOT, read, typeErrors } from '.
 const RUN_AS_THEY_STAND: Readonly<Record<string, { readonly test: string; readonly blocks: number }>> = {
   'README.md': { test: 'test/docs/readme.test.ts', blocks: 1 },
   'docs/quickstart.md': { test: 'test/docs/readme.test.ts', blocks: 2 },
-  'docs/composition.md': { test: 'test/upstream/guide.test.ts', blocks: 1 },
+  'docs/composition.md': { test: 'test/environment/composition/guide.test.ts', blocks: 1 },
 };
 
 const examples = listFiles('docs/examples');

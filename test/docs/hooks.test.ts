@@ -3,8 +3,8 @@ import { openEnvironment } from 'proctor/testing';
 import { describe, expect, it } from 'vitest';
 import Lighthouse from '../../docs/examples/lighthouse-class.ts';
 import { PATIENCE } from '../cli/command.ts';
-import { Child } from '../mcp/child.ts';
-import { connect, textOf } from '../mcp/clients.ts';
+import { Child } from '../environment/server/child.ts';
+import { connect, textOf } from '../environment/server/clients.ts';
 import { until } from '../until.ts';
 import { ROOT } from './documents.ts';
 

@@ -2,7 +2,7 @@ import { openEnvironment } from 'proctor/testing';
 import { describe, expect, it, vi } from 'vitest';
 import { grade } from '../../docs/examples/grade-over-http.ts';
 import riddles from '../../docs/examples/riddles.ts';
-import { connect, connectInMemory, errorOf, HARNESS, httpTransport, serveHttp } from '../mcp/clients.ts';
+import { connect, connectInMemory, errorOf, HARNESS, httpTransport, serveHttp } from '../environment/server/clients.ts';
 
 const HARNESS_KEY = 'a key that only the test knows';
 const HIDDEN = ['answers', 'setup', 'evaluate', 'solution'];

@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it, test } from 'vitest';
-import { serveOpenEnv } from '../bridges/openenv-server.ts';
-import { serveOrs } from '../bridges/ors-server.ts';
 import { PATIENCE } from '../cli/command.ts';
+import { serveOpenEnv } from '../service/bridges/openenv-server.ts';
+import { serveOrs } from '../service/bridges/ors-server.ts';
 import { blocksOf, createFolder } from './documents.ts';
 
 const PAGE = 'docs/interop.md';

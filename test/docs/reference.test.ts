@@ -2,8 +2,9 @@ import { cpSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commandReference } from '../../scripts/reference/commands.ts';
-import { configSchema } from '../../src/config/config-schema.ts';
-import { loadConfig } from '../../src/config/load-config.ts';
+import { limitsReference } from '../../scripts/reference/limits.ts';
+import { configSchema } from '../../src/service/config/config-schema.ts';
+import { loadConfig } from '../../src/service/config/load-config.ts';
 import { createFolder, ROOT, read } from './documents.ts';
 
 const ENTRIES = {
@@ -16,6 +17,10 @@ const ENTRIES = {
 
 it('docs/reference/command-line.md says what the commands say; "npm run docs:commands" writes it', async () => {
   expect(read('docs/reference/command-line.md')).toBe(await commandReference());
+});
+
+it('docs/reference/limits.md has the limits of the code; "npm run docs:limits" writes it', () => {
+  expect(read('docs/reference/limits.md')).toBe(limitsReference());
 });
 
 describe.each(Object.entries(ENTRIES))('docs/reference/api.md, %s', (entry, file) => {

@@ -1,9 +1,11 @@
 import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
+import { playOnce } from '../../docs/examples/serve-runs.ts';
 import { runAndWatch } from '../../docs/examples/service-client.ts';
 import { PATIENCE, proctor } from '../cli/command.ts';
-import { startService } from '../run-service/service.ts';
+import { freePort } from '../free-port.ts';
+import { startService } from '../service/runs/service.ts';
 import { createFolder, ROOT } from './documents.ts';
 
 it('the configuration of docs/runs.md names an environment that lies elsewhere', PATIENCE, async () => {
@@ -22,4 +24,10 @@ it('the program of docs/runs.md runs a scenario, watches it and gets its reward'
   expect(print.mock.calls).toEqual([['increment', { by: 3 }]]);
   expect(await runAndWatch(service.url, service.key, -1)).toBeNull();
   print.mockRestore();
+});
+
+it('the program of docs/runs.md that holds the service itself plays a run there', PATIENCE, async () => {
+  const directory = createFolder();
+  cpSync(join(ROOT, 'environments/counter'), join(directory, 'environments/counter'), { recursive: true });
+  expect(await playOnce(directory, await freePort())).toBe(1);
 });

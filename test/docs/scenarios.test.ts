@@ -2,7 +2,7 @@ import { openEnvironment, scriptedModel, type TestRunOptions } from 'proctor/tes
 import { describe, expect, it } from 'vitest';
 import desk from '../../docs/examples/refund.ts';
 import countdown from '../../docs/examples/shared-halves.ts';
-import { connectInMemory, errorOf, textOf } from '../mcp/clients.ts';
+import { connectInMemory, errorOf, textOf } from '../environment/server/clients.ts';
 
 const args = { order_id: 'A1', amount: 25 };
 const refund = (order_id: string, amount: number) => ({ name: 'refund', arguments: { order_id, amount } });

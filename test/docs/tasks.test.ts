@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readTasksetFile } from '../../src/tasks/read-taskset-file.ts';
-import { directoryWith } from '../tasks/files.ts';
+import { readTasksetFile } from '../../src/evaluation/tasks/read-taskset-file.ts';
+import { directoryWith } from '../evaluation/tasks/files.ts';
 import { blocksOf, ROOT } from './documents.ts';
 
 const GUIDE = 'docs/tasks.md';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { openEnvironment, scriptedModel } from 'proctor/testing';
 import { expect, it } from 'vitest';
 import desk, { patient } from '../../docs/examples/conversation.ts';
-import { configSchema } from '../../src/config/config-schema.ts';
+import { configSchema } from '../../src/service/config/config-schema.ts';
 import { ROOT } from './documents.ts';
 
 it('the passenger of conversation.ts begins, and the reward is that of the records', async () => {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, type TestContext, test } from 'vitest';
-import { processesNamed } from '../client/processes.ts';
-import type { Reply } from '../http/http-server.ts';
-import { openChat } from '../scenario-server/open-chat.ts';
-import { errorOf, openServer, sessionsOf, svcOf, type TestServer } from '../scenario-server/server.ts';
+import { processesNamed } from '../environment/client/processes.ts';
+import { openChat } from '../service/chat/open-chat.ts';
+import { errorOf, openServer, sessionsOf, svcOf, type TestServer } from '../service/chat/server.ts';
+import type { Reply } from '../support/http/http-server.ts';
 import { until } from '../until.ts';
 import { temporaryDirectory } from './deployment.ts';
 import { IS_FULL, SEED, SIDE_BY_SIDE } from './form.ts';

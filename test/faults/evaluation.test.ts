@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { attemptListSchema, evaluationAcceptedSchema, evaluationDetailSchema } from '../../src/contract/evaluation.ts';
+import {
+  attemptListSchema,
+  evaluationAcceptedSchema,
+  evaluationDetailSchema,
+} from '../../src/contract/service/evaluation.ts';
 import { until } from '../until.ts';
 import { createDeployment, type Deployment, type Node } from './deployment.ts';
 import { IS_FULL, ROUNDS, SEED, type StoreKind, storesOfRounds } from './form.ts';

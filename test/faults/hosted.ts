@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
-import type { TraceStore } from '../../src/trace/trace-store.ts';
+import type { TraceStore } from '../../src/store/traces/trace-store.ts';
 import { until } from '../until.ts';
 import type { Deployment } from './deployment.ts';
 import { untilEvent } from './progress.ts';
@@ -64,7 +64,7 @@ export interface FullHost {
 
 /** Sends runs whose first call is `who`, and waits until all of them are in one host. It is the only process left. */
 export async function fillHost(deployment: Deployment, port: number, bodies: readonly object[]): Promise<FullHost> {
-  // The first session of an environment is alone: it tells how many may share a process.
+  // The first run has the code read and compiled. The others then come to its host together.
   const first = await deployment.run(port, play(['who']));
   await untilEvent(deployment, first, 'run.finished', 1);
   const ids = await Promise.all(bodies.map((body) => deployment.run(port, body)));

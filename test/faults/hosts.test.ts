@@ -108,7 +108,7 @@ describe('a host', SIDE_BY_SIDE, () => {
     expect(ids.map((id) => ends.get(id))).toEqual(ids.map(() => completed(2)));
     await expectAlone(deployment, ids, pid);
     for (const id of [guilty, ...others]) {
-      expect(await lossOf(deployment, id)).toMatch(/was killed: its event loop had not turned for \d\d s/);
+      expect(await lossOf(deployment, id)).toMatch(/was killed: its event loop was blocked for \d\d s/);
     }
   });
 
@@ -122,8 +122,8 @@ describe('a host', SIDE_BY_SIDE, () => {
     const ends = await deployment.settle(ids, SETTLED_WITHIN_MS);
     expect([...ends.values()]).toEqual(ids.map(() => completed(1)));
     const pids = await Promise.all(ids.map((id) => untilAnswered(deployment.store, id, 1)));
-    // The first run was alone.
-    expect(new Set(pids).size).toBeGreaterThan(2);
+    // All share a host, the first one too.
+    expect(new Set(pids).size).toBeGreaterThan(1);
   });
 
   test('that takes more memory than it may have is killed, with the figure, and names no run as guilty', async (context) => {

@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import { expect } from 'vitest';
-import type { TraceEvent } from '../../src/contract/event.ts';
-import type { Trace } from '../../src/contract/trace.ts';
-import type { Database } from '../../src/database/database.ts';
-import type { RunQueue } from '../../src/queue/run-queue.ts';
-import type { TraceStore } from '../../src/trace/trace-store.ts';
+import type { TraceEvent } from '../../src/contract/service/event.ts';
+import type { Trace } from '../../src/contract/service/trace.ts';
+import type { Database } from '../../src/store/database/database.ts';
+import type { RunQueue } from '../../src/store/queue/run-queue.ts';
+import type { TraceStore } from '../../src/store/traces/trace-store.ts';
 import { until } from '../until.ts';
 import type { MarkedProcess } from './marked-processes.ts';
 

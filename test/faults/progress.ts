@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { EventType, TraceEvent } from '../../src/contract/event.ts';
+import type { EventType, TraceEvent } from '../../src/contract/service/event.ts';
 import { until } from '../until.ts';
 import type { Deployment } from './deployment.ts';
 

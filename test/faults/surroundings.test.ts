@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { freePort } from '../free-port.ts';
-
+import { LEASE } from '../../src/store/queue/run-queue.ts';
+import { openGateway, says } from '../gateway.ts';
 import { ownPostgres } from '../postgres.ts';
 import { startRedis } from '../redis.ts';
 import { until } from '../until.ts';
@@ -18,6 +16,8 @@ import { openStores } from './stores.ts';
 const SETTLED_WITHIN_MS = 300_000;
 /** Until so many runs more have ended: what goes on after a fault, on a busy machine. */
 const GOES_ON_WITHIN_MS = 120_000;
+/** Longer than a lease, and than a write waits. The outage is the fault: nothing tells its end. */
+const AWAY_MS = 2.5 * LEASE.durationMs;
 
 /** Runs that take a while, some of them in a process. */
 const mixed = (index: number) => work(index % (IS_FULL ? 10 : 40) === 5 ? 'heavy' : 'light', 3, 200);
@@ -43,12 +43,11 @@ describe('Postgres', SIDE_BY_SIDE, () => {
     const port = await startAll(deployment);
     const load = sendRuns(deployment, port, { clients: 4, limit: IS_FULL ? 2_000 : 60, body: mixed });
     const more = IS_FULL ? 50 : 10;
-    // Away for longer than a lease, and than a write waits, comes last.
     const faults = IS_FULL ? (['restart', 'kill', 'restart', 'kill', 'stop'] as const) : (['restart', 'kill'] as const);
     for (const each of faults) {
       await load.moreEnded(more, GOES_ON_WITHIN_MS);
       await server.command(each);
-      if (each === 'stop') await sleep(25_000);
+      if (each === 'stop') await sleep(AWAY_MS);
       if (each !== 'restart') await server.command('start');
     }
     await load.moreEnded(more, GOES_ON_WITHIN_MS);
@@ -136,18 +135,18 @@ async function untilRefused(deployment: Deployment, port: number): Promise<reado
 
 describe('a gateway', SIDE_BY_SIDE, () => {
   test('that is away for a minute fails what asks it meanwhile, after its retries, and nothing else', async (context) => {
-    const gatewayPort = await freePort();
-    const variables = { GATEWAY_URL: `http://127.0.0.1:${gatewayPort}/v1` };
+    const gateway = await openGateway(says('done'));
+    context.onTestFinished(() => gateway.close());
+    const variables = { GATEWAY_URL: gateway.url };
     const deployment = await createDeployment(context, { fault: 'gateway away', variables });
     const { port } = await deployment.start('both');
     const ask = () => deployment.run(port, { ...work('light', 1, 0), model: 'talker' });
     const askTogether = () => Promise.all(Array.from({ length: 10 }, ask));
-    const stopGateway = await startGateway(gatewayPort);
     const before = await askTogether();
     await until(async () => expect(await endsOf(deployment, before)).toEqual(['completed']), {
       withinMs: GOES_ON_WITHIN_MS,
     });
-    stopGateway();
+    await gateway.goAway();
     const meanwhile: string[] = [];
     for (const endsAt = performance.now() + (IS_FULL ? 60_000 : 2_000); performance.now() < endsAt; ) {
       meanwhile.push(...(await askTogether()));
@@ -157,7 +156,7 @@ describe('a gateway', SIDE_BY_SIDE, () => {
     await until(async () => expect(await endsOf(deployment, meanwhile)).toEqual(['failed']), {
       withinMs: GOES_ON_WITHIN_MS,
     });
-    context.onTestFinished(await startGateway(gatewayPort));
+    await gateway.comeBack();
     const after = await askTogether();
     const ends = await deployment.settle([...before, ...meanwhile, unaffected, ...after], SETTLED_WITHIN_MS);
     expect([unaffected, ...after].map((id) => ends.get(id)?.status)).toEqual(Array(11).fill('completed'));
@@ -173,19 +172,4 @@ describe('a gateway', SIDE_BY_SIDE, () => {
 async function endsOf({ store }: Deployment, traceIds: readonly string[]): Promise<readonly unknown[]> {
   const rows = await Promise.all(traceIds.map((id) => store.row(id)));
   return [...new Set(rows.map((row) => row?.status))];
-}
-
-/** Answers every request with a word, until it is stopped. */
-async function startGateway(port: number): Promise<() => void> {
-  const message = { role: 'assistant', content: 'done' };
-  const body = { id: 'c', object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'stop' }] };
-  const server = createServer((_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-  });
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  return () => {
-    server.closeAllConnections();
-    server.close();
-  };
 }

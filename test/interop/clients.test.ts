@@ -4,7 +4,7 @@ import { SSEClientTransport as SSEClientTransportV1 } from '@modelcontextprotoco
 import { StdioClientTransport as StdioClientTransportV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as HttpClientTransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connect, connectV1 } from '../mcp/clients.ts';
+import { connect, connectV1 } from '../environment/server/clients.ts';
 import { STDIO, type StartedServer, startServer } from './servers.ts';
 
 const TOOLS = ['increment', 'read', 'slow_increment', 'steps', 'next'];

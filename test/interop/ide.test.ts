@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, it } from 'vitest';
-import { connect } from '../mcp/clients.ts';
+import { connect } from '../environment/server/clients.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 

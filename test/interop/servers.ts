@@ -7,7 +7,7 @@ const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.u
 /** How the environment of these tests is started over stdio. */
 export const STDIO = {
   command: process.execPath,
-  args: [path('../../dist/mcp/environment-main.js'), path('./fixtures/stepping-counter.ts')],
+  args: [path('../../dist/environment/server/start/environment-main.js'), path('./fixtures/stepping-counter.ts')],
 } as const;
 
 export interface StartedServer {

@@ -2,8 +2,8 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { TaskInput } from '../../src/contract/task.ts';
-import { createRedactor } from '../../src/redaction/redactor.ts';
-import { temporaryDirectory } from '../run-service/service.ts';
+import { createRedactor } from '../../src/support/redaction/redactor.ts';
+import { temporaryDirectory } from '../service/runs/service.ts';
 import { type AskedBody, type Said, startPlayed, stepOf } from './played.ts';
 
 /** How far the conversation is, and where it is to go. */

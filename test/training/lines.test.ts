@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { DatasetFormat } from '../../src/contract/dataset.ts';
-import { createSeededRandom } from '../../src/model/seeded-random.ts';
+import type { DatasetFormat } from '../../src/contract/service/dataset.ts';
+import { createSeededRandom } from '../../src/models/gateway/reference/seeded-random.ts';
 import { type AskedBody, type Line, type Said, startPlayed } from './played.ts';
 
 /** A conversation that a seed draws: calls of every kind, alone and together, with texts and thoughts. */

@@ -8,14 +8,14 @@ import {
   type DatasetSelectInput,
   type DatasetSource,
   datasetSelectSchema,
-} from '../../src/contract/dataset.ts';
-import { evaluationAcceptedSchema } from '../../src/contract/evaluation.ts';
+} from '../../src/contract/service/dataset.ts';
+import { evaluationAcceptedSchema } from '../../src/contract/service/evaluation.ts';
 import type { Task, TaskInput } from '../../src/contract/task.ts';
-import { createModels } from '../../src/model/create-model.ts';
-import { createRedactor } from '../../src/redaction/redactor.ts';
+import { createModels } from '../../src/models/gateway/create-model.ts';
+import { createRedactor } from '../../src/support/redaction/redactor.ts';
 import { buildDataset, type DatasetParts } from '../../src/training/dataset/build-dataset.ts';
-import { delta } from '../model/fake-gateway.ts';
-import { startService, type TestService, temporaryDirectory, traceIdOf } from '../run-service/service.ts';
+import { delta } from '../gateway.ts';
+import { startService, type TestService, temporaryDirectory, traceIdOf } from '../service/runs/service.ts';
 import { SHOP } from './shop.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into lines, whose shape is what they are about

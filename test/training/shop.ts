@@ -1,7 +1,7 @@
 import { EnvironmentServer, image, ToolError } from 'proctor';
 import { z } from 'zod';
-import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
-import { inMemory } from '../../src/mcp/in-memory.ts';
+import type { EnvironmentTarget } from '../../src/environment/client/environment-client.ts';
+import { inMemory } from '../../src/environment/server/in-memory.ts';
 
 const Target = z.object({ target: z.int(), note: z.string().optional() });
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';

@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { DatasetFormat } from '../../src/contract/dataset.ts';
 import type { JsonObject } from '../../src/contract/json.ts';
-import { createRedactor } from '../../src/redaction/redactor.ts';
+import type { DatasetFormat } from '../../src/contract/service/dataset.ts';
+import { createRedactor } from '../../src/support/redaction/redactor.ts';
 import { checkLine } from '../../src/training/dataset/validate/check-line.ts';
 import { describeProblem, type FileProblem, validateFile } from '../../src/training/dataset/validate/validate-file.ts';
-import { temporaryDirectory } from '../run-service/service.ts';
+import { temporaryDirectory } from '../service/runs/service.ts';
 
 const TOOLS = [
   { type: 'function', function: { name: 'f', description: 'F', parameters: { type: 'object', properties: {} } } },

@@ -1,6 +1,6 @@
-import type { EventBody } from '../../src/contract/event.ts';
 import type { JsonObject } from '../../src/contract/json.ts';
-import { VERSIONS } from '../trace/events.ts';
+import type { EventBody } from '../../src/contract/service/event.ts';
+import { VERSIONS } from '../store/traces/events.ts';
 
 export interface CallParts {
   readonly name: string;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { TaskList } from '../../src/contract/service/evaluation.ts';
 import type { ComparedTasks, EvaluationData } from '../../src/web/evaluations/evaluation-data.ts';
 import { addEvaluation, chanceOf, type MadeUpEvaluation, toRow } from './evaluations.ts';
 import { openSite, type Site } from './site.ts';
@@ -63,6 +64,20 @@ describe('GET /data/evaluations/{evaluation_id}', () => {
       { model: 'one', counts: { g: 3, l: 1, m: 2 }, passed: 3, bins: [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 3, 0] },
       { model: 'two', counts: { g: 3, l: 1, m: 2 }, passed: 0, bins: [0, 3, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0] },
     ]);
+  });
+
+  it('has the mean that the report has, for rewards near the largest number too', async () => {
+    const site = await openSite();
+    const id = await addEvaluation(site.database, {
+      ...THREE,
+      name: 'large',
+      attempt: () => ({ outcome: 'graded', reward: 1.5e308 }),
+    });
+    const read = await readerOf(site);
+    const page = await read(`/data/evaluations/${id}`);
+    const tasks = await read<TaskList>(`/v1/evaluations/${id}/tasks`);
+    expect(page.json.cells?.rows[0]?.groups[0]?.mean).toBe(1.5e308);
+    expect(tasks.json.data[0]?.mean).toBe(1.5e308);
   });
 
   it('sorts by mean and by difference, and filters by outcome, model, difference and a part of the id', async () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Outcome } from '../../src/contract/outcome.ts';
-import type { Database } from '../../src/database/database.ts';
+import type { Outcome } from '../../src/contract/service/outcome.ts';
+import type { Database } from '../../src/store/database/database.ts';
 
 /** An attempt as a test makes it up; undefined: it has not begun. */
 export type MadeUpAttempt =

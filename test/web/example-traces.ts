@@ -1,5 +1,5 @@
 import type { ContentBlock } from '../../src/contract/chat.ts';
-import type { EventBody } from '../../src/contract/event.ts';
+import type { EventBody } from '../../src/contract/service/event.ts';
 import { drawPng, type Rectangle } from './drawn-png.ts';
 import { begin, type ExampleTrace, text, toEvents } from './trace-parts.ts';
 

@@ -1,4 +1,4 @@
-import type { EventBody } from '../../src/contract/event.ts';
+import type { EventBody } from '../../src/contract/service/event.ts';
 import { CODING } from './example-traces.ts';
 import { begin, type ExampleTrace, text, toEvents } from './trace-parts.ts';
 

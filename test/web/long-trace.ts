@@ -1,4 +1,4 @@
-import type { EventBody } from '../../src/contract/event.ts';
+import type { EventBody } from '../../src/contract/service/event.ts';
 import { begun, ending, setUp, turnStarted } from './traces.ts';
 
 /** Characters of each step in all: 2,000 steps are about 20 MB. */

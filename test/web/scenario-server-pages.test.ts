@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { createAccounts } from '../../src/accounts/database-accounts.ts';
 import type { FinishedSession } from '../../src/contract/session.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { send } from '../http/http-server.ts';
-import { serve } from '../scenario-server/server.ts';
+import { createAccounts } from '../../src/store/accounts/database-accounts.ts';
+import { openDatabase } from '../../src/store/database/open-database.ts';
+import { serve } from '../service/chat/server.ts';
+import { send } from '../support/http/http-server.ts';
 
 async function open() {
   const database = await openDatabase('sqlite::memory:');

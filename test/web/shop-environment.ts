@@ -1,6 +1,6 @@
-import type { EnvironmentTarget } from '../../src/client/environment-client.ts';
+import type { EnvironmentTarget } from '../../src/environment/client/environment-client.ts';
+import { inMemory } from '../../src/environment/server/in-memory.ts';
 import { EnvironmentServer, Hub } from '../../src/index.ts';
-import { inMemory } from '../../src/mcp/in-memory.ts';
 
 /**
  * An environment with one of everything that its pages show; `say` makes the texts and the free names of it.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { newTrace, newTraceId } from '../trace/events.ts';
+import { newTrace, newTraceId } from '../store/traces/events.ts';
 import { attributesOf, parseHtml } from './html.ts';
 import { cookieOf, openSite, type Site } from './site.ts';
 import { begun, ending, QUEUED, setUp, steps } from './traces.ts';

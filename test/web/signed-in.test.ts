@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { EventBody } from '../../src/contract/event.ts';
-import type { TraceList } from '../../src/contract/trace.ts';
-import { builtAssets } from '../../src/http/built-assets.ts';
+import type { EventBody } from '../../src/contract/service/event.ts';
+import type { TraceList } from '../../src/contract/service/trace.ts';
+import { RegisteredModels } from '../../src/store/models/registered-models.ts';
+import { builtAssets } from '../../src/support/http/reply/built-assets.ts';
 import type { TraceData } from '../../src/web/trace-data.ts';
-import type { Reply } from '../http/http-server.ts';
-import { newTrace, newTraceId } from '../trace/events.ts';
+import { newTrace, newTraceId } from '../store/traces/events.ts';
+import type { Reply } from '../support/http/http-server.ts';
 import { parseHtml } from './html.ts';
 import { openSite, type Site } from './site.ts';
 import { begun, ending, QUEUED, setUp, steps } from './traces.ts';
@@ -218,6 +219,29 @@ it('a path that is unknown is a page with the ways on for a browser, and the JSO
   }
   const post = await site.request('/nowhere', { method: 'POST', headers: asBrowser });
   expect([post.status, post.json]).toMatchObject([404, { error: { code: 'unknown_url' } }]);
+});
+
+it('a page of a row that is not there, or of another account, is 404 and says so; one that is there is shown', async () => {
+  const site = await openSite();
+  const models = new RegisteredModels(site.database);
+  const model = { target: 'gpt', base: null, gateway: null, head: null, checkpoints: [] };
+  await models.add('local', { ...model, name: 'ours' });
+  await models.add('other', { ...model, name: 'theirs' });
+  const cookie = await site.signIn();
+  for (const [path, kind] of [
+    ['/evaluations/eval_none', 'evaluation'],
+    ['/checks/check_none', 'check'],
+    ['/models/none', 'registered model'],
+    ['/models/theirs', 'registered model'],
+    ['/training/job_none', 'training job'],
+    ['/regrades/job_none', 'regrade'],
+  ] as const) {
+    const page = await site.browse(path, { cookie });
+    expect([path, page.status, page.text]).toEqual([path, 404, expect.stringContaining(`There is no ${kind} `)]);
+  }
+  for (const path of ['/models/ours', '/models', '/evaluations', '/checks']) {
+    expect([path, (await site.browse(path, { cookie })).status]).toEqual([path, 200]);
+  }
 });
 
 it('other methods and paths get the JSON error', async () => {

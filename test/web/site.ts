@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createAccounts } from '../../src/accounts/database-accounts.ts';
-import type { EventBody } from '../../src/contract/event.ts';
-import type { RunServiceOptions } from '../../src/run-service/start.ts';
+import type { EventBody } from '../../src/contract/service/event.ts';
+import type { RunServiceOptions } from '../../src/service/runs/start.ts';
+import { createAccounts } from '../../src/store/accounts/database-accounts.ts';
 import { createPages, type PagesOptions } from '../../src/web/pages.ts';
-import { type Reply, type Send, send } from '../http/http-server.ts';
-import { openParts, startService, type TestService, temporaryDirectory } from '../run-service/service.ts';
-import { newTrace } from '../trace/events.ts';
+import { openParts, startService, type TestService, temporaryDirectory } from '../service/runs/service.ts';
+import { newTrace } from '../store/traces/events.ts';
+import { type Reply, type Send, send } from '../support/http/http-server.ts';
 
 /** Who ends what was started. */
 type OnEnd = (end: () => void | Promise<void>) => void;

@@ -1,8 +1,8 @@
 import type { ContentBlock } from '../../src/contract/chat.ts';
-import type { EventBody } from '../../src/contract/event.ts';
 import type { JsonObject } from '../../src/contract/json.ts';
-import type { NewTrace } from '../../src/trace/trace-store.ts';
-import { VERSIONS } from '../trace/events.ts';
+import type { EventBody } from '../../src/contract/service/event.ts';
+import type { NewTrace } from '../../src/store/traces/trace-store.ts';
+import { VERSIONS } from '../store/traces/events.ts';
 
 /** What a run was asked to do, and what happened then. */
 export interface ExampleTrace {

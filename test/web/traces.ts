@@ -1,7 +1,7 @@
 import type { ContentBlock } from '../../src/contract/chat.ts';
-import type { EventBody } from '../../src/contract/event.ts';
 import type { JsonObject } from '../../src/contract/json.ts';
-import { type newTrace, VERSIONS } from '../trace/events.ts';
+import type { EventBody } from '../../src/contract/service/event.ts';
+import { type newTrace, VERSIONS } from '../store/traces/events.ts';
 
 /** A red dot. */
 export const PNG =

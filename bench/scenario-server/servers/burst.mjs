@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { createModels, createTraceStore, openDatabase } from 'proctor/run-service';
-import { startScenarioServer } from '../../../dist/scenario-server/start.js';
+import { startScenarioServer } from '../../../dist/service/chat/start.js';
 import { answerQuestions } from '../../measured.mjs';
 
 const { BENCH_DATABASE, BENCH_SESSIONS_PER_PROCESS, PROCTOR_GATEWAY_URL } = process.env;

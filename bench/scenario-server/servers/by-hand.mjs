@@ -3,7 +3,7 @@
 import { Client } from '@modelcontextprotocol/client';
 import express from 'express';
 import OpenAI from 'openai';
-import { openInMemory } from '../../../dist/mcp/in-memory.js';
+import { openInMemory } from '../../../dist/environment/server/in-memory.js';
 import { Counter } from '../../in-memory.mjs';
 
 const openai = new OpenAI({ baseURL: process.env.PROCTOR_GATEWAY_URL, apiKey: 'none' });

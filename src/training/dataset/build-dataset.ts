@@ -1,5 +1,5 @@
-import type { DatasetManifest, DatasetStepName } from '../../contract/dataset.ts';
-import { findEvaluation } from '../../evaluations/evaluation-rows.ts';
+import type { DatasetManifest, DatasetStepName } from '../../contract/service/dataset.ts';
+import { findEvaluation } from '../../evaluation/evaluations/evaluation-rows.ts';
 import { choosePairs, chooseTraces } from './choose.ts';
 import { StepCounts } from './counts.ts';
 import { withDatasetFolder } from './dataset-folder.ts';
@@ -9,10 +9,10 @@ import { selectTraces } from './select-traces.ts';
 import { splitLines } from './split.ts';
 import { writeDataset } from './write-dataset.ts';
 
-export type { DatasetOptions, DatasetParts, DatasetPlan, DatasetProgress, DatasetRequest } from './dataset-request.ts';
+export type { DatasetOptions, DatasetParts, DatasetPlan, DatasetRequest } from './dataset-request.ts';
 
 /**
- * Everything before a line is written: select, deduplicate, choose, split and guard. It writes nothing.
+ * Runs all steps before rendering: select, deduplicate, choose, split and guard. It writes nothing.
  *
  * @throws ApiError `held_out_task` with at most 20 ids; `evaluation_not_found`; the reason of the signal.
  */
@@ -41,13 +41,13 @@ export async function planDataset(
 }
 
 /**
- * Writes a dataset: `train.jsonl`, `validation.jsonl`, `sources.jsonl`, `dataset.json` and `dataset.md`. They are written
- * into a folder beside `folder`, which takes its name when all is there: a folder that exists is a whole dataset. One that
- * was there before is replaced if it is a dataset or empty. The same traces and request give the same bytes.
+ * Writes a dataset: `train.jsonl`, `validation.jsonl`, `sources.jsonl`, `dataset.json` and `dataset.md`. It writes into
+ * a temporary folder beside `folder` and renames that at the end, so that an existing folder is always complete. An
+ * existing folder is replaced if it is a dataset or empty. The same traces and request give the same bytes.
  *
- * A dataset without lines is one too: whoever trains on it looks at `lines`.
+ * A dataset may have no lines. A caller that trains on it has to check `lines`.
  *
- * @throws as `planDataset`; Error for a folder that holds anything else.
+ * @throws as `planDataset`; Error for a folder with any other content.
  */
 export async function buildDataset(
   parts: DatasetParts,

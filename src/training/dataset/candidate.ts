@@ -4,31 +4,31 @@ export interface TraceFacts {
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   readonly envName: string;
-  /** Its short name. */
+  /** Short name of the scenario. */
   readonly scenarioName: string;
   readonly evaluationId: string | null;
   readonly taskId: string | null;
-  /** SHA-256 of environment, scenario and canonical arguments: tasks are equal by it. */
+  /** SHA-256 of environment, scenario and canonical arguments. Equal tasks have equal keys. */
   readonly taskKey: string;
   readonly reward: number;
 }
 
 /** A trace that may get a line. */
 export interface Candidate extends TraceFacts {
-  /** As it was asked for. */
+  /** The name in the request. */
   readonly model: string;
   readonly modelCalls: number;
   readonly tokens: number;
   readonly hasTools: boolean;
 }
 
-/** One line: a trace, or for `openai-dpo` a success and a failure of one task. */
+/** One line: a trace, or for `openai-dpo` a success and a failure of the same task. */
 export interface ChosenLine {
   readonly trace: Candidate;
   readonly rejected?: Candidate;
 }
 
-/** The order of lines: that in which their traces were made. */
+/** Sorts lines by the creation time of their traces. */
 export function byTime(one: ChosenLine, other: ChosenLine): number {
   return compareTraces(one.trace, other.trace) || compareTraces(one.rejected, other.rejected);
 }

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { DatasetSelect } from '../../contract/dataset.ts';
+import type { DatasetSelect } from '../../contract/service/dataset.ts';
 import { type Candidate, type ChosenLine, compareTraces } from './candidate.ts';
 import type { StepCounts } from './counts.ts';
 
 type Rule = Pick<DatasetSelect, 'choose' | 'max_per_task' | 'seed'>;
 type Order = (one: Candidate, other: Candidate) => number;
 
-/** At most `max_per_task` traces of each task, the best of them by the rule. */
+/** Chooses at most `max_per_task` traces of each task, in the order of the rule. */
 export function chooseTraces(candidates: readonly Candidate[], rule: Rule, counts: StepCounts): ChosenLine[] {
   const order = orderOf(rule);
   return [...byTask(candidates).values()].flatMap((ofTask) => {
@@ -17,7 +17,7 @@ export function chooseTraces(candidates: readonly Candidate[], rule: Rule, count
   });
 }
 
-/** The best success of each task against its failures, at most `max_per_task` of them. */
+/** Pairs the best success of each task with its failures, at most `max_per_task` of them. */
 export function choosePairs(
   candidates: readonly Candidate[],
   rule: Rule & Pick<DatasetSelect, 'min_reward'>,
@@ -58,12 +58,12 @@ const SHORTEST: Order = (one, other) =>
   one.modelCalls - other.modelCalls || one.tokens - other.tokens || compareTraces(one, other);
 const BEST: Order = (one, other) => other.reward - one.reward || SHORTEST(one, other);
 
-/** The place of a text in an order that a seed draws. */
+/** A pseudo-random sort key for a text, from a seed. */
 function drawn(seed: number, text: string): string {
   return createHash('sha256').update(`${seed}\n${text}`).digest('hex');
 }
 
-/** Where a seed draws a text, from 0 to below 1. */
+/** A pseudo-random number for a text, from a seed: at least 0 and below 1. */
 export function shareOf(seed: number, text: string): number {
   return createHash('sha256').update(`${seed}\n${text}`).digest().readUInt32BE(0) / 2 ** 32;
 }

@@ -1,6 +1,6 @@
-import type { DatasetCounts, DatasetStepName } from '../../contract/dataset.ts';
+import type { DatasetCounts, DatasetStepName } from '../../contract/service/dataset.ts';
 
-/** Counts one step while it goes on. */
+/** Counts the traces of one step while it runs. */
 export class StepCounts {
   readonly #step: DatasetStepName;
   readonly #dropped = new Map<string, number>();
@@ -26,13 +26,13 @@ export class StepCounts {
     this.#dropped.set(reason, (this.#dropped.get(reason) ?? 0) + count);
   }
 
-  /** Traces that became parts of so many pairs. */
+  /** Counts traces that were combined into pairs. */
   paired(traces: number, pairs: number): void {
     this.#in += traces;
     this.#out += pairs;
   }
 
-  /** Reasons in order of their names. */
+  /** The counts, with reasons sorted by name. */
   toCounts(): DatasetCounts {
     const dropped = Object.fromEntries([...this.#dropped].sort(([one], [other]) => (one < other ? -1 : 1)));
     return { step: this.#step, in: this.#in, out: this.#out, dropped };

@@ -1,6 +1,6 @@
-import { DATASET_FILES, type DatasetFormat, type DatasetManifest } from '../../contract/dataset.ts';
+import { DATASET_FILES, type DatasetFormat, type DatasetManifest } from '../../contract/service/dataset.ts';
 
-/** `dataset.md`: from what, by which rule and how many. It holds no time. */
+/** `dataset.md`: the sources, the rules and the counts of a dataset. It holds no time. */
 export function toCard(manifest: DatasetManifest): string {
   const { select, lines, tasks, bytes, held_out: heldOut } = manifest;
   return `${[
@@ -62,12 +62,12 @@ function listed(dropped: Readonly<Record<string, number>>): string {
     .join(', ');
 }
 
-/** As code of Markdown in one line, whatever it holds. */
+/** Quotes any text as one line of Markdown code. */
 function quoted(text: string): string {
   return `\`${text.replaceAll('`', "'").replaceAll(/[\p{Cc}|]+/gu, ' ')}\``;
 }
 
-/** How its trainer is told of the file. */
+/** The trainer's settings for the file. */
 function useLines(format: DatasetFormat): readonly string[] {
   const settings = SETTINGS[format];
   return settings === undefined ? [] : ['## Use', '', ...settings];

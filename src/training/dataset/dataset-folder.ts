@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { DATASET_FILES } from '../../contract/dataset.ts';
+import { DATASET_FILES } from '../../contract/service/dataset.ts';
 
 /**
- * Has a dataset written into a new folder beside `folder`, and gives it that name when `write` is done. Where that fails,
- * nothing is changed.
+ * Writes a dataset into a temporary folder beside `folder` and renames it when `write` is done. A failure changes
+ * nothing.
  *
- * @throws Error for a `folder` that is no dataset and not empty; what `write` throws.
+ * @throws Error for a `folder` that is neither a dataset nor empty; errors of `write`.
  */
 export async function withDatasetFolder<T>(folder: string, write: (path: string) => Promise<T>): Promise<T> {
   const target = resolve(folder);
@@ -26,7 +26,10 @@ export async function withDatasetFolder<T>(folder: string, write: (path: string)
   }
 }
 
-/** A folder cannot be put in the place of one that has files: that one goes first, and is deleted when the new one is there. */
+/**
+ * Puts the new folder in place of the old one. A rename cannot replace a folder with files, so the old one is moved
+ * away first and deleted afterwards.
+ */
 async function replace(target: string, own: string, folder: string): Promise<void> {
   const isThere = await refuseOthers(target, folder);
   const old = `${own}.old`;
@@ -40,7 +43,7 @@ async function replace(target: string, own: string, folder: string): Promise<voi
   await rm(old, { recursive: true, force: true });
 }
 
-/** @returns whether it is there. @throws Error where it holds what is no part of a dataset. */
+/** @returns true when the folder exists. @throws Error when it holds other files than a dataset's. */
 async function refuseOthers(target: string, folder: string): Promise<boolean> {
   const names: readonly string[] | undefined = await readdir(target).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -57,7 +60,7 @@ function prefixOf(name: string): string {
   return `.${name}.writing.`;
 }
 
-/** Folders of processes that were killed while they wrote. */
+/** Removes temporary folders of processes that were killed. */
 async function removeLeftOvers(parent: string, name: string): Promise<void> {
   for (const entry of await readdir(parent)) {
     if (!entry.startsWith(prefixOf(name))) continue;

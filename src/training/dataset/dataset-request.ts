@@ -4,20 +4,20 @@ import type {
   DatasetSelect,
   DatasetSource,
   DatasetStepName,
-} from '../../contract/dataset.ts';
+} from '../../contract/service/dataset.ts';
 import type { Task } from '../../contract/task.ts';
-import type { Database } from '../../database/database.ts';
-import type { Redactor } from '../../redaction/redactor.ts';
-import type { TraceStore } from '../../trace/trace-store.ts';
+import type { Database } from '../../store/database/database.ts';
+import type { TraceStore } from '../../store/traces/trace-store.ts';
+import type { Redactor } from '../../support/redaction/redactor.ts';
 import type { SplitLines } from './split.ts';
 
-/** The parts of an installation that a dataset is made with. */
+/** The parts of an installation that build a dataset. */
 export interface DatasetParts {
   readonly database: Database;
   readonly traces: Pick<TraceStore, 'blob'>;
-  /** Knows the secrets: a line in which it finds one is dropped. */
+  /** Detects secrets. A line that contains one is dropped. */
   readonly redactor: Redactor;
-  /** Tasks that a scenario declares, for traces outside of evaluations; none where it is not known. */
+  /** Tasks that a scenario declares, for traces outside of evaluations. Empty for an unknown environment. */
   readonly declaredTasks?:
     | ((env: string, scenario: string, signal: AbortSignal) => Promise<readonly Task[]>)
     | undefined;
@@ -28,7 +28,7 @@ export interface DatasetRequest {
   readonly from: DatasetSource;
   readonly format: DatasetFormat;
   readonly select: DatasetSelect;
-  /** Tasksets that nothing may be trained on, read already. */
+  /** Tasksets that must not be trained on, with their tasks. */
   readonly heldOut: readonly { readonly name: string; readonly tasks: readonly Task[] }[];
 }
 
@@ -39,11 +39,11 @@ export interface DatasetOptions {
 
 export interface DatasetProgress {
   readonly step: DatasetStepName;
-  /** Traces so far. */
+  /** Number of traces so far. */
   readonly done: number;
 }
 
-/** The lines that `buildDataset` writes, and how they were found. */
+/** The lines that `buildDataset` writes, and the counts of the steps that chose them. */
 export interface DatasetPlan {
   readonly request: DatasetRequest;
   /** The steps up to `guard`. */

@@ -1,7 +1,7 @@
-import { type DeclaredTasks, loadDeclaredTasks } from '../../tasks/find-tasksets.ts';
+import { type DeclaredTasks, loadDeclaredTasks } from '../../evaluation/tasks/find-tasksets.ts';
 import type { DatasetParts } from './dataset-request.ts';
 
-/** The tasks that scenarios of known environments declare; none for a scenario that declares none. */
+/** The tasks that scenarios of known environments declare. Empty for a scenario without tasks. */
 export function declaredTasksBy(declared: DeclaredTasks): NonNullable<DatasetParts['declaredTasks']> {
   return async (env, scenario, signal) => {
     signal.throwIfAborted();

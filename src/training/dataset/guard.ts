@@ -1,16 +1,17 @@
 import { ApiError } from '../../contract/errors.ts';
-import { preview } from '../../schema/json-schema.ts';
+import { preview } from '../../support/schema/json-schema.ts';
+import { countText } from '../../support/text/figures.ts';
 import type { Candidate, ChosenLine } from './candidate.ts';
 import type { DatasetOptions, DatasetParts, DatasetRequest } from './dataset-request.ts';
 import { isHeldOut, readHeldOutTasks, taskKeyOf } from './source-tasks.ts';
 
-/** Ids that a refusal names. */
+/** Largest number of ids in an error message. */
 const MAX_NAMED = 20;
 
 /**
- * Refuses a dataset with a task that nothing may be learned from: one that is held out or of the split `test`, by its
- * evaluation or as its scenario declares it, and one of a taskset that is held out. Tasks are the same by environment,
- * scenario and arguments, whatever their ids.
+ * Refuses a dataset with a task that must not be trained on: a task that is held out or of the split `test`, in its
+ * evaluation or in its scenario's declaration, or a task of a held-out taskset. Tasks are compared by environment,
+ * scenario and arguments, not by id.
  *
  * @throws ApiError `held_out_task` with at most 20 ids.
  */
@@ -33,12 +34,12 @@ export async function guardLines(
     }
   }
   const found = traces.filter(({ taskKey }) => forbidden.has(taskKey));
-  // In the order of their names: attempts of one evaluation are made in any order.
+  // Sorted by name, because the attempts of an evaluation come in any order.
   const ids = [...new Set(found.map(({ taskId, taskKey }) => taskId ?? forbidden.get(taskKey) ?? ''))].sort();
   if (ids.length > 0) throw heldOutTasks(ids);
 }
 
-/** The scenarios of traces that are of no evaluation. */
+/** The scenarios of traces outside of evaluations. */
 function outsideEvaluations(traces: readonly Candidate[]): readonly (readonly [env: string, scenario: string])[] {
   const found = new Map<string, readonly [string, string]>();
   for (const { evaluationId, envName, scenarioName } of traces) {
@@ -50,7 +51,7 @@ function outsideEvaluations(traces: readonly Candidate[]): readonly (readonly [e
 function heldOutTasks(ids: readonly string[]): ApiError {
   const named = ids.slice(0, MAX_NAMED).map((id) => preview(id));
   const more = ids.length > named.length ? `, and ${ids.length - named.length} more` : '';
-  const tasks = ids.length === 1 ? '1 task is' : `${ids.length} tasks are`;
+  const tasks = countText(ids.length, 'task is', 'tasks are');
   return new ApiError(
     'held_out_task',
     `${tasks} held out or of the split test, and nothing is trained on those: ${named.join(', ')}${more}. ` +

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 
-/** Characters that are written at once. */
+/** Number of characters that are buffered before a write. */
 const BUFFERED = 1_024 * 1_024;
 
-/** A file that is written line by line, with the hash of what is in it. */
+/** A file that is written line by line and hashed at the same time. */
 export class LineFile {
   readonly #file: FileHandle;
   readonly #hash = createHash('sha256');
@@ -30,7 +30,7 @@ export class LineFile {
     return this.#bytes;
   }
 
-  /** A line without its end. */
+  /** Writes a line, given without its line end. */
   async write(line: string): Promise<void> {
     this.#lines += 1;
     this.#waiting.push(line, '\n');
@@ -38,7 +38,7 @@ export class LineFile {
     if (this.#length >= BUFFERED) await this.#flush();
   }
 
-  /** Durable when it resolves. @returns the SHA-256 of the file, hex. */
+  /** Resolves when the file is on the disk. @returns its SHA-256 in hex. */
   async end(): Promise<string> {
     await this.#flush();
     await this.#file.sync();

@@ -1,23 +1,23 @@
 import type { AgentTool } from '../../contract/chat.ts';
-import type { DatasetFormat, DatasetSelect } from '../../contract/dataset.ts';
 import type { JsonObject, JsonSchema } from '../../contract/json.ts';
-import type { Trace } from '../../contract/trace.ts';
-import { atifTrainingFormat } from '../../formats/atif/training-line.ts';
-import { axolotlFormat } from '../../formats/axolotl.ts';
-import type { ConversationOptions } from '../../formats/conversation.ts';
-import type { LineFormat, PairFormat, TraceBytes } from '../../formats/format.ts';
-import { llamaFactoryFormat } from '../../formats/llama-factory.ts';
-import { Losses } from '../../formats/losses.ts';
-import { openAiFormat } from '../../formats/openai.ts';
-import { openAiDpoFormat } from '../../formats/openai-dpo.ts';
-import { trlFormat } from '../../formats/trl.ts';
-import { validateJsonSchema } from '../../schema/json-schema.ts';
+import type { DatasetFormat, DatasetSelect } from '../../contract/service/dataset.ts';
+import type { Trace } from '../../contract/service/trace.ts';
+import { atifTrainingFormat } from '../../store/formats/atif/training-line.ts';
+import type { ConversationOptions } from '../../store/formats/conversation.ts';
+import type { LineFormat, PairFormat, TraceBytes } from '../../store/formats/format.ts';
+import { axolotlFormat } from '../../store/formats/lines/axolotl.ts';
+import { llamaFactoryFormat } from '../../store/formats/lines/llama-factory.ts';
+import { openAiFormat } from '../../store/formats/lines/openai.ts';
+import { openAiDpoFormat } from '../../store/formats/lines/openai-dpo.ts';
+import { trlFormat } from '../../store/formats/lines/trl.ts';
+import { Losses } from '../../store/formats/losses.ts';
+import { validateJsonSchema } from '../../support/schema/json-schema.ts';
 import type { DatasetParts } from './dataset-request.ts';
 
-/** A line, or why there is none. */
+/** A line, or the reason why the trace has none. */
 export type RenderedLine = { readonly line: JsonObject } | { readonly reason: string };
 
-/** Writes lines of one format. */
+/** Renders traces as lines of one format. */
 export class LineRenderer {
   readonly #format: LineFormat | PairFormat;
   readonly #parts: Pick<DatasetParts, 'traces'>;
@@ -27,10 +27,11 @@ export class LineRenderer {
     this.#parts = parts;
   }
 
-  /** @param rejected the failure of a pair. */
+  /** @param rejected the failed trace of a pair. */
   async render(trace: Trace, rejected: Trace | undefined): Promise<RenderedLine> {
     const addresses = new Map<string, string>();
-    // A trace refers to large bytes: those that it turns out to need are read, and it is written again.
+    // A trace refers to large bytes. The first rendering shows which ones it needs; they are loaded, and it is rendered
+    // again.
     for (;;) {
       const missing = new Map<string, TraceBytes>();
       const losses = new Losses();
@@ -78,7 +79,7 @@ function createFormat(format: DatasetFormat, options: ConversationOptions): Line
   }
 }
 
-/** The formats say so by the loss of the trace as a whole. */
+/** The reason why a format has no line for a trace: the loss of the field `trace`. */
 function reasonOf(losses: Losses): string {
   const why = losses.toList().find(({ field }) => field === 'trace')?.why ?? '';
   if (why.includes('images')) return 'image_content';
@@ -86,7 +87,7 @@ function reasonOf(losses: Losses): string {
   return why.includes('pair') ? 'no_pair' : 'not_representable';
 }
 
-/** A schema that cannot be used refuses nothing. */
+/** True when arguments match a tool's schema. An invalid schema accepts everything. */
 function fitsSchema({ input_schema: schema }: AgentTool, args: JsonObject): boolean {
   try {
     return validateJsonSchema(sameSchema(schema), args).length === 0;
@@ -95,7 +96,7 @@ function fitsSchema({ input_schema: schema }: AgentTool, args: JsonObject): bool
   }
 }
 
-/** Every trace has schemas of its own, with the same texts: each is compiled once. */
+/** Returns one object for equal schemas. Each trace has copies of its own, and compiling is cached by object. */
 function sameSchema(schema: JsonSchema): JsonSchema {
   const text = JSON.stringify(schema);
   const known = schemas.get(text);

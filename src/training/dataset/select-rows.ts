@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
-import type { DatasetFilter, DatasetSource } from '../../contract/dataset.ts';
-import type { DatabaseSchema } from '../../database/schema.ts';
+import type { DatasetFilter, DatasetSource } from '../../contract/service/dataset.ts';
+import type { DatabaseSchema } from '../../store/database/tables/schema.ts';
 import {
   and,
   columnConditions,
@@ -8,22 +8,22 @@ import {
   metadataConditions,
   rewardConditions,
   traceConditions,
-} from '../../trace/outcome-conditions.ts';
-import type { TraceFilters } from '../../trace/trace-filters.ts';
+} from '../../store/traces/rows/outcome-conditions.ts';
+import type { TraceFilters } from '../../store/traces/rows/trace-filters.ts';
 
 type Queries = Kysely<DatabaseSchema>;
 
-/** Ids that one query gives: few enough to hold, and so many that a source has few queries. */
+/** Ids per query: few enough for memory, and enough to need few queries. */
 const IDS_AT_ONCE = 50_000;
 const ROWS_AT_ONCE = 400;
 
-/** A trace of a source, as its row has it. */
+/** The row of a source's trace. */
 export interface SourceRow {
   readonly trace_id: string;
   readonly created_at: number;
   readonly origin: string;
   readonly status: string;
-  /** Null for one that has not ended, or ended before outcomes were written. */
+  /** Null for a trace that is unfinished, or is older than the column. */
   readonly outcome: string | null;
   readonly reward: number | null;
   readonly is_superseded: number;
@@ -31,11 +31,11 @@ export interface SourceRow {
   readonly scenario_name: string;
   readonly evaluation_id: string | null;
   readonly task_id: string | null;
-  /** JSON of what was asked for. */
+  /** JSON of the request. */
   readonly request: string;
 }
 
-/** The traces of a source by some hundreds, oldest first. A trace of two evaluations that are named twice comes once. */
+/** The traces of a source in batches, oldest first. An evaluation that is named twice is read once. */
 export async function* selectRows(
   queries: Queries,
   account: string,

@@ -1,28 +1,28 @@
 import { readableText } from '../../contract/content-text.ts';
-import type { DatasetFormat, DatasetSelect } from '../../contract/dataset.ts';
+import type { DatasetFormat, DatasetSelect } from '../../contract/service/dataset.ts';
+import type { Step, Trace } from '../../contract/service/trace.ts';
 import type { Task } from '../../contract/task.ts';
-import type { Step, Trace } from '../../contract/trace.ts';
-import { isCutForModel } from '../../dialects/chat/transcript-to-chat.ts';
-import { isReferenceModel } from '../../model/reference-models.ts';
-import { isRepairRequest } from '../../rollout/answer.ts';
-import { isCutResult } from '../../rollout/result-budget.ts';
+import { isCutForModel } from '../../models/dialects/chat/transcript-to-chat.ts';
+import { isReferenceModel } from '../../models/gateway/reference/reference-models.ts';
+import { isRepairRequest } from '../../rollout/session/answer.ts';
+import { isCutResult } from '../../rollout/session/result-budget.ts';
 import type { SourceRow } from './select-rows.ts';
 
 export interface SelectRules {
   readonly format: DatasetFormat;
   readonly select: DatasetSelect;
-  /** The origin that the source asks for by name. */
+  /** The origin in the source's filter. */
   readonly origin: string | undefined;
 }
 
-/** Models of ours that were made by training, and play by themselves. */
+/** Prefix of models that `proctor/imitation` trained. */
 const TRAINED_HERE = 'proctor/imitation:';
 
-/** Why a trace is left out, as far as its row says; undefined where it is not. */
+/** The reason to leave out a trace, judged by its row; undefined when it may stay. */
 export function rowReason(row: SourceRow, task: Task | undefined, rules: SelectRules): string | undefined {
   const { select, origin } = rules;
   if (row.is_superseded === 1) return 'superseded';
-  // Played to try an environment, or not played by a model here.
+  // These traces tested an environment, or no model of this installation played them.
   if (row.origin === 'check') return 'origin_check';
   if ((row.origin === 'import' || row.origin === 'replay') && origin !== row.origin) return `origin_${row.origin}`;
   if (row.status !== 'completed') return 'not_completed';
@@ -34,7 +34,7 @@ export function rowReason(row: SourceRow, task: Task | undefined, rules: SelectR
   return split !== 'test' && task?.held_out !== true && select.splits.includes(split) ? undefined : 'other_split';
 }
 
-/** Why a trace is left out, as its events say; undefined where it is not. */
+/** The reason to leave out a trace, judged by its events; undefined when it may stay. */
 export function traceReason(trace: Trace, rules: SelectRules): string | undefined {
   if (trace.outcome !== null && !isTakenOutcome(trace.outcome, rules)) return `outcome_${trace.outcome}`;
   if (!rules.select.include_reference && isPlayedByReference(trace)) return 'reference_model';
@@ -46,7 +46,7 @@ export function traceReason(trace: Trace, rules: SelectRules): string | undefine
   return undefined;
 }
 
-/** A pair has a run that failed: one that came to a limit shows how not to begin, too. */
+/** True for outcomes that a format can use. A pair needs a failed run, and a run that reached a limit counts as one. */
 function isTakenOutcome(outcome: string, { format }: SelectRules): boolean {
   return outcome === 'graded' || (format === 'openai-dpo' && outcome === 'limit');
 }
@@ -55,7 +55,7 @@ function isPlayedByReference({ model, model_target: target }: Trace): boolean {
   return [model, target].some((name) => isReferenceModel(name) && !name.startsWith(TRAINED_HERE));
 }
 
-/** An agent of others has a conversation of its own with its model, which the trace keeps in the agent's form. */
+/** True for a step of an external agent. Such a step keeps the agent's own conversation with its model in `input`. */
 function isOfOwnAgent(step: Step): boolean {
   return Object.hasOwn(step, 'input') && Reflect.get(step, 'input') !== undefined;
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Json, JsonObject } from '../../contract/json.ts';
-import type { Trace } from '../../contract/trace.ts';
-import { canonicalJson } from '../../tasks/canonical-json.ts';
-import { readTraces } from '../../trace/read-traces.ts';
+import type { Trace } from '../../contract/service/trace.ts';
+import { canonicalJson } from '../../evaluation/tasks/canonical-json.ts';
+import { readTraces } from '../../store/traces/read-traces.ts';
 import type { Candidate, TraceFacts } from './candidate.ts';
 import { StepCounts } from './counts.ts';
 import type { DatasetOptions, DatasetParts, DatasetRequest } from './dataset-request.ts';
@@ -17,8 +17,8 @@ export interface SelectedTraces {
 }
 
 /**
- * The first two steps in one reading: traces that fit, and of those that did the same for one task the oldest. A trace in
- * memory is a few hundred bytes.
+ * Runs the steps `select` and `deduplicate` in one pass. Of traces with the same actions for the same task it keeps the
+ * oldest. A trace takes a few hundred bytes of memory.
  */
 export async function selectTraces(
   { database }: Pick<DatasetParts, 'database'>,
@@ -77,13 +77,13 @@ function toFacts(row: SourceRow, taskKey: string): TraceFacts {
   };
 }
 
-/** The request is as it was sent; the trace has no secrets. */
+/** The task key uses the original request, because the trace has no secrets any more. */
 function keyOf({ env_name: env, scenario_name: scenario, request }: SourceRow): string {
   const { scenario_args: args } = JSON.parse(request) as { readonly scenario_args: JsonObject };
   return taskKeyOf({ env, scenario, args });
 }
 
-/** A hash of the deeds, in base64: calls with their arguments, and the answer. */
+/** Hash, in base64, of the actions of a trace: its calls with their arguments, and its answer. */
 function hashOfDeeds({ steps, answer }: Trace): string {
   const calls = steps.flatMap(({ message }) =>
     message.tool_calls.map((call): Json => [call.name, call.raw_arguments ?? call.arguments]),
@@ -93,7 +93,7 @@ function hashOfDeeds({ steps, answer }: Trace): string {
     .digest('base64');
 }
 
-/** Half of a surrogate pair has no canonical form: such a text is as it is. */
+/** Canonical JSON of a value. A text with a lone surrogate has no canonical form and is used as it is. */
 function textOf(value: Json): string {
   try {
     return canonicalJson(value);

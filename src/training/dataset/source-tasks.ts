@@ -1,23 +1,23 @@
 import { type Kysely, sql } from 'kysely';
 import type { Task } from '../../contract/task.ts';
-import type { DatabaseSchema } from '../../database/schema.ts';
-import { hashTaskContent } from '../../tasks/taskset.ts';
+import { hashTaskContent } from '../../evaluation/tasks/taskset.ts';
+import type { DatabaseSchema } from '../../store/database/tables/schema.ts';
 import type { SourceRow } from './select-rows.ts';
 
 type Queries = Kysely<DatabaseSchema>;
 
-/** The key by which two tasks are the same one: environment, scenario by its short name, and canonical arguments. */
+/** A key that equal tasks share: a hash of environment, short name of the scenario, and canonical arguments. */
 export function taskKeyOf({ env, scenario, args }: Pick<Task, 'env' | 'scenario' | 'args'>): string {
   const short = scenario.startsWith(`${env}:`) ? scenario.slice(env.length + 1) : scenario;
   return hashTaskContent({ env, scenario: short, args });
 }
 
-/** Whether nothing may be learned from a task. */
+/** True when a task must not be trained on. */
 export function isHeldOut({ split, held_out: isHeld }: Task): boolean {
   return isHeld || split === 'test';
 }
 
-/** The tasks of evaluations that rows are attempts of, by the trace. */
+/** The evaluation tasks of rows, by trace. */
 export async function readTasksOf(queries: Queries, rows: readonly SourceRow[]): Promise<ReadonlyMap<string, Task>> {
   const tasks = new Map<string, Task>();
   for (const evaluationId of new Set(rows.flatMap(({ evaluation_id }) => evaluation_id ?? []))) {
@@ -28,7 +28,8 @@ export async function readTasksOf(queries: Queries, rows: readonly SourceRow[]):
       .where('evaluation_id', '=', evaluationId)
       .where('task_id', 'in', [...new Set(ofIt.flatMap(({ task_id }) => task_id ?? []))])
       .execute();
-    const byId = new Map(found.map(({ task_id, task }) => [task_id, JSON.parse(task) as Task])); // As they were written.
+    // This project wrote the JSON.
+    const byId = new Map(found.map(({ task_id, task }) => [task_id, JSON.parse(task) as Task]));
     for (const { trace_id, task_id } of ofIt) {
       const task = byId.get(task_id ?? '');
       if (task !== undefined) tasks.set(trace_id, task);
@@ -37,7 +38,7 @@ export async function readTasksOf(queries: Queries, rows: readonly SourceRow[]):
   return tasks;
 }
 
-/** Those of evaluations that nothing may be learned from, whoever has played them: ids by what they ask for. */
+/** Held-out tasks of evaluations, whether or not they were played. The map gives the task's id by its key. */
 export async function readHeldOutTasks(
   queries: Queries,
   evaluationIds: readonly string[],
@@ -48,7 +49,7 @@ export async function readHeldOutTasks(
       .selectFrom('evaluation_tasks')
       .select('task')
       .where('evaluation_id', '=', evaluationId)
-      // Arguments may say so too: what is found is looked at.
+      // Arguments may contain the same text, so each result is checked below.
       .where(sql<boolean>`(task like '%"held_out":true%' or task like '%"split":"test"%')`)
       .execute();
     for (const row of rows) {

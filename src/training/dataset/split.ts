@@ -1,4 +1,4 @@
-import type { DatasetSelect } from '../../contract/dataset.ts';
+import type { DatasetSelect } from '../../contract/service/dataset.ts';
 import { byTime, type ChosenLine } from './candidate.ts';
 import { shareOf } from './choose.ts';
 
@@ -8,8 +8,8 @@ export interface SplitLines {
 }
 
 /**
- * Tasks, not traces: all lines of a task are on one side. The same task is on the same side in every dataset of the seed.
- * Where all would be for validation, nothing is.
+ * Splits lines by task, so that all lines of a task are on one side. With the same seed a task is on the same side in
+ * every dataset. If all tasks would be for validation, none is.
  */
 export function splitLines(
   lines: readonly ChosenLine[],

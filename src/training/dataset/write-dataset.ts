@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DATASET_FILES, type DatasetManifest, type DatasetSourceLine } from '../../contract/dataset.ts';
-import type { Trace } from '../../contract/trace.ts';
-import { readTraces } from '../../trace/read-traces.ts';
+import { DATASET_FILES, type DatasetManifest, type DatasetSourceLine } from '../../contract/service/dataset.ts';
+import type { Trace } from '../../contract/service/trace.ts';
+import { readTraces } from '../../store/traces/read-traces.ts';
 import type { ChosenLine } from './candidate.ts';
 import { StepCounts } from './counts.ts';
 import { toCard } from './dataset-card.ts';
@@ -12,10 +12,13 @@ import { LineFile } from './line-file.ts';
 import { LineRenderer } from './render-line.ts';
 import { checkLine } from './validate/check-line.ts';
 
-/** Characters of JSON that are one token, roughly: it is an estimate for people. */
+/** Characters of JSON per token, for a rough estimate. */
 const CHARACTERS_PER_TOKEN = 4;
 
-/** Renders and validates the lines of a plan, and writes the files into an empty folder. @throws the reason of the signal. */
+/**
+ * Renders and validates the lines of a plan, and writes the files into an empty folder. @throws the reason of the
+ * signal.
+ */
 export async function writeDataset(
   parts: DatasetParts,
   plan: DatasetPlan,
@@ -66,7 +69,7 @@ class Writing {
   readonly #plan: DatasetPlan;
   readonly #options: DatasetOptions;
   readonly #renderer: LineRenderer;
-  /** Trainers refuse files in which some lines have tools and others none. */
+  /** Trainers refuse files in which only some lines have tools. */
   readonly #hasTools: boolean;
 
   constructor(parts: DatasetParts, plan: DatasetPlan, options: DatasetOptions) {
@@ -103,7 +106,7 @@ class Writing {
     }
   }
 
-  /** Lines with their traces, in order; one that was deleted meanwhile is missing. */
+  /** Lines with their traces, in order. A line is skipped when its trace was deleted in the meantime. */
   async *#read(chosen: readonly ChosenLine[]): AsyncGenerator<readonly [ChosenLine, Traces], void> {
     const ids = chosen.flatMap(({ trace, rejected }) =>
       rejected === undefined ? [trace.traceId] : [trace.traceId, rejected.traceId],

@@ -1,20 +1,20 @@
 import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
 import { type Token, tokensOf } from './tokens.ts';
 
-/** A message, as far as it is learned from. */
+/** The parts of a message that are learned. */
 export interface LearnedMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
   readonly text: string;
   readonly tokens: readonly Token[];
-  /** Those of an assistant. */
+  /** Calls of an assistant message. */
   readonly calls: readonly { readonly name: string; readonly arguments: JsonObject }[];
-  /** The tool of a result. */
+  /** Name of the tool whose result the message is. */
   readonly tool: string | undefined;
-  /** False: it is no example. */
+  /** False when the message must not be imitated. */
   readonly isTrained: boolean;
 }
 
-/** @param messages in the form of OpenAI's chat completions: those of a line of a dataset, or of a request. */
+/** @param messages in the form of OpenAI's chat completions, from a line of a dataset or from a request. */
 export function toLearnedMessages(messages: readonly unknown[]): readonly LearnedMessage[] {
   const toolsById = new Map<string, string>();
   return messages.filter(isJsonObject).flatMap((message) => {

@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts
 import type { LearnedMessage } from './conversation.ts';
 import { counterpart, countOf, likeness, replaceValues, type Token } from './tokens.ts';
 
-/** Conversations that were learned from, each with what it asks for. */
+/** A learned conversation and its task. */
 export interface Lesson {
   readonly messages: readonly LearnedMessage[];
   readonly task: Task;
@@ -19,13 +19,13 @@ export interface Imitated {
   readonly calls: readonly { readonly name: string; readonly arguments: JsonObject }[];
 }
 
-/** Tasks that are less alike than this are not the same kind of task: nothing was learned for them. */
+/** Least similarity of two tasks. Below it they are different kinds of tasks, and nothing is imitated. */
 const LEAST_LIKENESS = 0.6;
-/** Lessons whose tasks are nearest, which are looked at turn by turn. */
+/** Number of lessons with the most similar tasks that are compared turn by turn. */
 const NEAREST = 50;
-/** For the task itself, which counts more than what was seen last. */
+/** Weight of the task, which counts more than the last message. */
 const TASK_WEIGHT = 2;
-/** For every message that one conversation is longer than the other. */
+/** Penalty for each message by which one conversation is longer than the other. */
 const LENGTH_WEIGHT = 0.01;
 
 export function toLesson(messages: readonly LearnedMessage[]): Lesson {
@@ -33,11 +33,10 @@ export function toLesson(messages: readonly LearnedMessage[]): Lesson {
 }
 
 /**
- * The next message of the learned conversation that is nearest to this one: the task is alike, the same tool was used last, and
- * it said the same kind of thing. Values are those of this conversation: an id that stood somewhere there is taken from the
- * same place here.
+ * Imitates the most similar moment of the learned conversations: with a similar task, the same last tool, and a similar
+ * result. Values are replaced by those of this conversation: an id is taken from the corresponding place here.
  *
- * @returns undefined where no learned task is near.
+ * @returns undefined when no learned task is similar.
  */
 export function imitate(lessons: readonly Lesson[], messages: readonly LearnedMessage[]): Imitated | undefined {
   const here = toTask(messages);
@@ -71,7 +70,7 @@ interface Example {
   readonly score: number;
 }
 
-/** Among examples that are as near, the kind of step that most of them take counts; a call counts before an answer. */
+/** Among equally good examples, the most frequent kind of step wins. A call wins over an answer. */
 function chooseExample(examples: readonly Example[]): Example | undefined {
   const most = Math.max(...examples.map(({ score }) => score));
   const nearest = examples.filter(({ score }) => most - score < 1e-9);
@@ -86,7 +85,7 @@ function toTask(messages: readonly LearnedMessage[]): Task {
   return { tokens, shapes: countOf(tokens.map(({ shape }) => shape)) };
 }
 
-/** How well an example fits what was seen last; undefined where another tool, or none, was used. */
+/** Similarity of an example to the last message here. Undefined when role or tool of the messages differ. */
 function scoreOf(
   { messages: lesson, task }: Lesson,
   at: number,
@@ -96,14 +95,17 @@ function scoreOf(
   const [there, last] = [lesson[at - 1], messages.at(-1)];
   if (there?.role !== last?.role || there?.tool !== last?.tool) return undefined;
   const lengths = LENGTH_WEIGHT * Math.abs(at - messages.length);
-  // The task itself is what was seen last.
+  // Only results of tools are compared here. The caller compares the texts of users, as the task.
   if (last?.role !== 'tool' || there === undefined) return 1 - lengths;
   const before = labels(there.tokens, task.tokens, task.tokens);
   const now = labels(last.tokens, here.tokens, task.tokens);
   return likeness(countOf(before), countOf(now)) - lengths;
 }
 
-/** Tokens by their kind, and values by the place of the task at which they stand too: that one is reached matters. */
+/**
+ * The kinds of tokens. A value that also occurs in the task is labelled with its position there, so that reaching it
+ * counts.
+ */
 function labels(tokens: readonly Token[], task: readonly Token[], learned: readonly Token[]): readonly string[] {
   const places = new Map<string, number>();
   for (const [place, token] of learned.entries()) {
@@ -119,7 +121,7 @@ function labels(tokens: readonly Token[], task: readonly Token[], learned: reado
 
 type Carry = (value: string) => string;
 
-/** Takes a value of the learned conversation to this one: by the newest message there that holds it. */
+/** Translates a value of the learned conversation to this one, through the newest learned message that contains it. */
 function carrier(learned: readonly LearnedMessage[], messages: readonly LearnedMessage[]): Carry {
   return (value) => {
     for (const source of learned.toReversed()) {

@@ -1,16 +1,16 @@
 import { ApiError, BoundaryError } from '../../contract/errors.ts';
 import { isJsonObject } from '../../contract/json.ts';
-import { IMITATION_PROVIDER } from '../../contract/training-states.ts';
-import type { Database } from '../../database/database.ts';
-import { toGatewayMessages } from '../../dialects/chat/transcript-to-chat.ts';
-import type { ChatModel, ModelRequest, ModelResponse } from '../../model/chat-model.ts';
-import type { ServedBase, ServedModels } from '../../model/model-config.ts';
-import { answerWith, callsWith } from '../../model/reference-response.ts';
+import { IMITATION_PROVIDER } from '../../contract/service/training-states.ts';
+import { toGatewayMessages } from '../../models/dialects/chat/transcript-to-chat.ts';
+import type { ChatModel, ModelRequest, ModelResponse } from '../../models/gateway/chat-model.ts';
+import type { ServedBase, ServedModels } from '../../models/gateway/model-config.ts';
+import { answerWith, callsWith } from '../../models/gateway/reference/reference-response.ts';
+import type { Database } from '../../store/database/database.ts';
 import { toLearnedMessages } from './conversation.ts';
 import { imitate, type Lesson, toLesson } from './imitate.ts';
 
 const NAME = /^proctor\/imitation:[0-9a-f]{64}(?:-[0-9a-f]{8})?$/;
-/** Models whose lessons stay in memory. */
+/** Largest number of models in memory. */
 const MAX_LOADED = 4;
 
 export interface Learned {
@@ -18,12 +18,12 @@ export interface Learned {
   readonly base: ServedBase;
 }
 
-/** Whether it is the name of a model that `proctor/imitation` made; whether there is one is another matter. */
+/** True for a name in the form of `proctor/imitation`. The model may not exist. */
 function isImitationName(name: string): boolean {
   return NAME.test(name);
 }
 
-/** The models that `proctor/imitation` has made, which any process of the database plays. Holds nothing open. */
+/** The models of `proctor/imitation`, which any process of the database can play. It holds no resources. */
 export function createImitationModels({ kysely }: Pick<Database, 'kysely'>): ServedModels {
   const loaded = new Map<string, Promise<Learned>>();
   const load = (name: string) => {
@@ -31,7 +31,7 @@ export function createImitationModels({ kysely }: Pick<Database, 'kysely'>): Ser
     if (known !== undefined) return known;
     const loading = readLearned(kysely, name);
     loaded.set(name, loading);
-    // One that is not there may come.
+    // A failed load is forgotten, because the model may be created later.
     loading.catch(() => loaded.delete(name));
     for (const first of loaded.keys()) if (loaded.size > MAX_LOADED) loaded.delete(first);
     return loading;
@@ -47,9 +47,9 @@ export function createImitationModels({ kysely }: Pick<Database, 'kysely'>): Ser
   };
 }
 
-/** The lines of a dataset in OpenAI's form. */
+/** Parses the lines of a dataset in OpenAI's form. */
 export function toLessons(lines: string): readonly Lesson[] {
-  // The first of two that are as near counts: lines come in the order of trace ids, which are chance.
+  // The first of two equally similar lessons wins. Sorting keeps the random order of trace ids from deciding.
   return lines
     .split('\n')
     .sort()
@@ -74,8 +74,8 @@ async function readLearned(kysely: Database['kysely'], name: string): Promise<Le
 }
 
 /**
- * Does what was done in the nearest of the conversations that it was made from. From the first turn on for which it has
- * learned nothing, its base plays the rest.
+ * Imitates the nearest conversation of its dataset. From the first turn without a similar lesson on, its base model
+ * plays the rest.
  */
 class ImitationModel implements ChatModel {
   readonly name: string;

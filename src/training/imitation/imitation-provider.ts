@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { messageOf } from '../../contract/errors.ts';
-import { IMITATION_PROVIDER } from '../../contract/training-states.ts';
-import type { Database } from '../../database/database.ts';
+import { IMITATION_PROVIDER } from '../../contract/service/training-states.ts';
+import type { Database } from '../../store/database/database.ts';
 import { ProviderRefused, type TrainingProvider, type TrainingWork } from '../providers/provider.ts';
 import { toLessons } from './imitation-models.ts';
 
-/** It holds what it learned in memory while it is used. */
+/** Largest dataset in bytes. A model in use has it in memory. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 /**
- * The trainer that is always there. Its models learn nothing: they keep the conversations of the dataset, and do what was
- * done in the nearest one. It needs no key and no network, so that training can be tried, tested and shown; it says nothing
- * of how a model of weights would do.
+ * The trainer that is always available. Its models store the conversations of the dataset and repeat the nearest one.
+ * It needs no key and no network, so that training can be tried, tested and demonstrated. Its results do not predict
+ * those of a real model.
  */
 export function createImitationProvider(database: Database): TrainingProvider {
   return {
@@ -30,7 +30,7 @@ export function createImitationProvider(database: Database): TrainingProvider {
       const job = await keepModel(database, work, lines, learned);
       await work.keep({ job, _lines: String(learned) });
     },
-    // It has made its model, or there is nothing to end.
+    // With a job id the model exists. Without one there is nothing to end.
     find: async ({ remote }) => remote.job !== undefined,
     async poll({ remote }) {
       const done = Number(remote._lines ?? 0);
@@ -55,7 +55,7 @@ function countLessons(lines: string): number {
   }
 }
 
-/** Models of one dataset over several bases have names of their own. */
+/** Stores a model. Models of one dataset with different bases get different names. */
 async function keepModel(database: Database, work: TrainingWork, lines: string, count: number): Promise<string> {
   const plain = `${IMITATION_PROVIDER}:${work.datasetHash}`;
   const other = `${plain}-${createHash('sha256')

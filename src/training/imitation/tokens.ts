@@ -1,15 +1,15 @@
 /** A word, number, name or id of a text. */
 export interface Token {
   readonly text: string;
-  /** The text itself where it is a common word; else its kind, so that two names or two numbers are alike. */
+  /** The text of a common word, else the kind of the token. Two names, or two numbers, have equal shapes. */
   readonly shape: string;
-  /** Whether it may stand for another value in another task. */
+  /** True when the token may have another value in another task. */
   readonly isValue: boolean;
 }
 
 const TOKEN = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+|#?[\p{L}\p{N}_]+(?:[.-][\p{L}\p{N}_]+)*/gu;
 
-/** Characters of a text that are looked at: beyond them is nothing that tells tasks apart. */
+/** Number of characters of a text that are read. Later ones do not help to tell tasks apart. */
 const MAX_CHARACTERS = 20_000;
 
 export function tokensOf(text: string): readonly Token[] {
@@ -33,7 +33,7 @@ function toToken(text: string): Token {
   return { text, shape: text.toLowerCase(), isValue: false };
 }
 
-/** How alike two lists are, 0 to 1, whatever their order: twice what they share over what they have. */
+/** Similarity of two multisets, from 0 to 1: twice the shared items divided by all items. */
 export function likeness(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): number {
   let shared = 0;
   for (const [key, count] of a) shared += Math.min(count, b.get(key) ?? 0);
@@ -53,15 +53,15 @@ function sizeOf(counts: ReadonlyMap<string, number>): number {
   return size;
 }
 
-/** Words on either side of a value that say what it is. */
+/** Number of words on each side of a value that identify it. */
 const NEIGHBOURS = 4;
-/** For the place in the text, where neighbours do not decide. */
+/** Weight of the position in the text, which decides between equal neighbours. */
 const PLACE_WEIGHT = 0.5;
 
 /**
- * The value that stands in one text where a value stands in another, by its kind and the words around it.
+ * Finds the value in another text that corresponds to a value in this one, by its kind and the words around it.
  *
- * @returns the index in `there`; undefined where the value is not in `here`, or nothing of its kind in `there`.
+ * @returns the index in `there`; undefined when `here` lacks the value, or `there` has none of its kind.
  */
 export function counterpart(value: string, here: readonly Token[], there: readonly Token[]): number | undefined {
   let best: { readonly index: number; readonly score: number } | undefined;

@@ -10,9 +10,9 @@ const WARN_QUEUED_MS = 6 * 60 * 60 * 1_000;
 const DEPLOY_TIMEOUT_MS = 30 * 60_000;
 
 /**
- * Takes a job one step further, and writes that down.
+ * Runs and records the next step of a job.
  *
- * @returns milliseconds to wait before the next step; 0: none.
+ * @returns milliseconds to wait before the next step; 0 for no wait.
  * @throws ProviderRefused, ApiError: the job fails. ProviderAway: the same step is tried again.
  */
 export async function advance(parts: StepParts, lease: JobLease, signal: AbortSignal): Promise<number> {
@@ -126,7 +126,7 @@ async function deploy(parts: StepParts, lease: JobLease, signal: AbortSignal): P
   return pollWaitMs(parts, job);
 }
 
-/** From here on the model can be used by its name. */
+/** Registers the model under its name, once it answers. */
 async function finishDeploy(parts: StepParts, lease: JobLease, target: string): Promise<number> {
   const { id, account, request, result } = lease.job;
   const { gateway = null, checkpoints = [] } = result;
@@ -135,10 +135,15 @@ async function finishDeploy(parts: StepParts, lease: JobLease, target: string): 
     status: hasProof ? 'evaluating' : 'succeeded',
     message: `${request.name} answers.`,
     result: { target, trouble: null },
-    alongside: (transaction) =>
+    inTransaction: (transaction) =>
       parts.register(transaction, {
-        ...{ account, target, gateway, checkpoints },
-        ...{ name: request.name, base: request.base, jobId: id },
+        account,
+        target,
+        gateway,
+        checkpoints,
+        name: request.name,
+        base: request.base,
+        jobId: id,
       }),
   });
   return 0;

@@ -5,21 +5,21 @@ import { cancelProof } from './proof-step.ts';
 import { keepReport, pollWaitMs, providerOf, takeTrained, workOf } from './provider-work.ts';
 import type { StepParts } from './step-parts.ts';
 
-/** Told once to the provider, and looked for from then on. */
+/** Set once the provider has received the cancel request. */
 const SENT = '_cancel_sent';
-/** A provider that was told is asked more often: people wait for it. */
+/** Milliseconds between polls after a cancel request. They are short, because users wait for the end. */
 const ASK_AGAIN_MS = 5_000;
 
 /**
- * Ends a job that is cancelled. A provider that has it is told, and says how it ends: a cancel that comes too late leaves
- * the model that is there.
+ * Ends a cancelled job. If the provider has the job, it gets a cancel request and then reports the end. When the
+ * request comes too late, the finished model is kept.
  */
 export async function cancelJob(parts: StepParts, lease: JobLease, signal: AbortSignal): Promise<number> {
   const { job } = lease;
   switch (job.status) {
     case 'uploading': {
       const provider = providerOf(parts, job.request);
-      // Whether the last submission was received may not be known.
+      // It may be unknown whether the provider received the last submission.
       if (await provider.find(await workOf(parts, lease, signal))) {
         await lease.write({ status: 'queued' });
         return 0;

@@ -1,7 +1,8 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DATASET_FILES, type DatasetManifest } from '../../contract/dataset.ts';
-import { makeFolder } from '../../runtime/make-folder.ts';
+import { DATASET_FILES, type DatasetManifest } from '../../contract/service/dataset.ts';
+import { makeFolder } from '../../support/runtime/make-folder.ts';
+import { countText } from '../../support/text/figures.ts';
 import { ProviderRefused, type TrainingProvider, type TrainingWork } from '../providers/provider.ts';
 import { type Job, readJobTasks } from './job-rows.ts';
 import type { StepParts } from './step-parts.ts';
@@ -9,9 +10,9 @@ import type { StepParts } from './step-parts.ts';
 type Files = Pick<TrainingWork, 'trainFile' | 'validationFile' | 'directory' | 'datasetHash'>;
 
 /**
- * The dataset of a job, built where it is not there: another machine may have begun the job.
+ * Opens the dataset of a job, and builds it first if it is missing: another machine may have started the job.
  *
- * @throws ProviderRefused data_changed where its traces do not give the same dataset any more.
+ * @throws ProviderRefused data_changed when the traces no longer give the same dataset.
  */
 export async function openDataset(
   parts: StepParts,
@@ -22,7 +23,7 @@ export async function openDataset(
   const directory = join(parts.directory, job.id);
   const folder = join(directory, 'dataset');
   await makeFolder(directory);
-  // A folder that has its name is whole.
+  // A folder with this name is complete.
   const isThere = job.dataset !== null && (await exists(join(folder, DATASET_FILES.manifest)));
   const manifest = isThere && job.dataset !== null ? job.dataset : await build(parts, job, folder, provider, signal);
   if (job.dataset !== null && job.dataset.hash !== manifest.hash) {
@@ -65,7 +66,7 @@ export function checkDataset({ dataset, request }: Job, provider: TrainingProvid
   if (train < provider.minimumLines) {
     throw new ProviderRefused(
       'too_few_lines',
-      `The dataset has ${count(train, 'line')} for training, and ${request.provider} takes ${provider.minimumLines} at least: ${describeSteps(dataset)} Choose more runs, or a higher max_per_task${validation > 0 ? ', or a smaller share for validation' : ''}.`,
+      `The dataset has ${countText(train, 'line')} for training, and ${request.provider} takes ${provider.minimumLines} at least: ${describeSteps(dataset)} Choose more runs, or a higher max_per_task${validation > 0 ? ', or a smaller share for validation' : ''}.`,
     );
   }
   const bytes = Math.max(dataset.bytes.train, dataset.bytes.validation);
@@ -77,7 +78,7 @@ export function checkDataset({ dataset, request }: Job, provider: TrainingProvid
   }
 }
 
-/** Every step with its counts, as a sentence. */
+/** Describes every step that changed the number of lines, in one sentence. */
 export function describeSteps({ steps, lines }: Pick<DatasetManifest, 'steps' | 'lines'>): string {
   const told = steps
     .filter((step) => step.in !== step.out)
@@ -86,11 +87,7 @@ export function describeSteps({ steps, lines }: Pick<DatasetManifest, 'steps' | 
       return `${step} ${before} → ${out}${reasons.length === 0 ? '' : ` (${reasons.join(', ')})`}`;
     });
   const lead = told.length === 0 ? '' : `${told.join('; ')}; `;
-  return `${lead}${count(lines.train, 'line')} for training, ${lines.validation} for validation.`;
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+  return `${lead}${countText(lines.train, 'line')} for training, ${lines.validation} for validation.`;
 }
 
 async function exists(path: string): Promise<boolean> {

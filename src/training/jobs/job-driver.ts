@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { ApiError } from '../../contract/errors.ts';
-import { isTrainingEnd } from '../../contract/training-states.ts';
-import { ownerHere } from '../../database/owner.ts';
-import { backoffMs } from '../../runtime/backoff.ts';
+import { isEnded } from '../../contract/service/ended.ts';
+import { LeaseLostError, ownerHere } from '../../store/database/row-lease.ts';
+import { backoffMs } from '../../support/runtime/backoff.ts';
+import { type Loop, startLoop } from '../../support/runtime/loop.ts';
+import { PERIODS_MS } from '../../support/runtime/periods.ts';
 import { ProviderAway, ProviderRefused } from '../providers/provider.ts';
 import { advance } from './advance.ts';
-import { type JobLease, LeaseLost, type LeaseOptions, takeJob } from './job-lease.ts';
+import { type JobLease, type LeaseOptions, takeJob } from './job-lease.ts';
 import type { StepParts } from './step-parts.ts';
 
 export interface JobDriverOptions extends Omit<StepParts, 'now'> {
@@ -13,34 +15,28 @@ export interface JobDriverOptions extends Omit<StepParts, 'now'> {
   readonly now?: (() => number) | undefined;
 }
 
-/** Keeps the training jobs of a database going. Whoever started it stops it. */
+/** Works on the training jobs of a database. Its creator stops it. */
 export interface JobDriver {
-  /** There may be something to do: it looks soon, and does not wait for its next look. */
+  /** Looks for work soon, without waiting for the next period. */
   wake(): void;
-  /** Gives its jobs back as they are. Resolves when nothing goes on any more. Never rejects. */
+  /** Releases its jobs unchanged. Resolves when no step is running. It never rejects. */
   stop(): Promise<void>;
 }
 
-/** Between two looks for jobs that are due. */
-const LOOK_EVERY_MS = 1_000;
-/** How often it says that it works on a job, and hears of a cancel. */
-const RENEW_EVERY_MS = 2_000;
-/** Jobs at once: most of their time is spent waiting for providers, which keeps nobody busy. */
+/** Largest number of concurrent jobs. They mostly wait for providers. */
 const MAX_ACTIVE = 16;
 const RETRY = { firstMs: 5_000, longestMs: 60_000 } as const;
-/** A provider that stays away so long is given up. */
+/** Milliseconds after which an unreachable provider fails the job. */
 const AWAY_MS = 24 * 60 * 60 * 1_000;
-/** Tries of a step that fails for a reason that nobody foresaw. */
+/** Largest number of tries of a step after unexpected errors. */
 const MAX_FAULTS = 8;
 
-/** Aborts a step that goes on: the job is looked at anew. */
-class Interrupted extends Error {
-  override readonly name = 'Interrupted';
-}
+/** Aborts the running step, so that the job is looked at again. */
+const INTERRUPTED = new Error('The job is cancelled, or the driver is stopped');
 
 /**
- * Works on all unfinished jobs. There is one driver in each process that has a worker; a job belongs to one of them at a
- * time, by its row, and to the next one as soon as its process is gone.
+ * Starts a driver for all unfinished jobs. Each process with a worker has one. A row lease assigns a job to one driver
+ * at a time; when its process is gone, another takes over.
  */
 export function startJobDriver(options: JobDriverOptions): JobDriver {
   return new TrainingJobDriver({ ...options, now: options.now ?? Date.now });
@@ -51,44 +47,29 @@ class TrainingJobDriver implements JobDriver {
   readonly #lease: LeaseOptions;
   readonly #stopping = new AbortController();
   readonly #active = new Map<string, Promise<void>>();
-  #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
-  #isWoken = false;
+  readonly #loop: Loop;
 
   constructor(parts: StepParts) {
     this.#parts = parts;
     const owner = JSON.stringify(ownerHere(`training_${randomBytes(8).toString('hex')}`));
     this.#lease = { database: parts.database, owner, now: parts.now };
-    this.wake();
+    this.#loop = startLoop({
+      look: () => this.#takeDue(),
+      restMs: PERIODS_MS.trainingJobs,
+      looksAtOnce: true,
+      keepsAlive: true,
+      onError: (error) => parts.logger.error({ err: error }, 'Training jobs could not be looked for'),
+    });
   }
 
   wake(): void {
-    if (this.#stopping.signal.aborted) return;
-    this.#isWoken = true;
-    if (this.#looking !== undefined) return;
-    clearTimeout(this.#timer);
-    this.#looking = this.#look();
+    this.#loop.wake();
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort(new Interrupted('The driver is stopped'));
-    clearTimeout(this.#timer);
-    await this.#looking;
+    this.#stopping.abort(INTERRUPTED);
+    await this.#loop.stop();
     await Promise.all(this.#active.values());
-  }
-
-  async #look(): Promise<void> {
-    try {
-      while (this.#isWoken && !this.#stopping.signal.aborted) {
-        this.#isWoken = false;
-        await this.#takeDue();
-      }
-    } catch (error) {
-      this.#parts.logger.error({ err: error }, 'Training jobs could not be looked for');
-    } finally {
-      this.#looking = undefined;
-      if (!this.#stopping.signal.aborted) this.#timer = setTimeout(() => this.wake(), LOOK_EVERY_MS);
-    }
   }
 
   async #takeDue(): Promise<void> {
@@ -112,7 +93,7 @@ class TrainingJobDriver implements JobDriver {
   #work(jobId: string, lease: JobLease): void {
     const working = this.#drive(lease)
       .catch((error: unknown) => {
-        // The row stays with this owner until the process ends, or the release below gives it back.
+        // The owner keeps the row until its process ends, or until the release below.
         this.#parts.logger.error({ jobId, err: error }, 'A training job could not be worked on');
         return lease.release(this.#parts.now() + RETRY.firstMs).catch(() => {});
       })
@@ -120,45 +101,48 @@ class TrainingJobDriver implements JobDriver {
     this.#active.set(jobId, working);
   }
 
-  /** Step after step, until the job has ended or has to wait. */
+  /** Runs steps until the job ends or has to wait. */
   async #drive(lease: JobLease): Promise<void> {
     for (;;) {
       const waitMs = await this.#step(lease).catch((error: unknown) => this.#recover(lease, error));
-      if (waitMs === undefined || isTrainingEnd(lease.job.status)) return;
+      if (waitMs === undefined || isEnded(lease.job.status)) return;
       if (this.#stopping.signal.aborted) return await lease.release(this.#parts.now());
       if (waitMs > 0) return await lease.release(this.#parts.now() + waitMs);
     }
   }
 
-  /** One step, which ends at once when the job is cancelled or lost. @returns milliseconds to wait before the next one. */
+  /**
+   * Runs one step, which ends at once when the job is cancelled or lost. @returns milliseconds to wait before the next
+   * one.
+   */
   async #step(lease: JobLease): Promise<number> {
     const interrupt = new AbortController();
     const wasCancelled = lease.job.isCancelRequested;
-    const renew = setInterval(() => {
-      lease
-        .renew()
-        .then(() => {
-          if (lease.job.isCancelRequested && !wasCancelled) interrupt.abort(new Interrupted('The job is cancelled'));
-        })
-        .catch((error: unknown) => {
-          if (error instanceof LeaseLost) interrupt.abort(error);
-        });
-    }, RENEW_EVERY_MS);
+    const renewal = startLoop({
+      async look() {
+        await lease.renew();
+        if (lease.job.isCancelRequested && !wasCancelled) interrupt.abort(INTERRUPTED);
+      },
+      restMs: PERIODS_MS.trainingLease,
+      onError(error) {
+        if (error instanceof LeaseLostError) interrupt.abort(error);
+      },
+    });
     const signal = AbortSignal.any([interrupt.signal, this.#stopping.signal]);
     try {
       return await advance(this.#parts, lease, signal);
     } catch (error) {
-      // A step says its own error where the abort ended it.
+      // After an abort the step throws its own error, so the reason of the abort replaces it.
       throw signal.aborted ? signal.reason : error;
     } finally {
-      clearInterval(renew);
+      await renewal.stop();
     }
   }
 
-  /** @returns milliseconds to wait; undefined where there is nothing more to do here. */
+  /** @returns milliseconds to wait; undefined when this process has nothing more to do with the job. */
   async #recover(lease: JobLease, error: unknown): Promise<number | undefined> {
-    if (error instanceof LeaseLost) return undefined;
-    if (error instanceof Interrupted) return 0;
+    if (error instanceof LeaseLostError) return undefined;
+    if (error === INTERRUPTED) return 0;
     const { job } = lease;
     if (error instanceof ProviderRefused || error instanceof ApiError) {
       await failJob(lease, error.code, error.message);

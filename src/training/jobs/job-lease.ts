@@ -1,51 +1,43 @@
-import type { NewTrainingEvent } from '../../contract/training.ts';
-import { isTrainingEnd, type TrainingStatus } from '../../contract/training-states.ts';
-import type { Database, DatabaseTransaction } from '../../database/database.ts';
-import { isGone } from '../../database/owner.ts';
+import { isEnded } from '../../contract/service/ended.ts';
+import type { NewTrainingEvent } from '../../contract/service/training.ts';
+import type { TrainingStatus } from '../../contract/service/training-states.ts';
+import type { Database, DatabaseTransaction } from '../../store/database/database.ts';
+import { isGone, LeaseLostError } from '../../store/database/row-lease.ts';
 import { type Job, type JobResult, type Remote, type TrainingJobRow, toJob } from './job-rows.ts';
 
-/** Somebody else works on the job, or it has ended: whoever gets this stops, and writes nothing. */
-export class LeaseLost extends Error {
-  override readonly name = 'LeaseLost';
-
-  constructor(jobId: string) {
-    super(`The training job ${jobId} is no longer worked on here`);
-  }
-}
-
-/** A change of a job. Parts of `remote` and `result` are merged into what is there. */
+/** A change of a job. `remote` and `result` are merged into the stored objects. */
 export interface JobChange {
   readonly status?: TrainingStatus;
-  /** Said with the change of the status. */
+  /** Message of the status event. */
   readonly message?: string;
   readonly dataset?: Job['dataset'];
   readonly remote?: Remote;
   readonly result?: JobResult;
   readonly events?: readonly NewTrainingEvent[];
   readonly failures?: number;
-  /** False: a cancel that came too late. */
+  /** False withdraws a cancel request that came too late. */
   readonly isCancelRequested?: false;
-  /** Milliseconds since 1970: gives the job back until then. */
+  /** Releases the job until this time, in milliseconds since 1970. */
   readonly dueAt?: number;
   /** Writes that belong to the same commit. */
-  readonly alongside?: (transaction: DatabaseTransaction) => Promise<void>;
+  readonly inTransaction?: (transaction: DatabaseTransaction) => Promise<void>;
 }
 
 export interface LeaseOptions {
   readonly database: Database;
-  /** JSON of `ownerHere`. */
+  /** The owner as JSON of `ownerHere`. */
   readonly owner: string;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** Events of one change that are kept: a trainer that prints without end fills no database. */
+/** Largest number of events of one change. It stops a verbose trainer from filling the database. */
 const MAX_EVENTS = 10_000;
 
 /**
- * Takes a job that is due and that nobody works on: one whose owner is gone is taken over.
+ * Takes a job that is due and has no living owner.
  *
- * @returns undefined where somebody else was faster.
+ * @returns undefined when another process was faster.
  */
 export async function takeJob(options: LeaseOptions, row: TrainingJobRow): Promise<JobLease | undefined> {
   const { database, owner, now } = options;
@@ -62,7 +54,10 @@ export async function takeJob(options: LeaseOptions, row: TrainingJobRow): Promi
   return taken === undefined ? undefined : new JobLease(options, toJob(taken));
 }
 
-/** A job that is worked on here. Every write says so: whoever lost it, however long it stood still, writes nothing. */
+/**
+ * A job that this process works on. Every write checks the ownership, so that a former owner writes nothing, however
+ * long it was suspended.
+ */
 export class JobLease {
   readonly #options: LeaseOptions;
   #job: Job;
@@ -72,12 +67,12 @@ export class JobLease {
     this.#job = job;
   }
 
-  /** As it was last read or written here. */
+  /** The job as this process last read or wrote it. */
   get job(): Job {
     return this.#job;
   }
 
-  /** Says that it is worked on. @throws LeaseLost */
+  /** Records a sign of life. @throws LeaseLostError */
   async renew(): Promise<void> {
     const { database, owner } = this.#options;
     const row = await database.kysely
@@ -87,17 +82,17 @@ export class JobLease {
       .where('owner', '=', owner)
       .returning(['cancel_requested'])
       .executeTakeFirst();
-    if (row === undefined) throw new LeaseLost(this.#job.id);
+    if (row === undefined) throw lost(this.#job.id);
     this.#job = { ...this.#job, isCancelRequested: row.cancel_requested === 1 };
   }
 
-  /** Writes a change and its events in one commit. An end gives the job back for good. @throws LeaseLost */
+  /** Writes a change and its events in one commit. A final status releases the job for good. @throws LeaseLostError */
   async write(change: JobChange): Promise<Job> {
     this.#job = await this.#options.database.transaction((transaction) => this.#writeIn(transaction, change));
     return this.#job;
   }
 
-  /** The same in a transaction of others; what was written is known here once `committed` is called. @throws LeaseLost */
+  /** The same inside of a given transaction. `job` changes once `committed` is called. @throws LeaseLostError */
   async writeIn(transaction: DatabaseTransaction, change: JobChange): Promise<{ readonly committed: () => void }> {
     const job = await this.#writeIn(transaction, change);
     return {
@@ -117,7 +112,7 @@ export class JobLease {
       .where('owner', '=', owner)
       .$if(database.kind === 'postgres', (query) => query.forUpdate())
       .executeTakeFirst();
-    if (row === undefined) throw new LeaseLost(id);
+    if (row === undefined) throw lost(id);
     const at = now();
     const updated = await transaction
       .updateTable('training_jobs')
@@ -126,18 +121,18 @@ export class JobLease {
       .returningAll()
       .executeTakeFirstOrThrow();
     await insertEvents(transaction, id, eventsOf(toJob(row), change), at);
-    await change.alongside?.(transaction);
+    await change.inTransaction?.(transaction);
     return toJob(updated);
   }
 
-  /** Gives it back as it is: to another process, or a later look. One that was lost already is no error. */
+  /** Releases the job unchanged, for another process or a later look. A lost lease is not an error. */
   async release(dueAt: number): Promise<void> {
     const { database, owner } = this.#options;
     await database.kysely
       .updateTable('training_jobs')
       .set(({ eb }) => ({
         owner: null,
-        // A cancel does not wait for it.
+        // A cancel request does not wait for the due time.
         due_at: eb.case().when('cancel_requested', '=', 1).then(this.#options.now()).else(dueAt).end(),
       }))
       .where('job_id', '=', this.#job.id)
@@ -146,13 +141,17 @@ export class JobLease {
   }
 }
 
+function lost(jobId: string): LeaseLostError {
+  return new LeaseLostError(`The training job ${jobId} is no longer worked on here`);
+}
+
 function toColumns(row: TrainingJobRow, change: JobChange, now: number) {
   const { status, dataset, remote, result, failures, isCancelRequested, dueAt } = change;
   const isNew = status !== undefined && status !== row.status;
   return {
     ...(status === undefined ? {} : { status }),
     ...(isNew ? { status_since: now } : {}),
-    ...(isNew && isTrainingEnd(status) ? { finished_at: now, owner: null } : {}),
+    ...(isNew && isEnded(status) ? { finished_at: now, owner: null } : {}),
     ...(dataset === undefined ? {} : { dataset: dataset && JSON.stringify(dataset) }),
     ...(remote === undefined ? {} : { remote: JSON.stringify({ ...JSON.parse(row.remote), ...remote }) }),
     ...(result === undefined ? {} : { result: JSON.stringify({ ...JSON.parse(row.result), ...result }) }),
@@ -182,10 +181,13 @@ async function insertEvents(
     .executeTakeFirst();
   const first = Number(last?.seq ?? 0) + 1;
   const rows = events.map(({ type, ...body }, index) => ({
-    ...{ job_id: jobId, seq: first + index, at, type },
+    job_id: jobId,
+    seq: first + index,
+    at,
+    type,
     body: JSON.stringify(body),
   }));
-  // Below the number of parameters that a statement of SQLite takes.
+  // The batch size keeps a statement below SQLite's limit of parameters.
   for (let from = 0; from < rows.length; from += 1_000) {
     await transaction
       .insertInto('training_events')

@@ -1,8 +1,7 @@
 import type { Selectable } from 'kysely';
-import type { DatasetManifest } from '../../contract/dataset.ts';
 import { ApiError } from '../../contract/errors.ts';
 import type { Checkpoint, ResolvedModel } from '../../contract/model.ts';
-import type { Task } from '../../contract/task.ts';
+import type { DatasetManifest } from '../../contract/service/dataset.ts';
 import {
   TRAINING_JOB_ID_PATTERN,
   type TrainingError,
@@ -10,53 +9,55 @@ import {
   type TrainingProof,
   type TrainingRequest,
   trainingStatusSchema,
-} from '../../contract/training.ts';
-import type { TrainingStatus } from '../../contract/training-states.ts';
-import type { TrainingJobsTable } from '../../database/create-training-jobs.ts';
-import type { Database } from '../../database/database.ts';
+} from '../../contract/service/training.ts';
+import type { TrainingStatus } from '../../contract/service/training-states.ts';
+import type { Task } from '../../contract/task.ts';
+import type { Database } from '../../store/database/database.ts';
+import type { TrainingJobsTable } from '../../store/database/tables/create-training-jobs.ts';
+import { verdictOfProof } from './proof-verdict.ts';
 
 export type TrainingJobRow = Selectable<TrainingJobsTable>;
 
-/** The request of a job, with the names of the tasksets that its proof is made on. */
+/** The request of a job, with the names of the tasksets for its proof. */
 export interface StoredRequest extends Omit<TrainingRequest, 'evaluate'> {
   readonly evaluate: {
     readonly tasks: readonly string[];
     readonly attempts: number;
     readonly seed: number | null;
   } | null;
-  /** The provider's name of `base` when the job was made: a registered name is another one. */
+  /** The provider's name behind `base` at the creation of the job. */
   readonly base_model: Pick<ResolvedModel, 'target' | 'gateway'>;
 }
 
-/** The tasks of a job, as they were when it was made. */
+/** The tasks of a job at its creation. */
 export interface JobTasks {
-  /** Nothing is trained on these: those of the proof are among them. */
+  /** Tasks that must not be trained on, including those of the proof. */
   readonly heldOut: readonly { readonly name: string; readonly tasks: readonly Task[] }[];
   readonly proof: readonly Task[];
 }
 
-/** Names by which the provider knows what belongs to a job, and the place up to which its events were read. */
+/** Ids of the job's things at the provider, and the position up to which its events were read. */
 export type Remote = Readonly<Record<string, string>>;
 
-/** Everything that a job has brought so far. */
+/** All results of a job so far. */
 export interface JobResult {
   readonly checkpoints?: readonly Checkpoint[];
   readonly progress?: { readonly done: number; readonly total: number };
   /** The provider's name of the finished model. */
   readonly target?: string;
-  /** A key of `gateways`; null: by pattern. */
+  /** A key of `gateways`. Null selects a gateway by pattern. */
   readonly gateway?: string | null;
   readonly trouble?: { readonly since: number; readonly message: string } | null;
   readonly error?: TrainingError;
   readonly baseEvaluation?: string;
   readonly modelEvaluation?: string;
-  readonly proof?: TrainingProof;
+  readonly proof?: Omit<TrainingProof, 'verdict'>;
   readonly proofError?: string;
-  /** The warning of a long wait was given. */
+  /** True after the warning about a long wait. */
   readonly warned?: boolean;
 }
 
-/** A row, read. */
+/** A parsed row. */
 export interface Job {
   readonly id: string;
   readonly account: string;
@@ -92,7 +93,7 @@ export function statusOf({ status }: Pick<TrainingJobRow, 'status'>): TrainingSt
   return trainingStatusSchema.parse(status);
 }
 
-/** The job as clients see it. @param appUrl where the pages are, without a slash at the end. */
+/** The job in the form for clients. @param appUrl address of the pages, without a trailing slash. */
 export function toTrainingJob(row: TrainingJobRow, appUrl: string): TrainingJob {
   const { id, status, request, dataset, remote, result, isCancelRequested } = toJob(row);
   const { checkpoints = [], progress = null, target = null, trouble, error = null } = result;
@@ -113,7 +114,7 @@ export function toTrainingJob(row: TrainingJobRow, appUrl: string): TrainingJob 
     target,
     trouble: trouble ? { since: toTime(trouble.since), message: trouble.message } : null,
     error,
-    proof: result.proof ?? null,
+    proof: result.proof ? toProof(result.proof) : null,
     proof_error: result.proofError ?? null,
     evaluations: { base: result.baseEvaluation ?? null, model: result.modelEvaluation ?? null },
   };
@@ -123,7 +124,7 @@ export function jobUrl(appUrl: string, jobId: string): string {
   return `${appUrl}/training/${jobId}`;
 }
 
-/** @throws ApiError job_not_found */
+/** @throws ApiError job_not_found for an unknown job. */
 export async function findJob(queries: Database['kysely'], account: string, jobId: string): Promise<TrainingJobRow> {
   const row = TRAINING_JOB_ID_PATTERN.test(jobId)
     ? await queries
@@ -138,7 +139,7 @@ export async function findJob(queries: Database['kysely'], account: string, jobI
   throw new ApiError('job_not_found', message);
 }
 
-/** Read when they are needed: they may be many. */
+/** Reads the tasks of a job. They are read separately, because they may be many. */
 export async function readJobTasks(queries: Database['kysely'], jobId: string): Promise<JobTasks> {
   const { tasks } = await queries
     .selectFrom('training_jobs')
@@ -150,6 +151,10 @@ export async function readJobTasks(queries: Database['kysely'], jobId: string): 
 
 function withEvaluation({ evaluate, base_model: _, ...request }: StoredRequest) {
   return { ...request, evaluate: evaluate && { ...evaluate, tasks: [...evaluate.tasks] } };
+}
+
+function toProof(proof: Omit<TrainingProof, 'verdict'>): TrainingProof {
+  return { ...proof, verdict: verdictOfProof(proof.compare.comparisons[0]) };
 }
 
 function toShownDataset({ format, hash, steps, lines, tasks, models }: DatasetManifest) {

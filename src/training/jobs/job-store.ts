@@ -1,48 +1,50 @@
-import { randomBytes } from 'node:crypto';
-import { z } from 'zod';
+import type { Selectable } from 'kysely';
 import { ApiError } from '../../contract/errors.ts';
+import { isEnded } from '../../contract/service/ended.ts';
 import {
+  SHOWN_EVENTS,
   type TrainingAccepted,
   type TrainingEvent,
-  type TrainingJob,
+  type TrainingJobDetail,
   type TrainingJobList,
   trainingEventSchema,
-} from '../../contract/training.ts';
-import { isTrainingEnd, type TrainingStatus } from '../../contract/training-states.ts';
-import type { Database, DatabaseTransaction } from '../../database/database.ts';
-import { parsePageCursor, parsePageLimit, toPageCursor } from '../../database/page-cursor.ts';
-import { sleep } from '../../runtime/backoff.ts';
+} from '../../contract/service/training.ts';
+import type { TrainingStatus } from '../../contract/service/training-states.ts';
+import type { Database, DatabaseTransaction } from '../../store/database/database.ts';
+import { type ListQuery, readNewestFirst } from '../../store/database/newest-first.ts';
+import type { TrainingEventsTable } from '../../store/database/tables/create-training-jobs.ts';
+import { newId } from '../../support/runtime/new-id.ts';
+import { type WaitLimit, waitForEnd } from '../../support/runtime/wait-for-end.ts';
 import { findJob, type JobTasks, jobUrl, type StoredRequest, statusOf, toTrainingJob } from './job-rows.ts';
 
 /**
- * Training jobs (contract section 9). A job is its row: whoever opens the same database goes on with it. A driver works on
- * it (`job-driver.ts`); this interface only says what should happen. Every method is scoped to an account.
+ * Training jobs (contract section 9). A job is stored in its row, and every process with the database can continue it.
+ * This interface records what should happen; a driver does the work (`job-driver.ts`). Every method is scoped to an
+ * account.
  */
 export interface TrainingJobStore {
   /**
-   * Makes a job. Everything of its request was checked before, by whoever calls this.
+   * Creates a job from a request that the caller has checked.
    *
-   * @throws ApiError name_taken where an unfinished job makes a model of this name, or `isNameTaken` says so.
+   * @throws ApiError name_taken when an unfinished job, or `isNameTaken`, claims the name of the model.
    */
   create(job: NewTrainingJob): Promise<TrainingAccepted>;
-  /** @throws ApiError job_not_found */
-  get(account: string, jobId: string): Promise<TrainingJob>;
-  /** Newest first. @throws ApiError invalid_parameter for a limit or cursor that is not one of this list. */
+  /** @throws ApiError job_not_found for an unknown job. */
+  get(account: string, jobId: string): Promise<TrainingJobDetail>;
+  /** @throws ApiError job_not_found for an unknown job. */
+  status(account: string, jobId: string): Promise<TrainingStatus>;
+  /** Newest first. @throws ApiError invalid_parameter for a bad limit, or a cursor of another list. */
   list(account: string, query?: TrainingJobQuery): Promise<TrainingJobList>;
-  /** The job ends as soon as its provider has heard of it. @throws ApiError job_not_found, run_finished */
+  /** Requests a cancel. The job ends once its provider has confirmed. @throws ApiError job_not_found, run_finished */
   cancel(account: string, jobId: string): Promise<void>;
-  /** In order, from after a number. @throws ApiError job_not_found */
+  /** Events after a number, in order. @throws ApiError job_not_found */
   events(
     account: string,
     jobId: string,
     page: { readonly after: number; readonly limit: number },
   ): Promise<TrainingEvent[]>;
-  /** Resolves when it has ended, after so many seconds, or when the signal is aborted. @throws ApiError job_not_found */
-  waitForEnd(
-    account: string,
-    jobId: string,
-    options: { readonly seconds: number; readonly signal: AbortSignal },
-  ): Promise<void>;
+  /** Resolves when the job has ended, the time is over, or the signal is aborted. @throws ApiError job_not_found */
+  waitForEnd(account: string, jobId: string, limit: WaitLimit): Promise<void>;
 }
 
 export interface NewTrainingJob {
@@ -51,14 +53,10 @@ export interface NewTrainingJob {
   readonly request: StoredRequest;
   readonly tasks: JobTasks;
   /** Writes that belong to the same commit. */
-  readonly alongside?: (transaction: DatabaseTransaction, accepted: TrainingAccepted) => Promise<void>;
+  readonly inTransaction?: (transaction: DatabaseTransaction, accepted: TrainingAccepted) => Promise<void>;
 }
 
-export interface TrainingJobQuery {
-  /** 1 to 100, default 50. */
-  readonly limit?: number | undefined;
-  /** The `next_cursor` of the page before. */
-  readonly cursor?: string | undefined;
+export interface TrainingJobQuery extends ListQuery {
   readonly status?: TrainingStatus | undefined;
   /** The name of the model. */
   readonly name?: string | undefined;
@@ -66,22 +64,17 @@ export interface TrainingJobQuery {
 
 export interface TrainingJobStoreOptions {
   readonly database: Database;
-  /** Where the pages are, without a slash at the end. */
+  /** Address of the pages, without a trailing slash. */
   readonly appUrl: string;
-  /** Whether a model has this name, in the transaction that makes the job. */
+  /** True when a model has this name, read in the transaction that creates the job. */
   readonly isNameTaken: (transaction: DatabaseTransaction, account: string, name: string) => Promise<boolean>;
   /** Milliseconds since 1970. */
   readonly now?: (() => number) | undefined;
-  /** Told when there may be something to do: wakes the driver of this process. */
+  /** Called when there may be work: it wakes the driver of this process. */
   readonly onChange?: (() => void) | undefined;
 }
 
-const LIMIT = { default: 50, minimum: 1, maximum: 100 } as const;
-const positionSchema = z.tuple([z.int(), z.string()]);
-/** Between two looks at a job whose end is waited for. */
-const LOOK_EVERY_MS = 200;
-
-/** The jobs of a database. There is nothing to close; the database is its owner's. */
+/** The jobs of a database. The store needs no `close`; the owner of the database closes that. */
 export function createTrainingJobStore(options: TrainingJobStoreOptions): TrainingJobStore {
   return new DatabaseTrainingJobStore(options);
 }
@@ -97,9 +90,9 @@ class DatabaseTrainingJobStore implements TrainingJobStore {
     this.#now = options.now ?? Date.now;
   }
 
-  async create({ account, keyId, request, tasks, alongside }: NewTrainingJob): Promise<TrainingAccepted> {
+  async create({ account, keyId, request, tasks, inTransaction }: NewTrainingJob): Promise<TrainingAccepted> {
     const { appUrl, isNameTaken } = this.#options;
-    const jobId = `train_${randomBytes(16).toString('hex')}`;
+    const jobId = `train_${newId()}`;
     const accepted: TrainingAccepted = { job_id: jobId, job_url: jobUrl(appUrl, jobId), status: 'building' };
     const now = this.#now();
     const write = async (transaction: DatabaseTransaction) => {
@@ -146,50 +139,48 @@ class DatabaseTrainingJobStore implements TrainingJobStore {
           body: JSON.stringify({ status: 'building', message: null }),
         })
         .execute();
-      await alongside?.(transaction, accepted);
+      await inTransaction?.(transaction, accepted);
     };
     await this.#database.transaction(write, { locking: ['training_jobs'] });
     this.#options.onChange?.();
     return accepted;
   }
 
-  async get(account: string, jobId: string): Promise<TrainingJob> {
-    return toTrainingJob(await findJob(this.#database.kysely, account, jobId), this.#options.appUrl);
+  async get(account: string, jobId: string): Promise<TrainingJobDetail> {
+    const job = toTrainingJob(await findJob(this.#database.kysely, account, jobId), this.#options.appUrl);
+    const events = await this.#newest(jobId, SHOWN_EVENTS.events);
+    const measured = await this.#newest(jobId, SHOWN_EVENTS.metrics, 'metrics');
+    const metrics = measured.flatMap((event) =>
+      event.type === 'metrics' ? [{ step: event.step, metrics: event.metrics }] : [],
+    );
+    return { ...job, events, metrics };
+  }
+
+  async status(account: string, jobId: string): Promise<TrainingStatus> {
+    return statusOf(await findJob(this.#database.kysely, account, jobId));
   }
 
   async list(account: string, query: TrainingJobQuery = {}): Promise<TrainingJobList> {
-    const { cursor, limit: given, ...filters } = query;
-    const limit = parsePageLimit(given, LIMIT);
-    const list = ['training_jobs', account, Object.entries(filters).sort()];
+    const { cursor, limit, ...filters } = query;
     let rows = this.#database.kysely.selectFrom('training_jobs').selectAll().where('account', '=', account);
     if (filters.status !== undefined) rows = rows.where('status', '=', filters.status);
     if (filters.name !== undefined) rows = rows.where('name', '=', filters.name);
-    if (cursor !== undefined) {
-      const [createdAt, id] = parsePageCursor(cursor, list, positionSchema);
-      rows = rows.where(({ eb, refTuple, tuple }) => eb(refTuple('created_at', 'job_id'), '<', tuple(createdAt, id)));
-    }
-    const found = await rows
-      .orderBy('created_at', 'desc')
-      .orderBy('job_id', 'desc')
-      .limit(limit + 1)
-      .execute();
-    const page = found.slice(0, limit);
-    const last = page.at(-1);
-    const hasMore = found.length > limit && last !== undefined;
-    return {
-      object: 'list',
-      data: page.map((row) => toTrainingJob(row, this.#options.appUrl)),
-      next_cursor: hasMore ? toPageCursor(list, [Number(last.created_at), last.job_id]) : null,
-    };
+    const page = await readNewestFirst(rows, {
+      id: 'job_id',
+      list: ['training_jobs', account, Object.entries(filters).sort()],
+      query: { cursor, limit },
+    });
+    const data = page.rows.map((row) => toTrainingJob(row, this.#options.appUrl));
+    return { object: 'list', data, next_cursor: page.nextCursor() };
   }
 
   async cancel(account: string, jobId: string): Promise<void> {
     await this.#database.transaction(async (transaction) => {
       const row = await findJob(transaction, account, jobId);
-      if (isTrainingEnd(statusOf(row))) {
+      if (isEnded(statusOf(row))) {
         throw new ApiError('run_finished', `The training job ${jobId} has ended: it is ${row.status}.`);
       }
-      // It has no effect on one that has ended meanwhile.
+      // The update does not affect a job that ended in the meantime.
       await transaction
         .updateTable('training_jobs')
         .set({ cancel_requested: 1, due_at: this.#now() })
@@ -210,22 +201,24 @@ class DatabaseTrainingJobStore implements TrainingJobStore {
       .orderBy('seq')
       .limit(limit)
       .execute();
-    return rows.map(({ seq, at, type, body }) =>
-      trainingEventSchema.parse({ seq, at: new Date(Number(at)).toISOString(), type, ...JSON.parse(body) }),
-    );
+    return rows.map(toEvent);
   }
 
-  async waitForEnd(
-    account: string,
-    jobId: string,
-    { seconds, signal }: { readonly seconds: number; readonly signal: AbortSignal },
-  ): Promise<void> {
-    const endsAt = performance.now() + seconds * 1_000;
-    while (!signal.aborted && performance.now() < endsAt) {
-      if (isTrainingEnd(statusOf(await findJob(this.#database.kysely, account, jobId)))) return;
-      await sleep(Math.min(LOOK_EVERY_MS, endsAt - performance.now()), signal).catch(() => {}); // The loop sees it.
-    }
+  /** The newest events of a job, of one type or of all, in order. */
+  async #newest(jobId: string, limit: number, type?: TrainingEvent['type']): Promise<TrainingEvent[]> {
+    let rows = this.#database.kysely.selectFrom('training_events').selectAll().where('job_id', '=', jobId);
+    if (type !== undefined) rows = rows.where('type', '=', type);
+    const found = await rows.orderBy('seq', 'desc').limit(limit).execute();
+    return found.reverse().map(toEvent);
   }
+
+  async waitForEnd(account: string, jobId: string, limit: WaitLimit): Promise<void> {
+    await waitForEnd({ isEnded: async () => isEnded(await this.status(account, jobId)) }, limit);
+  }
+}
+
+function toEvent({ seq, at, type, body }: Selectable<TrainingEventsTable>): TrainingEvent {
+  return trainingEventSchema.parse({ seq, at: new Date(Number(at)).toISOString(), type, ...JSON.parse(body) });
 }
 
 function nameTaken(name: string, why: string): ApiError {

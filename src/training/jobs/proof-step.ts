@@ -1,18 +1,20 @@
 import { ApiError } from '../../contract/errors.ts';
-import type { ComparisonList } from '../../contract/evaluation.ts';
-import { createTaskset } from '../../tasks/taskset.ts';
+import type { ComparisonList } from '../../contract/service/evaluation.ts';
+import { createTaskset } from '../../evaluation/tasks/taskset.ts';
+import { countText, differenceText } from '../../support/text/figures.ts';
 import type { JobLease } from './job-lease.ts';
 import { type Job, readJobTasks } from './job-rows.ts';
+import { verdictOfProof } from './proof-verdict.ts';
 import type { StepParts } from './step-parts.ts';
 
-/** Between two looks at the evaluations. */
+/** Milliseconds between two checks of the evaluations. */
 const LOOK_EVERY_MS = 1_000;
 
 type Side = 'baseEvaluation' | 'modelEvaluation';
 
 /**
- * Evaluates base and model on the tasks of the proof, and compares them. The evaluations are made once: each is written in
- * the commit that makes it. A failure of theirs fails no job: the model is there.
+ * Evaluates base and model on the tasks of the proof, and compares them. Each evaluation is created once, in the same
+ * commit that records it. A failed evaluation does not fail the job, because the model exists.
  */
 export async function prove(parts: StepParts, lease: JobLease): Promise<number> {
   const { request } = lease.job;
@@ -36,14 +38,14 @@ export async function prove(parts: StepParts, lease: JobLease): Promise<number> 
   }
 }
 
-/** Ends the evaluations of a proof that nobody wants any more. */
+/** Cancels the evaluations of a proof that is no longer needed. */
 export async function cancelProof({ evaluations }: StepParts, { account, result }: Job): Promise<void> {
   for (const id of [result.baseEvaluation, result.modelEvaluation]) {
     if (id === undefined) continue;
     try {
       await evaluations.cancel(account, id);
     } catch (error) {
-      // It has ended, or somebody has deleted it.
+      // The evaluation has ended or was deleted.
       if (!(error instanceof ApiError)) throw error;
     }
   }
@@ -71,7 +73,7 @@ async function evaluate(parts: StepParts, lease: JobLease, side: Side, model: st
       metadata: { training_job: id },
     },
     {
-      alongside: async (transaction, { evaluationId }) => {
+      inTransaction: async (transaction, { evaluationId }) => {
         ({ committed } = await lease.writeIn(transaction, { result: { [side]: evaluationId } }));
       },
     },
@@ -79,7 +81,7 @@ async function evaluate(parts: StepParts, lease: JobLease, side: Side, model: st
   committed();
 }
 
-/** The job has its model, without a proof. */
+/** Finishes the job with its model but without a proof. */
 async function leave(lease: JobLease, reason: string): Promise<number> {
   await lease.write({
     status: 'succeeded',
@@ -94,14 +96,17 @@ function whyNoProof({ comparisons: [comparison] }: ComparisonList): string | und
   return 'No task has a reward of both the base and the model.';
 }
 
-/** The gain in one line. */
+/** The verdict and the gain in one line. */
 function describeProof({ comparisons: [comparison] }: ComparisonList): string {
   const { difference = null, ci95 = null, n_tasks = 0 } = comparison ?? {};
   if (difference === null) return 'The base and the model could not be compared.';
-  const interval = ci95 === null ? '' : ` (95 %: ${ci95.map(signed).join(' to ')})`;
-  return `On ${n_tasks} tasks that it has not seen, its mean reward differs from that of the base by ${signed(difference)}${interval}.`;
+  const verdict = VERDICTS[verdictOfProof(comparison)];
+  return `On ${countText(n_tasks, 'task')} that it has not seen ${verdict}: its mean reward differs by ${differenceText(difference, ci95)}.`;
 }
 
-function signed(value: number): string {
-  return `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(3)}`;
-}
+const VERDICTS = {
+  better: 'the model is better than its base',
+  worse: 'the model is worse than its base',
+  equal: 'the model and its base are equal',
+  open: 'no difference can be told between the model and its base',
+} as const;

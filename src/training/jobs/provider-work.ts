@@ -1,4 +1,4 @@
-import type { NewTrainingEvent } from '../../contract/training.ts';
+import type { NewTrainingEvent } from '../../contract/service/training.ts';
 import {
   ProviderRefused,
   type ProviderReport,
@@ -10,10 +10,10 @@ import type { JobLease } from './job-lease.ts';
 import type { Job, StoredRequest } from './job-rows.ts';
 import type { StepParts } from './step-parts.ts';
 
-/** A poll follows the one before after this part of the time that the job has been in its state. */
+/** Time between polls: a tenth of the time that the job has been in its state, within these limits. */
 const POLLING = { shortestMs: 5_000, longestMs: 60_000, part: 1 / 10 } as const;
 
-/** @throws ProviderRefused provider_not_found */
+/** @throws ProviderRefused provider_not_found for an unknown provider. */
 export function providerOf({ providers }: StepParts, { provider: name }: StoredRequest): TrainingProvider {
   const provider = providers.find(name);
   if (provider !== undefined) return provider;
@@ -24,15 +24,20 @@ export function providerOf({ providers }: StepParts, { provider: name }: StoredR
   );
 }
 
-/** The job as its provider sees it; names that are kept are in the database when `keep` resolves. */
+/** The job in the form for its provider. `keep` resolves once the names are in the database. */
 export async function workOf(parts: StepParts, lease: JobLease, signal: AbortSignal): Promise<TrainingWork> {
   const { job } = lease;
   const provider = providerOf(parts, job.request);
   const dataset = await openDataset(parts, job, provider, signal);
   const { name, base_model, method, hyperparameters } = job.request;
   return {
-    ...{ jobId: job.id, name, method, hyperparameters, signal },
-    ...{ base: base_model.target, baseGateway: base_model.gateway },
+    jobId: job.id,
+    name,
+    method,
+    hyperparameters,
+    signal,
+    base: base_model.target,
+    baseGateway: base_model.gateway,
     ...dataset,
     get remote() {
       return lease.job.remote;
@@ -48,7 +53,7 @@ export async function workOf(parts: StepParts, lease: JobLease, signal: AbortSig
   };
 }
 
-/** Writes what a provider has reported of a job that goes on. */
+/** Records a provider's report about a running job. */
 export async function keepReport(lease: JobLease, report: ProviderReport, status: Job['status']): Promise<void> {
   const { checkpoints = [], progress, events = [], remote } = report;
   const before = lease.job.result.checkpoints ?? [];
@@ -72,7 +77,7 @@ export function pollWaitMs(parts: StepParts, { statusSince, request }: Job): num
   return Math.min(POLLING.longestMs, Math.max(shortestMs, (parts.now() - statusSince) * POLLING.part));
 }
 
-/** Goes on with a model that its provider has finished. */
+/** Continues with a model that its provider has finished. */
 export async function takeTrained(lease: JobLease, report: ProviderReport, provider: TrainingProvider): Promise<void> {
   const { target, gateway = provider.gateway ?? null } = report;
   await keepReport(lease, report, 'training');

@@ -1,19 +1,19 @@
 import type { Logger } from 'pino';
-import type { DatasetManifest } from '../../contract/dataset.ts';
-import type { Database, DatabaseTransaction } from '../../database/database.ts';
-import type { EvaluationStore } from '../../evaluations/evaluation-store.ts';
-import type { TrainingProvider } from '../providers/provider.ts';
+import type { DatasetManifest } from '../../contract/service/dataset.ts';
+import type { EvaluationStore } from '../../evaluation/evaluations/evaluation-store.ts';
+import type { Database, DatabaseTransaction } from '../../store/database/database.ts';
+import type { TrainingProviders } from '../providers/provider.ts';
 import type { Job, JobTasks } from './job-rows.ts';
 
-/** Everything that jobs are driven with. */
+/** Everything that the steps of jobs need. */
 export interface StepParts {
   readonly database: Database;
   readonly logger: Pick<Logger, 'error' | 'warn'>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Its folder `<job id>` is the job's. */
+  /** Folder of all jobs. A job uses the subfolder `<job id>`. */
   readonly directory: string;
-  /** Writes the dataset of a job into a folder. The same job gives the same bytes, as long as its traces are there. */
+  /** Writes the dataset of a job into a folder. The result has the same bytes as long as its traces exist. */
   readonly buildDataset: (
     job: Pick<Job, 'account' | 'request'>,
     heldOut: JobTasks['heldOut'],
@@ -22,18 +22,12 @@ export interface StepParts {
   ) => Promise<DatasetManifest>;
   readonly providers: TrainingProviders;
   readonly evaluations: EvaluationStore;
-  /** Asks a model for one completion with a tool schema. @throws Error that says what it answered. */
+  /** Asks a model for one completion with a tool schema. @throws Error with the model's answer. */
   readonly tryModel: (target: string, gateway: string | null, signal: AbortSignal) => Promise<void>;
-  /** Writes the model into the registry, in the transaction in which its job goes on. */
+  /** Registers the model, in the transaction in which its job continues. */
   readonly register: (transaction: DatabaseTransaction, model: TrainedModel) => Promise<void>;
-  /** How long a trained model may take until it answers. Default 30 min. */
+  /** Milliseconds that a trained model may take until it answers. Default 30 min. */
   readonly deployTimeoutMs?: number | undefined;
-}
-
-export interface TrainingProviders {
-  find(name: string): TrainingProvider | undefined;
-  /** In the order of the configuration, and `proctor/imitation`. */
-  readonly all: readonly TrainingProvider[];
 }
 
 export interface TrainedModel {

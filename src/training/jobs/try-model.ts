@@ -1,10 +1,10 @@
 import type { AgentTool } from '../../contract/chat.ts';
-import type { ChatModel, ReferenceContext } from '../../model/chat-model.ts';
-import { withDeadline } from '../../runtime/deadline.ts';
+import type { ChatModel, ReferenceContext } from '../../models/gateway/chat-model.ts';
+import { withDeadline } from '../../support/runtime/deadline.ts';
 
 const TRY_MS = 60_000;
 
-/** A tool as small as can be: a model that is served without tools is of no use to an agent. */
+/** A minimal tool. A model that is served without tools is useless for an agent. */
 const PING: AgentTool = {
   name: 'ping',
   description: 'Answers that it is there.',
@@ -12,9 +12,9 @@ const PING: AgentTool = {
 };
 
 /**
- * Asks a model for one completion with a tool schema. Whether it calls the tool says nothing.
+ * Asks a model for one completion with a tool schema. The model need not call the tool.
  *
- * @throws BoundaryError with what its gateway answered; Error after a minute; the reason of the signal.
+ * @throws BoundaryError with the gateway's answer; Error after a minute; the reason of the signal.
  */
 export async function tryModel(model: ChatModel, signal: AbortSignal): Promise<void> {
   await withDeadline(
@@ -29,7 +29,7 @@ export async function tryModel(model: ChatModel, signal: AbortSignal): Promise<v
   );
 }
 
-/** Context for a reference model that plays no scenario. */
+/** Context for a reference model outside of any scenario. */
 export const NO_SCENARIO: ReferenceContext = {
   seed: 0,
   scenario: 'none',

@@ -2,9 +2,9 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { isJsonObject, type JsonObject } from '../../contract/json.ts';
 import type { Checkpoint } from '../../contract/model.ts';
-import type { NewTrainingEvent } from '../../contract/training.ts';
-import { toChildVariables } from '../../process/child-variables.ts';
-import { makeFolder } from '../../runtime/make-folder.ts';
+import type { NewTrainingEvent } from '../../contract/service/training.ts';
+import { toChildVariables } from '../../environment/process/child-variables.ts';
+import { makeFolder } from '../../support/runtime/make-folder.ts';
 import {
   ProviderAway,
   ProviderRefused,
@@ -26,23 +26,23 @@ import { numberIn, numbersIn, shortText, textIn } from './wire-values.ts';
 export interface CommandOptions {
   readonly name: string;
   readonly command: readonly string[];
-  /** Added to the variables of this process without its secrets. */
+  /** Variables that are added to those of this process. Secrets of this process are left out. */
   readonly env: Readonly<Record<string, string>>;
-  /** The key of the gateway at a base URL; undefined where none is configured. */
+  /** The key of the gateway at a base URL; undefined when no gateway has this URL. */
   readonly gatewayAt: (baseUrl: string) => string | undefined;
   readonly gateway?: string | undefined;
   readonly deploy?: TrainingProvider['deploy'] | undefined;
 }
 
-/** How often a program that was lost is started again. */
+/** Number of times that a lost program is started again. */
 const MAX_RESTARTS = 3;
-/** Output that one look reads. */
+/** Largest number of bytes that one poll reads. */
 const WINDOW_BYTES = 4 * 1024 * 1024;
 const MAX_ERRORS = 2_000;
 
 /**
- * A program of the user (contract section 9, "Providers"). It gets the files by `PROCTOR_TRAIN_FILE` and
- * `PROCTOR_VALIDATION_FILE`, and says by JSON lines on its standard output how far it is and what it has made.
+ * A trainer that is the user's own program (contract section 9, "Providers"). It gets the files in `PROCTOR_TRAIN_FILE`
+ * and `PROCTOR_VALIDATION_FILE`, and reports progress and results as JSON lines on its standard output.
  */
 export function createCommandProvider(options: CommandOptions): TrainingProvider {
   return {
@@ -52,7 +52,7 @@ export function createCommandProvider(options: CommandOptions): TrainingProvider
     minimumLines: 1,
     maximumBytes: Number.POSITIVE_INFINITY,
     gateway: options.gateway,
-    // It runs here: a look costs nothing.
+    // The program runs on this machine, so polls are cheap.
     shortestPollMs: 1_000,
     format: (method) => (method === 'dpo' ? 'openai-dpo' : 'openai'),
     async upload() {},
@@ -80,7 +80,7 @@ function placeOf({ directory, remote }: TrainingWork): ProgramPlace {
   return { directory, attempt: Number(remote._attempt ?? 1) };
 }
 
-/** Its program runs on the machine that began it. */
+/** Checks that the job runs on this machine: its program stays on the machine that started it. */
 function checkHost({ name }: CommandOptions, { remote }: TrainingWork): void {
   if (remote.host === undefined || remote.host === hostname()) return;
   throw new ProviderAway(
@@ -110,7 +110,7 @@ async function startMissing(options: CommandOptions, work: TrainingWork): Promis
 async function poll(options: CommandOptions, work: TrainingWork): Promise<ProviderReport> {
   checkHost(options, work);
   const place = placeOf(work);
-  // Its state first: what it printed before its end is read then, too.
+  // The state is read before the output, so that the output of an ended program is complete.
   const found = await stateOf(place);
   const said = await readSaid(place, work, found.state !== 'running');
   const isRead = said.isComplete;
@@ -132,11 +132,11 @@ async function poll(options: CommandOptions, work: TrainingWork): Promise<Provid
   return { status: 'training', ...said.report, events, remote: { ...said.report.remote, _offset: '0' } };
 }
 
-interface Said {
+interface OutputReport {
   readonly report: Omit<ProviderReport, 'status'>;
   readonly model: string | undefined;
   readonly baseUrl: string | undefined;
-  /** There is nothing more to read now. */
+  /** True when all present output was read. */
   readonly isComplete: boolean;
 }
 
@@ -144,7 +144,7 @@ async function toEnd(
   { name, gatewayAt }: CommandOptions,
   place: ProgramPlace,
   code: number,
-  { report, model, baseUrl }: Said,
+  { report, model, baseUrl }: OutputReport,
 ): Promise<ProviderReport> {
   if (code !== 0) {
     const errors = shortText(await readErrors(place, MAX_ERRORS)) || 'nothing';
@@ -163,15 +163,15 @@ async function toEnd(
   return { status: 'succeeded', ...report, target: model, gateway };
 }
 
-/** The lines that are new, and what was said of the model before. */
-async function readSaid(place: ProgramPlace, { remote }: TrainingWork, hasEnded: boolean): Promise<Said> {
+/** Reads the new lines, and combines them with the earlier reports about the model. */
+async function readSaid(place: ProgramPlace, { remote }: TrainingWork, hasEnded: boolean): Promise<OutputReport> {
   const from = Number(remote._offset ?? 0);
   const window = await readOutput(place, from, WINDOW_BYTES).catch(() => Buffer.alloc(0));
   const isFull = window.length === WINDOW_BYTES;
   const end = hasEnded && !isFull ? window.length : window.lastIndexOf(0x0a) + 1;
-  // A line that fills the window is none of ours.
+  // A line that fills the whole window is not an event, so it is skipped.
   const used = end === 0 && isFull ? window.length : end;
-  const read = new SaidReader();
+  const read = new OutputReader();
   for (const line of window.subarray(0, end).toString('utf8').split('\n')) read.take(line);
   const model = read.model ?? remote._model;
   const baseUrl = read.model === undefined ? remote._base_url : read.baseUrl;
@@ -192,10 +192,10 @@ async function readSaid(place: ProgramPlace, { remote }: TrainingWork, hasEnded:
   };
 }
 
-/** Lines of one look that become events; the file has all of them. */
+/** Largest number of lines that become events per poll. The file has all lines. */
 const MAX_LINES = 1_000;
 
-class SaidReader {
+class OutputReader {
   readonly events: NewTrainingEvent[] = [];
   readonly checkpoints: Checkpoint[] = [];
   progress: { done: number; total: number } | undefined;
@@ -208,7 +208,7 @@ class SaidReader {
     if (value === undefined || !this.#takeEvent(value)) this.#log(line);
   }
 
-  /** @returns false for what is no event of ours. */
+  /** @returns false for a line that is not an event. */
   #takeEvent(value: JsonObject): boolean {
     const step = numberIn(value, 'step');
     const name = textIn(value, 'name');

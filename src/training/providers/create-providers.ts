@@ -1,27 +1,30 @@
-import type { TrainerConfig } from '../../config/config-schema.ts';
-import { IMITATION_PROVIDER } from '../../contract/training-states.ts';
-import type { Database } from '../../database/database.ts';
-import type { ConfiguredGateway } from '../../model/model-config.ts';
-import { createImitationProvider } from '../imitation/imitation-provider.ts';
-import type { TrainingProviders } from '../jobs/step-parts.ts';
+import type { ConfiguredGateway } from '../../models/gateway/model-config.ts';
+import type { TrainerConfig } from '../trainer-config.ts';
 import { createCommandProvider } from './command.ts';
 import { nebiusDeploy, vllmLoraDeploy } from './deploy-steps.ts';
 import { createFireworksProvider } from './fireworks.ts';
 import { createOpenAiProvider } from './openai.ts';
-import type { TrainingProvider } from './provider.ts';
+import type { TrainingProvider, TrainingProviders } from './provider.ts';
 import { createTogetherProvider } from './together.ts';
 
 export interface ProvidersOptions {
   readonly trainers: Readonly<Record<string, TrainerConfig>>;
-  /** Those of the configuration, whose patterns are their keys. */
+  /** Gateways of the configuration. Their keys are the patterns. */
   readonly gateways: readonly ConfiguredGateway[];
-  readonly database: Database;
 }
 
-/** @throws Error that names a trainer whose settings do not fit together. */
-export function createProviders({ trainers, gateways, database }: ProvidersOptions): TrainingProviders {
+/**
+ * Creates the providers by name. A trainer of the configuration cannot use a name of `builtIn`.
+ *
+ * @throws Error that names a trainer with contradictory settings.
+ */
+export function createProviders(
+  { trainers, gateways }: ProvidersOptions,
+  builtIn: readonly TrainingProvider[],
+): TrainingProviders {
   const own = Object.entries(trainers).map(([name, config]) => toProvider(name, config, gateways));
-  const all = [...own.filter(({ name }) => name !== IMITATION_PROVIDER), createImitationProvider(database)];
+  const taken = new Set(builtIn.map(({ name }) => name));
+  const all = [...own.filter(({ name }) => !taken.has(name)), ...builtIn];
   return { all, find: (name) => all.find((provider) => provider.name === name) };
 }
 
@@ -51,7 +54,8 @@ function toProvider(name: string, config: TrainerConfig, gateways: readonly Conf
     case 'openai':
       return createOpenAiProvider({
         ...toAddress(name, config),
-        ...{ gateway, deploy },
+        gateway,
+        deploy,
         hyperparameters: step === 'nebius' ? 'top' : 'method',
       });
     case 'together':

@@ -2,13 +2,15 @@ import { type Deployment, ProviderRefused, type TrainingWork } from './provider.
 import { askProvider, type ProviderAddress } from './provider-http.ts';
 import { objectsIn, shortText, textIn } from './wire-values.ts';
 
-/** Makes a trained model answer. Repeated until it is ready; what was begun is found again. */
+/**
+ * Makes a trained model answer. It is repeated until the model is ready, and finds a deployment that has already begun.
+ */
 export type DeployStep = (work: TrainingWork, target: string) => Promise<Deployment>;
 
 /**
- * Nebius Token Factory: a checkpoint becomes a model by `POST /v0/models`, under a name that the reply tells.
+ * Nebius Token Factory: `POST /v0/models` turns a checkpoint into a model, whose name is in the reply.
  *
- * @param base the model for inference, whose name may be another one than that for training.
+ * @param base the base model for inference, whose name may differ from that for training.
  */
 export function nebiusDeploy(address: ProviderAddress, base?: string): DeployStep {
   const models = { ...address, url: address.url.replace(/\/v1$/, '/v0') };
@@ -43,7 +45,7 @@ async function findDeployed(models: ProviderAddress, source: string, signal: Abo
 }
 
 /**
- * vLLM with runtime LoRA: the adapter at the path that is the target answers under the name of the model.
+ * vLLM with runtime LoRA: loads the adapter at the path `target`, which then answers under the name of the model.
  *
  * @param gateway the server, with its `/v1`.
  */
@@ -51,11 +53,14 @@ export function vllmLoraDeploy(gateway: ProviderAddress): DeployStep {
   return async (work, target) => {
     const json = { lora_name: work.name, lora_path: target };
     const { status, body } = await askProvider(gateway, {
-      ...{ method: 'POST', path: '/load_lora_adapter', json, signal: work.signal },
+      method: 'POST',
+      path: '/load_lora_adapter',
+      json,
+      signal: work.signal,
       allowed: [400],
     });
     const said = JSON.stringify(body);
-    // It was loaded by a try whose answer got lost, or before the server of the job was started anew.
+    // An earlier try loaded the adapter, but its answer got lost or this process restarted.
     if (status === 400 && !/already/i.test(said)) {
       throw new ProviderRefused(
         'deploy_failed',

@@ -6,25 +6,30 @@ export interface FineTuningOptions extends ProviderAddress {
   readonly deploy?: TrainingProvider['deploy'] | undefined;
 }
 
-/** The part of a provider's wire that differs: its files, its jobs, and the words of its reports. */
+/** The parts of a fine-tuning API that differ between providers: files, jobs and reports. */
 export interface FineTuningWire
   extends Pick<TrainingProvider, 'kind' | 'methods' | 'minimumLines' | 'maximumBytes' | 'format' | 'poll'> {
-  /** Keeps the id of the file, and does nothing where it is kept already. */
+  /** Uploads a file and stores its id. It does nothing when the id is already stored. */
   uploadFile(work: TrainingWork, part: 'train' | 'validation', path: string): Promise<void>;
-  /** Its id, if the provider has a job of ours. */
+  /** The id of this job at the provider; undefined when the provider does not have it. */
   findJob(work: TrainingWork): Promise<string | undefined>;
-  /** @returns its id. @throws ProviderRefused */
+  /** @returns the id of the new job. @throws ProviderRefused */
   createJob(work: TrainingWork): Promise<string>;
-  /** The `POST` that cancels a job. */
+  /** The `POST` request that cancels a job. */
   toCancel(work: TrainingWork): Pick<ProviderRequest, 'path' | 'json'>;
 }
 
-/** A provider that has files and fine-tuning jobs behind HTTP. A job is looked for before it is made. */
+/** Creates a provider with files and fine-tuning jobs over HTTP. It looks for an existing job before it creates one. */
 export function createFineTuningProvider(options: FineTuningOptions, wire: FineTuningWire): TrainingProvider {
   const { kind, methods, minimumLines, maximumBytes, format, poll } = wire;
   return {
     name: options.name,
-    ...{ kind, methods, minimumLines, maximumBytes, format, poll },
+    kind,
+    methods,
+    minimumLines,
+    maximumBytes,
+    format,
+    poll,
     gateway: options.gateway,
     async upload(work) {
       await wire.uploadFile(work, 'train', work.trainFile);
@@ -40,7 +45,7 @@ export function createFineTuningProvider(options: FineTuningOptions, wire: FineT
       return job !== undefined;
     },
     async cancel(work) {
-      // A refusal says that it has ended: the next poll tells how.
+      // A refusal means that the job has ended. The next poll reports how.
       const allowed = [400, 404, 409, 422];
       await askProvider(options, { method: 'POST', ...wire.toCancel(work), signal: work.signal, allowed });
     },

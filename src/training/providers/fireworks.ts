@@ -4,12 +4,13 @@ import { ProviderRefused, type ProviderReport, type TrainingProvider, type Train
 import { askProvider, type ProviderAddress } from './provider-http.ts';
 import { numberIn, objectIn, objectsIn, shortText, textIn } from './wire-values.ts';
 
-/** Pages of a list that are looked through. */
+/** Largest number of pages that are read of a list. */
 const MAX_PAGES = 50;
 
 /**
- * The wire of Fireworks: datasets and supervised fine-tuning jobs of an account. The URL names it:
- * `https://api.fireworks.ai/v1/accounts/<account>`. Ids of datasets are chosen here, and `displayName` carries the job's.
+ * The API of Fireworks: datasets and supervised fine-tuning jobs of an account. The URL contains the account:
+ * `https://api.fireworks.ai/v1/accounts/<account>`. This side chooses the ids of datasets, and `displayName` holds the
+ * id of the job.
  */
 export function createFireworksProvider(options: FineTuningOptions): TrainingProvider {
   return createFineTuningProvider(options, {
@@ -30,7 +31,7 @@ function jobPath({ remote }: TrainingWork): string {
   return `/supervisedFineTuningJobs/${encodeURIComponent(remote.job ?? '')}`;
 }
 
-/** Lower case letters, digits and hyphens, as its ids are. */
+/** A Fireworks id for the job: lower-case letters, digits and hyphens. */
 function ownId({ jobId }: TrainingWork): string {
   return jobId.replace('train_', 'proctor-');
 }
@@ -52,7 +53,7 @@ async function uploadDataset(
     const dataset = { userUploaded: {}, displayName: `${work.jobId} ${part}` };
     await askProvider(address, { method: 'POST', path: '/datasets', json: { datasetId, dataset }, signal });
   }
-  // One that is ready has its file already.
+  // A dataset in the state READY has its file already.
   if (known.body.state !== 'READY') {
     const form = { fields: {}, file: { path, name: `${datasetId}.jsonl` } };
     await askProvider(address, { method: 'POST', path: `${place}:upload`, form, signal });
@@ -78,7 +79,7 @@ async function findJob(address: ProviderAddress, work: TrainingWork): Promise<st
   return undefined;
 }
 
-/** `accounts/a/supervisedFineTuningJobs/<id>`. */
+/** The last part of `accounts/a/supervisedFineTuningJobs/<id>`. */
 function idOf(job: JsonObject): string | undefined {
   return textIn(job, 'name')?.split('/').at(-1);
 }

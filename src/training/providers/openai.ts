@@ -1,23 +1,23 @@
 import type { JsonObject } from '../../contract/json.ts';
 import type { Checkpoint } from '../../contract/model.ts';
-import type { NewTrainingEvent } from '../../contract/training.ts';
+import type { NewTrainingEvent } from '../../contract/service/training.ts';
 import { createFineTuningProvider, type FineTuningOptions } from './fine-tuning-provider.ts';
 import { ProviderRefused, type ProviderReport, type TrainingProvider, type TrainingWork } from './provider.ts';
 import { askProvider, type ProviderAddress } from './provider-http.ts';
 import { numberIn, numbersIn, objectIn, objectsIn, shortText, textIn } from './wire-values.ts';
 
-/** By which our job is found again. */
+/** Metadata key that holds the job's id at the provider. */
 const JOB_ID = 'proctor_job_id';
-/** Pages of a list that are looked through. */
+/** Largest number of pages that are read of a list. */
 const MAX_PAGES = 50;
 const PAGE = '100';
 
 export interface OpenAiOptions extends FineTuningOptions {
-  /** `top`: hyperparameters stand in the body beside `method`, as Nebius wants them. */
+  /** `top` puts the hyperparameters beside `method` in the body, as Nebius requires. */
   readonly hyperparameters?: 'method' | 'top';
 }
 
-/** The wire of OpenAI's files and fine-tuning jobs, at any base URL. */
+/** The API of OpenAI's files and fine-tuning jobs, at any base URL. */
 export function createOpenAiProvider(options: OpenAiOptions): TrainingProvider {
   const list = (work: TrainingWork, path: string, query: Readonly<Record<string, string>> = {}) =>
     pagesOf(options, work.signal, path, query);
@@ -44,7 +44,7 @@ function jobPath({ remote }: TrainingWork): string {
   return `/fine_tuning/jobs/${encodeURIComponent(remote.job ?? '')}`;
 }
 
-/** The items of a list, page by page. */
+/** The items of a list, read page by page. */
 async function* pagesOf(
   address: ProviderAddress,
   signal: AbortSignal,
@@ -54,9 +54,12 @@ async function* pagesOf(
   let after: string | undefined;
   for (let page = 0; page < MAX_PAGES; page += 1) {
     const paging: Record<string, string> = after === undefined ? { limit: PAGE } : { limit: PAGE, after };
-    // A list that its provider does not have is empty.
+    // A list that the provider does not offer counts as empty.
     const { body, status } = await askProvider(address, {
-      ...{ method: 'GET', path, query: { ...query, ...paging }, signal },
+      method: 'GET',
+      path,
+      query: { ...query, ...paging },
+      signal,
       allowed: [404, 405],
     });
     if (status >= 400) return;
@@ -68,7 +71,7 @@ async function* pagesOf(
   }
 }
 
-/** The file of this part of the job, which is sent where it is not there: its name carries the job. */
+/** Finds or uploads a file of the job. The name of the file contains the job's id. */
 async function uploadFile(
   address: ProviderAddress,
   work: TrainingWork,
@@ -102,7 +105,7 @@ export function fileName({ jobId }: TrainingWork, part: 'train' | 'validation'):
 }
 
 async function findJob(address: ProviderAddress, work: TrainingWork): Promise<string | undefined> {
-  // Not every server of this wire filters, or keeps metadata; the file is of this job alone.
+  // Some servers neither filter nor store metadata. Then the training file identifies the job.
   for await (const job of pagesOf(address, work.signal, '/fine_tuning/jobs', { [`metadata[${JOB_ID}]`]: work.jobId })) {
     const isOurs =
       textIn(objectIn(job, 'metadata'), JOB_ID) === work.jobId ||
@@ -133,7 +136,7 @@ async function create(options: OpenAiOptions, work: TrainingWork): Promise<strin
   return id;
 }
 
-/** The start of the model's name, in characters that every server takes. */
+/** A prefix for the model's name, in characters that every server accepts. */
 function toSuffix(name: string): string {
   return name
     .toLowerCase()
@@ -146,7 +149,7 @@ interface NewEvents {
   readonly last: string | undefined;
 }
 
-/** They come newest first: those before the last one that was read are known. */
+/** Events after the last one that was read, from a list that is sorted newest first. */
 async function newEvents(newestFirst: AsyncIterable<JsonObject>, last: string | undefined): Promise<NewEvents> {
   const found: JsonObject[] = [];
   for await (const event of newestFirst) {
@@ -199,7 +202,7 @@ function toReport(
   const said = textIn(error, 'message') ?? 'it does not say why.';
   return {
     status,
-    // A model that is yet to be deployed has no name of its own everywhere.
+    // Some servers give a model no name before its deployment, so the last checkpoint is used.
     target: textIn(job, 'fine_tuned_model') ?? (deploy && checkpoints.toSorted((a, b) => b.step - a.step)[0]?.target),
     checkpoints,
     events,

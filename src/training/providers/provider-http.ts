@@ -3,27 +3,27 @@ import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { messageOf } from '../../contract/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
-import { withDeadline } from '../../runtime/deadline.ts';
+import { withDeadline } from '../../support/runtime/deadline.ts';
 import { ProviderAway, ProviderRefused } from './provider.ts';
 
 export interface ProviderAddress {
-  /** Its name in the configuration, for messages. */
+  /** Name of the trainer in the configuration, for messages. */
   readonly name: string;
-  /** A base URL, without a slash at the end. */
+  /** Base URL without a trailing slash. */
   readonly url: string;
   readonly apiKey: string | undefined;
 }
 
 export interface ProviderRequest {
   readonly method: 'GET' | 'POST' | 'PUT';
-  /** From the base URL; or a URL that the provider gave. */
+  /** A path after the base URL, or a full URL from the provider. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly json?: JsonObject;
   readonly form?: Form;
-  /** Sent as it is. */
+  /** Path of a file that is sent as the raw body. */
   readonly file?: string;
-  /** Statuses beside those of success whose reply is given back. */
+  /** Further statuses whose reply is returned instead of thrown. */
   readonly allowed?: readonly number[];
   readonly signal: AbortSignal;
 }
@@ -37,22 +37,24 @@ export interface Form {
 export interface ProviderReply {
   readonly status: number;
   readonly headers: Headers;
-  /** An empty object where the reply is none. */
+  /** The reply as an object; empty when it is not a JSON object. */
   readonly body: JsonObject;
 }
 
 const REQUEST_MS = 60_000;
-/** 512 MB at a megabit a second take an hour. */
+/** Milliseconds for an upload. 512 MB at one megabit per second take more than an hour. */
 const UPLOAD_MS = 90 * 60_000;
 const MAX_REPLY_BYTES = 16 * 1024 * 1024;
-/** Characters of a provider's sentence that are passed on. */
+/** Largest number of characters of a provider's message that are passed on. */
 const MAX_SAID = 1_000;
 
 /**
- * One request to a provider.
+ * Sends one request to a provider.
  *
- * @throws ProviderAway where it does not answer, or says that it cannot now (408, 429, 5xx), and for a key that it refuses:
- *   a key can be set while the job goes on. ProviderRefused with its sentence for any other refusal; the reason of the signal.
+ * @throws ProviderAway when the provider does not answer, cannot answer now (408, 429, 5xx), or refuses the key, which
+ * can be
+ * corrected while the job runs. ProviderRefused with the provider's message for any other refusal; the reason of the
+ * signal.
  */
 export async function askProvider(address: ProviderAddress, request: ProviderRequest): Promise<ProviderReply> {
   const { signal } = request;
@@ -88,7 +90,7 @@ async function send(address: ProviderAddress, request: ProviderRequest, signal: 
   const url = toUrl(address, request);
   const isOwn = url.href.startsWith(`${address.url}/`);
   const headers: Record<string, string> = { accept: 'application/json' };
-  // A signed address of a store gets no key.
+  // A signed URL of another host must not get the key.
   if (isOwn && address.apiKey !== undefined) headers.authorization = `Bearer ${address.apiKey}`;
   const body = await toBody(request, headers);
   const init = { method: request.method, headers, redirect: 'manual', signal, ...body } as const;
@@ -129,7 +131,7 @@ function part(boundary: string, disposition: string, rest: string): string {
   return `--${boundary}\r\nContent-Disposition: form-data; ${disposition}\r\n${rest}`;
 }
 
-/** A file of hundreds of megabytes is never in memory. */
+/** Streams the file, which may have hundreds of megabytes. */
 async function* pieces(before: Buffer, path: string, after: Buffer): AsyncGenerator<Buffer> {
   yield before;
   yield* createReadStream(path) as AsyncIterable<Buffer>;
@@ -160,7 +162,10 @@ function parseJson(text: string): Json | undefined {
   }
 }
 
-/** OpenAI's form, Fireworks' and Google's `{message}`, FastAPI's `detail`, or a text in place of the object. */
+/**
+ * The error message in a reply: OpenAI's form, `{message}` of Fireworks and Google, `detail` of FastAPI, or a plain
+ * text.
+ */
 function saidBy(body: JsonObject): string {
   const error = body.error ?? body;
   const said = isJsonObject(error) ? (error.message ?? error.detail) : error;
@@ -184,7 +189,7 @@ function retryAfter(headers: Headers): number | undefined {
   return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 3_600) * 1_000 : undefined;
 }
 
-/** Without a query, which may be signed. */
+/** The path or host without its query, which may contain a signature. */
 function shownPath(path: string): string {
   return path.replace(/^https?:\/\/([^/?]+).*$/, '$1').replace(/\?.*$/, '');
 }

@@ -1,41 +1,42 @@
-import type { DatasetFormat } from '../../contract/dataset.ts';
 import type { JsonObject } from '../../contract/json.ts';
 import type { Checkpoint } from '../../contract/model.ts';
-import type { NewTrainingEvent, TrainingMethod } from '../../contract/training.ts';
+import type { DatasetFormat } from '../../contract/service/dataset.ts';
+import type { NewTrainingEvent, TrainingMethod } from '../../contract/service/training.ts';
 
 /**
- * A service at a URL, or a program, that trains models. One provider is used by all jobs of its name, one call at a time
- * for each job. Every call may be repeated after a crash: what was made before is found again by the id of the job.
+ * A service at a URL, or a program, that trains models. All jobs of a name share one provider, with one call at a time
+ * for each job. Every call may be repeated after a crash, and then finds the results of the earlier call by the id of
+ * the job.
  *
- * Calls reject with `ProviderRefused` for what does not get better by itself, and `ProviderAway` for what may.
+ * Calls reject with `ProviderRefused` for lasting failures, and with `ProviderAway` for failures that may pass.
  */
 export interface TrainingProvider {
   readonly name: string;
   readonly kind: 'openai' | 'together' | 'fireworks' | 'command' | 'imitation';
   readonly methods: readonly TrainingMethod[];
-  /** Lines of a training file that it takes at least. */
+  /** Smallest number of lines of a training file. */
   readonly minimumLines: number;
-  /** Bytes of one file that it takes at most. */
+  /** Largest size of a file, in bytes. */
   readonly maximumBytes: number;
-  /** A key of `gateways`: who answers for its models. Undefined: by the pattern of their names. */
+  /** A key of `gateways` that serves the trained models. Undefined selects a gateway by pattern of the model's name. */
   readonly gateway?: string | undefined;
-  /** Milliseconds between two polls at least. Default 5,000. */
+  /** Shortest time between two polls, in milliseconds. Default 5,000. */
   readonly shortestPollMs?: number;
-  /** Formats by method. */
+  /** The dataset format for a method. */
   format(method: TrainingMethod): DatasetFormat;
-  /** Sees to it that the provider has the files. */
+  /** Uploads the files that the provider does not have yet. */
   upload(work: TrainingWork): Promise<void>;
-  /** Sees to it that the provider has one job: one that is there is found, and none is made then. */
+  /** Creates the job at the provider, unless it exists already. */
   submit(work: TrainingWork): Promise<void>;
-  /** Whether the provider has a job of ours, after a submission whose end is not known. */
+  /** True when the provider has the job. Called when the result of a submission is unknown. */
   find(work: TrainingWork): Promise<boolean>;
   poll(work: TrainingWork): Promise<ProviderReport>;
-  /** Asks for the end. One that has ended is no error: `poll` tells how. */
+  /** Requests the end of the job. A job that has ended is not an error; `poll` reports how it ended. */
   cancel(work: TrainingWork): Promise<void>;
   /**
-   * Makes the model answer where the provider needs that; repeated until it is done.
+   * Deploys the model, if the provider requires that. It is repeated until the deployment is ready.
    *
-   * @returns the target, and whether it is there; undefined where nothing is needed.
+   * @returns the target, and whether it is ready; undefined when no deployment is needed.
    */
   deploy?(work: TrainingWork, target: string): Promise<Deployment>;
 }
@@ -45,53 +46,53 @@ export interface Deployment {
   readonly isReady: boolean;
 }
 
-/** A job, as its provider needs to know it. */
+/** A job in the form for its provider. */
 export interface TrainingWork {
-  /** `train_…`: the provider's files and jobs carry it, so that they are found again. */
+  /** Id `train_…`. The provider's files and jobs contain it, so that they can be found again. */
   readonly jobId: string;
-  /** The name of the model that is made. */
+  /** The name of the new model. */
   readonly name: string;
-  /** The provider's name of it. */
+  /** The provider's name of the base model. */
   readonly base: string;
-  /** A key of `gateways` that has it; null: by pattern. */
+  /** A key of `gateways` that serves the base model. Null selects a gateway by pattern. */
   readonly baseGateway: string | null;
   readonly method: TrainingMethod;
   readonly hyperparameters: JsonObject;
   readonly datasetHash: string;
   readonly trainFile: string;
-  /** Undefined: there are no lines for it. */
+  /** Undefined when the dataset has no lines for validation. */
   readonly validationFile: string | undefined;
-  /** A folder of this job alone, which exists. */
+  /** An existing folder that belongs to this job. */
   readonly directory: string;
-  /** Names that were kept: those of the provider, and places. Names that begin with `_` are shown to nobody. */
+  /** Stored ids of the provider, and read positions. Names that begin with `_` are internal and not shown. */
   readonly remote: Readonly<Record<string, string>>;
-  /** Aborted when the job is cancelled, somebody else has it, or the process stops. */
+  /** Aborted when the job is cancelled, another process takes it, or this process stops. */
   readonly signal: AbortSignal;
-  /** Keeps names in the database at once, and in `remote`. @throws where the job is no longer worked on here. */
+  /** Stores names in the database at once, and in `remote`. @throws when this process no longer owns the job. */
   keep(names: Readonly<Record<string, string>>): Promise<void>;
-  /** Called right before something is made that must not be made twice. @throws as `keep`. */
+  /** Checks the ownership right before a call that must not be made twice. @throws as `keep`. */
   stillMine(): Promise<void>;
 }
 
-/** How a provider's job stands. */
+/** The state of a provider's job. */
 export interface ProviderReport {
   readonly status: 'queued' | 'training' | 'succeeded' | 'failed' | 'cancelled';
-  /** The name of the model; set where it succeeded. */
+  /** The name of the model; set when the job succeeded. */
   readonly target?: string | undefined;
-  /** A key of `gateways`, where the provider knows who answers for the model. */
+  /** A key of `gateways` that serves the model, if the provider knows it. */
   readonly gateway?: string | undefined;
-  /** Set where it failed. */
+  /** Set when the job failed. */
   readonly error?: { readonly code: string; readonly message: string } | undefined;
   readonly progress?: { readonly done: number; readonly total: number } | undefined;
-  /** All of them so far. */
+  /** All checkpoints so far. */
   readonly checkpoints?: readonly Checkpoint[] | undefined;
-  /** New since the last report. */
+  /** Events since the last report. */
   readonly events?: readonly NewTrainingEvent[] | undefined;
-  /** Kept together with the events. */
+  /** Names to store in the same commit as the events. */
   readonly remote?: Readonly<Record<string, string>> | undefined;
 }
 
-/** It will not get better by itself: the job fails. The message says what to do. */
+/** A lasting failure: the job fails. The message says what to do. */
 export class ProviderRefused extends Error {
   override readonly name = 'ProviderRefused';
   readonly code: string;
@@ -102,14 +103,20 @@ export class ProviderRefused extends Error {
   }
 }
 
-/** The provider does not answer, or not now: the same is tried again. */
+/** The provider does not answer, or asks to try later. The same call is tried again. */
 export class ProviderAway extends Error {
   override readonly name = 'ProviderAway';
-  /** Milliseconds that it asks to wait. */
+  /** Milliseconds that the provider asks to wait. */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, options: ErrorOptions & { readonly retryAfterMs?: number | undefined } = {}) {
     super(message, options);
     this.retryAfterMs = options.retryAfterMs;
   }
+}
+
+export interface TrainingProviders {
+  find(name: string): TrainingProvider | undefined;
+  /** Providers in the order of the configuration, and `proctor/imitation`. */
+  readonly all: readonly TrainingProvider[];
 }

@@ -1,12 +1,14 @@
 import type { JsonObject } from '../../contract/json.ts';
-import type { NewTrainingEvent } from '../../contract/training.ts';
+import type { NewTrainingEvent } from '../../contract/service/training.ts';
 import { createFineTuningProvider, type FineTuningOptions } from './fine-tuning-provider.ts';
 import { fileName } from './openai.ts';
 import { ProviderRefused, type ProviderReport, type TrainingProvider, type TrainingWork } from './provider.ts';
 import { askProvider, type ProviderAddress } from './provider-http.ts';
 import { numberIn, numbersIn, objectIn, objectsIn, shortText, textIn } from './wire-values.ts';
 
-/** The wire of Together's files and fine-tunes. It has no metadata: file names and suffix carry the id of the job. */
+/**
+ * The API of Together's files and fine-tunes. It has no metadata, so file names and suffix contain the id of the job.
+ */
 export function createTogetherProvider(options: FineTuningOptions): TrainingProvider {
   return createFineTuningProvider(options, {
     kind: 'together',
@@ -26,7 +28,7 @@ function jobPath({ remote }: TrainingWork): string {
   return `/fine-tunes/${encodeURIComponent(remote.job ?? '')}`;
 }
 
-/** It gives the address of its store, to which the bytes go, and checks them afterwards. */
+/** Uploads a file: Together returns the address of its store, takes the bytes there, and checks them afterwards. */
 async function uploadFile(
   address: ProviderAddress,
   work: TrainingWork,
@@ -49,13 +51,14 @@ async function uploadFile(
     throw new ProviderRefused('provider_refused', `${address.name} gave no address to send the file ${name} to.`);
   }
   await askProvider(address, { method: 'PUT', path: store, file: path, signal });
-  // Its npm client does not ask for this, its Python client does: where there is no such route, none is needed.
+  // Together's Python client calls this route and its npm client does not. If the route is missing, the call is not
+  // needed.
   const preprocessing = `/files/${encodeURIComponent(id)}/preprocess`;
   await askProvider(address, { method: 'POST', path: preprocessing, signal, allowed: [404, 405] });
   await work.keep({ [key]: id });
 }
 
-/** Together takes 64 characters of it. */
+/** A suffix with the job's id. Together allows 64 characters. */
 function suffixOf({ jobId }: TrainingWork): string {
   return jobId.replace('train_', 'proctor-');
 }

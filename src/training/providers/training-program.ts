@@ -2,38 +2,38 @@ import { spawn } from 'node:child_process';
 import { open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../contract/errors.ts';
-import { signalGroup } from '../../process/process-group.ts';
-import { readOwnProcesses } from '../../process/process-table.ts';
-import { sleep } from '../../runtime/backoff.ts';
+import { signalGroup } from '../../environment/process/process-group.ts';
+import { readOwnProcesses } from '../../environment/process/process-table.ts';
+import { sleep } from '../../support/runtime/backoff.ts';
 
 /**
- * A program that trains, in a folder that is the job's. It goes on when the service ends, and is found again by its files:
- * `pid.<n>` is made by the program's own shell before anything else, and by one alone, so that a start whose end nobody saw
- * is not repeated; `exit.<n>` holds its exit code.
+ * A training program in the folder of its job. It keeps running when the service ends, and is found again by its files.
+ * The program's own shell creates `pid.<n>` exclusively before anything else, so that a start with an unknown result is
+ * not repeated. `exit.<n>` holds its exit code.
  */
 export interface ProgramPlace {
   readonly directory: string;
-  /** From 1: a program that was lost is started again. */
+  /** Counted from 1. A lost program is started again with the next number. */
   readonly attempt: number;
 }
 
 export type ProgramState =
   | { readonly state: 'running'; readonly pid: number }
   | { readonly state: 'ended'; readonly code: number }
-  /** It was never there, or is gone without a word. */
+  /** The program never started, or died without an exit code. */
   | { readonly state: 'lost' };
 
-/** Refuses a second program of one attempt; the rest is what runs. */
+/** The shell script. It refuses a second program of the same attempt, then runs the command. */
 const SHELL = 'set -C; echo $$ > "$1" || exit 75; set +C; exit_file=$2; shift 2; "$@"; echo $? > "$exit_file"';
-/** As `sh` is told by it: which job its arguments are of. */
+/** Name of the shell in the process list, to recognize it. */
 const SHELL_NAME = 'proctor-training';
 const LOOK_EVERY_MS = 50;
-/** Between the request to end and the end by force. */
+/** Milliseconds between SIGTERM and SIGKILL. */
 const GRACE_MS = 5_000;
-/** A shell that has been started needs a moment to say so. */
+/** Milliseconds that a new shell has to write its pid. */
 const BEGINNING_MS = 5_000;
 
-/** Starts the program, and resolves when it is there. @throws Error where it cannot be started. */
+/** Starts the program, and resolves when it runs. @throws Error when it cannot be started. */
 export async function startProgram(
   place: ProgramPlace,
   command: readonly string[],
@@ -44,7 +44,9 @@ export async function startProgram(
   const errors = await open(paths.stderr, 'a', 0o600);
   try {
     const child = spawn('/bin/sh', ['-c', SHELL, SHELL_NAME, paths.pid, paths.exit, ...command], {
-      ...{ cwd, env, detached: true },
+      cwd,
+      env,
+      detached: true,
       stdio: ['ignore', output.fd, errors.fd],
     });
     child.unref();
@@ -62,12 +64,12 @@ export async function stateOf(place: ProgramPlace): Promise<ProgramState> {
   if (code !== undefined) return { state: 'ended', code };
   const pid = await readNumber(pidFile);
   if (pid !== undefined && isOurs(pid, pidFile)) return { state: 'running', pid };
-  // It may have ended between the two looks.
+  // The program may have ended between the two checks.
   const late = await readNumber(exit);
   return late === undefined ? { state: 'lost' } : { state: 'ended', code: late };
 }
 
-/** Ends the program with everything that it has started. */
+/** Ends the program and all processes that it started. */
 export async function endProgram(place: ProgramPlace): Promise<void> {
   const found = await stateOf(place);
   if (found.state !== 'running') return;
@@ -78,20 +80,20 @@ export async function endProgram(place: ProgramPlace): Promise<void> {
   while (performance.now() < endsAt + GRACE_MS && isGroupThere(found.pid)) await sleep(LOOK_EVERY_MS);
 }
 
-/** Kills the processes that a program has left behind. */
+/** Kills the processes that an ended program left behind. */
 export async function endRest(place: ProgramPlace): Promise<void> {
   const pid = await readNumber(pathsOf(place).pid);
   if (pid !== undefined) signalGroup(pid, 'SIGKILL');
   await rm(pathsOf(place).pid, { force: true });
 }
 
-/** The last characters of its errors. */
+/** The end of the program's error output. */
 export async function readErrors(place: ProgramPlace, characters: number): Promise<string> {
   const text = await readTail(pathsOf(place).stderr, characters).catch((error: unknown) => messageOf(error));
   return text.trim();
 }
 
-/** Bytes of its output from a place on, at most so many. */
+/** Part of the program's output: at most `bytes` bytes from an offset on. */
 export async function readOutput(place: ProgramPlace, from: number, bytes: number): Promise<Buffer> {
   const file = await open(pathsOf(place).stdout, 'r');
   try {
@@ -111,7 +113,7 @@ function pathsOf({ directory, attempt }: ProgramPlace) {
   };
 }
 
-/** Its number may be another program's by now: where the system shows arguments, they name the file. */
+/** True when the pid still belongs to this program, and was not reused. On Linux its arguments name the file. */
 function isOurs(pid: number, pidFile: string): boolean {
   if (process.platform !== 'linux') return isGroupThere(pid);
   return readOwnProcesses().some((row) => row.pid === pid && row.command.includes(`\0${pidFile}\0`));

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
 
-/** Replies of providers are read field by field: what is missing, or of another type, is not there. */
+/** A text field of a provider's reply. Missing fields, and those of another type, count as absent. */
 export function textIn(object: JsonObject, name: string): string | undefined {
   const value = object[name];
   return typeof value === 'string' && value !== '' ? value : undefined;
@@ -21,7 +21,7 @@ export function objectsIn(object: JsonObject, name: string): readonly JsonObject
   return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
-/** The finite numbers among its fields: metrics. */
+/** The object's fields that are finite numbers, such as metrics. */
 export function numbersIn(object: JsonObject): Record<string, number> {
   const numbers = Object.entries(object).filter(
     (field): field is [string, number] => typeof field[1] === 'number' && Number.isFinite(field[1]),
@@ -29,7 +29,7 @@ export function numbersIn(object: JsonObject): Record<string, number> {
   return Object.fromEntries(numbers);
 }
 
-/** Characters of a provider's text that an event holds. */
+/** Largest number of characters of a provider's text in an event. */
 const MAX_TEXT = 4_000;
 
 export function shortText(text: string): string {

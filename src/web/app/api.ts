@@ -1,11 +1,11 @@
-import type { ModelDeltaEvent, TraceEvent } from '../../contract/event.ts';
-import { Connection, type Fetch } from '../../service-client/connection.ts';
-import { createServiceClient, type ServiceClient } from '../../service-client/service-client.ts';
-import { readEventsAt, readTraceEvents } from '../../service-client/trace-events.ts';
+import { Connection, type Fetch } from '../../client/connection.ts';
+import { createServiceClient, type ServiceClient } from '../../client/service-client.ts';
+import { readEventsAt, readTraceEvents } from '../../client/trace-events.ts';
+import type { ModelDeltaEvent, TraceEvent } from '../../contract/service/event.ts';
 import type { TraceData } from '../trace-data.ts';
 import { pageSettings } from './page-settings.ts';
 
-/** The cookie is sent along by itself; what changes something carries the token of the page. */
+/** Adds the token of the page to requests that change something. The browser sends the cookie by itself. */
 export const fetchAsPage: Fetch = async (url, init) => {
   const headers = new Headers(init.headers);
   if (init.method !== 'GET') headers.set('x-csrf-token', pageSettings.csrfToken);
@@ -15,22 +15,22 @@ export const fetchAsPage: Fetch = async (url, init) => {
 };
 
 const options = { baseUrl: location.origin, fetch: fetchAsPage };
-/** For routes that have no method of their own below. */
+/** Connection for routes without a client method. */
 export const connection = new Connection(options);
 
-/** Every route of the server that the page came from. Methods reject with an `ApiError`. */
+/** Client of the server that sent this page. Methods reject with an `ApiError`. */
 export const service: ServiceClient = createServiceClient(options);
 
-/** Events of a trace after a number. @throws ApiError; the reason of the signal. */
+/** Reads the events of a trace after a sequence number. @throws ApiError; the reason of the signal. */
 export function readTraceData(traceId: string, after: number, signal: AbortSignal): Promise<TraceData> {
   return connection.json({ method: 'GET', path: `/data/traces/${traceId}?after=${after}`, isRepeatable: true, signal });
 }
 
 /**
- * The events of a trace after a number, those that are stored and those that come, until its run has ended. A connection
- * that is lost is opened again where it was; `onAway` is told when there is none, and when there is one again.
+ * Yields the stored and new events of a trace after a sequence number, until its run has ended. A lost connection is
+ * reopened at the same position; `onAway` is called when it is lost and when it is back.
  *
- * @throws ApiError when there was none for half a minute; the reason of the signal.
+ * @throws ApiError after half a minute without a connection; the reason of the signal.
  */
 export function followTrace(
   traceId: string,
@@ -39,7 +39,7 @@ export function followTrace(
   return readTraceEvents(telling(options), traceId, options);
 }
 
-/** The same of a session of the playground, by its id. */
+/** Yields the events of a playground session, by its id. */
 export function followSession(
   sessionId: string,
   options: FollowOptions,
@@ -53,7 +53,7 @@ export interface FollowOptions {
   onAway(isAway: boolean): void;
 }
 
-/** A connection that tells whether the server answers. */
+/** Creates a connection that reports whether the server answers. */
 function telling({ signal, onAway }: FollowOptions): Connection {
   const fetchAndTell: Fetch = async (url, init) => {
     try {
@@ -70,7 +70,7 @@ function telling({ signal, onAway }: FollowOptions): Connection {
 
 const signedOutListeners = new Set<() => void>();
 
-/** Calls back when the server does not know this browser any more. Returns the way to stop. */
+/** Calls back when the server no longer accepts the browser's sign-in. Returns a function that unsubscribes. */
 export function onSignedOut(listener: () => void): () => void {
   signedOutListeners.add(listener);
   return () => signedOutListeners.delete(listener);

@@ -1,4 +1,5 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { LOCAL_ACCOUNT } from '../../contract/names.ts';
 import { onSignedOut } from './api.ts';
 import { Brand } from './components/icons.tsx';
 import { Later } from './components/later.tsx';
@@ -160,7 +161,7 @@ const RUN_SERVICE_PAGES: readonly Destination[] = [
   { path: '/models', title: 'Models', pages: ['models', 'model'] },
   { path: '/usage', title: 'Usage', pages: ['usage'] },
 ];
-/** Address of the playground of the scenario server beside it, if there is one. */
+/** Address of the playground, if a scenario server runs beside this service. */
 const PLAYGROUND: readonly Destination[] = [talkAddress()].flatMap((path) =>
   path === undefined ? [] : [{ path, title: 'Playground', pages: [] }],
 );
@@ -176,12 +177,19 @@ const SCENARIO_SERVER_PAGES: readonly Destination[] = [
 
 function Header({ place }: { readonly place: Place | undefined }) {
   const pages = isRunService ? [...RUN_SERVICE_PAGES, ...PLAYGROUND] : SCENARIO_SERVER_PAGES;
+  const nav = useRef<HTMLElement>(null);
+  // On a phone the navigation scrolls; this shows the link of the current page.
+  useEffect(() => {
+    const current = nav.current?.querySelector<HTMLElement>('[aria-current]');
+    if (nav.current && current)
+      nav.current.scrollLeft = current.offsetLeft - nav.current.offsetLeft - current.offsetWidth;
+  }, [place?.page]);
   return (
     <header class="app-header">
       <a class="brand" href="/">
         <Brand /> Proctor
       </a>
-      <nav aria-label="Pages">
+      <nav ref={nav} aria-label="Pages">
         {pages.map(({ path, title, pages: covered }) => (
           <a
             key={path}
@@ -193,7 +201,7 @@ function Header({ place }: { readonly place: Place | undefined }) {
         ))}
       </nav>
       <span class="app-header-end">
-        {pageSettings.account === 'local' ? null : <span class="quiet">{pageSettings.account}</span>}
+        {pageSettings.account === LOCAL_ACCOUNT ? null : <span class="quiet">{pageSettings.account}</span>}
         <ThemeSwitch />
       </span>
     </header>

@@ -4,7 +4,7 @@ export interface PageSettings {
   readonly account: string;
   /** `/`: a run service. `/traces`: a scenario server, which has the playground at `/`, and neither runs nor environments to start. */
   readonly runsPath: '/' | '/traces';
-  /** Where the playground is; undefined where there is none beside a run service. */
+  /** Address of the playground; undefined if a run service has none beside it. */
   readonly playground: string | undefined;
   /** The model of the playground's sessions that name none. */
   readonly model: string;

@@ -3,7 +3,7 @@ import { toTraceIds } from './compare/compare-path.ts';
 import { navigate, onNavigate } from './navigate.ts';
 import { pageSettings } from './page-settings.ts';
 
-/** Where the browser is. A path that is none of ours is never handled here: the server answers it. */
+/** Address of the browser. A path outside of the application is left to the server. */
 export type Place =
   | { readonly page: 'playground' }
   | { readonly page: 'runs'; readonly query: URLSearchParams }

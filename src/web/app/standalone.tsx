@@ -4,7 +4,7 @@ import { Brand } from './components/icons.tsx';
 import { ThemeSwitch } from './components/theme-switch.tsx';
 import { revealEveryText } from './reveal-text.ts';
 import { applyKeptTheme } from './theme.ts';
-import { isShownType } from './trace/pictures.ts';
+import { isShownType } from './trace/steps/pictures.ts';
 import { Timeline } from './trace/timeline.ts';
 import { TraceView } from './trace/trace-view.tsx';
 import './style/main.css';

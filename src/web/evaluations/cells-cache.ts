@@ -1,6 +1,8 @@
-import type { GradesQuery } from '../../contract/replay.ts';
-import type { Database } from '../../database/database.ts';
-import { type EvaluationHead, readCells, readTaskIds } from './read-cells.ts';
+import { isEnded } from '../../contract/service/ended.ts';
+import type { GradesQuery } from '../../contract/service/replay.ts';
+import type { EvaluationPlan } from '../../evaluation/evaluations/evaluation-plan.ts';
+import type { Database } from '../../store/database/database.ts';
+import { readAttempts, readTaskIds } from './read-attempts.ts';
 import type { TaskCells } from './task-cells.ts';
 
 /** Cells that are read again at most so often, in milliseconds, however fast that is. */
@@ -17,7 +19,7 @@ export interface VersionedCells {
   readonly version: number;
 }
 
-interface Kept {
+interface CachedCells {
   /** Says when the cells of an ended evaluation are of no use any more. */
   readonly key: string;
   readonly cells: TaskCells;
@@ -33,8 +35,8 @@ interface Kept {
 export class CellsCache {
   readonly #database: Database;
   readonly #now: () => number;
-  readonly #kept = new Map<string, Kept>();
-  readonly #reading = new Map<string, Promise<Kept>>();
+  readonly #kept = new Map<string, CachedCells>();
+  readonly #reading = new Map<string, Promise<CachedCells>>();
   #lastVersion = Date.now();
 
   constructor(database: Database, now: () => number = () => performance.now()) {
@@ -43,38 +45,38 @@ export class CellsCache {
   }
 
   /** @param grades `current`: by the newest grades, which an ended evaluation can get at any time. */
-  async get(head: EvaluationHead, grades: GradesQuery = 'recorded'): Promise<VersionedCells> {
-    const id = `${head.evaluationId} ${grades}`;
+  async get(plan: EvaluationPlan, grades: GradesQuery = 'recorded'): Promise<VersionedCells> {
+    const id = `${plan.evaluationId} ${grades}`;
     const known = this.#kept.get(id);
-    const kept = known !== undefined && this.#isFresh(known, head, grades) ? known : await this.#read(head, grades);
+    const kept = known !== undefined && this.#isFresh(known, plan, grades) ? known : await this.#read(plan, grades);
     this.#keep(id, kept);
     return kept;
   }
 
-  #isFresh(kept: Kept, head: EvaluationHead, grades: GradesQuery): boolean {
-    if ((head.isEnded && grades === 'recorded') || kept.key !== keyOf(head)) return kept.key === keyOf(head);
+  #isFresh(kept: CachedCells, plan: EvaluationPlan, grades: GradesQuery): boolean {
+    if ((isEnded(plan.status) && grades === 'recorded') || kept.key !== keyOf(plan)) return kept.key === keyOf(plan);
     return this.#now() < kept.readAt + paceOf(kept);
   }
 
-  async #read(head: EvaluationHead, grades: GradesQuery): Promise<Kept> {
-    const id = `${head.evaluationId} ${grades} ${keyOf(head)}`;
+  async #read(plan: EvaluationPlan, grades: GradesQuery): Promise<CachedCells> {
+    const id = `${plan.evaluationId} ${grades} ${keyOf(plan)}`;
     const going = this.#reading.get(id);
     if (going !== undefined) return await going;
-    const reading = this.#readNow(head, grades).finally(() => this.#reading.delete(id));
+    const reading = this.#readNow(plan, grades).finally(() => this.#reading.delete(id));
     this.#reading.set(id, reading);
     return await reading;
   }
 
-  async #readNow(head: EvaluationHead, grades: GradesQuery): Promise<Kept> {
-    const known = this.#kept.get(`${head.evaluationId} ${grades}`);
-    const taskIds = known?.cells.taskIds ?? (await readTaskIds(this.#database, head));
+  async #readNow(plan: EvaluationPlan, grades: GradesQuery): Promise<CachedCells> {
+    const known = this.#kept.get(`${plan.evaluationId} ${grades}`);
+    const taskIds = known?.cells.taskIds ?? (await readTaskIds(this.#database, plan));
     const startedAt = this.#now();
-    const cells = await readCells(this.#database, head, taskIds, grades);
+    const cells = await readAttempts(this.#database, plan, taskIds, grades);
     const readAt = this.#now();
     const isSame = known !== undefined && isEqual(known.cells, cells);
     this.#lastVersion += isSame ? 0 : 1;
     return {
-      key: keyOf(head),
+      key: keyOf(plan),
       cells,
       version: isSame ? known.version : this.#lastVersion,
       readAt,
@@ -83,7 +85,7 @@ export class CellsCache {
   }
 
   /** The one that was asked for last is the last of the map. */
-  #keep(key: string, kept: Kept): void {
+  #keep(key: string, kept: CachedCells): void {
     this.#kept.delete(key);
     this.#kept.set(key, kept);
     let attempts = 0;
@@ -94,11 +96,11 @@ export class CellsCache {
   }
 }
 
-function paceOf({ tookMs }: Kept): number {
+function paceOf({ tookMs }: CachedCells): number {
   return Math.max(LEAST_MS, tookMs * SHARE);
 }
 
-function keyOf({ status, finishedAt, attempts }: EvaluationHead): string {
+function keyOf({ status, finishedAt, attempts }: EvaluationPlan): string {
   return `${status} ${finishedAt} ${attempts}`;
 }
 

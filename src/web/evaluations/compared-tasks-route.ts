@@ -1,13 +1,14 @@
-import { sql } from 'kysely';
 import { z } from 'zod';
 import { ApiError } from '../../contract/errors.ts';
-import { gradesQuerySchema } from '../../contract/replay.ts';
-import type { Database } from '../../database/database.ts';
-import { accountOf } from '../../http/api-keys.ts';
-import { defineRoute, type Route } from '../../http/route.ts';
+import { gradesQuerySchema } from '../../contract/service/replay.ts';
+import { type EvaluationPlan, toPlan } from '../../evaluation/evaluations/evaluation-plan.ts';
+import { findEvaluation } from '../../evaluation/evaluations/evaluation-rows.ts';
+import { matchTasks } from '../../evaluation/evaluations/report/pair-tasks.ts';
+import type { Database } from '../../store/database/database.ts';
+import { accountOf } from '../../support/http/api/api-keys.ts';
+import { defineRoute, type Route } from '../../support/http/api/route.ts';
 import type { CellsCache } from './cells-cache.ts';
 import { COMPARED_KINDS, type ComparedKind, type ComparedTasks } from './evaluation-data.ts';
-import { findHead } from './evaluation-data-route.ts';
 import { readTraces } from './read-traces.ts';
 import { toGroup } from './select-tasks.ts';
 import type { TaskCells } from './task-cells.ts';
@@ -45,14 +46,12 @@ export function createComparedTasksRoute(database: Database, cache: CellsCache):
     async handle({ queryValues, caller }) {
       const { a, b, offset, limit, kind, grades } = queryValues;
       const account = accountOf(caller);
-      const [headA, headB] = await Promise.all([
-        findHead(database, a, account, 'a'),
-        findHead(database, b, account, 'b'),
-      ]);
-      const sideA = toSide((await cache.get(headA, grades)).cells, queryValues.a_model, 'a_model');
-      const sideB = toSide((await cache.get(headB, grades)).cells, queryValues.b_model, 'b_model');
+      const planA = toPlan(await findEvaluation(database.kysely, account, a, 'a'));
+      const planB = toPlan(await findEvaluation(database.kysely, account, b, 'b'));
+      const sideA = toSide((await cache.get(planA, grades)).cells, queryValues.a_model, 'a_model');
+      const sideB = toSide((await cache.get(planB, grades)).cells, queryValues.b_model, 'b_model');
       const common =
-        a === b ? sideA.cells.taskIds.map((_, index) => [index, index] as const) : await readCommon(database, a, b);
+        a === b ? sideA.cells.taskIds.map((_, index) => [index, index] as const) : await readCommon(database, planA, b);
       const found = toPairs(sideA, sideB, common).filter(({ difference }) => kindOf(difference) === kind);
       // Those that differ most first; the order of ids decides among equal ones.
       found.sort((one, other) => Math.abs(other.difference) - Math.abs(one.difference) || one.a - other.a);
@@ -90,18 +89,14 @@ function toSide(cells: TaskCells, name: string, param: string): Side {
 }
 
 /** Indexes of the tasks that both have, with equal environment, scenario and arguments. */
-async function readCommon(database: Database, a: string, b: string): Promise<readonly (readonly [number, number])[]> {
-  const { rows } = await sql<{ text: string }>`
-    select string_agg(one.task_index || ' ' || other.task_index, ',') as text from evaluation_tasks as one
-    join evaluation_tasks as other on other.evaluation_id = ${b} and other.task_id = one.task_id
-    where one.evaluation_id = ${a} and other.content = one.content
-    group by one.task_index / 5000`.execute(database.scans);
-  return rows.flatMap((row) =>
-    row.text.split(',').map((entry) => {
-      const space = entry.indexOf(' ');
-      return [Number(entry.slice(0, space)), Number(entry.slice(space + 1))] as const;
-    }),
-  );
+async function readCommon({ scans }: Database, a: EvaluationPlan, b: string): Promise<(readonly [number, number])[]> {
+  const common: (readonly [number, number])[] = [];
+  for await (const matches of matchTasks(scans, a, b)) {
+    for (const { taskIndex, otherIndex, isSame } of matches) {
+      if (isSame && otherIndex !== null) common.push([taskIndex, otherIndex]);
+    }
+  }
+  return common;
 }
 
 /** Tasks of which both have a mean. */

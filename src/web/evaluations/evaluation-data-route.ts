@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import { ApiError } from '../../contract/errors.ts';
-import { EVALUATION_ID_PATTERN } from '../../contract/evaluation.ts';
-import { gradesQuerySchema } from '../../contract/replay.ts';
-import type { Database } from '../../database/database.ts';
-import { accountOf } from '../../http/api-keys.ts';
-import { defineRoute, type Route } from '../../http/route.ts';
+import { isEnded } from '../../contract/service/ended.ts';
+import { gradesQuerySchema } from '../../contract/service/replay.ts';
+import { type EvaluationPlan, toPlan } from '../../evaluation/evaluations/evaluation-plan.ts';
+import { findEvaluation } from '../../evaluation/evaluations/evaluation-rows.ts';
+import type { Database } from '../../store/database/database.ts';
+import { accountOf } from '../../support/http/api/api-keys.ts';
+import { defineRoute, type Route } from '../../support/http/api/route.ts';
 import type { CellsCache } from './cells-cache.ts';
 import { CELL_FILTERS, type EvaluationData, type MatrixPage, TASK_SORTS } from './evaluation-data.ts';
-import { countOpen, type EvaluationHead, readHead } from './read-cells.ts';
+import { countOpen } from './read-attempts.ts';
 import { readTraces } from './read-traces.ts';
 import { selectTasks, toGroup } from './select-tasks.ts';
 import type { TaskCells } from './task-cells.ts';
@@ -48,19 +50,21 @@ export function createEvaluationDataRoute(database: Database, cache: CellsCache)
     access: 'browser',
     query: querySchema,
     async handle({ params, queryValues, caller }) {
-      const head = await findHead(database, params.evaluation_id ?? '', accountOf(caller));
+      const row = await findEvaluation(database.kysely, accountOf(caller), params.evaluation_id ?? '');
+      const plan = toPlan(row);
+      const hasEnded = isEnded(plan.status);
       // Reading the cells has a pace of its own; between two of them a reply says how many have ended.
-      const { cells, version } = await cache.get(head, queryValues.grades);
+      const { cells, version } = await cache.get(plan, queryValues.grades);
       const startedAt = performance.now();
-      const open = head.isEnded ? 0 : await countOpen(database, head.evaluationId);
+      const open = hasEnded ? 0 : await countOpen(database, plan.evaluationId);
       const isKnown = queryValues.since === version;
-      const page = isKnown ? undefined : await toPage(database, head, cells, queryValues);
+      const page = isKnown ? undefined : await toPage(database, plan, cells, queryValues);
       const tookMs = performance.now() - startedAt;
       const body: EvaluationData = {
-        status: head.status,
-        done: head.isEnded ? cells.states.length : Math.max(0, head.begun - open),
+        status: plan.status,
+        done: hasEnded ? cells.states.length : Math.max(0, plan.begun - open),
         version,
-        again_ms: head.isEnded ? null : againMs(head, tookMs * SHARE),
+        again_ms: hasEnded ? null : againMs(plan, tookMs * SHARE),
         ...(page && { cells: page }),
       };
       return { body };
@@ -68,28 +72,14 @@ export function createEvaluationDataRoute(database: Database, cache: CellsCache)
   });
 }
 
-/** @throws ApiError evaluation_not_found */
-export async function findHead(
-  database: Database,
-  evaluationId: string,
-  account: string,
-  param: string | null = null,
-): Promise<EvaluationHead> {
-  const isId = EVALUATION_ID_PATTERN.test(evaluationId);
-  const head = isId ? await readHead(database, evaluationId, account) : undefined;
-  if (head !== undefined) return head;
-  const id = JSON.stringify(evaluationId.slice(0, 100));
-  throw new ApiError('evaluation_not_found', `There is no evaluation ${id}. It may have been deleted.`, { param });
-}
-
-function againMs({ status }: EvaluationHead, paceMs: number): number {
+function againMs({ status }: EvaluationPlan, paceMs: number): number {
   const leastMs = status === 'paused' ? PAUSED_AGAIN_MS : LEAST_AGAIN_MS;
   return Math.ceil(Math.min(MOST_AGAIN_MS, Math.max(leastMs, paceMs)));
 }
 
 async function toPage(
   database: Database,
-  { evaluationId }: EvaluationHead,
+  { evaluationId }: EvaluationPlan,
   cells: TaskCells,
   query: DataQuery,
 ): Promise<MatrixPage> {

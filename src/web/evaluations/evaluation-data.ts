@@ -1,4 +1,4 @@
-import type { Outcome } from '../../contract/outcome.ts';
+import type { Outcome } from '../../contract/service/outcome.ts';
 
 /** How an attempt stands: its outcome, or where it is before that. */
 export type CellState = Outcome | 'running' | 'waiting' | 'none';
@@ -20,7 +20,7 @@ export const CELL_LETTERS: Readonly<Record<CellState, string>> = {
   none: '.',
 };
 
-/** Outcomes that have a reward, and those that are run again (`contract/outcome`, which browsers would have to load with its schemas). */
+/** Outcomes that have a reward, and those that are run again (`contract/service/outcome`, which browsers would have to load with its schemas). */
 export const GRADED_STATES = ['graded', 'limit', 'refused', 'agent_error'] as const satisfies readonly Outcome[];
 export const RERUN_STATES = [
   'model_error',
@@ -43,7 +43,7 @@ export function isGraded(state: CellState): boolean {
   return (GRADED_STATES as readonly CellState[]).includes(state);
 }
 
-/** Attempts of a task and model that are drawn one by one; of more there are counts alone. */
+/** Most attempts of a task and model that are drawn one by one. Beyond this, only counts are shown. */
 export const MOST_DRAWN_ATTEMPTS = 32;
 
 export const TASK_SORTS = ['id', 'mean', 'differs'] as const;
@@ -57,12 +57,12 @@ export type CellFilter = (typeof CELL_FILTERS)[number];
 export interface CellGroup {
   /** Over those that have a reward; null: none has. */
   readonly mean: number | null;
-  /** A letter for each attempt, in order; absent where there are too many to draw. */
+  /** One letter for each attempt, in order; absent if too many to draw. */
   readonly states?: string;
   readonly rewards?: readonly (number | null)[];
   /** Id of the latest trace of each attempt; null: it has none yet. */
   readonly traces?: readonly (string | null)[];
-  /** Number of attempts by letter, and how many have passed, where there are too many to draw. */
+  /** Number of attempts by letter, and of passed ones, if too many to draw. */
   readonly counts?: Readonly<Record<string, number>>;
   readonly passed?: number;
 }
@@ -78,7 +78,7 @@ export interface ModelCells {
   readonly model: string;
   readonly counts: Readonly<Record<string, number>>;
   readonly passed: number;
-  /** Number of rewards by their bin (`trace/reward-bins`): below 0, 0, tenths, 1, above 1. */
+  /** Number of rewards by their bin (`store/traces/rows/reward-bins`): below 0, 0, tenths, 1, above 1. */
   readonly bins: readonly number[];
 }
 

@@ -1,4 +1,4 @@
-import type { Database } from '../../database/database.ts';
+import type { Database } from '../../store/database/database.ts';
 import { MOST_DRAWN_ATTEMPTS } from './evaluation-data.ts';
 
 /** The latest trace of an attempt; null: it has none. */

@@ -1,3 +1,4 @@
+import { naturalOrder } from '../../support/text/natural-order.ts';
 import {
   CELL_LETTERS,
   CELL_STATES,
@@ -30,8 +31,22 @@ export function selectTasks(cells: TaskCells, selection: TaskSelection): Int32Ar
   }
   const found = matching.subarray(0, count);
   const key = sortKey(cells, selection);
-  // Tasks are in the order of their ids already, which also decides among equal ones.
-  return key === undefined ? found : found.sort((one, other) => (key[one] ?? 0) - (key[other] ?? 0) || one - other);
+  const ranks = ranksOf(cells.taskIds);
+  const byId = (one: number, other: number) => (ranks[one] ?? 0) - (ranks[other] ?? 0);
+  return found.sort(key === undefined ? byId : (one, other) => (key[one] ?? 0) - (key[other] ?? 0) || byId(one, other));
+}
+
+/** A list of ids is kept as long as its evaluation is looked at, and its order with it. */
+const RANKS = new WeakMap<readonly string[], Int32Array>();
+
+/** The place of each task in the natural order of the ids. */
+function ranksOf(taskIds: readonly string[]): Int32Array {
+  const known = RANKS.get(taskIds);
+  if (known !== undefined) return known;
+  const ranks = new Int32Array(taskIds.length);
+  for (const [rank, task] of naturalOrder(taskIds).entries()) ranks[task] = rank;
+  RANKS.set(taskIds, ranks);
+  return ranks;
 }
 
 /** The attempts of a task with one model, as a reply has them. `traces` are those of the drawn attempts. */
@@ -85,7 +100,7 @@ function someCell(cells: TaskCells, task: number, models: readonly number[], tes
   });
 }
 
-/** Smaller ones come first. Undefined: the order of the ids. */
+/** Smaller ones come first. Undefined: the natural order of the ids. */
 function sortKey(cells: TaskCells, { sort, models }: TaskSelection): Float64Array | undefined {
   if (sort === 'id') return undefined;
   const ofTask =

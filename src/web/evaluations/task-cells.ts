@@ -1,4 +1,5 @@
-import { toRewardBin } from '../../trace/reward-bins.ts';
+import { REWARD_SCALE } from '../../evaluation/evaluations/report/read-cells.ts';
+import { toRewardBin } from '../../store/traces/rows/reward-bins.ts';
 import { CELL_LETTERS, CELL_STATES, type CellState, type ModelCells } from './evaluation-data.ts';
 
 /** Bins of `toRewardBin`. */
@@ -42,14 +43,14 @@ export function toTaskCells(cells: Omit<TaskCells, 'means' | 'byModel'>): TaskCe
       if (sum !== undefined) sum.counts[state] = (sum.counts[state] ?? 0) + 1;
       const reward = rewards[at] ?? Number.NaN;
       if (Number.isNaN(reward)) continue;
-      total += reward;
+      total += reward / REWARD_SCALE;
       valid += 1;
       if (sum === undefined) continue;
       const bin = toRewardBin(reward);
       sum.bins[bin] = (sum.bins[bin] ?? 0) + 1;
       if (reward >= passThreshold) sum.passed += 1;
     }
-    means[group] = valid === 0 ? Number.NaN : total / valid;
+    means[group] = valid === 0 ? Number.NaN : (total / valid) * REWARD_SCALE;
   }
   const byModel = sums.map(({ counts, bins, passed }, index) => ({
     model: models[index] ?? '',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { toJunit } from '../../../src/cli/eval/junit.ts';
-import { COMMENT_MARK, type GateComment, toMarkdown } from '../../../src/cli/eval/markdown.ts';
-import type { TaskRow } from '../../../src/contract/evaluation.ts';
+import { toJunit } from '../../../src/cli/evaluate/eval/junit.ts';
+import { COMMENT_MARK, type GateComment, toMarkdown } from '../../../src/cli/evaluate/eval/markdown.ts';
+import type { TaskRow } from '../../../src/contract/service/evaluation.ts';
 import { comparisonOf, comparisonsOf, evaluationOf, reportOf } from './evaluations.ts';
 import { parseXml } from './xml.ts';
 
@@ -29,7 +29,7 @@ describe('the JUnit document', () => {
   ];
 
   it('has a testsuite for each model and a testcase for each task, with failures and errors', () => {
-    const document = parseXml(toJunit(evaluationOf(models), rows));
+    const document = parseXml(toJunit({ evaluation: evaluationOf(models), rows, checks: [], failures: 'task' }));
     expect(document).toMatchObject({
       name: 'testsuites',
       attributes: { name: 'nightly', tests: '4', failures: '1', errors: '1', skipped: '0' },
@@ -64,13 +64,51 @@ describe('the JUnit document', () => {
     ]);
   });
 
+  it('by the gate, fails where the gate does and nowhere else: tasks tell how they went', () => {
+    const coverage = { model: 'small', check: 'coverage', code: 4, sentence: 'small: too few.' } as const;
+    const score = { model: 'large', check: 'score', code: 0, sentence: 'large: enough.' } as const;
+    const checks = [coverage, score];
+    const document = parseXml(toJunit({ evaluation: evaluationOf(models), rows, checks, failures: 'gate' }));
+    expect(document.attributes).toMatchObject({ tests: '6', failures: '1', errors: '0' });
+    const cases = document.children.map(({ children }) => children.filter(({ name }) => name === 'testcase'));
+    expect(cases).toMatchObject([
+      [
+        {
+          attributes: { name: 'gate: coverage' },
+          children: [{ name: 'failure', attributes: { message: 'small: too few.' } }],
+        },
+        { attributes: { name: 'a' }, children: [] },
+        { attributes: { name: 'b' }, children: [{ name: 'system-out' }] },
+      ],
+      [
+        { attributes: { name: 'gate: score' }, children: [{ name: 'system-out' }] },
+        { attributes: { name: 'a' }, children: [{ name: 'system-out' }] },
+        { attributes: { name: 'b' }, children: [] },
+      ],
+    ]);
+    const running = { model: null, check: 'ended', code: 2, sentence: 'It runs.' } as const;
+    const open = parseXml(toJunit({ evaluation: evaluationOf(models), rows, checks: [running], failures: 'gate' }));
+    expect(open.attributes).toMatchObject({ tests: '5', failures: '0', errors: '1' });
+  });
+
+  it('has tasks in the order in which people count', () => {
+    const counted = ['settle-10', 'settle-2', 'settle-1'].map((id) => rowOf(id, 'small'));
+    const document = parseXml(
+      toJunit({ evaluation: evaluationOf(models), rows: counted, checks: [], failures: 'task' }),
+    );
+    const [suite] = document.children;
+    const cases = suite?.children.filter(({ name }) => name === 'testcase');
+    expect(cases?.map(({ attributes }) => attributes.name)).toEqual(['settle-1', 'settle-2', 'settle-10']);
+  });
+
   it('is well-formed with any text, and gives back all that XML can hold', () => {
     for (const text of HOSTILE) {
       const evaluation = evaluationOf([reportOf(text)], {
         name: text,
         taskset: { name: text, version: text, tasks: 1 },
       });
-      const document = parseXml(toJunit(evaluation, [rowOf(text, text), rowOf('b', text, { mean: 0 })]));
+      const hostile = [rowOf(text, text), rowOf('\u{10ffff}', text, { mean: 0 })];
+      const document = parseXml(toJunit({ evaluation, rows: hostile, checks: [], failures: 'task' }));
       const [suite] = document.children;
       const [first] = suite?.children.filter(({ name }) => name === 'testcase') ?? [];
       const held = text.replaceAll('\u0000', '\ufffd').replaceAll('\u001b', '\ufffd');
@@ -117,7 +155,7 @@ describe('the Markdown of a gate', () => {
     expect(lines).toContain(
       '| model | mean [95 %] | pass rate | coverage | against the baseline | won / lost | cost |',
     );
-    expect(lines.find((line) => line.includes('14 / 5'))).toContain('+0.06 &#91;+0.02, +0.10&#93; (p 0.003)');
+    expect(lines.find((line) => line.includes('14 / 5'))).toContain('+0.06 &#91;+0.02, +0.10&#93; (p &#61; 0.003)');
     expect(lines).toContain(
       '- won: <code>w1</code> ([before](<https://proctor.example/traces/1>), [now](<https://proctor.example/traces/2>))',
     );

@@ -16,7 +16,7 @@ describe('proctor eval', MANY_COMMANDS, () => {
     );
     expect(stdout).toMatch(/proctor\/noop +0\.25 \[-0\.55, 1\.05\] +25 % +100 %/);
     expect(stdout).toContain('1.00 [1.00, 1.00] over 8 of 8 attempts (coverage 100 %)');
-    expect(stdout).toMatch(/pass\^k +1: 0\.25 {2}2: 0\.25/);
+    expect(stdout).toMatch(/pass\^k +1: 25 % {2}2: 25 %/);
     expect(stderr).toMatch(/^\d+ of 16 attempts/m);
     expect(stderr).toMatch(/http:\/\/127\.0\.0\.1:8320\/evaluations\/eval_/);
     expect(stderr).toMatch(/npx proctor eval compare eval_\S+ --a-model proctor\/oracle --b-model proctor\/noop/);
@@ -120,7 +120,9 @@ describe('proctor eval', MANY_COMMANDS, () => {
     const { code, stdout, stderr } = await running.ended;
     expect([code, stdout]).toEqual([
       1,
-      expect.stringMatching(/: completed, 1 of 1 attempts\n.*outcomes +1 cancelled\n/s),
+      expect.stringMatching(
+        /: completed, 0 of 1 have a reward; 1 of 1 attempts have ended\n.*outcomes +1 cancelled\n/s,
+      ),
     ]);
     expect(stderr).toMatch(
       /^1 attempt cancelled\.\n.*^To run those without a reward again: proctor eval rerun eval_/ms,

@@ -1,4 +1,4 @@
-import type { Comparison, ComparisonList, EvaluationDetail, Report } from '../../../src/contract/evaluation.ts';
+import type { Comparison, ComparisonList, EvaluationDetail, Report } from '../../../src/contract/service/evaluation.ts';
 
 /** A report of a model that has ended, unless told otherwise. */
 export function reportOf(model: string, more: Partial<Report> = {}): Report {

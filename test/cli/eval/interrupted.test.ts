@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isRunning } from '../../client/processes.ts';
+import { isRunning } from '../../environment/client/processes.ts';
+import { freePort } from '../../free-port.ts';
 import { until } from '../../until.ts';
 import { PATIENCE, proctor, start } from '../command.ts';
 import { environmentsOf } from '../processes.ts';
@@ -63,7 +64,7 @@ describe('a proctor eval that is interrupted', LONG, () => {
   });
 
   it.each(['SIGINT', 'SIGTERM'] as const)(
-    '%s gives its runs back, leaves the status and no process, and ends with 1',
+    '%s pauses it, gives its runs back, leaves no process, and ends with 1; the same command goes on',
     async (signal) => {
       const { file, ...project } = projectWith([], 'gate');
       const task = waiting(project.cwd);
@@ -76,8 +77,8 @@ describe('a proctor eval that is interrupted', LONG, () => {
       const children = environmentsOf(running.process.pid);
       running.process.kill(signal);
       const { code, stdout, stderr } = await running.ended;
-      expect([code, stdout]).toEqual([1, expect.stringMatching(/: running, 1 of 2 attempts\n/)]);
-      expect(stderr).toMatch(/It is running, 1 of 2 attempts are done; the same command goes on with it/);
+      expect([code, stdout]).toEqual([1, expect.stringMatching(/: paused, 1 of 2 attempts\n/)]);
+      expect(stderr).toMatch(/It is paused, 1 of 2 attempts are done; the same command goes on with it/);
       expect(children.filter(isRunning)).toEqual([]);
       // Nothing of it waits for a lease that runs out.
       writeFileSync(join(project.cwd, 'b'), '');
@@ -86,6 +87,53 @@ describe('a proctor eval that is interrupted', LONG, () => {
       await expectEachOnce(project.cwd, 2);
     },
   );
+
+  it('spends nothing more while a service is open: what waits stays in the queue, and the process that plays on is named', async () => {
+    const { project, command, files, service } = await sharedWithService();
+    const running = start(command, project);
+    await untilRunning(project.cwd, 2);
+    running.process.kill('SIGINT');
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(1);
+    const told = new RegExp(`Process ${service.process.pid} still plays 1 attempt .*: "npx proctor eval cancel eval_`);
+    expect(stderr).toMatch(told);
+    for (const name of files) writeFileSync(join(project.cwd, name), '');
+    await until(async () => (await completed(project.cwd)).length === 1);
+    // The service is not at rest: it plays another evaluation meanwhile.
+    const other = [command[1] ?? '', '--model', 'proctor/oracle', '--name', 'other', '--no-wait', '-q'];
+    expect((await evaluate(other, project)).code).toBe(0);
+    await until(async () => (await completed(project.cwd)).length === 1 + files.length);
+    const again = await proctor([...command, '--json'], project);
+    expect([again.code, detailOf(again).progress]).toMatchObject([0, { done: files.length, reruns: 0 }]);
+    await until(async () => (await completed(project.cwd)).length === 2 * files.length);
+  });
+
+  it('is left to a service with --detach, which says how that is stopped', async () => {
+    const { project, command, files, service } = await sharedWithService();
+    const running = start([...command, '--detach'], project);
+    await untilRunning(project.cwd, 2);
+    running.process.kill('SIGINT');
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(1);
+    const told = new RegExp(
+      `Process ${service.process.pid} goes on with it, 1 attempt now: "npx proctor eval pause eval_`,
+    );
+    expect(stderr).toMatch(told);
+    for (const name of files) writeFileSync(join(project.cwd, name), '');
+    await until(async () => (await completed(project.cwd)).length === files.length);
+  });
+
+  it('is paused also where a second Ctrl-C ends the command at once', async () => {
+    const { file, ...project } = projectWith([], 'gate');
+    writeFileSync(join(project.cwd, file), `${JSON.stringify(waiting(project.cwd)('a'))}\n`);
+    const running = start(['eval', file, '--model', 'proctor/oracle'], project);
+    await untilRunning(project.cwd, 1);
+    const pressing = setInterval(() => running.process.kill('SIGINT'), 100);
+    const { code } = await running.ended.finally(() => clearInterval(pressing));
+    expect(code).not.toBe(0);
+    const shown = await evaluate(['show', 'last', '--json'], project);
+    expect(detailOf(shown).status).toBe('paused');
+  });
 
   it('is paused, resumed and cancelled from another terminal', async () => {
     const { file, ...project } = projectWith([], 'gate');
@@ -126,6 +174,26 @@ describe('the work of proctor eval', PATIENCE, () => {
     expect([resumed.code, detailOf(resumed).progress]).toMatchObject([0, { done: 3 }]);
   });
 });
+
+/** A service that plays one run at a time and has one attempt of an evaluation in hand; the command goes on with it. */
+async function sharedWithService() {
+  const { file, ...project } = projectWith([], 'gate');
+  const files = ['a', 'b', 'c', 'd'];
+  const tasks = files.map(waiting(project.cwd));
+  writeFileSync(join(project.cwd, file), tasks.map((task) => `${JSON.stringify(task)}\n`).join(''));
+  const command = ['eval', file, '--model', 'proctor/oracle'];
+  const ports = ['--port', String(await freePort()), '--scenario-port', String(await freePort())];
+  const service = start(['serve', ...ports, '--concurrency', '1', '--json'], project);
+  await service.prints(/^\{.*\}$/m);
+  expect((await proctor([...command, '--no-wait', '-q'], project)).code).toBe(0);
+  await untilRunning(project.cwd, 1);
+  return { project, command, files, service };
+}
+
+async function untilRunning(cwd: string, count: number): Promise<void> {
+  const running = async () => (await tracesOf(cwd)).filter(({ status }) => status === 'running').length;
+  await until(async () => (await running()) >= count, { withinMs: 50_000 });
+}
 
 async function completed(cwd: string) {
   return (await tracesOf(cwd)).filter(({ status }) => status === 'completed');

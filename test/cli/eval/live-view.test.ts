@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createProgressView, type Output } from '../../../src/cli/eval/live-view.ts';
-import { progressTable } from '../../../src/cli/eval/progress-lines.ts';
-import type { EvaluationDetail } from '../../../src/contract/evaluation.ts';
-import { displayWidth } from '../../../src/text/display-width.ts';
+import { createProgressView, type Output } from '../../../src/cli/evaluate/eval/live-view.ts';
+import { progressTable } from '../../../src/cli/evaluate/eval/progress-lines.ts';
+import type { EvaluationDetail } from '../../../src/contract/service/evaluation.ts';
+import { displayWidth } from '../../../src/support/text/display-width.ts';
 import { evaluationOf, reportOf } from './evaluations.ts';
 
 const MODELS = [

@@ -2,13 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { evaluationDetailSchema } from '../../../src/contract/evaluation.ts';
+import { evaluationDetailSchema } from '../../../src/contract/service/evaluation.ts';
 import type { TaskInput } from '../../../src/contract/task.ts';
-import { openParts } from '../../run-service/service.ts';
+import { openParts } from '../../service/runs/service.ts';
 import { type CommandOptions, createProject, type Ended, proctor } from '../command.ts';
 
-/** A test of many commands, each a process. */
-export const MANY_COMMANDS = { timeout: 180_000 } as const;
+/** A test of many commands, each a process: on a machine with ten times too much to do each takes 15 seconds. */
+export const MANY_COMMANDS = { timeout: 400_000 } as const;
 
 /** A working directory with these environments and a file of tasks, until the test ends. */
 export function projectWith(

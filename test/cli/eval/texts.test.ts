@@ -1,55 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { parseBudget } from '../../../src/cli/eval/budget.ts';
-import { verdictOf } from '../../../src/cli/eval/compare.ts';
-import {
-  differenceText,
-  moneyText,
-  probabilityText,
-  rewardText,
-  shareText,
-  spanText,
-  tokensText,
-  withHalf,
-  withInterval,
-} from '../../../src/cli/eval/figures.ts';
-import { adviceLines, reportLines } from '../../../src/cli/eval/report-text.ts';
-import type { Comparison } from '../../../src/contract/evaluation.ts';
+import { tableLines } from '../../../src/cli/base/terminal.ts';
+import { parseBudget } from '../../../src/cli/evaluate/eval/budget.ts';
+import { verdictOf } from '../../../src/cli/evaluate/eval/compare.ts';
+import { adviceLines, reportLines } from '../../../src/cli/evaluate/eval/report-text.ts';
+import type { Comparison } from '../../../src/contract/service/evaluation.ts';
 import { comparisonOf, evaluationOf, ID, reportOf } from './evaluations.ts';
-
-describe('a figure', () => {
-  it('has the decimals that its interval asks for', () => {
-    expect(withInterval(0.6104, [0.5696, 0.6512])).toBe('0.61 [0.57, 0.65]');
-    expect(withInterval(0.6104, [0.6004, 0.6204])).toBe('0.610 [0.600, 0.620]');
-    expect(withHalf(0.61042, [0.61022, 0.61062])).toBe('0.6104 ±0.0002');
-    expect([withInterval(1, [1, 1]), withInterval(0.5, null), withInterval(null, null)]).toEqual([
-      '1.00 [1.00, 1.00]',
-      '0.50',
-      '-',
-    ]);
-    expect([differenceText(0.06, [-0.02, 0.14]), differenceText(-0.001, null)]).toEqual([
-      '+0.06 [-0.02, +0.14]',
-      '0.00',
-    ]);
-    expect(rewardText(-3.25)).toBe('-3.25');
-  });
-
-  it('is 100 % or 0 % only where it is that', () => {
-    expect([1, 0.9999, 0.995, 0.58, 0.0001, 0, null].map(shareText)).toEqual([
-      ...['100 %', '99.9 %', '99.5 %', '58 %', '0.1 %', '0 %', '-'],
-    ]);
-  });
-
-  it('is short where it is money, tokens, time or a probability', () => {
-    expect([3.2, 1_234.5, 0.0042, 0.00000042, 0, null].map(moneyText)).toEqual([
-      ...['$3.20', '$1,234.50', '$0.0042', '$0.00000042', '$0.00', '-'],
-    ]);
-    expect([12, 1_234, 56_000, 2_400_000].map(tokensText)).toEqual(['12', '1.2k', '56k', '2.4M']);
-    expect([900, 42_000, 200_000, 720_000, 7_500_000].map(spanText)).toEqual([
-      ...['0.9 s', '42 s', '3 min 20 s', '12 min', '2 h 5 min'],
-    ]);
-    expect([0.0001, 0.0312, 0.42, null].map(probabilityText)).toEqual(['< 0.001', '0.031', '0.42', '-']);
-  });
-});
 
 describe('--budget', () => {
   it('reads dollars and tokens, and both where it is given twice', () => {
@@ -75,18 +30,18 @@ describe('the report', () => {
   it('says mean with interval, coverage, the mean with what is missing as 0, pass rates, outcomes, cost and time', () => {
     const text = reportLines(evaluationOf([reportOf('m')])).join('\n');
     expect(text).toBe(`nightly (${ID}): completed, 800 of 800 attempts
-200 tasks of retail/task × 4 attempts × 1 model, version ab12cd34ef56; $4.40, 2.4M tokens spent
+200 tasks of retail/task × 4 attempts × 1 model, version ab12cd34ef56; $4.40, 2.4M tokens spent, with users, judges and reruns
 
 m
   mean            0.61 [0.57, 0.65] over 784 of 800 attempts (coverage 98 %)
   missing as 0    0.60
-  pass rate       58 % [54 %, 62 %], a reward of at least 1
-  pass@k          1: 0.58  2: 0.66  4: 0.71  (one of k passes; 12 tasks left out, with fewer than k rewards)
-  pass^k          1: 0.58  2: 0.49  4: 0.41  (all k pass; 12 tasks left out, with fewer than k rewards)
+  pass rate       58 % [54 %, 62 %], the mean over 200 tasks of the share of attempts with a reward of at least 1
+  pass@k          1: 58 %  2: 66 %  4: 71 %  (one of k passes; 12 tasks left out, with fewer than k rewards)
+  pass^k          1: 58 %  2: 49 %  4: 41 %  (all k pass; 12 tasks left out, with fewer than k rewards)
   outcomes        700 graded, 84 stopped at a limit, 16 without an answer of the model; 5 reruns
   can tell apart  models that differ by 0.08 or more
-  cost            $1.20, and $0.020 for reruns, 1.2M tokens (1.0M in, 200k out)
-  time            12 min in all; an attempt 14 s (median), 1 min 1 s (p95); 6 steps (median), 20 (p95)`);
+  cost            $1.20, and $0.020 for reruns, 1.2M tokens of the agent (1.0M in, 200k out)
+  time            12 min in all; an attempt 14.2 s (median), 1 min 1 s (p95); steps 6 (median), 20 (p95)`);
   });
 
   it('tells the cost of users and judges beside that of the agent, known or not', () => {
@@ -95,12 +50,12 @@ m
       return reportLines(evaluationOf([reportOf('m', { cost: { ...known, ...cost } })])).join('\n');
     };
     expect(costOf({})).toContain('$1.20 (agent $1.00, user $0.15, judge $0.050), and');
-    expect(costOf({ judge: null, total: null })).toContain('no price (agent $1.00, user $0.15, judge -), and');
+    expect(costOf({ judge: null, total: null })).toContain('no price (agent $1.00, user $0.15, judge –), and');
   });
 
   it('tells steps between two attempts with one decimal', () => {
     const lines = reportLines(evaluationOf([reportOf('m', { steps: { median: 2.5, p95: 32.599999999999994 } })]));
-    expect(lines.join('\n')).toContain('2.5 steps (median), 32.6 (p95)');
+    expect(lines.join('\n')).toContain('steps 2.5 (median), 32.6 (p95)');
   });
 
   it('begins with a line for each model where there are several', () => {
@@ -131,7 +86,27 @@ m
   });
 });
 
+describe('a table', () => {
+  it('lines up with names that are wider on the screen than they are long', () => {
+    expect(
+      tableLines([
+        ['NAME', 'MEAN'],
+        ['检查', '0.50'],
+        ['ok 🎉', '1.00'],
+      ]),
+    ).toEqual([...['NAME   MEAN', '检查   0.50', 'ok 🎉  1.00']]);
+  });
+});
+
 describe('the sentence of a comparison', () => {
+  it('names the model that both have where the evaluations have several', () => {
+    const both = evaluationOf([reportOf('small'), reportOf('large')]);
+    const same = comparisonOf({ a_model: 'large', b_model: 'large' });
+    expect(verdictOf(same, { ...both, name: 'main' }, both)).toMatch(
+      /^large: B \(nightly\) is better than A \(main\) by /,
+    );
+  });
+
   const [a, b] = [evaluationOf([reportOf('a')]), evaluationOf([reportOf('b')])];
   const cases: readonly (readonly [Partial<Comparison>, string | RegExp])[] = [
     [{}, 'B (b) is better than A (a) by 0.06 [0.02, 0.10]: 14 tasks won, 5 lost, 181 tied'],

@@ -1,11 +1,12 @@
-/** An element of an XML document without text. */
+/** An element of an XML document; its text is checked and left out. */
 export interface Element {
   readonly name: string;
   readonly attributes: Readonly<Record<string, string>>;
   readonly children: Element[];
 }
 
-const TAG = /^\s*<(\/?)([A-Za-z]+)((?:\s+[\w-]+="(?:[^<&"]|&(?:amp|lt|gt|quot|apos|#\d+);)*")*)\s*(\/?)>/;
+const TAG = /^\s*<(\/?)([A-Za-z-]+)((?:\s+[\w-]+="(?:[^<&"]|&(?:amp|lt|gt|quot|apos|#\d+);)*")*)\s*(\/?)>/;
+const TEXT = /^(?:[^<&]|&(?:amp|lt|gt|quot|apos|#\d+);)*/;
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
 /** Reads the documents of this package by the grammar of XML 1.0, and refuses everything else. @throws Error */
@@ -26,7 +27,9 @@ export function parseXml(text: string): Element {
     }
     const element: Element = { name, attributes: readAttributes(attributes), children: [] };
     open.at(-1)?.children.push(element);
-    if (!isEmpty) open.push(element);
+    if (isEmpty) continue;
+    open.push(element);
+    rest = rest.slice((TEXT.exec(rest)?.[0] ?? '').length);
   }
   const [only, ...others] = root.children;
   if (open.length !== 1 || only === undefined || others.length > 0) throw new Error('Not one root that is closed');

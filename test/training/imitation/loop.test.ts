@@ -2,14 +2,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import Retail from '../../../environments/retail/environment.ts';
-import type { EnvironmentTarget } from '../../../src/client/environment-client.ts';
-import { errorBodySchema } from '../../../src/contract/errors.ts';
-import { evaluationAcceptedSchema, evaluationDetailSchema } from '../../../src/contract/evaluation.ts';
-import { trainingAcceptedSchema, trainingJobSchema } from '../../../src/contract/training.ts';
-import { inMemory } from '../../../src/mcp/in-memory.ts';
-import { createModels } from '../../../src/model/create-model.ts';
-import { createImitationModels } from '../../../src/training/imitation/imitation-models.ts';
-import { COUNTER, openParts, startService, type TestService, temporaryDirectory } from '../../run-service/service.ts';
+import { errorBodySchema } from '../../../src/contract/error-shapes.ts';
+import { evaluationAcceptedSchema, evaluationDetailSchema } from '../../../src/contract/service/evaluation.ts';
+import { trainingAcceptedSchema, trainingJobSchema } from '../../../src/contract/service/training.ts';
+import type { EnvironmentTarget } from '../../../src/environment/client/environment-client.ts';
+import { inMemory } from '../../../src/environment/server/in-memory.ts';
+import { COUNTER, openParts, startService, type TestService, temporaryDirectory } from '../../service/runs/service.ts';
 
 const headers = { 'content-type': 'application/json' };
 const counter = (scenario: string, id: string, args: object) => ({
@@ -38,7 +36,6 @@ async function start() {
   writeFileSync(join(directory, 'tasksets', 'exam.jsonl'), HELD_OUT.map((task) => JSON.stringify(task)).join('\n'));
   return await startService({
     ...{ parts, directory },
-    models: createModels({ served: createImitationModels(parts.database) }),
     environments: new Map<string, EnvironmentTarget>([
       ['counter', COUNTER],
       ['retail', inMemory(() => new Retail())],

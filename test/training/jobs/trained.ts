@@ -1,20 +1,20 @@
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
-import { createCatalogue } from '../../../src/client/catalogue.ts';
-import type { TrainerConfig } from '../../../src/config/config-schema.ts';
-import { evaluationAcceptedSchema } from '../../../src/contract/evaluation.ts';
+import { evaluationAcceptedSchema } from '../../../src/contract/service/evaluation.ts';
 import {
   type TrainingEvent,
   type TrainingJob,
   trainingAcceptedSchema,
   trainingJobSchema,
-} from '../../../src/contract/training.ts';
-import type { TrainingStatus } from '../../../src/contract/training-states.ts';
-import { createModels } from '../../../src/model/create-model.ts';
-import type { ConfiguredGateway } from '../../../src/model/model-config.ts';
-import { createDefaultTraining } from '../../../src/run-service/default-training.ts';
+} from '../../../src/contract/service/training.ts';
+import type { TrainingStatus } from '../../../src/contract/service/training-states.ts';
+import { createCatalogue } from '../../../src/environment/client/catalogue.ts';
+import { createModels } from '../../../src/models/gateway/create-model.ts';
+import type { ConfiguredGateway } from '../../../src/models/gateway/model-config.ts';
+import { createDefaultTraining } from '../../../src/service/runs/default-training.ts';
 import { createImitationModels } from '../../../src/training/imitation/imitation-models.ts';
 import type { JobDriver } from '../../../src/training/jobs/job-driver.ts';
+import type { TrainerConfig } from '../../../src/training/trainer-config.ts';
 import {
   APP_URL,
   COUNTER,
@@ -23,7 +23,7 @@ import {
   startService,
   type TestService,
   temporaryDirectory,
-} from '../../run-service/service.ts';
+} from '../../service/runs/service.ts';
 import { until } from '../../until.ts';
 
 export interface TrainingService {
@@ -54,7 +54,7 @@ export interface TrainingServiceOptions {
 
 export async function startTrainingService(options: TrainingServiceOptions = {}): Promise<TrainingService> {
   const { trainers = {}, gateways = [], parts = await openParts(), directory = temporaryDirectory() } = options;
-  const models = createModels({ gateways, served: createImitationModels(parts.database) });
+  const models = createModels({ gateways }).serving(createImitationModels(parts.database));
   const environments = new Map([['counter', COUNTER]]);
   const catalogue = createCatalogue(environments);
   onTestFinished(() => catalogue.close());
@@ -72,7 +72,7 @@ export async function startTrainingService(options: TrainingServiceOptions = {})
   // The service's worker plays runs; jobs are worked on by drivers that a test can wake.
   const service = await startService({
     ...{ parts, models, environments, directory },
-    training: { ...training, drive: () => ({ wake() {}, stop: async () => {} }) },
+    training: async () => ({ ...training, drive: () => ({ wake() {}, stop: async () => {} }) }),
   });
   if (options.isDriven !== false) drive();
   const job = async (id: string) => trainingJobSchema.parse((await service.request(`/v1/training/jobs/${id}`)).json);

@@ -1,7 +1,7 @@
 import { OpenAI } from 'openai';
 import { describe, expect, it } from 'vitest';
-import { errorBodySchema } from '../../../src/contract/errors.ts';
-import { trainingJobListSchema } from '../../../src/contract/training.ts';
+import { errorBodySchema } from '../../../src/contract/error-shapes.ts';
+import { trainingJobListSchema } from '../../../src/contract/service/training.ts';
 import { until } from '../../until.ts';
 import { startTrainingService, type TrainingService } from '../jobs/trained.ts';
 import { KEY, startFineTuningServer } from './fine-tuning-server.ts';

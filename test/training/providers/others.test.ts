@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { TrainerConfig } from '../../../src/config/config-schema.ts';
+import type { TrainerConfig } from '../../../src/training/trainer-config.ts';
 import { until } from '../../until.ts';
 import { startTrainingService } from '../jobs/trained.ts';
 import { startFineTuningServer } from './fine-tuning-server.ts';

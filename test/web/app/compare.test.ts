@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { EventBody } from '../../../src/contract/event.ts';
-import type { TraceSummary } from '../../../src/contract/trace.ts';
-import { TraceProjection, toSummary } from '../../../src/trace/projection.ts';
+import type { EventBody } from '../../../src/contract/service/event.ts';
+import type { TraceSummary } from '../../../src/contract/service/trace.ts';
+import { TraceProjection, toSummary } from '../../../src/store/traces/rows/projection.ts';
 import { align, SAME } from '../../../src/web/app/compare/align.ts';
 import { canonicalJson, isSameJson } from '../../../src/web/app/compare/canonical.ts';
 import { toTraceIds } from '../../../src/web/app/compare/compare-path.ts';
@@ -12,7 +12,7 @@ import { findFirstDifference } from '../../../src/web/app/compare/first-differen
 import { describeSame, foldRows } from '../../../src/web/app/compare/fold-rows.ts';
 import { describeScenarios, factsOf, scoresOf } from '../../../src/web/app/compare/run-facts.ts';
 import { Timeline } from '../../../src/web/app/trace/timeline.ts';
-import { newTrace, stamp } from '../../trace/events.ts';
+import { newTrace, stamp } from '../../store/traces/events.ts';
 import { CAREFUL, HASTY, MENDING, type RunParts, runOf, type StepParts } from '../compared-traces.ts';
 
 const queuedOf = (queued: Parameters<typeof newTrace>[0] = {}): EventBody => ({

@@ -1,17 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Comparison } from '../../../src/contract/evaluation.ts';
-import { GRADED_OUTCOMES, outcomeSchema, RERUN_OUTCOMES } from '../../../src/contract/outcome.ts';
+import type { Comparison } from '../../../src/contract/service/evaluation.ts';
+import { GRADED_OUTCOMES, outcomeSchema, RERUN_OUTCOMES } from '../../../src/contract/service/outcome.ts';
 import { verdictOf } from '../../../src/web/app/evaluations/comparison-verdict.ts';
-import {
-  formatDifference,
-  formatDifferenceInterval,
-  formatLong,
-  formatMean,
-  formatP,
-  formatPercent,
-  formatWithInterval,
-} from '../../../src/web/app/evaluations/figures.ts';
-import { moveTo } from '../../../src/web/app/evaluations/matrix-keys.ts';
+import { moveTo } from '../../../src/web/app/evaluations/matrix/matrix-keys.ts';
 import { LOOKS, signOf, toneOf } from '../../../src/web/app/evaluations/states.ts';
 import {
   CELL_LETTERS,
@@ -48,23 +39,6 @@ const COMPARISON: Comparison = {
 };
 
 describe('figures of evaluations', () => {
-  it('say a mean with its interval, in as many decimals as tell its ends apart', () => {
-    expect(formatWithInterval(0.62, [0.55, 0.69])).toBe('0.62 [0.55, 0.69]');
-    expect(formatWithInterval(0.719, [0.716, 0.723])).toBe('0.719 [0.716, 0.723]');
-    expect(formatWithInterval(1, null)).toBe('1.00 (no interval)');
-    expect(formatWithInterval(null, null)).toBe('–');
-    expect(formatMean(-0.0001)).toBe('0.00');
-    expect(`${formatDifference(0.06)} ${formatDifferenceInterval([-0.021, 0.1])}`).toBe('+0.06 [−0.02, +0.10]');
-    // On which side of 0 an end lies is never rounded away.
-    expect(formatDifferenceInterval([0.001, 0.04])).toBe('[+0.001, +0.040]');
-  });
-
-  it('say p values, shares and long times', () => {
-    expect([0.00001, 0.0041, 0.0811, null].map(formatP)).toEqual(['< 0.0001', '= 0.0041', '= 0.081', '–']);
-    expect([1, 0.99999, 0.5, null].map(formatPercent)).toEqual(['100 %', '99.9 %', '50.0 %', '–']);
-    expect([5_000, 27_480_000].map(formatLong)).toEqual(['5.0 s', '7 h 38 min']);
-  });
-
   it('the verdict names the better side only where the interval leaves 0 out', () => {
     expect(verdictOf(COMPARISON)).toBe('m: B is better than A by 0.06');
     expect(verdictOf({ ...COMPARISON, difference: -0.06, ci95: [-0.1, -0.02] })).toBe('m: B is worse than A by 0.06');
@@ -86,10 +60,13 @@ describe('cells of attempts', () => {
     const signs = CELL_STATES.filter((state) => state !== 'graded').map((state) => signOf(state, null, 1));
     expect(new Set(signs).size).toBe(signs.length);
     expect(CELL_STATES.every((state) => LOOKS[state].title !== '')).toBe(true);
-    expect([1, 0.55, 0].map((reward) => signOf('graded', reward, 1))).toEqual(['✓', '.5', '✕']);
+    expect([1, 0.55, 0].map((reward) => signOf('graded', reward, 1))).toEqual(['✓', '.55', '✕']);
     expect([1, 0.55, 0].map((reward) => toneOf('graded', reward, 1))).toEqual(['full', 'part', 'zero']);
     expect([signOf('limit', 0.5, 1), toneOf('limit', 0.5, 0.5)]).toEqual(['L', 'full']);
     expect(signOf('graded', 0.5, 0.5)).toBe('✓');
+    expect([0.75, 0.29, 0.999, 0.004, 3].map((reward) => signOf('graded', reward, 5))).toEqual([
+      ...['.75', '.29', '.99', '.01', '3'],
+    ]);
   });
 });
 

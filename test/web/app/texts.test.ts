@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { splitByText } from '../../../src/web/app/components/split-text.ts';
-import { toArgumentParts } from '../../../src/web/app/trace/argument-parts.ts';
-import { highlight } from '../../../src/web/app/trace/highlight.ts';
-import { diffLines, readPatch } from '../../../src/web/app/trace/line-diff.ts';
-import { collectPictures, markOf, toSource } from '../../../src/web/app/trace/pictures.ts';
+import { toArgumentParts } from '../../../src/web/app/trace/steps/argument-parts.ts';
+import { highlight } from '../../../src/web/app/trace/steps/highlight.ts';
+import { diffLines, readPatch } from '../../../src/web/app/trace/steps/line-diff.ts';
+import { collectPictures, markOf, toSource } from '../../../src/web/app/trace/steps/pictures.ts';
 
 const signed = (lines: ReturnType<typeof diffLines>) =>
   lines.map(({ kind, text }) => `${{ same: ' ', removed: '-', added: '+' }[kind]}${text}`);

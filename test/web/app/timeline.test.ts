@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { EventBody, TraceEvent } from '../../../src/contract/event.ts';
+import type { EventBody, TraceEvent } from '../../../src/contract/service/event.ts';
 import { toSegments, unfinishedMs } from '../../../src/web/app/trace/time-segments.ts';
 import { hasProblem, type StepEntry, Timeline } from '../../../src/web/app/trace/timeline.ts';
-import { newTrace } from '../../trace/events.ts';
+import { newTrace } from '../../store/traces/events.ts';
 import { begun, ending, QUEUED, setUp, steps, turnStarted } from '../traces.ts';
 
 const START = Date.parse('2026-01-31T10:00:00.000Z');

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { EventBody, EventOf, TraceEvent } from '../../../src/contract/event.ts';
-import { projectTrace, toSummary } from '../../../src/trace/projection.ts';
+import type { EventBody, EventOf, TraceEvent } from '../../../src/contract/service/event.ts';
+import { projectTrace, toSummary } from '../../../src/store/traces/rows/projection.ts';
 import { Timeline } from '../../../src/web/app/trace/timeline.ts';
 import { toVerdict } from '../../../src/web/app/trace/verdict.ts';
-import { newTrace } from '../../trace/events.ts';
+import { newTrace } from '../../store/traces/events.ts';
 import { BROKEN, BROWSING } from '../example-traces.ts';
 import { MODEL_ERROR, SETUP_ERROR, TOOL_ERRORS, WRONG_ANSWER } from '../failed-traces.ts';
 import type { ExampleTrace } from '../trace-parts.ts';

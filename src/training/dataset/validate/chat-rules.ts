@@ -1,18 +1,18 @@
-/** Rules of a trainer for its lines of conversations. */
+/** Rules of a trainer for its lines. */
 export interface ChatRules {
-  /** `text`: the JSON of an object; `object`: the object itself; `both`: either. */
+  /** Form of call arguments. `text`: the JSON of an object; `object`: the object itself; `both`: either. */
   readonly arguments: 'text' | 'object' | 'both';
-  /** How a line has its tools: a list, or the JSON of one. */
+  /** Form of the tools in a line: a list, or the JSON of one. */
   readonly tools: 'list' | 'text';
-  /** The field that leaves a message out of the training, with the value that does so. */
+  /** The field and value that exclude a message from training. */
   readonly untrained: { readonly field: 'weight' | 'train'; readonly value: 0 | false } | undefined;
-  /** Whether messages may have parts beside text. */
+  /** True when messages may have image parts. */
   readonly hasImages: boolean;
-  /** Whether an assistant that calls tools may have a null for its text. */
+  /** True when an assistant message with calls may have null as content. */
   readonly hasNullContent: boolean;
-  /** Whether user or tool results and assistant have to take turns. */
+  /** True when the user or tool side and the assistant have to alternate. */
   readonly takesTurns: boolean;
-  /** Names of fields for what a model thought that the trainer reads; all others are refused or dropped. */
+  /** Names of the reasoning fields that the trainer reads. It refuses or drops all others. */
   readonly reasoning: readonly string[];
 }
 

@@ -1,14 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { DatasetFormat } from '../../../contract/dataset.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../contract/json.ts';
-import { preview } from '../../../schema/json-schema.ts';
+import type { DatasetFormat } from '../../../contract/service/dataset.ts';
+import { preview } from '../../../support/schema/json-schema.ts';
 import { AXOLOTL_RULES, type ChatRules, LLAMA_FACTORY_RULES, OPENAI_RULES, TRL_RULES } from './chat-rules.ts';
 import { checkMessages } from './check-messages.ts';
 import { checkTools } from './check-tools.ts';
 import { checkTrajectory } from './check-trajectory.ts';
 import { type LineProblem, Problems } from './line-problem.ts';
 
-/** Everything that the trainer of a format would refuse in a line, drop, or silently learn wrongly; nothing for a good line. */
+/**
+ * Finds everything in a line that the trainer would refuse, drop, or silently learn wrongly. A good line has no
+ * problems.
+ */
 export function checkLine(format: DatasetFormat, line: JsonObject): readonly LineProblem[] {
   const problems = new Problems();
   switch (format) {
@@ -41,7 +44,7 @@ function checkChat(line: JsonObject, rules: ChatRules, fields: readonly string[]
   checkMessages(line.messages, { rules, tools, path: 'messages', isWhole: true, problems });
 }
 
-/** A part that both have, and one message of the assistant on each side. */
+/** Checks a pair: the common part, and one assistant message on each side. */
 function checkPair(line: JsonObject, problems: Problems): void {
   refuseUnknown(line, '', ['input', 'preferred_output', 'non_preferred_output'], problems);
   const { input, preferred_output: preferred, non_preferred_output: other } = line;
@@ -81,7 +84,7 @@ function checkSide(
   }
   const calls = Array.isArray(message.tool_calls) ? message.tool_calls : [];
   if (calls.length > 0) problems.warning('side_calls', path, 'calls tools: OpenAI itself takes texts alone here');
-  // Its calls are answered by nobody: it is the last message.
+  // The calls need no real answers, because this is the last message.
   const answers = calls.map((call) => ({
     role: 'tool',
     content: '',

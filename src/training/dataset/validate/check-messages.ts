@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../contract/json.ts';
-import { preview } from '../../../schema/json-schema.ts';
+import { preview } from '../../../support/schema/json-schema.ts';
 import type { ChatRules } from './chat-rules.ts';
 import type { Problems } from './line-problem.ts';
 
@@ -10,16 +10,16 @@ const FUNCTION_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 export interface MessagesContext {
   readonly rules: ChatRules;
-  /** Names of the tools that the line offers; undefined where they could not be read. */
+  /** Names of the tools in the line; undefined when they could not be read. */
   readonly tools: ReadonlySet<string> | undefined;
-  /** Where the messages stand in the line. */
+  /** Path of the messages in the line. */
   readonly path: string;
-  /** False for the part of a pair that both have: it ends before the assistant. */
+  /** False for the common part of a pair, which ends before the assistant's message. */
   readonly isWhole: boolean;
   readonly problems: Problems;
 }
 
-/** Checks messages one after the other: their fields, and that every call is answered once, before anything else is said. */
+/** Checks the fields of each message, and that every call is answered once before the next message. */
 export function checkMessages(given: Json | undefined, context: MessagesContext): void {
   const { problems, path, rules } = context;
   if (!Array.isArray(given) || given.length === 0) {
@@ -115,7 +115,7 @@ function checkPart(part: Json, role: Json | undefined, at: string, problems: Pro
   }
 }
 
-/** @returns the ids of its calls. */
+/** @returns the ids of the message's calls. */
 function checkCalls(message: JsonObject, at: string, context: MessagesContext): readonly string[] {
   const { problems } = context;
   const { tool_calls: calls } = message;
@@ -170,7 +170,7 @@ function isArguments(args: Json | undefined, { arguments: form }: ChatRules): bo
   }
 }
 
-/** Calls of the last response that have no answer yet. A model may give two of them one id: each needs an answer. */
+/** Calls of the last response without an answer. Two calls may have the same id; each needs an answer. */
 class OpenCalls {
   #open: string[] = [];
 
@@ -191,7 +191,7 @@ class OpenCalls {
     }
   }
 
-  /** Something else is said, or nothing more. */
+  /** Called before another message, or at the end: reports a call without an answer. */
   leave(at: string, problems: Problems): void {
     const [first] = this.#open;
     if (first !== undefined) problems.error('tool_answer', at, `comes before the call ${preview(first)} was answered`);
@@ -199,7 +199,10 @@ class OpenCalls {
   }
 }
 
-/** As LLaMA-Factory reads them: a system text apart, results of one response together; anything else is skipped there. */
+/**
+ * Checks that roles alternate as LLaMA-Factory requires: the system text is separate, and results of one response count
+ * as one turn. LLaMA-Factory skips other lines.
+ */
 function checkTurns(messages: readonly Json[], { path, problems }: MessagesContext): void {
   let place = 0;
   let before: Json | undefined;

@@ -1,12 +1,12 @@
 import { isJsonObject, type Json } from '../../../contract/json.ts';
-import { preview } from '../../../schema/json-schema.ts';
+import { preview } from '../../../support/schema/json-schema.ts';
 import type { ChatRules } from './chat-rules.ts';
 import type { Problems } from './line-problem.ts';
 
-/** Tools that OpenAI takes in one line. */
+/** Largest number of tools that OpenAI accepts in a line. */
 const MAX_TOOLS = 128;
 
-/** @returns the names of the tools; undefined where they could not be read. */
+/** @returns the names of the tools; undefined when they could not be read. */
 export function checkTools(
   given: Json | undefined,
   path: string,

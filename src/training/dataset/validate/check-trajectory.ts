@@ -1,10 +1,10 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../contract/json.ts';
-import { preview } from '../../../schema/json-schema.ts';
+import { preview } from '../../../support/schema/json-schema.ts';
 import { TRL_RULES } from './chat-rules.ts';
 import { checkTools } from './check-tools.ts';
 import type { Problems } from './line-problem.ts';
 
-/** Every object of ATIF is closed but `extra`, arguments and definitions of tools. */
+/** Known fields of each object of ATIF. Only `extra`, arguments and tool definitions may have other fields. */
 const FIELDS = {
   line: [
     ...['schema_version', 'session_id', 'trajectory_id', 'agent', 'steps', 'final_metrics', 'notes', 'extra'],
@@ -24,11 +24,11 @@ const FIELDS = {
   ],
 } as const;
 
-/** Fields that steps of the agent alone have. */
+/** Fields that only steps of the agent may have. */
 const OF_AGENT = ['model_name', 'reasoning_effort', 'reasoning_content', 'tool_calls', 'metrics'] as const;
 const SOURCES: ReadonlySet<Json | undefined> = new Set(['system', 'user', 'agent']);
 
-/** Checks a trajectory and those in it as Harbor's models do, and that there is something to learn. */
+/** Checks a trajectory and its sub-trajectories like Harbor's models, and that at least one step can be learned. */
 export function checkTrajectory(line: JsonObject, problems: Problems, path = ''): void {
   refuseOthers(line, path, FIELDS.line, problems);
   const { schema_version: version, agent, steps } = line;
@@ -143,7 +143,10 @@ function checkResults(step: JsonObject, calls: ReadonlySet<string>, path: string
   }
 }
 
-/** A text, or parts of it. Parts that name a file beside the line are of no use to a trainer that has the line alone. */
+/**
+ * Checks that content is a text or parts. Parts that refer to another file are refused, because the trainer has only
+ * the line.
+ */
 function checkContent(content: Json | undefined, path: string, problems: Problems): void {
   if (typeof content === 'string') return;
   const isParts =

@@ -1,16 +1,16 @@
-/** One thing that is wrong with a line. */
+/** One problem of a line. */
 export interface LineProblem {
-  /** `warning`: the trainer takes it, or some of them do. */
+  /** `warning`: the trainer, or at least some trainers, accept the line. */
   readonly level: 'error' | 'warning';
-  /** Counts problems of one kind. */
+  /** The kind of problem, for counting. */
   readonly code: string;
   /** Dotted path of the field, such as `messages.3.tool_calls.0.id`; empty for the line. */
   readonly path: string;
-  /** A sentence without its end. */
+  /** A sentence without a full stop. */
   readonly message: string;
 }
 
-/** Collects the problems of a line, at most some of them. */
+/** Collects the problems of a line, up to a limit. */
 export class Problems {
   readonly #list: LineProblem[] = [];
 

@@ -1,25 +1,25 @@
 import { createReadStream } from 'node:fs';
-import type { DatasetFormat } from '../../../contract/dataset.ts';
 import { messageOf } from '../../../contract/errors.ts';
 import { isJsonObject } from '../../../contract/json.ts';
-import type { Redactor } from '../../../redaction/redactor.ts';
-import { ByteLines } from '../../../runtime/byte-lines.ts';
-import { preview } from '../../../schema/json-schema.ts';
-import { withoutExcerpt } from '../../../tasks/read-jsonl.ts';
+import type { DatasetFormat } from '../../../contract/service/dataset.ts';
+import { withoutExcerpt } from '../../../evaluation/tasks/read-jsonl.ts';
+import type { Redactor } from '../../../support/redaction/redactor.ts';
+import { ByteLines } from '../../../support/runtime/byte-lines.ts';
+import { preview } from '../../../support/schema/json-schema.ts';
 import { checkLine } from './check-line.ts';
 import type { LineProblem } from './line-problem.ts';
 
-/** Bytes of one line. Our choice: eight times what the largest contexts hold. */
+/** Largest line in bytes. Our choice: eight times the size of the largest contexts. */
 const MAX_LINE_BYTES = 32 * 1_024 * 1_024;
 const CHUNK_BYTES = 1_024 * 1_024;
-/** Bytes of a file that OpenAI takes. */
+/** Largest file in bytes that OpenAI accepts. */
 const MAX_FILE_BYTES = 512 * 1_024 * 1_024;
-/** Lines that OpenAI asks for; others take fewer. */
+/** Smallest number of lines for OpenAI. Others accept fewer. */
 const MIN_LINES = 10;
 const MARK = [0xef, 0xbb, 0xbf] as const;
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A problem with its place: `line` counts from 1, and is 0 for the file as a whole. */
+/** A problem with its position. `line` counts from 1; 0 means the whole file. */
 export interface FileProblem extends LineProblem {
   readonly line: number;
 }
@@ -27,13 +27,13 @@ export interface FileProblem extends LineProblem {
 export interface ValidateOptions {
   readonly format: DatasetFormat;
   readonly signal: AbortSignal;
-  /** Told of each problem as it is found, up to `maxProblems`. */
+  /** Called for each problem as it is found, up to `maxProblems`. */
   readonly onProblem: (problem: FileProblem) => void;
-  /** Default 100. All are counted. */
+  /** Limit of reported problems; all are counted. Default 100. */
   readonly maxProblems?: number;
-  /** Knows the secrets that no line may hold. */
+  /** Detects secrets, which no line may contain. */
   readonly redactor?: Redactor | undefined;
-  /** Whether it is a file to train on, which has a least number of lines. Default true. */
+  /** True for a training file, which needs a minimum number of lines. Default true. */
   readonly isTraining?: boolean;
 }
 
@@ -45,9 +45,9 @@ export interface ValidatedFile {
 }
 
 /**
- * Reads a file of lines as the trainer of its format would. One line of at most 32 MiB is in memory at a time.
+ * Reads a file as the trainer of its format would. Only one line of at most 32 MiB is in memory at a time.
  *
- * @throws Error of the file system for a file that cannot be read; the reason of the signal.
+ * @throws Error of the file system for an unreadable file; the reason of the signal.
  */
 export async function validateFile(path: string, options: ValidateOptions): Promise<ValidatedFile> {
   const checking = new FileCheck(options);
@@ -72,9 +72,9 @@ class FileCheck {
   #lines = 0;
   #errors = 0;
   #warnings = 0;
-  /** The last empty line: at the end of the file it is none. */
+  /** Number of the last empty line. An empty line at the end of the file is allowed. */
   #empty = 0;
-  /** Names of the fields of the first line. */
+  /** Field names of the first line. */
   #fields: string | undefined;
 
   constructor(options: ValidateOptions) {
@@ -103,7 +103,7 @@ class FileCheck {
     return { lines: this.#lines, bytes, errors: this.#errors, warnings: this.#warnings };
   }
 
-  /** @returns why it is no line at all. */
+  /** @returns the reason why the line is not a JSON object. */
   #read(number: number, line: Uint8Array): string | undefined {
     if (number === 1 && MARK.every((byte, index) => line[index] === byte))
       return 'begins with a byte order mark: write the file without one';
@@ -149,7 +149,7 @@ class FileCheck {
   }
 }
 
-/** A problem in one line, as compilers write them. */
+/** A problem in one line, in the style of compiler messages. */
 export function describeProblem(file: string, { line, path, message }: FileProblem): string {
   const place = line === 0 ? file : `${file}:${line}`;
   return path === '' ? `${place}: ${line === 0 ? 'the file' : 'the line'} ${message}` : `${place}: ${path} ${message}`;

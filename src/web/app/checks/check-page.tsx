@@ -1,4 +1,5 @@
-import type { StoredCheck } from '../../../contract/check.ts';
+import type { StoredCheck } from '../../../contract/service/check.ts';
+import { FINDING_HELP } from '../../../contract/service/check-help.ts';
 import { formatTime } from '../../format.ts';
 import { service } from '../api.ts';
 import { Loaded } from '../components/states.tsx';
@@ -9,10 +10,10 @@ import { CheckedEnvironmentView, describeAdvice } from './checked-environment.ts
 import { toTitle } from './checks-page.tsx';
 import { Counts } from './finding-counts.tsx';
 
-/** Findings that are read at once, the worst of all environments: the others come when they are asked for. */
+/** Findings of the first request, the worst of all environments. More are loaded on demand. */
 const FIRST_FINDINGS = 200;
 
-/** The report of a check: its environments, each with what was found. */
+/** The report of a check: its environments with their findings. */
 export function CheckPage({ checkId }: { readonly checkId: string }) {
   usePageTitle('Check');
   const { resource, reload } = useResource(
@@ -61,7 +62,18 @@ function Report({ check }: { readonly check: StoredCheck }) {
         <CheckedEnvironmentView key={index} check={check} index={index} />
       ))}
       {counts.error + counts.warning === 0 ? null : (
-        <p class="quiet">docs/trust.md of the package says what each finding means.</p>
+        <section class="card-block" aria-label="Findings">
+          <h2>What each finding tries</h2>
+          <dl class="finding-states">
+            {Object.entries(FINDING_HELP).map(([finding, { asks }]) => (
+              <div key={finding} id={`help-${finding}`}>
+                <dt>{finding}</dt>
+                <dd>{asks}</dd>
+              </div>
+            ))}
+          </dl>
+          <p class="quiet">docs/trust.md of the package says more.</p>
+        </section>
       )}
     </>
   );

@@ -1,13 +1,14 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { CheckFinding, FindingCounts, StoredCheck } from '../../../contract/check.ts';
-import { formatCount, formatCountOf } from '../../format.ts';
+import type { CheckFinding, FindingCounts, StoredCheck } from '../../../contract/service/check.ts';
+import { countText, grouped } from '../../../support/text/figures.ts';
 import { service } from '../api.ts';
 import { LongText } from '../components/long-text.tsx';
 import { Failure } from '../components/states.tsx';
 import { Counts, LEVELS } from './finding-counts.tsx';
+import { FindingStates } from './finding-states.tsx';
 import { FindingView } from './finding-view.tsx';
 
-/** Findings that one press brings. */
+/** Findings that one click loads. */
 const MORE_FINDINGS = 200;
 
 /** An environment of a report: its scenarios, its findings by level, and whether its sessions can share a process. */
@@ -15,7 +16,7 @@ export function CheckedEnvironmentView({ check, index }: { readonly check: Store
   const environment = check.environments[index];
   const { findings, more, isReading, error } = useFindings(check, index);
   if (environment === undefined) return null;
-  const { name, scenarios, counts, may_share_process } = environment;
+  const { name, scenarios, tried, counts, may_share_process } = environment;
   const left = totalOf(counts) - findings.length;
   return (
     <section class="card-block checked" id={`environment-${index}`} aria-label={name}>
@@ -25,15 +26,16 @@ export function CheckedEnvironmentView({ check, index }: { readonly check: Store
       </header>
       <p class="quiet">{describeAdvice(may_share_process)}</p>
       {scenarios.length === 0 ? <p class="quiet">No scenario was tried.</p> : <LongText text={toTried(scenarios)} />}
+      <FindingStates tried={tried} />
       {LEVELS.map((level) => {
         const found = findings.filter((finding) => finding.level === level);
         if (found.length === 0) return null;
         return (
           <section key={level} class="check-findings" aria-label={`${level}s`}>
-            <h3>{formatCountOf(counts[level], level)}</h3>
+            <h3>{countText(counts[level], level)}</h3>
             <ul>
               {found.map((finding, place) => (
-                <FindingView key={place} finding={finding} />
+                <FindingView key={place} finding={finding} hasHelp={level !== 'note' && isFirst(finding, findings)} />
               ))}
             </ul>
           </section>
@@ -43,7 +45,7 @@ export function CheckedEnvironmentView({ check, index }: { readonly check: Store
       {left <= 0 ? null : (
         <p>
           <button type="button" class="button" disabled={isReading} onClick={more}>
-            {`Show ${left > MORE_FINDINGS ? `${formatCount(MORE_FINDINGS)} of ` : ''}${formatCount(left)} more`}
+            {`Show ${left > MORE_FINDINGS ? `${grouped(MORE_FINDINGS)} of ` : ''}${grouped(left)} more`}
           </button>
         </p>
       )}
@@ -51,21 +53,26 @@ export function CheckedEnvironmentView({ check, index }: { readonly check: Store
   );
 }
 
-/** In words; nothing where it could not be tried. */
+/** Advice on sharing processes; empty if it could not be tested. */
 export function describeAdvice(mayShare: boolean | null): string {
   if (mayShare === null) return '';
   return mayShare ? 'Its sessions can share a process.' : 'Its sessions cannot share a process.';
 }
 
+/** True for the first finding of its name. */
+function isFirst(finding: CheckFinding, findings: readonly CheckFinding[]): boolean {
+  return findings.find((other) => other.finding === finding.finding) === finding;
+}
+
 function toTried(scenarios: StoredCheck['environments'][number]['scenarios']): string {
-  return scenarios.map(({ name, tasks }) => `${name} (${formatCountOf(tasks, 'task')})`).join(', ');
+  return scenarios.map(({ name, tasks }) => `${name} (${countText(tasks, 'task')})`).join(', ');
 }
 
 function totalOf(counts: FindingCounts): number {
   return LEVELS.reduce((total, level) => total + counts[level], 0);
 }
 
-/** The findings of an environment: those that came with the report, and more where they are asked for. */
+/** The findings of an environment: those of the report, and more on demand. */
 function useFindings({ check_id, environments }: StoredCheck, index: number) {
   const environment = environments[index];
   const [findings, setFindings] = useState<readonly CheckFinding[]>(environment?.findings ?? []);
@@ -74,7 +81,7 @@ function useFindings({ check_id, environments }: StoredCheck, index: number) {
   const [gone] = useState(() => new AbortController());
   useEffect(() => () => gone.abort(), []);
   const name = environment?.name ?? '';
-  /** Its place among those of its name. */
+  /** Its index among the environments of the same name. */
   const place = environments.slice(0, index).filter((other) => other.name === name).length;
   const more = async () => {
     setReading(true);
@@ -95,11 +102,11 @@ interface Reading {
   readonly checkId: string;
   readonly name: string;
   readonly place: number;
-  /** Findings that are there already. */
+  /** Number of loaded findings. */
   readonly known: number;
 }
 
-/** From the first on, in the largest pages: which were known depends on what other environments have. */
+/** Reads the findings from the first one, since it is unknown which of them the report already contained. */
 async function readMore(
   { checkId, name, place, known }: Reading,
   signal: AbortSignal,

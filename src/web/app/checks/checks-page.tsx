@@ -1,13 +1,15 @@
-import type { CheckSummary } from '../../../contract/check.ts';
-import { formatCountOf, formatTime, preview } from '../../format.ts';
+import type { CheckSummary } from '../../../contract/service/check.ts';
+import { countText } from '../../../support/text/figures.ts';
+import { formatTime, preview } from '../../format.ts';
 import { service } from '../api.ts';
+import { OlderLink } from '../components/older-link.tsx';
 import { Empty, Loaded } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { usePageTitle } from '../use-page-title.ts';
 import { useResource } from '../use-resource.ts';
 import { Counts } from './finding-counts.tsx';
 
-/** Environments of one report in the list. */
+/** Most environment names of one report in the list. */
 const MOST_NAMES = 4;
 
 const COLUMNS: readonly Column<CheckSummary>[] = [
@@ -20,7 +22,7 @@ const COLUMNS: readonly Column<CheckSummary>[] = [
   { name: 'when', title: 'Checked', cell: ({ created_at }) => `${formatTime(created_at)} UTC` },
 ];
 
-/** Reports of checks, newest first; of one environment where the address names it. */
+/** Reports of checks, newest first. The address may filter by environment. */
 export function ChecksPage({ query }: { readonly query: URLSearchParams }) {
   usePageTitle('Checks');
   const [cursor, envName] = [query.get('cursor'), query.get('env_name')];
@@ -52,13 +54,9 @@ export function ChecksPage({ query }: { readonly query: URLSearchParams }) {
             ) : (
               <Table label="Checks" columns={COLUMNS} rows={data} keyOf={({ check_id }) => check_id} narrow="cards" />
             )}
-            {next_cursor === null ? null : (
-              <p>
-                <a class="button" href={toOlder(next_cursor, envName)}>
-                  Older checks
-                </a>
-              </p>
-            )}
+            <OlderLink cursor={next_cursor} query={query}>
+              Older checks
+            </OlderLink>
           </>
         )}
       </Loaded>
@@ -71,9 +69,5 @@ export function toTitle(environments: readonly { readonly name: string }[]): str
   if (environments.length === 0) return 'no environment';
   const names = environments.slice(0, MOST_NAMES).map(({ name }) => preview(name, 40));
   const more = environments.length - names.length;
-  return `${names.join(', ')}${more > 0 ? ` and ${formatCountOf(more, 'other')}` : ''}`;
-}
-
-function toOlder(cursor: string, envName: string | null): string {
-  return `?cursor=${encodeURIComponent(cursor)}${envName === null ? '' : `&env_name=${encodeURIComponent(envName)}`}`;
+  return `${names.join(', ')}${more > 0 ? ` and ${countText(more, 'other')}` : ''}`;
 }

@@ -1,10 +1,10 @@
-import type { FindingCounts, FindingLevel } from '../../../contract/check.ts';
-import { formatCountOf } from '../../format.ts';
+import type { FindingCounts, FindingLevel } from '../../../contract/service/check.ts';
+import { countText } from '../../../support/text/figures.ts';
 
-/** The worst first. */
+/** Levels, the worst first. */
 export const LEVELS: readonly FindingLevel[] = ['error', 'warning', 'note'];
 
-/** `2 errors · 1 warning`; without findings, that there are none. */
+/** Counts of findings: `2 errors · 1 warning`, or a text for none. */
 export function Counts({ counts }: { readonly counts: FindingCounts }) {
   const found = LEVELS.filter((level) => counts[level] > 0);
   if (found.length === 0) return <span class="check-counts good">no findings</span>;
@@ -12,7 +12,7 @@ export function Counts({ counts }: { readonly counts: FindingCounts }) {
     <span class="check-counts">
       {found.map((level) => (
         <span key={level} class={`badge level-${level}`}>
-          {formatCountOf(counts[level], level)}
+          {countText(counts[level], level)}
         </span>
       ))}
     </span>

@@ -1,10 +1,17 @@
-import type { CheckFinding } from '../../../contract/check.ts';
+import type { CheckFinding } from '../../../contract/service/check.ts';
+import { FINDING_HELP } from '../../../contract/service/check-help.ts';
 import { revealHidden } from '../../format.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { LongText } from '../components/long-text.tsx';
 
-/** One finding: where it is, what it says, the command that shows it again, and its trace. */
-export function FindingView({ finding: found }: { readonly finding: CheckFinding }) {
+interface FindingViewProps {
+  readonly finding: CheckFinding;
+  /** True also shows the usual cause and remedy. */
+  readonly hasHelp: boolean;
+}
+
+/** One finding: its place, its message, a command that shows it again, and its trace. */
+export function FindingView({ finding: found, hasHelp }: FindingViewProps) {
   const { finding, level, scenario, task, message, reproduce, trace_id } = found;
   return (
     <li class={`check-finding level-${level}`}>
@@ -15,13 +22,29 @@ export function FindingView({ finding: found }: { readonly finding: CheckFinding
         {trace_id === null ? null : <a href={`/traces/${trace_id}`}>Trace</a>}
       </p>
       <LongText text={message} />
+      {hasHelp ? <Help finding={finding} /> : null}
       <div class="finding-command">
         <div>
           <LongText text={`$ ${reproduce}`} kind="mono" />
         </div>
-        {/* A terminal may obey a hidden character of a name before anybody has seen it. */}
+        {/* A hidden character in a name could control the terminal, so such a command cannot be copied. */}
         {revealHidden(reproduce) === reproduce ? <CopyButton text={() => reproduce} label="Copy the command" /> : null}
       </div>
     </li>
+  );
+}
+
+function Help({ finding }: Pick<CheckFinding, 'finding'>) {
+  // A newer version may have stored an unknown kind of finding.
+  if (!Object.hasOwn(FINDING_HELP, finding)) return null;
+  const { cause, remedy } = FINDING_HELP[finding];
+  return (
+    <div class="quiet">
+      <p>{`Usual cause: ${cause}`}</p>
+      <p>
+        {`Usual remedy: ${remedy} `}
+        <a href={`#help-${finding}`}>What it tries</a>
+      </p>
+    </div>
   );
 }

@@ -1,19 +1,19 @@
-/** Places of two sequences that belong together; undefined where the other has nothing that does. */
+/** Indexes of two members that belong together; one is undefined if the other member has no partner. */
 export interface AlignedPair {
   readonly left: number | undefined;
   readonly right: number | undefined;
 }
 
-/** How much two members have in common: 0 are never put together, and nothing is more than `SAME`. */
+/** Similarity of two members, from 0 (never paired) to `SAME`. */
 export type Likeness = (left: number, right: number) => number;
 export const SAME = 8;
 
-/** Beyond it one is put beside the other in their order. Cells of two bytes. */
+/** Most cells of the table, of two bytes each. Longer sequences are paired by position. */
 const MOST_CELLS = 6_000_000;
 
 /**
- * Puts two sequences side by side, so that what they have in common in all is as much as can be, and so that what only one
- * of them has shifts nothing. With a likeness of `SAME` or 0 this is the longest common subsequence.
+ * Aligns two sequences so that the sum of the similarities of all pairs is largest. With only `SAME` and 0 this is the
+ * longest common subsequence.
  */
 export function align(leftLength: number, rightLength: number, likeness: Likeness): readonly AlignedPair[] {
   const shorter = Math.min(leftLength, rightLength);
@@ -36,7 +36,7 @@ export function align(leftLength: number, rightLength: number, likeness: Likenes
 
 function alignMiddle(height: number, width: number, likeness: Likeness): readonly AlignedPair[] {
   const row = width + 1;
-  // Upper bound of the weight that both rests share from a place on.
+  // Best similarity of the rests of both sequences, from each position on.
   const common = new Uint16Array((height + 1) * row);
   for (let left = height - 1; left >= 0; left--) {
     for (let right = width - 1; right >= 0; right--) {

@@ -1,4 +1,4 @@
-/** JSON in which the order of an object's members does not matter. Undefined is as null. */
+/** JSON with sorted object members. Undefined becomes `null`. */
 export function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
@@ -6,7 +6,7 @@ export function canonicalJson(value: unknown): string {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(',')}}`;
 }
 
-/** Whether two values are the same JSON. Does not look at more than it has to. */
+/** True if two values are the same JSON. */
 export function isSameJson(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;

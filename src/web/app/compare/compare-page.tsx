@@ -6,7 +6,7 @@ import { comparePath, MOST_COMPARED } from './compare-path.ts';
 import { CompareView } from './compare-view.tsx';
 import { type ReadRuns, readRuns, UnreadTraceError } from './read-traces.ts';
 
-/** The page of a comparison: of two traces or a few. */
+/** The page that compares two to four traces. */
 export function ComparePage({ traceIds }: { readonly traceIds: readonly string[] }) {
   usePageTitle(`Compare ${traceIds.length} runs`);
   if (traceIds.length < 2) return <TooFew traceIds={traceIds} />;
@@ -24,7 +24,7 @@ function Comparison({ traceIds }: { readonly traceIds: readonly string[] }) {
     readRuns(traceIds, gone.signal, (runs) => !gone.signal.aborted && setRead(runs)).catch((failure: unknown) => {
       if (gone.signal.aborted) return;
       setError(failure);
-      // The others need not be read to their ends.
+      // Stops reading the others.
       gone.abort();
     });
     return () => gone.abort();
@@ -63,7 +63,7 @@ function TooMany({ traceIds }: { readonly traceIds: readonly string[] }) {
   );
 }
 
-/** One that is not there, or belongs to another account, need not keep the others from being compared. */
+/** A trace that cannot be read. It can be removed from the comparison. */
 function Unread({
   error,
   traceIds,

@@ -10,14 +10,14 @@ import type { ReadRuns } from './read-traces.ts';
 import { describeScenarios } from './run-facts.ts';
 import { RunCards, RunTable } from './run-table.tsx';
 
-/** Runs side by side: what came of them, where they part, and all that they did. */
+/** Runs side by side: results, first difference and all steps. */
 export function CompareView({ read, reload }: { readonly read: ReadRuns; reload(): void }) {
   const { runs, isWhole, readAt } = read;
   const [counted, setCounted] = useState<ReadonlySet<Aspect>>(new Set(ASPECTS));
   const traces = useMemo(() => runs.map(({ trace }) => trace), [runs]);
   const rows = useMemo(() => {
     const aligned = toRows(runs.map(({ entries }) => entries)).map(judge);
-    // Later events may belong to the ends of these entries.
+    // Later events may still change these entries.
     return isWhole ? aligned : aligned.slice(0, aligned.findLastIndex(({ cells }) => !cells.includes(undefined)) + 1);
   }, [runs, isWhole]);
   const parts = useMemo(() => foldRows(rows, counted), [rows, counted]);
@@ -94,7 +94,7 @@ function toggled(aspects: ReadonlySet<Aspect>, aspect: Aspect): ReadonlySet<Aspe
   return changed;
 }
 
-/** The address may name a row. */
+/** Scrolls to the row that the address names. */
 function useStartingPlace(ids: readonly string[]): void {
   const wanted = useRef(location.hash.slice(1));
   useEffect(() => {

@@ -1,6 +1,6 @@
 import { useContext } from 'preact/hooks';
-import { MarkedImage } from '../trace/picture-view.tsx';
-import { isShownType, toSource } from '../trace/pictures.ts';
+import { MarkedImage } from '../trace/steps/picture-view.tsx';
+import { isShownType, toSource } from '../trace/steps/pictures.ts';
 import type { CallView } from '../trace/timeline.ts';
 import { TraceContext } from '../trace/view-context.ts';
 import { isSameJson } from './canonical.ts';
@@ -10,20 +10,20 @@ import { hasSameResult } from './differences.ts';
 
 export interface ComparedCallProps {
   readonly call: CallView;
-  /** The call of the other side that it belongs to. */
+  /** Matching call of the other side. */
   readonly partner: CallView | undefined;
-  /** False where there is no other side to be compared with. */
+  /** False if there is no other side to compare with. */
   readonly isCompared: boolean;
   readonly side: Side;
   readonly isLive: boolean;
 }
 
-/** A tool call as it differs from its partner: argument by argument, and in its result. */
+/** A tool call with the differences to its partner in arguments and result. */
 export function ComparedCall({ call, partner, isCompared, side, isLive }: ComparedCallProps) {
   const { name, result } = call;
   const isFailed = result?.is_error === true;
   const isOtherTool = isCompared && partner?.name !== name;
-  // Arguments of another tool mean something else.
+  // Arguments of different tools cannot be compared.
   const known = isOtherTool ? undefined : partner;
   return (
     <section class={`call ${isFailed ? 'failed' : ''}`} aria-label={`Tool call ${name}`}>
@@ -131,7 +131,7 @@ function Result({ call, partner, side, isLive }: PartProps & { readonly isLive: 
   );
 }
 
-/** Length that `ComparedValue` does not fold, in characters. */
+/** Most characters of a result that `ComparedValue` does not fold. */
 const SHORT_RESULT = 160;
 
 function Images({ result }: { readonly result: NonNullable<CallView['result']> }) {

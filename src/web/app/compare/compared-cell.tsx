@@ -1,5 +1,5 @@
 import { Reward } from '../components/reward.tsx';
-import { Subscores } from '../trace/outcome-cards.tsx';
+import { Subscores } from '../trace/steps/outcome-cards.tsx';
 import type { StepEntry } from '../trace/timeline.ts';
 import { ComparedCall } from './compared-call.tsx';
 import { type ComparedEntry, LETTERS } from './compared-rows.ts';
@@ -9,14 +9,14 @@ import { type Aspect, pairCalls } from './differences.ts';
 import { titleOf } from './first-difference.ts';
 
 export interface ComparedCellProps {
-  /** Which run, from 0. */
+  /** Index of the run. */
   readonly index: number;
   readonly traceId: string;
   readonly entry: ComparedEntry | undefined;
-  /** The entry that it is compared with; undefined: none. */
+  /** Entry that this one is compared with, if any. */
   readonly against: ComparedEntry | undefined;
   readonly side: Side;
-  /** Those that count. */
+  /** Differences that the page counts. */
   readonly differences: readonly Aspect[];
   readonly isLive: boolean;
 }

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
-import { LazySection } from '../trace/lazy-section.tsx';
+import { LazySection } from '../trace/steps/lazy-section.tsx';
 import { ComparedCell } from './compared-cell.tsx';
 import type { ComparedEntry } from './compared-rows.ts';
 import { ASPECTS, type Aspect, type JudgedRow } from './differences.ts';
@@ -7,7 +7,7 @@ import { titleOf } from './first-difference.ts';
 import { describeSame, type FoldedPart } from './fold-rows.ts';
 import type { ComparedRun } from './read-traces.ts';
 
-/** Comparisons with fewer rows are drawn whole. */
+/** Up to this number of rows, all are drawn at once. */
 const DRAWN_WHOLE = 24;
 
 export interface ComparedListProps {
@@ -16,7 +16,7 @@ export interface ComparedListProps {
   readonly counted: ReadonlySet<Aspect>;
 }
 
-/** The runs side by side, one place below the other. What is the same is a line that opens. */
+/** The rows of a comparison. Equal rows are folded into a line that can be opened. */
 export function ComparedList({ parts, runs, counted }: ComparedListProps) {
   const isAlways = parts.length <= DRAWN_WHOLE;
   return (
@@ -55,7 +55,7 @@ interface RowProps {
   readonly counted: ReadonlySet<Aspect>;
 }
 
-/** Made anew only when its row is another one, or when something else counts. */
+/** Redrawn only when its row or the counted differences change. */
 function RowSection({ row, runs, counted, isAlways }: RowProps & { readonly isAlways: boolean }) {
   return useMemo(
     () => (
@@ -71,7 +71,7 @@ function ComparedRow({ row, runs, counted }: RowProps) {
   const { cells, reference, differences } = row;
   const known = cells[reference];
   if (known === undefined) return null;
-  // The first one is marked where there is one other: of several each says what it has otherwise.
+  // With two cells the first one is marked too. With more, each marks its own differences.
   const isMarked = cells.length === 2 && differences.some(({ size }) => size > 0);
   return (
     <article class="compared" aria-label={titleOf(known)}>
@@ -91,7 +91,7 @@ function ComparedRow({ row, runs, counted }: RowProps) {
   );
 }
 
-/** Roughly what a row takes, in pixels: as much as the highest of its cells. */
+/** Estimated height of a row in pixels: that of its highest cell. */
 function estimateHeight({ cells }: JudgedRow): number {
   return Math.max(...cells.map((cell) => (cell === undefined ? 0 : estimateCell(cell))));
 }

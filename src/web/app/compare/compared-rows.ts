@@ -2,20 +2,20 @@ import type { Entry, StepEntry } from '../trace/timeline.ts';
 import { align, type Likeness, SAME } from './align.ts';
 import { canonicalJson } from './canonical.ts';
 
-/** Entries that are compared: all but logs and the readiness of the environment. */
+/** Entries that are compared: all except logs, the start of the environment, and verdicts. */
 export type ComparedEntry = Exclude<Entry, { readonly kind: 'logs' | 'environment' | 'judgement' }>;
 
-/** A verdict is in the evaluation that asked for it. */
+/** Kinds that are not compared. A verdict is already part of its evaluation. */
 const LEFT_OUT: ReadonlySet<Entry['kind']> = new Set(['logs', 'environment', 'judgement']);
 
 /** A row of the comparison: the entry of each run, undefined if a run has none. */
 export interface Row {
-  /** An anchor: that of the first run which has something here, after its letter. */
+  /** Anchor of the row: letter and anchor of the first run with an entry here. */
   readonly id: string;
   readonly cells: readonly (ComparedEntry | undefined)[];
 }
 
-/** By their order on the page. */
+/** Letters of the runs in page order. */
 export const LETTERS = ['A', 'B', 'C', 'D'] as const;
 
 export function toCompared(entries: readonly Entry[]): readonly ComparedEntry[] {
@@ -24,11 +24,11 @@ export function toCompared(entries: readonly Entry[]): readonly ComparedEntry[] 
 }
 
 /**
- * Runs side by side, each aligned with the first one: steps that made the same calls are put together, then those that
- * called the same tools, then what is left in its order. What only some have gets rows of its own, aligned in the same way.
+ * Aligns each run with the first one. Steps with the same calls are paired first, then steps with the same tools, then
+ * the rest in order. Entries that the first run lacks get rows of their own, aligned in the same way.
  */
 export function toRows(runs: readonly (readonly ComparedEntry[])[]): readonly Row[] {
-  // Numbers, since each is compared with thousands of others.
+  // Numbers replace texts, since each is compared thousands of times.
   const numbers = new Map<string, number>();
   const toNumber = (text: string) => {
     const number = numbers.get(text) ?? numbers.size;
@@ -43,33 +43,33 @@ export function toRows(runs: readonly (readonly ComparedEntry[])[]): readonly Ro
   });
 }
 
-/** An entry with what it is recognised by; the same number stands for the same text. */
-interface Marked {
+/** An entry with numbers for comparison. Equal texts have equal numbers. */
+interface NumberedEntry {
   readonly entry: ComparedEntry;
-  /** The names of its calls. */
+  /** Number for the names of its calls. */
   readonly names: number;
-  /** Its calls with their arguments; of what has none, what it says. */
+  /** Number for its calls with arguments; for an entry without calls, for its text. */
   readonly signature: number;
 }
 
-function alignRuns(runs: readonly (readonly Marked[])[]): readonly (readonly (Marked | undefined)[])[] {
+function alignRuns(runs: readonly (readonly NumberedEntry[])[]): readonly (readonly (NumberedEntry | undefined)[])[] {
   const first = runs.findIndex((entries) => entries.length > 0);
   const base = runs[first];
   if (base === undefined) return [];
   const sides = runs.map((entries, index) => (index === first ? undefined : besides(base, entries)));
-  const rows: (Marked | undefined)[][] = [];
+  const rows: (NumberedEntry | undefined)[][] = [];
   for (let place = 0; place <= base.length; place++) {
-    // Only the others have these: one run less to align.
+    // The first run has no entry here, so only the other runs are aligned.
     rows.push(...alignRuns(sides.map((side) => side?.before[place] ?? [])).map((row) => [...row]));
     if (place < base.length) rows.push(sides.map((side, run) => (run === first ? base[place] : side?.at[place])));
   }
   return rows;
 }
 
-/** By the place of the base: what is beside it, and what comes before it without a partner. */
-function besides(base: readonly Marked[], entries: readonly Marked[]) {
-  const at: (Marked | undefined)[] = [];
-  const before: Marked[][] = [];
+/** Groups entries by their partner in the base: the partner itself, and those before it without one. */
+function besides(base: readonly NumberedEntry[], entries: readonly NumberedEntry[]) {
+  const at: (NumberedEntry | undefined)[] = [];
+  const before: NumberedEntry[][] = [];
   const likeness: Likeness = (left, right) => likenessOf(base[left], entries[right]);
   let place = 0;
   for (const { left, right } of align(base.length, entries.length, likeness)) {
@@ -88,25 +88,25 @@ function besides(base: readonly Marked[], entries: readonly Marked[]) {
 const SAME_TOOLS = 3;
 const SAME_KIND = 1;
 
-function likenessOf(left: Marked | undefined, right: Marked | undefined): number {
+function likenessOf(left: NumberedEntry | undefined, right: NumberedEntry | undefined): number {
   if (left === undefined || right === undefined || left.entry.kind !== right.entry.kind) return 0;
   if (left.signature === right.signature) return SAME;
   return left.names === right.names ? SAME_TOOLS : SAME_KIND;
 }
 
-function toMarked(entry: ComparedEntry, toNumber: (text: string) => number): Marked {
+function toMarked(entry: ComparedEntry, toNumber: (text: string) => number): NumberedEntry {
   if (entry.kind === 'step') {
     const signature = entry.calls.length > 0 ? signatureOf(entry) : (entry.response?.message.content ?? '');
     const names = entry.calls.map(({ name }) => name).join('\n');
     return { entry, names: toNumber(names), signature: toNumber(signature) };
   }
-  // There is one of each, but of turns and replies of a user.
+  // Each kind occurs once, except turns and replies of a user.
   const said = entry.kind === 'turn' ? entry.event.messages : entry.kind === 'user' ? entry.event.message : '';
   const signature = said === '' ? '' : canonicalJson(said);
   return { entry, names: toNumber(''), signature: toNumber(signature) };
 }
 
-/** Calls of a step. */
+/** Text for the calls of a step. */
 function signatureOf({ calls }: StepEntry): string {
   return calls.map((call) => `${call.name}\n${call.rawArguments ?? canonicalJson(call.arguments)}`).join('\n');
 }

@@ -1,17 +1,18 @@
 import type { ContentBlock } from '../../../contract/chat.ts';
-import { parseShownJson } from '../trace/content-block.tsx';
-import { type DiffLine, diffParts } from '../trace/line-diff.ts';
+import { parseShownJson } from '../trace/steps/content-block.tsx';
+import { type DiffLine, diffParts } from '../trace/steps/line-diff.ts';
+import { isSaidAsText } from '../trace/steps/tool-call.tsx';
 import type { CallView } from '../trace/timeline.ts';
-import { isSaidAsText } from '../trace/tool-call.tsx';
 
-/** Which of two sides a text is on: what the other side does not have is `removed` on the one, `added` on the other. */
+/** Side of a text. Text that the other side lacks is `removed` on one and `added` on the other. */
 export type Side = 'known' | 'other';
 
-/** Where less is the same, marks would be everywhere and say nothing. A share of the text's length. */
+/** Least equal share of two texts. Below it nearly everything would be marked. */
 const LEAST_SAME = 0.2;
 
 /**
- * The lines (or words) of a text, those that its counterpart does not have marked. Undefined where there is nothing to mark,
+ * Splits a text into lines or words and marks those that the other text lacks. Undefined if both are equal or nearly
+ * everything differs.
  * or next to nothing in both.
  */
 export function diffSide(
@@ -28,14 +29,14 @@ export function diffSide(
   return sameLength < LEAST_SAME * text.replace(/\s+/g, '').length ? undefined : parts;
 }
 
-/** A value as it is compared: a text as it is, JSON laid out, so that it has lines. */
+/** Text for a comparison. JSON is indented, so that it has lines. */
 export function toComparedText(value: unknown): string {
   if (typeof value !== 'string') return JSON.stringify(value, null, 2) ?? '';
   const parsed = parseShownJson(value);
   return parsed === undefined ? value : JSON.stringify(parsed, null, 2);
 }
 
-/** The result of a tool as text; other content is named by its kind. */
+/** The result of a tool as text. Other content is replaced by the name of its kind. */
 export function toResultText(result: NonNullable<CallView['result']>): string {
   const blocks = result.content.map(toBlockText);
   const structured = isSaidAsText(result) ? [] : [toComparedText(result.structured_content)];

@@ -1,25 +1,25 @@
 import { useMemo, useState } from 'preact/hooks';
-import { formatCount } from '../../format.ts';
-import { fold, LongText } from '../components/long-text.tsx';
-import { DiffView } from '../trace/code.tsx';
+import { grouped } from '../../../support/text/figures.ts';
+import { fold, LongText, UnfoldButton } from '../components/long-text.tsx';
+import { DiffView } from '../trace/steps/code.tsx';
 import { diffSide, type Side } from './compared-text.ts';
 
 export interface ComparedTextProps {
   readonly text: string;
-  /** The value that it is compared with; undefined: none. */
+  /** Value that this one is compared with, if any. */
   readonly against: string | undefined;
   readonly side: Side;
 }
 
-/** A longer value is folded if both sides are equal, in characters. */
+/** Most characters of a value that is not folded although both sides are equal. */
 const FOLDED_LENGTH: Readonly<Record<Side, number>> = { known: 400, other: 160 };
 
-/** A text with the words marked that the other side does not have. */
+/** A text with marks on the words that the other side lacks. */
 export function ComparedProse({ text, against, side }: ComparedTextProps) {
   return <Words text={text} against={against} side={side} kind="prose" />;
 }
 
-/** A value: by lines where it has several, else by words. What is long and the same on both sides is folded. */
+/** A value with marks, by line or by word. A long value is folded if both sides are equal. */
 export function ComparedValue({ title, text, against, side }: ComparedTextProps & { readonly title: string }) {
   const isLines = against !== undefined && (text.includes('\n') || against.includes('\n'));
   const lines = useMemo(
@@ -35,7 +35,7 @@ export function ComparedValue({ title, text, against, side }: ComparedTextProps 
 function SameValue({ text }: { readonly text: string }) {
   return (
     <details class="more same-value">
-      <summary>{`The same (${formatCount(text.length)} characters)`}</summary>
+      <summary>{`The same (${grouped(text.length)} characters)`}</summary>
       <LongText text={text} kind="mono" />
     </details>
   );
@@ -65,11 +65,7 @@ function Words({ text, against, side, kind }: ComparedTextProps & { readonly kin
           ),
         )}
       </pre>
-      {shown.length < text.length ? (
-        <button type="button" class="link unfold" onClick={() => setOpen(true)}>
-          {`Show all of it (${formatCount(text.length)} characters)`}
-        </button>
-      ) : null}
+      {shown.length < text.length ? <UnfoldButton text={text} onOpen={() => setOpen(true)} /> : null}
     </>
   );
 }

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
-import type { TraceSummary } from '../../../contract/trace.ts';
-import { formatCount } from '../../format.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
+import { grouped } from '../../../support/text/figures.ts';
 import { Icon } from '../components/icons.tsx';
 import { Reward } from '../components/reward.tsx';
 import { goTo, idInView } from '../trace/go-to.ts';
@@ -15,26 +15,26 @@ const NAMES: Readonly<Record<Aspect, string>> = {
   reasoning: 'Reasoning',
 };
 
-/** Where a row begins when it was gone to, and a little more. In pixels. */
+/** Distance in pixels below the top at which a row counts as the current one. */
 const READ_PX = 150;
 
 export interface DifferenceBarProps {
   readonly traces: readonly TraceSummary[];
   readonly counted: ReadonlySet<Aspect>;
-  /** The anchors of the rows that differ, and how many rows there are in all. */
+  /** Anchors of the rows that differ. */
   readonly ids: readonly string[];
   readonly rowCount: number;
   onToggle(aspect: Aspect): void;
 }
 
-/** Stays in sight: which column is which run, what counts as a difference, and the way from one to the next. */
+/** Sticky bar: names of the columns, counted kinds of differences, and buttons to the next difference. */
 export function DifferenceBar({ traces, counted, ids, rowCount, onToggle }: DifferenceBarProps) {
   useDifferenceKeys(ids);
   return (
     <div class="difference-bar">
       <div class="difference-tools" role="toolbar" aria-label="Differences">
         <span role="status">
-          {ids.length === 0 ? 'No differences' : `${formatCount(ids.length)} of ${formatCount(rowCount)} differ`}
+          {ids.length === 0 ? 'No differences' : `${grouped(ids.length)} of ${grouped(rowCount)} differ`}
         </span>
         <button
           type="button"

@@ -3,15 +3,15 @@ import { align, SAME } from './align.ts';
 import { isSameJson } from './canonical.ts';
 import type { ComparedEntry, Row } from './compared-rows.ts';
 
-/** In what two runs can differ at one place; which of them count is chosen on the page. */
+/** Kinds of differences. The page chooses which of them count. */
 export const ASPECTS = ['calls', 'results', 'text', 'reasoning'] as const;
 export type Aspect = (typeof ASPECTS)[number];
-/** `missing`: the run did nothing there. */
+/** `missing`: the run has no entry in this row. */
 export type Difference = Aspect | 'missing';
 
-/** A row with what is different in each of its cells, judged by the first run that has something there. */
+/** A row with the differences of each cell to its reference. */
 export interface JudgedRow extends Row {
-  /** The place of the cell that the others are compared with. */
+  /** Index of the cell that the others are compared with. */
   readonly reference: number;
   readonly differences: readonly ReadonlySet<Difference>[];
 }
@@ -25,12 +25,12 @@ export function judge(row: Row): JudgedRow {
   return { ...row, reference, differences };
 }
 
-/** Whether a row differs in something that counts. */
+/** True if the row has a difference that counts. */
 export function isDifferent({ differences }: JudgedRow, counted: ReadonlySet<Aspect>): boolean {
   return differences.some((each) => [...each].some((kind) => kind === 'missing' || counted.has(kind)));
 }
 
-/** The calls of two steps side by side, by the same rule as the steps themselves. */
+/** Aligns the calls of two steps by the same rule as steps. */
 export function pairCalls(known: readonly CallView[], other: readonly CallView[]) {
   return align(known.length, other.length, (left, right) => {
     const [one, two] = [known[left], other[right]];
@@ -47,7 +47,7 @@ export function hasSameArguments(one: CallView, other: CallView): boolean {
   return one.rawArguments === other.rawArguments && isSameJson(one.arguments, other.arguments);
 }
 
-/** True, too, where neither has one. How long they took does not matter. */
+/** True if both results are equal or both are missing. Durations are ignored. */
 export function hasSameResult({ result: one }: CallView, { result: other }: CallView): boolean {
   if (one === undefined || other === undefined) return one === other;
   return (
@@ -83,7 +83,7 @@ function stepDifferences(known: StepEntry, other: StepEntry): ReadonlySet<Differ
   return found.size === 0 ? NONE : found;
 }
 
-/** The compared part of an entry: neither its time nor its duration. */
+/** The compared part of an entry, without time and duration. */
 function essence(entry: Exclude<ComparedEntry, StepEntry>): unknown {
   switch (entry.kind) {
     case 'setup': {

@@ -6,14 +6,14 @@ import { type Difference, hasSameArguments, hasSameResult, type JudgedRow, pairC
 
 export interface FirstDifference {
   readonly row: JudgedRow;
-  /** As in a sentence: `step 3`, `the prompt`. */
+  /** Name in a sentence: `step 3`, `the prompt`. */
   readonly place: string;
   readonly text: string;
 }
 
 /**
- * Where runs begin to do different things, in a sentence: in what they were given, in a call, or in a result. Where there is
- * no such place, the first thing that was said differently. Undefined where nothing differs.
+ * Finds where runs start to differ in an input, a call or a result. Without such a place, it is the first different
+ * text. Undefined if nothing differs.
  */
 export function findFirstDifference(rows: readonly JudgedRow[]): FirstDifference | undefined {
   const row =
@@ -26,7 +26,7 @@ export function findFirstDifference(rows: readonly JudgedRow[]): FirstDifference
   return { row, place: hasNumber ? title : `the ${title}`, text: describeRow(row, known) };
 }
 
-/** `Step 3`, `Prompt`, `Answer`. */
+/** Title of an entry: `Step 3`, `Prompt`, `Answer`. */
 export function titleOf(entry: ComparedEntry): string {
   switch (entry.kind) {
     case 'setup':
@@ -44,7 +44,7 @@ export function titleOf(entry: ComparedEntry): string {
   }
 }
 
-/** Names of arguments that one of two calls has otherwise, or not at all. */
+/** Names of arguments that differ or are missing in one call. */
 function differingArguments(one: CallView, other: CallView): readonly string[] {
   const names = new Set([...Object.keys(one.arguments), ...Object.keys(other.arguments)]);
   return [...names].filter((name) => !isSameJson(one.arguments[name], other.arguments[name]));
@@ -52,7 +52,7 @@ function differingArguments(one: CallView, other: CallView): readonly string[] {
 
 const ACTS: readonly Difference[] = ['missing', 'calls', 'results'];
 
-/** The first run in whose cell what was given or done differs, and not just what was said on the way. */
+/** Index of the first run with a different input or action, not only a different text. */
 function findActing({ cells, reference, differences }: JudgedRow): number {
   const isWordsAlone = cells[reference]?.kind === 'step';
   return differences.findIndex((each) => (isWordsAlone ? ACTS.some((act) => each.has(act)) : each.size > 0));

@@ -1,4 +1,4 @@
-import { formatCountOf } from '../../format.ts';
+import { countText } from '../../../support/text/figures.ts';
 import { type Aspect, isDifferent, type JudgedRow } from './differences.ts';
 
 /** A line of the comparison: a row that differs, or a fold of rows that do not. */
@@ -6,7 +6,7 @@ export type FoldedPart =
   | { readonly kind: 'row'; readonly row: JudgedRow }
   | { readonly kind: 'same'; readonly id: string; readonly rows: readonly JudgedRow[] };
 
-/** `counted`: what makes a row one that differs. */
+/** Folds rows without differences. `counted`: the kinds that count. */
 export function foldRows(rows: readonly JudgedRow[], counted: ReadonlySet<Aspect>): readonly FoldedPart[] {
   const parts: FoldedPart[] = [];
   let same: JudgedRow[] = [];
@@ -29,8 +29,8 @@ export function describeSame(rows: readonly JudgedRow[]): string {
   const [steps, turns] = [count('step'), count('turn')];
   const text = [
     kinds.includes('setup') ? 'the same prompt' : '',
-    turns === 0 ? '' : formatCountOf(turns, 'equal message'),
-    steps === 0 ? '' : formatCountOf(steps, 'equal step'),
+    turns === 0 ? '' : countText(turns, 'equal message'),
+    steps === 0 ? '' : countText(steps, 'equal step'),
     kinds.includes('answer') ? 'the same answer' : '',
     kinds.includes('evaluation') ? 'the same evaluation' : '',
   ]

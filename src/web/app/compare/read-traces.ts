@@ -1,9 +1,9 @@
-import type { TraceSummary } from '../../../contract/trace.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
 import { readTraceData } from '../api.ts';
 import { Timeline } from '../trace/timeline.ts';
 import { type ComparedEntry, toCompared } from './compared-rows.ts';
 
-/** A run as far as it is read. */
+/** A run as far as it was read. */
 export interface ComparedRun {
   readonly trace: TraceSummary;
   /** Entries of the last attempt, which decides the result of the run. */
@@ -12,9 +12,9 @@ export interface ComparedRun {
 
 export interface ReadRuns {
   readonly runs: readonly ComparedRun[];
-  /** False: these are the beginnings. */
+  /** False if only the first part of each trace was read. */
   readonly isWhole: boolean;
-  /** When it was asked for. */
+  /** Time of the request. */
   readonly readAt: string;
 }
 
@@ -29,10 +29,9 @@ export class UnreadTraceError extends Error {
 }
 
 /**
- * Reads traces as far as they have come, and tells twice of long ones: with the beginnings, which are there soon, and with
- * all of it.
+ * Reads traces as they are now. For long ones it reports twice: the first part early, then everything.
  *
- * @throws UnreadTraceError for the first one that cannot be read; the reason of the signal.
+ * @throws UnreadTraceError for the first trace that cannot be read; the reason of the signal.
  */
 export async function readRuns(
   traceIds: readonly string[],

@@ -1,9 +1,10 @@
 import { runningMs } from '../../../contract/running-time.ts';
-import type { TraceSummary } from '../../../contract/trace.ts';
-import { formatCost, formatCount, formatDuration, formatReward, preview } from '../../format.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
+import { durationText, grouped, moneyText, rewardText } from '../../../support/text/figures.ts';
+import { preview } from '../../format.ts';
 import { isSameJson } from './canonical.ts';
 
-/** One thing that is known of each run. */
+/** One row of the table: a value for each run. */
 export interface Fact {
   readonly name: string;
   readonly values: readonly string[];
@@ -17,14 +18,14 @@ export interface Score extends Fact {
   readonly numbers: readonly (number | null)[];
 }
 
-/** The subscores of the evaluations by their names, in the order in which they first come. */
+/** Subscores of the evaluations by name, in order of appearance. */
 export function scoresOf(traces: readonly TraceSummary[]): readonly Score[] {
   const names = new Set(traces.flatMap(({ evaluation }) => evaluation?.subscores.map(({ name }) => name) ?? []));
   return [...names].map((name) => {
     const numbers = traces.map(
       ({ evaluation }) => evaluation?.subscores.find((subscore) => subscore.name === name)?.value ?? null,
     );
-    return { ...numberFact(name, numbers, formatReward), numbers };
+    return { ...numberFact(name, numbers, rewardText), numbers };
   });
 }
 
@@ -36,38 +37,38 @@ export function factsOf(traces: readonly TraceSummary[]): readonly Fact[] {
     numberFact(
       'Steps',
       numbersOf(traces, ({ usage }) => usage.model_calls),
-      formatCount,
+      grouped,
     ),
     numberFact(
       'Tool calls',
       numbersOf(traces, ({ usage }) => usage.tool_calls),
-      formatCount,
+      grouped,
     ),
     numberFact(
       'Tokens in',
       numbersOf(traces, ({ usage }) => usage.prompt_tokens),
-      formatCount,
+      grouped,
     ),
     numberFact(
       'Tokens out',
       numbersOf(traces, ({ usage }) => usage.completion_tokens),
-      formatCount,
+      grouped,
     ),
     ...(isCostKnown
       ? [
           numberFact(
             'Cost',
             numbersOf(traces, ({ usage }) => usage.cost_usd),
-            formatCost,
+            moneyText,
           ),
         ]
       : []),
-    numberFact('Duration', numbersOf(traces, runningMs), formatDuration),
+    numberFact('Duration', numbersOf(traces, runningMs), durationText),
     ...givenFacts(traces).filter(({ isSame }) => !isSame),
   ];
 }
 
-/** Undefined where all runs are of one scenario with the same arguments; else in what they are not. */
+/** Undefined if all runs have the same scenario and arguments; otherwise a text about the difference. */
 export function describeScenarios(traces: readonly TraceSummary[]): string | undefined {
   const names = new Set(traces.map(({ env_name, scenario_name }) => `${env_name} / ${scenario_name}`));
   if (names.size > 1) return `These runs are not of the same scenario: ${[...names].join(', ')}.`;
@@ -76,11 +77,11 @@ export function describeScenarios(traces: readonly TraceSummary[]): string | und
   return `These runs are of the same scenario, but not with the same arguments: ${other.join(', ')}.`;
 }
 
-/** A difference with its sign, in the form of the numbers; empty for none. */
+/** A signed difference in the format of the numbers; empty for none. */
 export function describeDelta(base: number | null, value: number | null, format: (number: number) => string): string {
   if (base === null || value === null) return '';
   const size = format(Math.abs(value - base));
-  // A difference that is rounded away does not count.
+  // A difference that rounds to zero is not shown.
   return size === format(0) ? '' : `${value > base ? '+' : '−'}${size}`;
 }
 
@@ -106,7 +107,7 @@ function givenFacts(traces: readonly TraceSummary[]): readonly Fact[] {
   ];
 }
 
-/** Enough of a hash to tell one from another. */
+/** Characters of a hash that are enough to tell two apart. */
 const HASH_LENGTH = 12;
 const VALUE_LENGTH = 160;
 

@@ -1,5 +1,6 @@
-import type { TraceSummary } from '../../../contract/trace.ts';
-import { formatReward, formatTime, preview } from '../../format.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
+import { rewardText } from '../../../support/text/figures.ts';
+import { formatTime, preview } from '../../format.ts';
 import { Reward, rewardKind, Status } from '../components/reward.tsx';
 import { comparePath } from './compare-path.ts';
 import { LETTERS } from './compared-rows.ts';
@@ -58,7 +59,7 @@ interface RunCardProps {
 
 function RunCard({ traces, trace, index }: RunCardProps) {
   const { reward, status, stop_reason, error, trace_id } = trace;
-  const delta = index === 0 ? '' : describeDelta(traces[0]?.reward ?? null, reward, formatReward);
+  const delta = index === 0 ? '' : describeDelta(traces[0]?.reward ?? null, reward, rewardText);
   const ids = traces.map((each) => each.trace_id);
   const others = ids.filter((id) => id !== trace_id);
   return (
@@ -69,7 +70,7 @@ function RunCard({ traces, trace, index }: RunCardProps) {
       </p>
       <p class="run-card-reward">
         <span class={`big-reward-value ${rewardKind(reward)}`} title={reward === null ? 'No reward' : 'Reward'}>
-          {formatReward(reward)}
+          {rewardText(reward)}
         </span>
         <Delta delta={delta} isJudged />
       </p>
@@ -116,7 +117,7 @@ function FactRow({ fact: { name, values, deltas, isSame } }: { readonly fact: Fa
   );
 }
 
-/** `isJudged`: more is better. */
+/** A difference. With `isJudged`, more is better. */
 function Delta({ delta, isJudged = false }: { readonly delta: string; readonly isJudged?: boolean }) {
   if (delta === '') return null;
   const tone = isJudged ? (delta.startsWith('+') ? 'full' : 'zero') : '';

@@ -3,7 +3,7 @@ import { Icon } from './icons.tsx';
 
 const THANKS_MS = 1_500;
 
-/** Copies a text as it is, hidden characters too. The text is asked for when it is needed. */
+/** Copies a text, including hidden characters. The text is created on click. */
 export function CopyButton({ text, label = 'Copy' }: { text(): string; readonly label?: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {
@@ -24,7 +24,7 @@ export function CopyButton({ text, label = 'Copy' }: { text(): string; readonly 
   );
 }
 
-/** Pages that were not sent over HTTPS or by this very machine have no clipboard of their own. */
+/** Browsers offer no clipboard to pages without HTTPS, except on this machine. */
 async function copyText(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Icon } from './icons.tsx';
 
-/** A modal dialog that is open as long as it is there. Escape, its button and a click beside it close it. */
+/** A modal dialog, open while it is mounted. Escape, its button and a click outside close it. */
 export function Dialog({
   title,
   kind = '',

@@ -1,4 +1,4 @@
-/** A tick in a frame: what was examined. */
+/** Logo: a tick in a frame. */
 export function Brand() {
   return (
     <svg class="brand-mark" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
@@ -31,7 +31,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** Decoration alone: what it means is said beside it. */
+/** A decorative icon. The text beside it has the meaning. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg class={`icon icon-${name}`} viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">

@@ -1,13 +1,13 @@
 import { useContext, useState } from 'preact/hooks';
-import { formatCount, formatCountOf } from '../../format.ts';
+import { countText, grouped } from '../../../support/text/figures.ts';
 import { CopyButton } from './copy-button.tsx';
 import { LongText } from './long-text.tsx';
 import { Marked, SearchText } from './marked.tsx';
 
-/** Values that are drawn open at first, and members that are drawn at once. */
+/** Values that are open at first, and members that are drawn at a time. */
 const OPEN_VALUES = 48;
 const MEMBERS_AT_ONCE = 100;
-/** A shorter value is one line, in characters. */
+/** Most characters of a value on one line. */
 const INLINE_LENGTH = 64;
 const DEEPEST_OPEN = 6;
 
@@ -75,7 +75,7 @@ function Container({ name, value, depth, isOpenAtFirst }: MemberProps & { readon
             ))}
             {members.length > shownMembers ? (
               <button type="button" class="link" onClick={() => setShownMembers(shownMembers + 10 * MEMBERS_AT_ONCE)}>
-                {`${formatCount(members.length - shownMembers)} more`}
+                {`${grouped(members.length - shownMembers)} more`}
               </button>
             ) : null}
           </div>
@@ -113,7 +113,7 @@ function Name({ name }: { readonly name: string | undefined }) {
   );
 }
 
-/** JSON on one line, by what its parts are. */
+/** JSON on one line, coloured by type. */
 function Inline({ text }: { readonly text: string }) {
   return (
     <span class="json-inline">
@@ -134,7 +134,7 @@ function kindOf(token: string, isName: boolean): string {
   return /^-?\d|^(true|false|null)$/.test(token) ? 'json-value' : 'json-brace';
 }
 
-/** Undefined for what is too long for one line, or too nested to be read there. */
+/** Undefined if the value is too long or too nested for one line. */
 function toInline(value: object): string | undefined {
   const members = Object.values(value);
   if (members.length > 12 || members.some((member) => typeof member === 'object' && member !== null)) {
@@ -149,10 +149,10 @@ function toInline(value: object): string | undefined {
 }
 
 function describeSize(value: object): string {
-  return Array.isArray(value) ? formatCountOf(value.length, 'item') : formatCountOf(Object.keys(value).length, 'field');
+  return Array.isArray(value) ? countText(value.length, 'item') : countText(Object.keys(value).length, 'field');
 }
 
-/** Values in a value, itself among them; not counted beyond `limit`. */
+/** Number of values in a value, including itself, up to `limit`. */
 function countValues(value: unknown, limit: number): number {
   if (typeof value !== 'object' || value === null) return typeof value === 'string' ? 1 + value.length / 400 : 1;
   let count = 1;

@@ -2,14 +2,14 @@ import type { ComponentChildren } from 'preact';
 import { useResource } from '../use-resource.ts';
 import { Loaded } from './states.tsx';
 
-/** A part whose script is loaded when it is needed. One that is not there any more is that of an older server. */
+/** A component whose script is loaded on demand. If loading fails, the page may come from an older server. */
 export function Later<Module>({
   load,
   meanwhile,
   children,
 }: {
   load(): Promise<Module>;
-  /** Shown until it is there. Default: that it loads. */
+  /** Shown while the script loads. Default: a loading message. */
   readonly meanwhile?: ComponentChildren;
   readonly children: (module: Module) => ComponentChildren;
 }) {

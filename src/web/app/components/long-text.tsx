@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
-import { formatCount } from '../../format.ts';
+import { grouped } from '../../../support/text/figures.ts';
 import { Marked, useIsFound } from './marked.tsx';
 
-/** Drawn at once; the rest is a click away, so that no text makes the page slow. In characters and lines. */
+/** Characters and lines that are drawn at first. A click shows the rest. */
 const FOLDED = { length: 3_000, lines: 40 } as const;
-/** A browser lays out no more than this at once without a pause. */
+/** Most characters that a browser lays out at once without a pause. */
 const LONGEST = 400_000;
 
 /** Text of a run, exactly as it was written. */
@@ -19,19 +19,24 @@ export function LongText({ text, kind = 'prose' }: { readonly text: string; read
       <pre class={`text ${kind} ${isFolded ? 'folded' : ''}`}>
         <Marked text={shown} />
       </pre>
-      {isFolded ? (
-        <button type="button" class="link unfold" onClick={() => setOpen(true)}>
-          {`Show all of it (${formatCount(text.length)} characters)`}
-        </button>
-      ) : null}
+      {isFolded ? <UnfoldButton text={text} onOpen={() => setOpen(true)} /> : null}
       {shown.length < text.length && !isFolded ? (
-        <p class="quiet">{`Cut after ${formatCount(LONGEST)} of ${formatCount(text.length)} characters; the JSON has all of them.`}</p>
+        <p class="quiet">{`Cut after ${grouped(LONGEST)} of ${grouped(text.length)} characters; the JSON has all of them.`}</p>
       ) : null}
     </>
   );
 }
 
-/** The beginning that is shown at first; all of it where there is little more. */
+/** The button below the first part of a text. It shows the rest. */
+export function UnfoldButton({ text, onOpen }: { readonly text: string; onOpen(): void }) {
+  return (
+    <button type="button" class="link unfold" onClick={onOpen}>
+      {`Show all of it (${grouped(text.length)} characters)`}
+    </button>
+  );
+}
+
+/** The first part of a text; the whole text if little would be left out. */
 export function fold(text: string): string {
   let at = -1;
   for (let line = 0; line < FOLDED.lines; line++) {

@@ -5,7 +5,7 @@ import { splitByText } from './split-text.ts';
 /** Search text of the page, in lower case; empty: no search. */
 export const SearchText = createContext('');
 
-/** A text in which what is searched for is marked. */
+/** A text with marks on the searched text. */
 export function Marked({ text }: { readonly text: string }) {
   const searched = useContext(SearchText);
   if (searched === '' || !text.toLowerCase().includes(searched)) return <>{text}</>;
@@ -14,7 +14,7 @@ export function Marked({ text }: { readonly text: string }) {
   );
 }
 
-/** True where folded content has to be shown, because what is searched for is in it. */
+/** True if folded content contains the searched text and has to be shown. */
 export function useIsFound(text: () => string): boolean {
   const searched = useContext(SearchText);
   return searched !== '' && text().toLowerCase().includes(searched);

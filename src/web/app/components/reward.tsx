@@ -1,6 +1,6 @@
-import type { RunStatus } from '../../../contract/run.ts';
-import type { StopReason } from '../../../contract/trace.ts';
-import { formatReward } from '../../format.ts';
+import type { RunStatus } from '../../../contract/service/run.ts';
+import type { StopReason } from '../../../contract/service/trace.ts';
+import { rewardText } from '../../../support/text/figures.ts';
 
 export type RewardKind = 'none' | 'full' | 'part' | 'zero';
 
@@ -13,12 +13,12 @@ export function rewardKind(reward: number | null): RewardKind {
 export function Reward({ reward }: { readonly reward: number | null }) {
   return (
     <span class={`reward ${rewardKind(reward)}`} title={reward === null ? 'No reward' : `Reward ${reward}`}>
-      {formatReward(reward)}
+      {rewardText(reward)}
     </span>
   );
 }
 
-/** Status, with why it stopped where the status does not say it. */
+/** Status, and the stop reason if the status does not say it. */
 export function Status({ status, stopReason }: { readonly status: RunStatus; readonly stopReason: StopReason | null }) {
   const isSaidAlready =
     stopReason === null || stopReason === status || stopReason === 'answered' || stopReason === 'error';

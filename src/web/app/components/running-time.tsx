@@ -1,11 +1,11 @@
 import { runningMs } from '../../../contract/running-time.ts';
-import type { TraceSummary } from '../../../contract/trace.ts';
-import { formatDuration } from '../../format.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
+import { durationText } from '../../../support/text/figures.ts';
 
-/** Less says nothing of where the time went. */
+/** Shortest wait that is shown. */
 const LEAST_QUEUED_MS = 1_000;
 
-/** How long a run has run; apart from it how long it waited before, where that is worth a word. */
+/** Duration of a run, and the wait before it if that is long enough. */
 export function RunningTime({
   trace,
 }: {
@@ -15,13 +15,13 @@ export function RunningTime({
   const queued = describeQueued(trace);
   return (
     <>
-      {took === null ? '–' : formatDuration(took)}
+      {took === null ? '–' : durationText(took)}
       {queued === '' ? null : <div class="quiet small">{queued}</div>}
     </>
   );
 }
 
-/** `1 min 10 s queued`; empty for hardly any. */
+/** Text for the wait: `1 min 10 s queued`; empty for a short one. */
 export function describeQueued({ timing }: Pick<TraceSummary, 'timing'>): string {
-  return timing.queued_ms < LEAST_QUEUED_MS ? '' : `${formatDuration(timing.queued_ms)} queued`;
+  return timing.queued_ms < LEAST_QUEUED_MS ? '' : `${durationText(timing.queued_ms)} queued`;
 }

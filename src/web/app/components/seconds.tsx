@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Counts the seconds since it was drawn first. They are not read out. */
+/** Counts the seconds since it was mounted. Screen readers skip it. */
 export function Seconds() {
   const [seconds, setSeconds] = useState(0);
   useEffect(() => {

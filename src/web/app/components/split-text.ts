@@ -1,7 +1,7 @@
-/** Odd members are what was searched for, as it is written. */
+/** Splits a text at the matches. Members with an odd index are the matches. */
 export function splitByText(text: string, searched: string): readonly string[] {
   const lower = text.toLowerCase();
-  // Letters whose small form is longer would shift the places: then nothing is marked.
+  // Some letters get longer in lower case, which would shift positions: then nothing is marked.
   if (searched === '' || lower.length !== text.length) return [text];
   const parts: string[] = [];
   let from = 0;

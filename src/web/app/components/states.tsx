@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { ApiError } from '../../../service-client/api-error.ts';
+import { ApiError } from '../../../contract/errors.ts';
 import type { Resource } from '../use-resource.ts';
 
 export function Loading({ what = 'Loading' }: { readonly what?: string }) {
@@ -40,7 +40,7 @@ export function Failure({ error, retry }: { readonly error: unknown; retry?(): v
   );
 }
 
-/** One of the three that a resource is. */
+/** Shows a resource as loading, failed or loaded. */
 export function Loaded<T>({
   resource,
   retry,

@@ -4,16 +4,21 @@ export interface Column<Row> {
   readonly name: string;
   readonly title: ComponentChildren;
   readonly isNumber?: boolean;
-  /** Left out on narrow screens. */
+  /** True hides the column on narrow screens. */
   readonly isExtra?: boolean;
-  /** There on narrow screens alone. */
+  /** True shows the column only on narrow screens. */
   readonly isNarrow?: boolean;
   cell(row: Row): ComponentChildren;
 }
 
+/** A column of figures that narrow screens leave out. Its name is its title in small letters. */
+export function figureColumn<Row>(title: string, cell: Column<Row>['cell']): Column<Row> {
+  return { name: title.toLowerCase(), title, isNumber: true, isExtra: true, cell };
+}
+
 /**
- * Rows of one kind. On narrow screens it scrolls by itself, so that the page does not, or (`narrow="cards"`) each row
- * becomes a card, which the page's own style lays out by `data-column`.
+ * A table of rows. On narrow screens it scrolls horizontally, or with `narrow="cards"` each row becomes a card, which
+ * the style of the page lays out by `data-column`.
  */
 export function Table<Row>({
   label,

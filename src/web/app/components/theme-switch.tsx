@@ -7,7 +7,7 @@ const LOOKS: Readonly<Record<Theme, { readonly icon: IconName; readonly label: s
   dark: { icon: 'moon', label: 'Dark colours' },
 };
 
-/** Goes round: as the system says, light, dark. */
+/** Cycles through the themes: system, light, dark. */
 export function ThemeSwitch() {
   const { theme, next } = useTheme();
   const { icon, label } = LOOKS[theme];

@@ -1,10 +1,10 @@
 import type { Field } from './form-values.ts';
 
-/** Lines of a field that may hold some. */
+/** Least and most lines of a text area. */
 const LEAST_LINES = 3;
 const MOST_LINES = 14;
 
-/** The field of one argument, with what is said of it and what is wrong with it. */
+/** Input field of one argument with its description and error. */
 export function ArgumentField({
   id,
   field: { name, kind, isRequired, description, range, choices },

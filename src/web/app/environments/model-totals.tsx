@@ -1,5 +1,5 @@
-import type { TraceTotals } from '../../../contract/totals.ts';
-import { formatCount, formatCountOf, formatReward } from '../../format.ts';
+import type { TraceTotals } from '../../../contract/service/totals.ts';
+import { countText, grouped, rewardText } from '../../../support/text/figures.ts';
 import { isReferenceModel } from './reference-model.ts';
 
 type Group = NonNullable<TraceTotals['groups']>[number];
@@ -34,7 +34,7 @@ export function ModelTotals({ groups, filters }: Props) {
               <tfoot>
                 <tr>
                   <td colSpan={4}>
-                    <a href={`/?${new URLSearchParams(filters)}`}>{`and ${formatCount(of.length - MOST)} more`}</a>
+                    <a href={`/?${new URLSearchParams(filters)}`}>{`and ${grouped(of.length - MOST)} more`}</a>
                   </td>
                 </tr>
               </tfoot>
@@ -55,10 +55,10 @@ function ModelRow({ group, filters }: { readonly group: Group; readonly filters:
         <a href={`/?${new URLSearchParams({ ...filters, model })}`}>{model}</a>
       </th>
       <td>{pass_rate === null ? 'no reward' : `${Math.round(pass_rate * 100)} % passed`}</td>
-      <td>{mean_reward === null ? '' : `mean ${formatReward(mean_reward)}`}</td>
+      <td>{mean_reward === null ? '' : `mean ${rewardText(mean_reward)}`}</td>
       <td>
-        {formatCountOf(count, 'run')}
-        {without === 0 ? null : <span class="quiet">{`, ${formatCount(without)} without a reward`}</span>}
+        {countText(count, 'run')}
+        {without === 0 ? null : <span class="quiet">{`, ${grouped(without)} without a reward`}</span>}
       </td>
     </tr>
   );

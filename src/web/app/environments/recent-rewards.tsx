@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { TraceSummary } from '../../../contract/trace.ts';
-import { formatCountOf, formatReward, formatTime } from '../../format.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
+import { countText, rewardText } from '../../../support/text/figures.ts';
+import { formatTime } from '../../format.ts';
 import { service } from '../api.ts';
 import { useResource } from '../use-resource.ts';
 import { ModelTotals } from './model-totals.tsx';
@@ -65,7 +66,7 @@ function Rewards({ envName, scenarioName }: Props) {
           ))}
         </ol>
         <a class="quiet small" href={`/?${new URLSearchParams(filters)}`}>
-          {formatCountOf(totals.count, 'run')}
+          {countText(totals.count, 'run')}
         </a>
       </div>
       <ModelTotals groups={totals.groups ?? []} filters={filters} />
@@ -77,7 +78,7 @@ function RewardBar({ trace }: { readonly trace: TraceSummary }) {
   const { reward, status } = trace;
   const kind = reward === null ? (status === 'failed' ? 'failed' : 'none') : kindOf(reward);
   const height = reward === null ? 1 : Math.max(LEAST_HEIGHT, Math.min(1, reward));
-  const label = `${reward === null ? status : `reward ${formatReward(reward)}`}, ${trace.model}, ${formatTime(trace.created_at)}`;
+  const label = `${reward === null ? status : `reward ${rewardText(reward)}`}, ${trace.model}, ${formatTime(trace.created_at)}`;
   return (
     <a
       class={`reward-bar ${kind} ${isReferenceModel(trace.model) ? 'reference' : ''}`}

@@ -1,6 +1,6 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import type { RunInput } from '../../../contract/run.ts';
 import type { ScenarioEntry } from '../../../contract/scenario.ts';
+import type { RunInput } from '../../../contract/service/run.ts';
 import { service } from '../api.ts';
 import { navigate } from '../navigate.ts';
 import { useResource } from '../use-resource.ts';

@@ -1,4 +1,4 @@
-import type { RunInput } from '../../../contract/run.ts';
+import type { RunInput } from '../../../contract/service/run.ts';
 import { type Field, type ReadFields, readFields } from './form-values.ts';
 
 /** Settings of a run beside its arguments, as in `proctor run`. An empty field means the service's default. */

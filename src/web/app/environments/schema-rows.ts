@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../../../contract/json.ts';
-import { formatCount } from '../../format.ts';
+import { grouped } from '../../../support/text/figures.ts';
 import { choicesOf, isSchema, optionsOf, type ResolvedSchema, resolveSchema } from './resolve-schema.ts';
 
 /** One field of a schema, wherever it is in it. */
@@ -136,10 +136,10 @@ function limitsOf(schema: JsonSchema): readonly string[] {
 
 function range(least: unknown, most: unknown): string {
   if (isBound(least) && isBound(most)) {
-    return least === most ? `exactly ${formatCount(least)}` : `${formatCount(least)} to ${formatCount(most)}`;
+    return least === most ? `exactly ${grouped(least)}` : `${grouped(least)} to ${grouped(most)}`;
   }
-  if (isBound(least)) return `at least ${formatCount(least)}`;
-  return isBound(most) ? `at most ${formatCount(most)}` : '';
+  if (isBound(least)) return `at least ${grouped(least)}`;
+  return isBound(most) ? `at most ${grouped(most)}` : '';
 }
 
 function withUnit(range: string, unit: string): string {

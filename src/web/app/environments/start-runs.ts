@@ -1,5 +1,5 @@
-import type { RunInput } from '../../../contract/run.ts';
-import { ApiError } from '../../../service-client/api-error.ts';
+import { ApiError } from '../../../contract/errors.ts';
+import type { RunInput } from '../../../contract/service/run.ts';
 import { service } from '../api.ts';
 import { METADATA_PREFIX } from '../runs/run-filters.ts';
 import { argumentAt } from './form-values.ts';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { EnvironmentTool, ToolHints } from '../../../contract/run.ts';
+import type { EnvironmentTool, ToolHints } from '../../../contract/service/run.ts';
 import { preview } from '../../format.ts';
 import { service } from '../api.ts';
 import { LongText } from '../components/long-text.tsx';

@@ -1,5 +1,5 @@
-import type { Comparison, ComparisonList } from '../../../contract/evaluation.ts';
-import { formatCountOf } from '../../format.ts';
+import type { Comparison, ComparisonList } from '../../../contract/service/evaluation.ts';
+import { countText, differenceText } from '../../../support/text/figures.ts';
 import { service } from '../api.ts';
 import { Empty, Loaded } from '../components/states.tsx';
 import { usePageTitle } from '../use-page-title.ts';
@@ -8,9 +8,8 @@ import { ComparedTasks } from './compared-tasks.tsx';
 import { ComparisonFigures } from './comparison-figures.tsx';
 import { verdictOf } from './comparison-verdict.ts';
 import { withChoices } from './evaluation-paths.ts';
-import { formatDifference, formatDifferenceInterval } from './figures.ts';
-import { GradesLinks, gradesOf } from './grades-choice.tsx';
 import { type Domain, IntervalBar, toDomain } from './interval-bar.tsx';
+import { GradesLinks, gradesOf } from './matrix/grades-choice.tsx';
 
 /** Two evaluations, or two models of one, on the tasks that both have. */
 export function CompareEvaluationsPage({ query }: { readonly query: URLSearchParams }) {
@@ -93,7 +92,7 @@ function Compared({ compared, names, query }: ComparedProps) {
             </p>
           ))}
           {comparisons.length > 1 ? (
-            <PairList {...{ comparisons, domain, query }} shown={comparison} />
+            <PairList comparisons={comparisons} domain={domain} query={query} shown={comparison} />
           ) : (
             <DifferenceBar comparison={comparison} domain={domain} />
           )}
@@ -148,7 +147,7 @@ function PairList({
 }) {
   return (
     <>
-      <p class="quiet pair-note">{`${formatCountOf(comparisons.length, 'pair')} of models; the line is 0, to the right of it B is better.`}</p>
+      <p class="quiet pair-note">{`${countText(comparisons.length, 'pair')} of models; the line is 0, to the right of it B is better.`}</p>
       <ol class="report-list pair-list" aria-label="Differences by model">
         {comparisons.map((each, index) => (
           <li key={index}>
@@ -161,7 +160,7 @@ function PairList({
             </a>
             <IntervalBar value={each.difference} interval={each.ci95} domain={domain} marks={[0]} tone={toneOf(each)} />
             <span class="report-words">
-              <b>{`${formatDifference(each.difference)} ${formatDifferenceInterval(each.ci95)}`}</b>
+              <b>{differenceText(each.difference, each.ci95)}</b>
               <span class="quiet report-missing">{`${each.won_count} won, ${each.lost_count} lost`}</span>
             </span>
           </li>

@@ -1,20 +1,19 @@
 import { useState } from 'preact/hooks';
-import type { Comparison, ComparisonList } from '../../../contract/evaluation.ts';
+import type { Comparison, ComparisonList } from '../../../contract/service/evaluation.ts';
+import { grouped, signedText } from '../../../support/text/figures.ts';
 import type {
   CellGroup,
   COMPARED_KINDS,
   ComparedTask,
   ComparedTasks as ComparedTasksReply,
 } from '../../evaluations/evaluation-data.ts';
-import { formatCount } from '../../format.ts';
 import { connection } from '../api.ts';
 import { comparePath } from '../compare/compare-path.ts';
 import { Loaded } from '../components/states.tsx';
 import { useResource } from '../use-resource.ts';
 import { withChoices } from './evaluation-paths.ts';
-import { formatDifference } from './figures.ts';
-import { gradesOf } from './grades-choice.tsx';
-import { Group } from './matrix-row.tsx';
+import { gradesOf } from './matrix/grades-choice.tsx';
+import { Group } from './matrix/matrix-row.tsx';
 
 /** Tasks of one list that are read at once. */
 const PAGE = 100;
@@ -50,12 +49,12 @@ export function ComparedTasks({ compared, comparison, query }: ComparedTasksProp
       <nav class="choice-links" aria-label="Lists of tasks">
         {LISTS.filter((name) => comparison[`${name}_count`] > 0 || name === 'won' || name === 'lost').map((name) => (
           <a key={name} href={withChoices(query, { list: name })} aria-current={name === shown ? 'true' : undefined}>
-            {`${TITLES[name]} ${formatCount(comparison[`${name}_count`])}`}
+            {`${TITLES[name]} ${grouped(comparison[`${name}_count`])}`}
           </a>
         ))}
       </nav>
       {isPaired(shown) ? (
-        <PairedList key={shown} {...{ compared, comparison, query }} kind={shown} />
+        <PairedList key={shown} compared={compared} comparison={comparison} query={query} kind={shown} />
       ) : (
         <IdList name={shown} ids={comparison[shown]} count={comparison[`${shown}_count`]} />
       )}
@@ -90,7 +89,7 @@ function IdList({
           <li key={id}>{id}</li>
         ))}
       </ul>
-      {count > ids.length ? <p class="quiet">{`and ${formatCount(count - ids.length)} more`}</p> : null}
+      {count > ids.length ? <p class="quiet">{`and ${grouped(count - ids.length)} more`}</p> : null}
     </>
   );
 }
@@ -150,7 +149,7 @@ function PairedList({
           {matched > rows.length ? (
             <p>
               <button type="button" class="button" onClick={() => setPages(pages + 1)}>
-                {`Show more of ${formatCount(matched)}`}
+                {`Show more of ${grouped(matched)}`}
               </button>
             </p>
           ) : null}
@@ -184,7 +183,7 @@ function TaskPair({
         <Group group={row.b} threshold={threshold} model={bModel} />
       </td>
       <td class={`number reward ${row.difference > 0 ? 'full' : row.difference < 0 ? 'zero' : 'none'}`}>
-        {formatDifference(row.difference)}
+        {signedText(row.difference)}
       </td>
       <td class="side-by-side">{traces.length < 2 ? null : <a href={comparePath(traces)}>side by side</a>}</td>
     </tr>

@@ -1,7 +1,12 @@
 import type { ComponentChildren } from 'preact';
-import type { Comparison } from '../../../contract/evaluation.ts';
-import { formatCountOf } from '../../format.ts';
-import { digitsFor, formatDifference, formatDifferenceInterval, formatMean, formatP } from './figures.ts';
+import type { Comparison } from '../../../contract/service/evaluation.ts';
+import {
+  countText,
+  meanText,
+  probabilitySentence,
+  signedIntervalText,
+  signedText,
+} from '../../../support/text/figures.ts';
 
 const TESTS = { mcnemar: 'exact McNemar test', paired_t: 'paired t test, clustered' } as const;
 
@@ -18,15 +23,15 @@ export function ComparisonFigures({
   return (
     <dl class="comparison-figures">
       <Figure name="Difference, B − A">
-        {`${formatDifference(difference, digitsFor(ci95))} `}
-        <span class="quiet">{formatDifferenceInterval(ci95)}</span>
+        {`${signedText(difference, ci95)} `}
+        <span class="quiet">{signedIntervalText(ci95)}</span>
       </Figure>
-      <Figure name={`A: ${a_model}`}>{formatMean(a_mean)}</Figure>
-      <Figure name={`B: ${b_model}`}>{formatMean(b_mean)}</Figure>
-      <Figure name={TESTS[test]}>{`p ${formatP(p_value)}`}</Figure>
-      {isOneOfMany ? <Figure name="corrected for all pairs (Holm)">{`p ${formatP(p_holm)}`}</Figure> : null}
-      <Figure name="compared on">{formatCountOf(comparison.n_tasks, 'common task')}</Figure>
-      <Figure name="smallest difference that it would find">{formatMean(smallest)}</Figure>
+      <Figure name={`A: ${a_model}`}>{meanText(a_mean, ci95)}</Figure>
+      <Figure name={`B: ${b_model}`}>{meanText(b_mean, ci95)}</Figure>
+      <Figure name={TESTS[test]}>{probabilitySentence(p_value)}</Figure>
+      {isOneOfMany ? <Figure name="corrected for all pairs (Holm)">{probabilitySentence(p_holm)}</Figure> : null}
+      <Figure name="compared on">{countText(comparison.n_tasks, 'common task')}</Figure>
+      <Figure name="smallest difference that it would find">{meanText(smallest)}</Figure>
     </dl>
   );
 }

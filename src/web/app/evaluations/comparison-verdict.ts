@@ -1,5 +1,5 @@
-import type { Comparison } from '../../../contract/evaluation.ts';
-import { digitsFor, formatMean } from './figures.ts';
+import type { Comparison } from '../../../contract/service/evaluation.ts';
+import { meanText } from '../../../support/text/figures.ts';
 
 /** One sentence: who is better and by how much, or that it cannot be said. */
 export function verdictOf(comparison: Comparison): string {
@@ -11,8 +11,7 @@ export function verdictOf(comparison: Comparison): string {
 
 function sentenceOf({ difference, ci95, n_tasks }: Comparison, a: string, b: string): string {
   if (difference === null) return 'no task has a reward on both sides';
-  const digits = digitsFor(ci95);
-  const size = formatMean(Math.abs(difference), digits);
+  const size = meanText(Math.abs(difference), ci95);
   if (ci95 === null)
     return `${b} is ${difference < 0 ? 'lower' : 'higher'} than ${a} by ${size}, on too few tasks (${n_tasks}) for an interval`;
   if (ci95[0] > 0) return `${b} is better than ${a} by ${size}`;

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
-import type { EvaluationDetail } from '../../../contract/evaluation.ts';
+import { isEnded } from '../../../contract/service/ended.ts';
+import type { EvaluationDetail } from '../../../contract/service/evaluation.ts';
+import { countText } from '../../../support/text/figures.ts';
 import { RERUN_STATES } from '../../evaluations/evaluation-data.ts';
-import { formatCountOf } from '../../format.ts';
 import { service } from '../api.ts';
 import { Dialog } from '../components/dialog.tsx';
 import { navigate } from '../navigate.ts';
 import { pageSettings } from '../page-settings.ts';
-import { isEnded } from './figures.ts';
 
 interface Action {
   readonly title: string;
@@ -79,7 +79,7 @@ function actionsOf({ evaluation_id: id, status, progress }: EvaluationDetail): r
     status === 'paused' && { title: 'Resume', run: () => evaluations.resume(id) },
     status !== 'cancelled' &&
       count > 0 && {
-        title: `Run ${formatCountOf(count, 'error')} again`,
+        title: `Run ${countText(count, 'error')} again`,
         run: () => evaluations.rerun(id, failed),
       },
     !isEnded(status) && {

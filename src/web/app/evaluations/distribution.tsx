@@ -1,8 +1,8 @@
+import { grouped } from '../../../support/text/figures.ts';
 import type { ModelCells } from '../../evaluations/evaluation-data.ts';
-import { formatCount } from '../../format.ts';
 
 const BAR = { width: 13, gap: 2, height: 44 } as const;
-/** Those of `trace/reward-bins`. */
+/** Those of `store/traces/rows/reward-bins`. */
 const NAMES = [
   'below 0',
   '0',
@@ -40,9 +40,7 @@ function Bars({
   readonly most: number;
 }) {
   const width = shown.length * (BAR.width + BAR.gap);
-  const told = shown
-    .filter((bin) => (bins[bin] ?? 0) > 0)
-    .map((bin) => `${NAMES[bin]}: ${formatCount(bins[bin] ?? 0)}`);
+  const told = shown.filter((bin) => (bins[bin] ?? 0) > 0).map((bin) => `${NAMES[bin]}: ${grouped(bins[bin] ?? 0)}`);
   const title = told.length === 0 ? 'No rewards yet' : `Attempts by reward. ${told.join(', ')}`;
   const middleOf = (bin: number) => shown.indexOf(bin) * (BAR.width + BAR.gap) + BAR.width / 2;
   return (

@@ -1,4 +1,4 @@
-import type { EvaluationDetail } from '../../../contract/evaluation.ts';
+import type { EvaluationDetail } from '../../../contract/service/evaluation.ts';
 import type { MatrixPage } from '../../evaluations/evaluation-data.ts';
 import { Distribution } from './distribution.tsx';
 import { OutcomeTable } from './outcome-table.tsx';

@@ -1,11 +1,20 @@
 import type { ComponentChildren } from 'preact';
-import type { EvaluationDetail } from '../../../contract/evaluation.ts';
+import { isEnded } from '../../../contract/service/ended.ts';
+import type { EvaluationDetail } from '../../../contract/service/evaluation.ts';
+import { shortfallsOf } from '../../../support/text/evaluation-figures.ts';
+import {
+  countText,
+  durationText,
+  grouped,
+  moneyText,
+  thresholdText,
+  tokensText,
+} from '../../../support/text/figures.ts';
 import { CELL_LETTERS, type CellState } from '../../evaluations/evaluation-data.ts';
-import { formatCost, formatCount, formatCountOf, formatTime } from '../../format.ts';
+import { formatTime } from '../../format.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { Controls } from './controls.tsx';
-import { formatLong, formatTokens, isEnded } from './figures.ts';
-import type { MatrixState } from './matrix-feed.ts';
+import type { MatrixState } from './matrix/matrix-feed.ts';
 import { ProgressBar, StatusBadge } from './status-badge.tsx';
 import { TrainButton } from './train-button.tsx';
 
@@ -29,33 +38,48 @@ export function EvaluationHeader({
         <h1>{name ?? taskset.name ?? 'Evaluation'}</h1>
         <p class="evaluation-what">
           <StatusBadge status={status} />
+          {shortfallsOf(evaluation).map((shortfall) => (
+            <span key={shortfall} class="badge shortfall">
+              {shortfall}
+            </span>
+          ))}
           {live?.isAway ? <span class="badge failed">connection lost, trying again</span> : null}
           <span>
-            {`${formatCountOf(taskset.tasks, 'task')} × ${formatCountOf(models.length, 'model')} × ${formatCountOf(attempts, 'attempt')}`}
+            {`${countText(taskset.tasks, 'task')} × ${countText(models.length, 'model')} × ${countText(attempts, 'attempt')}`}
           </span>
           <span class="quiet">{`${formatTime(evaluation.created_at)} UTC`}</span>
         </p>
       </div>
       <div class="evaluation-controls">
+        <a
+          class="button"
+          href={`/v1/evaluations/${evaluation.evaluation_id}/attempts?format=csv`}
+          download
+          title="A row for each attempt, for a spreadsheet or pandas"
+        >
+          Table (CSV)
+        </a>
         <TrainButton evaluation={evaluation} />
         <Controls evaluation={evaluation} onDone={onDone} />
       </div>
       <div class="evaluation-progress">
         {status === 'completed' ? null : <ProgressBar done={done} total={progress.total} />}
         <span>
-          {`${formatCount(done)} of ${formatCount(progress.total)} attempts have ended`}
+          {`${grouped(done)} of ${grouped(progress.total)} attempts have ended`}
           <span class="quiet">
-            {cancelled === 0 ? '' : ` · ${formatCount(cancelled)} cancelled`}
-            {describeOpen(live, status)}
+            {cancelled === 0 ? '' : ` · ${grouped(cancelled)} cancelled`}
+            {describeOpen(live, evaluation)}
           </span>
         </span>
       </div>
       <dl class="evaluation-facts">
-        <Fact name="Spent">{describeSpent(evaluation)}</Fact>
+        <Fact name="Spent" title="With users, judges and reruns">
+          {describeSpent(evaluation)}
+        </Fact>
         <Fact name="Took">{describeTime(evaluation)}</Fact>
-        <Fact name="Reruns">{formatCount(progress.reruns)}</Fact>
-        <Fact name="Concurrency">{formatCount(evaluation.concurrency)}</Fact>
-        <Fact name="Passes with">{`reward ≥ ${evaluation.pass_threshold}`}</Fact>
+        <Fact name="Reruns">{grouped(progress.reruns)}</Fact>
+        <Fact name="Concurrency">{grouped(evaluation.concurrency)}</Fact>
+        <Fact name="Passes with">{`reward ≥ ${thresholdText(evaluation.pass_threshold)}`}</Fact>
         <Fact name="Taskset">
           {taskset.name ?? 'tasks of the request'} <code title={taskset.version}>{taskset.version.slice(0, 10)}</code>
           <CopyButton text={() => taskset.version} label="Copy the version of the taskset" />
@@ -88,9 +112,15 @@ export function EvaluationHeader({
   );
 }
 
-function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+interface FactProps {
+  readonly name: string;
+  readonly title?: string;
+  readonly children: ComponentChildren;
+}
+
+function Fact({ name, title, children }: FactProps) {
   return (
-    <div>
+    <div title={title}>
       <dt>{name}</dt>
       <dd>{children}</dd>
     </div>
@@ -108,34 +138,37 @@ function Warnings({ evaluation: { changed_environments, suspects } }: { readonly
       )}
       {suspect === undefined ? null : (
         <p class="evaluation-warning">
-          {`${formatCountOf(suspects.length, 'attempt')} ended the process of the environment each time: ${suspect.task_id} with ${suspect.model}${suspects.length > 1 ? ' and others' : ''}. The agent may have done it.`}
+          {`${countText(suspects.length, 'attempt')} ended the process of the environment each time: ${suspect.task_id} with ${suspect.model}${suspects.length > 1 ? ' and others' : ''}. The agent may have done it.`}
         </p>
       )}
     </>
   );
 }
 
-function describeOpen(live: MatrixState | undefined, status: EvaluationDetail['status']): string {
+function describeOpen(live: MatrixState | undefined, { status, progress }: EvaluationDetail): string {
   if (live === undefined || isEnded(status)) return '';
   const count = (state: CellState) =>
     live.page.models.reduce((sum, { counts }) => sum + (counts[CELL_LETTERS[state]] ?? 0), 0);
-  const [running, waiting] = [count('running'), count('waiting')];
+  const begun = count('running');
+  const queued = Math.min(begun, progress.queued ?? 0);
+  const [running, waiting] = [begun - queued, count('waiting')];
   return [
-    running === 0 ? '' : ` · ${formatCount(running)} running`,
-    waiting === 0 ? '' : ` · ${formatCount(waiting)} to be run again`,
+    running === 0 ? '' : ` · ${grouped(running)} running`,
+    queued === 0 ? '' : ` · ${grouped(queued)} queued`,
+    waiting === 0 ? '' : ` · ${grouped(waiting)} to be run again`,
     status === 'paused' ? ' · no more begin until it is resumed' : '',
   ].join('');
 }
 
 function describeSpent({ progress: { spent }, budget }: EvaluationDetail): string {
-  const usd = spent.usd === null ? '' : spent.usd === 0 ? '$0' : formatCost(spent.usd);
-  const tokens = `${formatTokens(spent.tokens)} tokens`;
-  if (budget?.usd !== undefined) return `${usd || '$?'} of ${formatCost(budget.usd)} · ${tokens}`;
-  if (budget?.tokens !== undefined) return `${tokens} of ${formatTokens(budget.tokens)}`;
+  const usd = spent.usd === null ? '' : moneyText(spent.usd);
+  const tokens = `${tokensText(spent.tokens)} tokens`;
+  if (budget?.usd !== undefined) return `${usd || '$?'} of ${moneyText(budget.usd)} · ${tokens}`;
+  if (budget?.tokens !== undefined) return `${tokens} of ${tokensText(budget.tokens)}`;
   return [usd, tokens].filter((text) => text !== '').join(' · ');
 }
 
 function describeTime({ created_at, finished_at }: EvaluationDetail): string {
   const end = finished_at === null ? Date.now() : Date.parse(finished_at);
-  return formatLong(Math.max(0, end - Date.parse(created_at)));
+  return durationText(Math.max(0, end - Date.parse(created_at)));
 }

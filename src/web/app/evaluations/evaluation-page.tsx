@@ -1,19 +1,19 @@
 import { Fragment } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
-import type { EvaluationDetail } from '../../../contract/evaluation.ts';
-import { ApiError } from '../../../service-client/api-error.ts';
+import { ApiError } from '../../../contract/errors.ts';
+import { isEnded } from '../../../contract/service/ended.ts';
+import type { EvaluationDetail } from '../../../contract/service/evaluation.ts';
 import { service } from '../api.ts';
 import { Later } from '../components/later.tsx';
 import { Empty, Failure, Loading } from '../components/states.tsx';
 import { usePageTitle } from '../use-page-title.ts';
 import { EvaluationHeader } from './evaluation-header.tsx';
-import { isEnded } from './figures.ts';
-import { GradesChoice, gradesOf } from './grades-choice.tsx';
-import { toMatrixQuery } from './matrix-filters.tsx';
+import { GradesChoice, gradesOf } from './matrix/grades-choice.tsx';
+import { toMatrixQuery } from './matrix/matrix-filters.tsx';
+import { TaskSection } from './matrix/task-section.tsx';
+import { useMatrix } from './matrix/use-matrix.ts';
 import { ModelComparison } from './model-comparison.tsx';
 import { ReportList } from './report-list.tsx';
-import { TaskSection } from './task-section.tsx';
-import { useMatrix } from './use-matrix.ts';
 import { usePacedReload } from './use-paced-reload.ts';
 
 /** One evaluation: its result, and every attempt of it. It follows one that goes on. */

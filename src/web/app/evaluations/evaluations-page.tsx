@@ -1,12 +1,15 @@
 import { useState } from 'preact/hooks';
-import type { EvaluationSummary } from '../../../contract/evaluation.ts';
-import { formatCost, formatCount, formatCountOf, formatTime } from '../../format.ts';
+import { isEnded } from '../../../contract/service/ended.ts';
+import type { EvaluationSummary } from '../../../contract/service/evaluation.ts';
+import { coverageText, shortfallsOf } from '../../../support/text/evaluation-figures.ts';
+import { countText, grouped, moneyText, withInterval } from '../../../support/text/figures.ts';
+import { formatTime } from '../../format.ts';
 import { service } from '../api.ts';
+import { OlderLink } from '../components/older-link.tsx';
 import { Empty, Loaded } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { usePageTitle } from '../use-page-title.ts';
 import { toComparePath } from './evaluation-paths.ts';
-import { describeCoverage, formatWithInterval, isEnded } from './figures.ts';
 import { type Domain, IntervalBar, toDomain } from './interval-bar.tsx';
 import { ProgressBar, StatusBadge } from './status-badge.tsx';
 import { usePacedReload } from './use-paced-reload.ts';
@@ -41,13 +44,7 @@ export function EvaluationsPage({ query }: { readonly query: URLSearchParams }) 
                 narrow="cards"
               />
             )}
-            {next_cursor === null ? null : (
-              <p>
-                <a class="button" href={`?cursor=${encodeURIComponent(next_cursor)}`}>
-                  Older evaluations
-                </a>
-              </p>
-            )}
+            <OlderLink cursor={next_cursor}>Older evaluations</OlderLink>
             <CompareBar selected={selected} clear={() => setSelected([])} />
           </>
         )}
@@ -71,7 +68,7 @@ function CompareBar({ selected, clear }: { readonly selected: readonly string[];
   return (
     <section class={`selection-bar ${a === undefined ? 'is-empty' : ''}`} aria-label="Selected evaluations">
       <p role="status">
-        {a === undefined ? '' : `${formatCountOf(selected.length, 'evaluation')} selected`}
+        {a === undefined ? '' : `${countText(selected.length, 'evaluation')} selected`}
         {a !== undefined && b === undefined ? <span class="quiet">: select another to compare with it</span> : null}
       </p>
       {a === undefined ? null : (
@@ -124,7 +121,7 @@ function columnsFor(
           </a>
           {name === null || taskset.name === null ? null : <div class="quiet small">{taskset.name}</div>}
           <div class="quiet small">
-            {`${formatCountOf(taskset.tasks, 'task')} × ${formatCountOf(models.length, 'model')} × ${formatCountOf(attempts, 'attempt')}`}
+            {`${countText(taskset.tasks, 'task')} × ${countText(models.length, 'model')} × ${countText(attempts, 'attempt')}`}
           </div>
           <div class="quiet small">{`${formatTime(created_at)} UTC`}</div>
         </>
@@ -133,13 +130,18 @@ function columnsFor(
     {
       name: 'status',
       title: 'Status',
-      cell: ({ status, progress: { done, total } }) => (
+      cell: (row) => (
         <>
-          <StatusBadge status={status} />
-          {isEnded(status) ? null : (
+          <StatusBadge status={row.status} />
+          {shortfallsOf(row).map((shortfall) => (
+            <div key={shortfall} class="list-shortfall small">
+              {shortfall}
+            </div>
+          ))}
+          {isEnded(row.status) ? null : (
             <div class="list-progress">
-              <ProgressBar done={done} total={total} />
-              <span class="quiet small">{`${formatCount(done)} of ${formatCount(total)}`}</span>
+              <ProgressBar done={row.progress.done} total={row.progress.total} />
+              <span class="quiet small">{`${grouped(row.progress.done)} of ${grouped(row.progress.total)}`}</span>
             </div>
           )}
         </>
@@ -151,7 +153,7 @@ function columnsFor(
       title: 'Cost',
       isNumber: true,
       isExtra: true,
-      cell: ({ progress: { spent } }) => (spent.usd === null ? '–' : formatCost(spent.usd)),
+      cell: ({ progress: { spent } }) => moneyText(spent.usd),
     },
   ];
 }
@@ -167,8 +169,8 @@ function Models({ row: { reports, models }, domain }: { readonly row: Evaluation
           </span>
           <IntervalBar value={report.mean} interval={report.ci95} domain={domain} marks={[0, 1]} />
           <span class="list-mean">
-            {formatWithInterval(report.mean, report.ci95)}
-            <span class="quiet small">{`, ${describeCoverage(report)}`}</span>
+            {withInterval(report.mean, report.ci95)}
+            <span class="quiet small">{`, ${coverageText(report)}`}</span>
           </span>
         </li>
       ))}

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
-import type { EvaluationDetail } from '../../../contract/evaluation.ts';
+import type { EvaluationDetail } from '../../../contract/service/evaluation.ts';
 import { toComparePath } from './evaluation-paths.ts';
-import { gradesOf } from './grades-choice.tsx';
+import { gradesOf } from './matrix/grades-choice.tsx';
 
 /** Leads to the paired comparison of two models of this evaluation, by the rewards that its address has chosen. */
 export function ModelComparison({

@@ -1,5 +1,5 @@
+import { grouped } from '../../../support/text/figures.ts';
 import { isGraded } from '../../evaluations/evaluation-data.ts';
-import { formatCount } from '../../format.ts';
 import { LOOKS, stateOf, type Tone, toneOf } from './states.ts';
 
 interface Part {
@@ -18,7 +18,7 @@ export function OutcomeBar({
 }) {
   const parts = toParts(counts, passed);
   const total = parts.reduce((sum, { count }) => sum + count, 0);
-  const said = parts.map(({ title, count }) => `${formatCount(count)} ${title}`).join(', ');
+  const said = parts.map(({ title, count }) => `${grouped(count)} ${title}`).join(', ');
   return (
     <span class="outcome-bar" role="img" aria-label={said} title={said}>
       {parts.map(({ tone, title, count }) => (

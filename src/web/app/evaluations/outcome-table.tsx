@@ -1,6 +1,6 @@
+import { grouped } from '../../../support/text/figures.ts';
 import type { ModelCells } from '../../evaluations/evaluation-data.ts';
 import { CELL_LETTERS, CELL_STATES, type CellState, isGraded } from '../../evaluations/evaluation-data.ts';
-import { formatCount } from '../../format.ts';
 import { navigate } from '../navigate.ts';
 import { withChoices } from './evaluation-paths.ts';
 import { OutcomeBar } from './outcome-bar.tsx';
@@ -95,7 +95,7 @@ function Count({ count, href }: { readonly count: number; readonly href: string 
         document.getElementById('tasks')?.scrollIntoView();
       }}
     >
-      {formatCount(count)}
+      {grouped(count)}
     </a>
   );
 }

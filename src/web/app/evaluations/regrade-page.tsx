@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
-import type { Regrade, RegradeRow } from '../../../contract/regrade.ts';
-import { formatReward, formatTime } from '../../format.ts';
+import type { Regrade, RegradeRow } from '../../../contract/service/regrade.ts';
+import { rewardText } from '../../../support/text/figures.ts';
+import { formatTime } from '../../format.ts';
 import { service } from '../api.ts';
 import { rewardKind } from '../components/reward.tsx';
 import { Failure, Loading } from '../components/states.tsx';
@@ -98,8 +99,8 @@ function Models({ models }: { readonly models: Regrade['models'] }) {
         {models.map(({ model, mean_before, mean_after, changed, graded }) => (
           <tr key={model}>
             <th scope="row">{model}</th>
-            <td class="number">{formatReward(mean_before)}</td>
-            <td class="number">{formatReward(mean_after)}</td>
+            <td class="number">{rewardText(mean_before)}</td>
+            <td class="number">{rewardText(mean_after)}</td>
             <td class="number">{`${changed} of ${graded}`}</td>
           </tr>
         ))}
@@ -128,8 +129,8 @@ function Rows({ rows }: { readonly rows: readonly RegradeRow[] }) {
               <a href={`/traces/${row.trace_id}`}>{row.task_id ?? row.trace_id.slice(0, 12)}</a>
             </th>
             <td>{row.model}</td>
-            <td class={`number ${rewardKind(row.before)}`}>{formatReward(row.before)}</td>
-            <td class={`number ${rewardKind(row.after)}`}>{formatReward(row.after)}</td>
+            <td class={`number ${rewardKind(row.before)}`}>{rewardText(row.before)}</td>
+            <td class={`number ${rewardKind(row.after)}`}>{rewardText(row.after)}</td>
             <td>
               {row.replay_trace_id === null ? (
                 wordsOf(row)

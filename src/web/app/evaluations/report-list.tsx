@@ -1,6 +1,7 @@
-import type { EvaluationDetail, Report } from '../../../contract/evaluation.ts';
-import { formatCount } from '../../format.ts';
-import { describeCoverage, formatMean, formatWithInterval, isEnded } from './figures.ts';
+import { isEnded } from '../../../contract/service/ended.ts';
+import type { EvaluationDetail, Report } from '../../../contract/service/evaluation.ts';
+import { countRewarded, coverageText } from '../../../support/text/evaluation-figures.ts';
+import { grouped, meanText, withInterval } from '../../../support/text/figures.ts';
 import { IntervalBar, toDomain } from './interval-bar.tsx';
 
 /** The mean of each model with its interval, drawn on one scale; the best first. */
@@ -23,8 +24,8 @@ export function ReportList({ evaluation: { reports, status } }: { readonly evalu
             isNamed={index === sorted.length - 1}
           />
           <span class="report-words">
-            <b>{formatWithInterval(report.mean, report.ci95)}</b>
-            {report.mean === null ? ' no attempt has a reward yet' : `, ${describeCoverage(report)}`}
+            <b>{withInterval(report.mean, report.ci95)}</b>
+            {report.mean === null ? ' no attempt has a reward yet' : `, ${coverageText(report)}`}
             <span class="quiet report-missing">{describeMissing(report, isEnded(status))}</span>
           </span>
         </li>
@@ -34,9 +35,9 @@ export function ReportList({ evaluation: { reports, status } }: { readonly evalu
 }
 
 /** The second line of a report: every attempt that has no reward counts as 0. */
-function describeMissing({ coverage, n_attempts, mean_missing_as_zero }: Report, hasEnded: boolean): string {
-  const missing = n_attempts - Math.round(coverage * n_attempts);
+function describeMissing(report: Report, hasEnded: boolean): string {
+  const missing = report.n_attempts - countRewarded(report);
   if (missing === 0) return 'nothing is missing';
-  const which = hasEnded ? `${formatCount(missing)} missing` : `${formatCount(missing)} that have no reward yet`;
-  return `${formatMean(mean_missing_as_zero)} with the ${which} as 0`;
+  const which = hasEnded ? `${grouped(missing)} missing` : `${grouped(missing)} that have no reward yet`;
+  return `${meanText(report.mean_missing_as_zero, report.ci95)} with the ${which} as 0`;
 }

@@ -1,7 +1,17 @@
 import type { ComponentChildren } from 'preact';
-import type { EvaluationDetail, Report } from '../../../contract/evaluation.ts';
-import { formatCost, formatCount, formatDuration } from '../../format.ts';
-import { formatLong, formatMean, formatPercent, formatTokens, formatWithInterval } from './figures.ts';
+import type { EvaluationDetail, Report } from '../../../contract/service/evaluation.ts';
+import {
+  countText,
+  durationText,
+  grouped,
+  meanText,
+  moneyText,
+  NO_FIGURE,
+  shareText,
+  shareWithInterval,
+  spreadText,
+  tokensText,
+} from '../../../support/text/figures.ts';
 
 interface Figure {
   readonly name: string;
@@ -51,39 +61,47 @@ function figuresOf({ reports, pass_threshold }: EvaluationDetail): readonly Figu
   const figures: readonly (Figure | undefined)[] = [
     {
       name: 'Pass rate',
-      hint: `Share of the attempts with a reward of ${pass_threshold} or more`,
-      value: ({ pass_rate }) => formatWithInterval(pass_rate.value, pass_rate.ci95),
+      hint: `The mean over the tasks of the share of attempts with a reward of at least ${pass_threshold}`,
+      value: (report) => <PassRate report={report} />,
     },
     ...atLeastTwo.map((k) => passFigure('pass_at_k', `pass@${k}`, k, `At least one of ${k} attempts passes`)),
     ...atLeastTwo.map((k) => passFigure('pass_hat_k', `pass^${k}`, k, `All of ${k} attempts pass`)),
-    { name: 'Coverage', hint: 'Attempts that have a reward', value: ({ coverage }) => formatPercent(coverage) },
+    { name: 'Coverage', hint: 'Attempts that have a reward', value: ({ coverage }) => shareText(coverage) },
     {
       name: 'Missing as 0',
       hint: 'The mean with 0 for every attempt that has no reward',
-      value: ({ mean_missing_as_zero }) => formatMean(mean_missing_as_zero),
+      value: ({ mean_missing_as_zero, ci95 }) => meanText(mean_missing_as_zero, ci95),
     },
     {
       name: 'Smallest difference',
       hint: 'To another model on other tasks that this evaluation would find four times in five',
-      value: ({ smallest_detectable_difference }) => formatMean(smallest_detectable_difference),
+      value: ({ smallest_detectable_difference }) => meanText(smallest_detectable_difference),
     },
-    { name: 'Cost', value: ({ cost }) => formatUsd(cost.total) },
+    {
+      name: 'Cost',
+      hint: 'Of agent, users and judges, without reruns',
+      value: ({ cost }) => (cost.total === null ? 'unknown' : moneyText(cost.total)),
+    },
     reports.some(({ reruns }) => reruns > 0)
       ? {
           name: 'Reruns',
           hint: 'Attempts that were run again, and what the earlier ones cost',
           value: ({ reruns, reruns_cost }) =>
-            reruns === 0 ? '0' : `${formatCount(reruns)}${reruns_cost === null ? '' : ` (${formatCost(reruns_cost)})`}`,
+            reruns === 0 ? '0' : `${grouped(reruns)}${reruns_cost === null ? '' : ` (${moneyText(reruns_cost)})`}`,
         }
       : undefined,
-    { name: 'Tokens', hint: 'In and out', value: ({ tokens }) => <Tokens {...tokens} /> },
-    { name: 'Steps', hint: 'Median, and the 95th of a hundred', value: ({ steps }) => formatSpread(steps, String) },
+    { name: 'Tokens', hint: 'Of the agent, in and out, without reruns', value: ({ tokens }) => <Tokens {...tokens} /> },
+    {
+      name: 'Steps',
+      hint: 'The model’s, of one attempt: 95 of 100 stay below p95',
+      value: ({ steps }) => spreadText(steps),
+    },
     {
       name: 'Duration',
-      hint: 'Of one attempt: median, and the 95th of a hundred',
-      value: ({ duration_ms }) => formatSpread(duration_ms, (ms) => formatDuration(Math.round(ms))),
+      hint: 'Of one attempt: 95 of 100 stay below p95',
+      value: ({ duration_ms }) => spreadText(duration_ms, durationText),
     },
-    { name: 'Wall time', value: ({ wall_ms }) => (wall_ms === null ? '–' : formatLong(wall_ms)) },
+    { name: 'Wall time', value: ({ wall_ms }) => (wall_ms === null ? NO_FIGURE : durationText(wall_ms)) },
   ];
   return figures.filter((figure) => figure !== undefined);
 }
@@ -94,12 +112,12 @@ function passFigure(kind: 'pass_at_k' | 'pass_hat_k', name: string, k: number, h
     hint: `${hint}; over tasks with at least ${k} attempts that have a reward`,
     value: (report) => {
       const figure = report[kind][k];
-      if (figure === undefined) return '–';
+      if (figure === undefined) return NO_FIGURE;
       return figure.left_out === 0 ? (
-        formatMean(figure.value)
+        shareText(figure.value)
       ) : (
         <>
-          {formatMean(figure.value)} <span class="quiet small">{`of ${formatCount(figure.tasks)} tasks`}</span>
+          {shareText(figure.value)} <span class="quiet small">{`of ${countText(figure.tasks, 'task')}`}</span>
         </>
       );
     },
@@ -109,17 +127,17 @@ function passFigure(kind: 'pass_at_k' | 'pass_hat_k', name: string, k: number, h
 function Tokens({ prompt, completion }: Report['tokens']) {
   return (
     <>
-      {formatTokens(prompt)} <span class="quiet small">in</span> {formatTokens(completion)}{' '}
+      {tokensText(prompt)} <span class="quiet small">in</span> {tokensText(completion)}{' '}
       <span class="quiet small">out</span>
     </>
   );
 }
 
-function formatSpread({ median, p95 }: Report['steps'], format: (value: number) => string): string {
-  return median === null ? '–' : `${format(median)}, ${p95 === null ? '–' : format(p95)}`;
-}
-
-function formatUsd(usd: number | null): string {
-  if (usd === null) return 'not known';
-  return usd === 0 ? '$0' : formatCost(usd);
+function PassRate({ report: { pass_rate, pass_at_k, n_tasks } }: { readonly report: Report }) {
+  return (
+    <>
+      {shareWithInterval(pass_rate.value, pass_rate.ci95)}{' '}
+      <span class="quiet small">{`of ${countText(pass_at_k['1']?.tasks ?? n_tasks, 'task')}`}</span>
+    </>
+  );
 }

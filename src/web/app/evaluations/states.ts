@@ -47,10 +47,13 @@ export function toneOf(state: CellState, reward: number | null, threshold: numbe
   return reward > 0 ? 'part' : 'zero';
 }
 
-/** `✓` for a reward that has passed, `✕` for none, a tenth for what lies between; a letter for another outcome. */
+/** `✓` for a reward that has passed, `✕` for none, `.75` for what lies between; a letter for another outcome. */
 export function signOf(state: CellState, reward: number | null, threshold: number): string {
   const { sign } = LOOKS[state];
   if (sign !== '' || reward === null) return sign;
   if (reward >= threshold) return '✓';
-  return reward > 0 ? `.${Math.min(9, Math.floor(reward * 10))}` : '✕';
+  if (reward <= 0) return '✕';
+  // Rounded down, but never to nothing: what is below the threshold must not look like all of it.
+  if (reward >= 1) return String(Math.floor(reward));
+  return `.${String(Math.max(1, Math.floor(Number((reward * 100).toPrecision(12))))).padStart(2, '0')}`;
 }

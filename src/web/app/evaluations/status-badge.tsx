@@ -1,4 +1,4 @@
-import type { EvaluationStatus } from '../../../contract/evaluation.ts';
+import type { EvaluationStatus } from '../../../contract/service/evaluation.ts';
 
 export function StatusBadge({ status }: { readonly status: EvaluationStatus }) {
   return (

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
-import type { EvaluationDetail } from '../../../contract/evaluation.ts';
-import { formatCountOf } from '../../format.ts';
+import type { EvaluationDetail } from '../../../contract/service/evaluation.ts';
+import { countText } from '../../../support/text/figures.ts';
 import { service } from '../api.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { useResource } from '../use-resource.ts';
 
-/** Leads from the successes of an evaluation to a dataset of them; nothing where there are none. */
+/** Link that builds a dataset from the successes of an evaluation; hidden without successes. */
 export function TrainButton({ evaluation }: { readonly evaluation: EvaluationDetail }) {
   const { evaluation_id: id, progress } = evaluation;
   const [isOpen, setOpen] = useState(false);
@@ -20,7 +20,7 @@ export function TrainButton({ evaluation }: { readonly evaluation: EvaluationDet
   return (
     <>
       <button type="button" class="button" onClick={() => setOpen(true)}>
-        {`Dataset of ${formatCountOf(count, 'successful run')}`}
+        {`Dataset of ${countText(count, 'successful run')}`}
       </button>
       {isOpen ? <TrainDialog evaluationId={id} count={count} onClose={() => setOpen(false)} /> : null}
     </>
@@ -38,7 +38,7 @@ function TrainDialog({
 }) {
   const command = `npx proctor dataset build --evaluation ${evaluationId} --out dataset`;
   return (
-    <Dialog title={`Dataset of ${formatCountOf(count, 'successful run')}`} onClose={onClose}>
+    <Dialog title={`Dataset of ${countText(count, 'successful run')}`} onClose={onClose}>
       <p>
         Files to train on are made of them: each deed once, at most four of a task, split by task. Runs of reference
         models are left out, and a task that is held out is refused.

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { isAway } from '../../../service-client/connection.ts';
+import { isAway } from '../../../client/connection.ts';
 import { type Resource, useResource } from '../use-resource.ts';
 
 /** Milliseconds between two reads at least. */

@@ -1,8 +1,9 @@
 import type { CallToolResult, GetPromptResult, ReadResourceResult } from '@modelcontextprotocol/client';
-import { formatCountOf, preview } from '../../format.ts';
+import { countText } from '../../../support/text/figures.ts';
+import { preview } from '../../format.ts';
 import { JsonTree } from '../components/json-tree.tsx';
-import { Block, MessageContent } from '../trace/content-block.tsx';
-import { toSource } from '../trace/pictures.ts';
+import { Block, MessageContent } from '../trace/steps/content-block.tsx';
+import { toSource } from '../trace/steps/pictures.ts';
 
 /** The result of a tool. */
 export function ToolResult({ result }: { readonly result: CallToolResult }) {
@@ -99,5 +100,5 @@ function Bytes({ data, mimeType }: { readonly data: string; readonly mimeType: u
     return <audio controls src={`data:${mimeType};base64,${data}`} />;
   }
   const size = Math.max(0, Math.floor((data.length * 3) / 4) - (/=*$/.exec(data)?.[0].length ?? 0));
-  return <p class="quiet">{`${formatCountOf(size, 'byte')} of type ${preview(mimeType ?? 'unknown')}`}</p>;
+  return <p class="quiet">{`${countText(size, 'byte')} of type ${preview(mimeType ?? 'unknown')}`}</p>;
 }

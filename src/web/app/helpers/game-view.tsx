@@ -4,7 +4,7 @@ import { JsonTree } from '../components/json-tree.tsx';
 import { LongText } from '../components/long-text.tsx';
 import { Reward, rewardKind } from '../components/reward.tsx';
 import { Loaded } from '../components/states.tsx';
-import { Subscores } from '../trace/outcome-cards.tsx';
+import { Subscores } from '../trace/steps/outcome-cards.tsx';
 import { useResource } from '../use-resource.ts';
 import { AnswerForm } from './answer-form.tsx';
 import { Messages } from './content.tsx';

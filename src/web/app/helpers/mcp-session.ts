@@ -8,10 +8,15 @@ import {
 } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../../contract/json.ts';
 import { META } from '../../../contract/names.ts';
-import { connectMcp, type McpConnection, type OnProgress, type RequestParams } from '../../../mcp-client/connection.ts';
-import { HttpTransport } from '../../../mcp-client/http-transport.ts';
-import { type Link, toLink } from '../../../mcp-client/link.ts';
-import { type ListKind, readList } from '../../../mcp-client/reading.ts';
+import {
+  connectMcp,
+  type McpConnection,
+  type OnProgress,
+  type RequestParams,
+} from '../../../environment/mcp-client/connection.ts';
+import { HttpTransport } from '../../../environment/mcp-client/http-transport.ts';
+import { type Link, toLink } from '../../../environment/mcp-client/link.ts';
+import { type ListKind, readList } from '../../../environment/mcp-client/reading.ts';
 
 /** Every request of a person at a page is an agent's, but for setup and evaluation. */
 const AS_AGENT = { [META.audience]: 'agent' };

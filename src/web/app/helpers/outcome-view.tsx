@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { formatDuration } from '../../format.ts';
+import { durationText } from '../../../support/text/figures.ts';
 import type { LogLine } from './mcp-session.ts';
 import type { Outcome } from './use-action.ts';
 
@@ -47,7 +47,7 @@ function OutcomeState<Value>({
       </>
     );
   }
-  const took = formatDuration(outcome.tookMs);
+  const took = durationText(outcome.tookMs);
   const problem = describe(outcome.value);
   if (problem !== undefined) return <span class="bad-text">{`${problem}, after ${took}`}</span>;
   return <span class="good-text">{`${done} after ${took}`}</span>;

@@ -1,5 +1,6 @@
 import type { RegisteredModel } from '../../../contract/model.ts';
-import { formatCount, formatTime } from '../../format.ts';
+import { grouped } from '../../../support/text/figures.ts';
+import { formatTime } from '../../format.ts';
 import { service } from '../api.ts';
 import { Empty, Loaded } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
@@ -14,7 +15,7 @@ const COLUMNS: readonly Column<RegisteredModel>[] = [
     name: 'checkpoints',
     title: 'Checkpoints',
     isNumber: true,
-    cell: ({ checkpoints }) => formatCount(checkpoints.length),
+    cell: ({ checkpoints }) => grouped(checkpoints.length),
   },
   { name: 'created', title: 'Registered', isExtra: true, cell: ({ created_at: at }) => `${formatTime(at)} UTC` },
 ];

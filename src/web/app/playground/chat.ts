@@ -1,8 +1,9 @@
+import { toApiError } from '../../../client/read-error.ts';
+import { readEventData } from '../../../client/trace-events.ts';
+import { ApiError } from '../../../contract/errors.ts';
 import type { JsonObject } from '../../../contract/json.ts';
 import type { ScenarioEntry } from '../../../contract/scenario.ts';
 import type { FinishedSession, SessionEntry } from '../../../contract/session.ts';
-import { ApiError, toApiError } from '../../../service-client/api-error.ts';
-import { readEventData } from '../../../service-client/event-data.ts';
 import { connection, fetchAsPage } from '../api.ts';
 
 /** A turn of a session that goes on, or the first one of a new session. */
@@ -44,7 +45,8 @@ export async function playTurn(turn: Turn, { signal, onSession }: TurnOptions): 
     for await (const data of readEventData(response.body)) {
       if (data === '[DONE]') return;
       const { error } = JSON.parse(data);
-      if (error !== undefined) throw new ApiError(error.message, { ...error, status: response.status });
+      if (error !== undefined)
+        throw new ApiError(error.code, error.message, { param: error.param }, { ...error, status: response.status });
     }
   } catch (error) {
     signal.throwIfAborted();
@@ -104,5 +106,5 @@ function pathOf(id: string): string {
 }
 
 function connectionLost(message: string, cause?: unknown): ApiError {
-  return new ApiError(message, { status: 0, code: 'connection_failed', type: 'server_error' }, { cause });
+  return new ApiError('connection_failed', message, { cause });
 }

@@ -1,7 +1,8 @@
-import type { EventOf, ModelDeltaEvent, TraceEvent } from '../../../contract/event.ts';
 import type { JsonSchema } from '../../../contract/json.ts';
+import type { EventOf, ModelDeltaEvent, TraceEvent } from '../../../contract/service/event.ts';
 import type { SessionStatus } from '../../../contract/session.ts';
 import { followSession } from '../api.ts';
+import { oncePerFrame } from '../trace/once-per-frame.ts';
 import { type AttemptView, Timeline } from '../trace/timeline.ts';
 import type { TraceState } from '../trace/trace-feed.ts';
 
@@ -58,15 +59,12 @@ const NOTHING: SessionState = {
 };
 
 class SessionFeed {
-  readonly #tell: (state: SessionState) => void;
-  readonly #signal: AbortSignal;
+  readonly #show: () => void;
   readonly #timeline = new Timeline();
   #state = NOTHING;
-  #isDue = false;
 
   constructor(tell: (state: SessionState) => void, signal: AbortSignal) {
-    this.#tell = tell;
-    this.#signal = signal;
+    this.#show = oncePerFrame(signal, () => tell({ ...this.#state, attempts: this.#timeline.attempts() }));
   }
 
   add(event: TraceEvent | ModelDeltaEvent): void {
@@ -78,15 +76,6 @@ class SessionFeed {
   setAway(isAway: boolean): void {
     this.#state = { ...this.#state, isAway };
     this.#show();
-  }
-
-  #show(): void {
-    if (this.#isDue) return;
-    this.#isDue = true;
-    requestAnimationFrame(() => {
-      this.#isDue = false;
-      if (!this.#signal.aborted) this.#tell({ ...this.#state, attempts: this.#timeline.attempts() });
-    });
   }
 }
 

@@ -16,7 +16,7 @@ import { type TurnNote, type TurnPlayer, toNote } from './use-turn.ts';
 export interface SessionViewProps {
   readonly sessionId: string;
   readonly player: TurnPlayer;
-  /** Called where there is no such session. */
+  /** Called if the session does not exist. */
   onMissing(note: TurnNote): void;
   onNew(): void;
 }

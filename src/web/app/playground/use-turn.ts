@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError } from '../../../service-client/api-error.ts';
+import { ApiError } from '../../../contract/errors.ts';
 import { playTurn, type Turn } from './chat.ts';
 import { remember } from './place.ts';
 

@@ -1,9 +1,9 @@
-import type { TotalsGroupBy, TraceTotals } from '../../../contract/totals.ts';
+import type { TotalsGroupBy, TraceTotals } from '../../../contract/service/totals.ts';
 import { service } from '../api.ts';
 import { useResource } from '../use-resource.ts';
 import { CHOICES, NAME_FILTERS } from './run-filters.ts';
 
-/** The filters whose values are chosen from what there is. */
+/** Filters whose values are chosen from a list. */
 export const CHOSEN_FILTERS = [...NAME_FILTERS, 'status', 'origin'] as const;
 
 export type FilterChoices = Readonly<Record<(typeof CHOSEN_FILTERS)[number], readonly string[]>>;

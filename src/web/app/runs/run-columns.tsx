@@ -1,11 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { runningMs } from '../../../contract/running-time.ts';
-import type { TraceSummary } from '../../../contract/trace.ts';
-import { formatCost, formatCount, formatCountOf, formatDuration, formatTime, preview } from '../../format.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
+import { countText, durationText, grouped, moneyText } from '../../../support/text/figures.ts';
+import { formatTime, preview } from '../../format.ts';
 import { MOST_COMPARED } from '../compare/compare-path.ts';
 import { Reward, Status } from '../components/reward.tsx';
 import { describeQueued, RunningTime } from '../components/running-time.tsx';
-import type { Column } from '../components/table.tsx';
+import { type Column, figureColumn } from '../components/table.tsx';
 import { navigate } from '../navigate.ts';
 import { pageSettings } from '../page-settings.ts';
 import { type Sort, toListQuery, withValue, withValues } from './run-filters.ts';
@@ -129,34 +130,10 @@ function toColumns(query: URLSearchParams): readonly Column<TraceSummary>[] {
         </CellFilter>
       ),
     },
-    {
-      name: 'steps',
-      title: 'Steps',
-      isNumber: true,
-      isExtra: true,
-      cell: ({ usage }) => formatCount(usage.model_calls),
-    },
-    {
-      name: 'tokens',
-      title: 'Tokens',
-      isNumber: true,
-      isExtra: true,
-      cell: ({ usage }) => formatCount(usage.total_tokens),
-    },
-    {
-      name: 'cost',
-      title: 'Cost',
-      isNumber: true,
-      isExtra: true,
-      cell: ({ usage }) => (usage.cost_usd === null ? '–' : formatCost(usage.cost_usd)),
-    },
-    {
-      name: 'duration',
-      title: 'Duration',
-      isNumber: true,
-      isExtra: true,
-      cell: (trace) => <RunningTime trace={trace} />,
-    },
+    figureColumn('Steps', ({ usage }) => grouped(usage.model_calls)),
+    figureColumn('Tokens', ({ usage }) => grouped(usage.total_tokens)),
+    figureColumn('Cost', ({ usage }) => (usage.cost_usd === null ? '–' : moneyText(usage.cost_usd))),
+    figureColumn('Duration', (trace) => <RunningTime trace={trace} />),
     { name: 'took', title: 'Took', isNarrow: true, cell: (trace) => describeCosts(trace) },
   ];
 }
@@ -203,10 +180,10 @@ function describeCosts(trace: TraceSummary): string {
   const { usage } = trace;
   const took = runningMs(trace);
   return [
-    formatCountOf(usage.model_calls, 'step'),
-    `${formatCount(usage.total_tokens)} tokens`,
-    usage.cost_usd === null ? '' : formatCost(usage.cost_usd),
-    took === null ? '' : formatDuration(took),
+    countText(usage.model_calls, 'step'),
+    `${grouped(usage.total_tokens)} tokens`,
+    usage.cost_usd === null ? '' : moneyText(usage.cost_usd),
+    took === null ? '' : durationText(took),
     describeQueued(trace),
   ]
     .filter((fact) => fact !== '')

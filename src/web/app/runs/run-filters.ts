@@ -1,4 +1,4 @@
-import type { TraceFilters, TraceListQuery } from '../../../service-client/service-client.ts';
+import type { TraceFilters, TraceListQuery } from '../../../client/service-client.ts';
 import { SELECTION } from './selection.ts';
 
 /** The texts of the filter form and of the address, by the names of the API. */

@@ -1,6 +1,7 @@
 import { useCallback } from 'preact/hooks';
-import type { TraceSummary } from '../../../contract/trace.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
 import { service } from '../api.ts';
+import { OlderLink } from '../components/older-link.tsx';
 import { Empty, Loaded } from '../components/states.tsx';
 import { Table } from '../components/table.tsx';
 import { isRunService } from '../page-settings.ts';
@@ -53,13 +54,9 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
             ) : (
               <Table label={WORDS.title} columns={columnsFor(query, data)} rows={data} keyOf={toKey} narrow="cards" />
             )}
-            {next_cursor === null ? null : (
-              <p>
-                <a class="button" href={`?${nextPage(query, next_cursor)}`}>
-                  {WORDS.older}
-                </a>
-              </p>
-            )}
+            <OlderLink cursor={next_cursor} query={query}>
+              {WORDS.older}
+            </OlderLink>
             <SelectionBar
               selected={selected}
               shownCount={data.filter(({ trace_id }) => selected.includes(trace_id)).length}
@@ -70,12 +67,6 @@ export function RunsPage({ query }: { readonly query: URLSearchParams }) {
       </Loaded>
     </div>
   );
-}
-
-function nextPage(query: URLSearchParams, cursor: string): URLSearchParams {
-  const next = new URLSearchParams(query);
-  next.set('cursor', cursor);
-  return next;
 }
 
 function Nothing({ query }: { readonly query: URLSearchParams }) {

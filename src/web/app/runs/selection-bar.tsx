@@ -1,4 +1,4 @@
-import { formatCountOf } from '../../format.ts';
+import { countText } from '../../../support/text/figures.ts';
 import { comparePath, MOST_COMPARED } from '../compare/compare-path.ts';
 import { navigate } from '../navigate.ts';
 
@@ -16,7 +16,7 @@ export function SelectionBar({ selected, shownCount, clearedPath }: SelectionBar
   return (
     <section class={`selection-bar ${selected.length === 0 ? 'is-empty' : ''}`} aria-label="Selected runs">
       <p role="status">
-        {selected.length === 0 ? '' : `${formatCountOf(selected.length, 'run')} selected`}
+        {selected.length === 0 ? '' : `${countText(selected.length, 'run')} selected`}
         {elsewhere > 0 ? <span class="quiet">{`, ${elsewhere} not on this page`}</span> : null}
         {selected.length === 1 ? <span class="quiet">: select another to compare it with</span> : null}
         {selected.length === MOST_COMPARED ? (
@@ -30,7 +30,7 @@ export function SelectionBar({ selected, shownCount, clearedPath }: SelectionBar
           </button>
           {selected.length < 2 ? null : (
             <a class="button main" href={comparePath(selected)}>
-              {`Compare ${formatCountOf(selected.length, 'run')}`}
+              {`Compare ${countText(selected.length, 'run')}`}
             </a>
           )}
         </>

@@ -1,6 +1,6 @@
-import type { TraceTotals } from '../../../contract/totals.ts';
-import type { TraceSummary } from '../../../contract/trace.ts';
-import { formatCost, formatCount, formatReward } from '../../format.ts';
+import type { TraceTotals } from '../../../contract/service/totals.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
+import { grouped, moneyText, rewardText, shareText } from '../../../support/text/figures.ts';
 
 const BAR = { width: 18, height: 48, gap: 4 } as const;
 
@@ -18,23 +18,23 @@ export function TotalsPanel({ totals, listed }: TotalsPanelProps) {
     <dl class="run-totals">
       <div>
         <dt>Runs</dt>
-        <dd class="totals-count">{formatCount(count)}</dd>
-        <dd class="quiet">{statuses.map(([status, number]) => `${formatCount(number)} ${status}`).join(' · ')}</dd>
+        <dd class="totals-count">{grouped(count)}</dd>
+        <dd class="quiet">{statuses.map(([status, number]) => `${grouped(number)} ${status}`).join(' · ')}</dd>
       </div>
       <div>
         <dt>Pass rate</dt>
-        <dd class="totals-count">{pass_rate === null ? '–' : `${(pass_rate * 100).toFixed(1)} %`}</dd>
+        <dd class="totals-count">{shareText(pass_rate)}</dd>
         <dd class="quiet">a reward of 1 or more</dd>
       </div>
       <div>
         <dt>Mean reward</dt>
-        <dd class="totals-count">{formatReward(mean_reward)}</dd>
+        <dd class="totals-count">{rewardText(mean_reward)}</dd>
         <dd class="quiet">{describeRewarded(totals)}</dd>
       </div>
       <div>
         <dt>Tokens</dt>
-        <dd class="totals-count">{formatCount(tokens.total)}</dd>
-        <dd class="quiet">{`${formatCount(tokens.prompt)} in · ${formatCount(tokens.completion)} out`}</dd>
+        <dd class="totals-count">{grouped(tokens.total)}</dd>
+        <dd class="quiet">{`${grouped(tokens.prompt)} in · ${grouped(tokens.completion)} out`}</dd>
       </div>
       <Cost listed={listed} />
       <div>
@@ -49,8 +49,8 @@ export function TotalsPanel({ totals, listed }: TotalsPanelProps) {
 
 /** Number of runs behind the mean: failed, cancelled and unfinished runs have no reward. */
 function describeRewarded({ count, with_reward }: TraceTotals): string {
-  if (count === with_reward) return `over all ${formatCount(count)}`;
-  return `over ${formatCount(with_reward)} of ${formatCount(count)}: ${formatCount(count - with_reward)} without a reward`;
+  if (count === with_reward) return `over all ${grouped(count)}`;
+  return `over ${grouped(with_reward)} of ${grouped(count)}: ${grouped(count - with_reward)} without a reward`;
 }
 
 /** Nothing where no run has a cost. What is not known is not taken for nothing: it says of how many runs it speaks. */
@@ -60,8 +60,8 @@ function Cost({ listed }: { readonly listed: readonly TraceSummary[] }) {
   return (
     <div>
       <dt>Cost on this page</dt>
-      <dd class="totals-count">{formatCost(costs.reduce((sum, cost) => sum + cost, 0))}</dd>
-      <dd class="quiet">{`known of ${formatCount(costs.length)} of ${formatCount(listed.length)} runs`}</dd>
+      <dd class="totals-count">{moneyText(costs.reduce((sum, cost) => sum + cost, 0))}</dd>
+      <dd class="quiet">{`known of ${grouped(costs.length)} of ${grouped(listed.length)} runs`}</dd>
     </div>
   );
 }

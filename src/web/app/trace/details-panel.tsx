@@ -1,4 +1,4 @@
-import type { TraceSummary } from '../../../contract/trace.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
 import { formatTime } from '../../format.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { JsonTree } from '../components/json-tree.tsx';

@@ -1,5 +1,5 @@
-import type { EvaluationAttempt } from '../../../contract/evaluation.ts';
-import type { TraceSummary } from '../../../contract/trace.ts';
+import type { EvaluationAttempt } from '../../../contract/service/evaluation.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
 import { preview } from '../../format.ts';
 import { service } from '../api.ts';
 import { useResource } from '../use-resource.ts';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { TraceSummary } from '../../../contract/trace.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
 import { service } from '../api.ts';
 import { navigate } from '../navigate.ts';
 

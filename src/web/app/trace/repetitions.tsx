@@ -1,6 +1,7 @@
-import type { Difference, Grade, Parent, ReplayResult } from '../../../contract/replay.ts';
-import type { TraceSummary } from '../../../contract/trace.ts';
-import { formatReward, formatTime } from '../../format.ts';
+import type { Difference, Grade, Parent, ReplayResult } from '../../../contract/service/replay.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
+import { rewardText } from '../../../support/text/figures.ts';
+import { formatTime } from '../../format.ts';
 import { service } from '../api.ts';
 import { JsonTree } from '../components/json-tree.tsx';
 import { rewardKind } from '../components/reward.tsx';
@@ -80,14 +81,14 @@ function Grades({ trace, grades }: { readonly trace: TraceSummary; readonly grad
       <tbody>
         <tr>
           <td>the run</td>
-          <td class={`number ${rewardKind(trace.reward)}`}>{formatReward(trace.reward)}</td>
+          <td class={`number ${rewardKind(trace.reward)}`}>{rewardText(trace.reward)}</td>
           <td>{hashOf(trace.versions.environment_hash)}</td>
           <td>{trace.evaluation?.content ?? ''}</td>
         </tr>
         {grades.map(({ at, evaluation, environment_hash, current }) => (
           <tr key={at}>
             <td>{`${formatTime(at)} UTC${current ? ', current' : ''}`}</td>
-            <td class={`number ${rewardKind(evaluation.reward)}`}>{formatReward(evaluation.reward)}</td>
+            <td class={`number ${rewardKind(evaluation.reward)}`}>{rewardText(evaluation.reward)}</td>
             <td>{hashOf(environment_hash)}</td>
             <td>{evaluation.content ?? ''}</td>
           </tr>
@@ -127,5 +128,5 @@ function wordsOf({ parent, replay, status, model, reward }: TraceSummary): strin
 }
 
 function rewardOrStatus(reward: number | null, status: string): string {
-  return reward === null ? status : `reward ${formatReward(reward)}`;
+  return reward === null ? status : `reward ${rewardText(reward)}`;
 }

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Seat, SeatModelAddresses } from '../../../contract/seat.ts';
+import type { Seat, SeatModelAddresses } from '../../../contract/service/seat.ts';
 import { formatTime } from '../../format.ts';
 import { service } from '../api.ts';
 import { CopyButton } from '../components/copy-button.tsx';

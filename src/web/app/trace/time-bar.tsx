@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
-import type { TraceSummary } from '../../../contract/trace.ts';
-import { formatDuration } from '../../format.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
+import { durationText } from '../../../support/text/figures.ts';
 import { goTo } from './go-to.ts';
 import { type Phase, toSegments, unfinishedMs } from './time-segments.ts';
 import type { AttemptView } from './timeline.ts';
@@ -36,7 +36,7 @@ export function TimeBar({
             height="14"
             onClick={() => entryId !== undefined && goTo(entryId)}
           >
-            <title>{`${label}, ${formatDuration(ms)}`}</title>
+            <title>{`${label}, ${durationText(ms)}`}</title>
           </rect>
         ))}
       </svg>
@@ -44,7 +44,7 @@ export function TimeBar({
         {phases.map(({ phase, label, ms }) => (
           <span key={phase} class="phase">
             <span class={`phase-dot phase-${phase}`} />
-            {label} <strong>{formatDuration(ms)}</strong>
+            {label} <strong>{durationText(ms)}</strong>
           </span>
         ))}
       </figcaption>

@@ -1,7 +1,7 @@
-import type { RunErrorBody } from '../../../contract/errors.ts';
-import type { EventOf, TraceEvent } from '../../../contract/event.ts';
+import type { RunErrorBody } from '../../../contract/error-shapes.ts';
 import { OUTSIDE_STEPS } from '../../../contract/names.ts';
-import type { AttemptEnd, LedgerEntry, LogRecord } from '../../../contract/trace.ts';
+import type { EventOf, TraceEvent } from '../../../contract/service/event.ts';
+import type { AttemptEnd, LedgerEntry, LogRecord } from '../../../contract/service/trace.ts';
 
 type Stamp = Pick<TraceEvent, 'seq' | 'at' | 'attempt'>;
 export type Stamped<Type extends TraceEvent['type']> = EventOf<Type> & Stamp;
@@ -194,7 +194,7 @@ class Attempt {
     if (known !== undefined) this.#entries[at] = { ...known, id: `${known.id}-before-${seq}` };
   }
 
-  /** A first turn in which nobody said anything has the messages of the prompt, which are shown already. */
+  /** The messages of a first turn without user text are those of the prompt, which is already shown. */
   #isPrompt(messages: Stamped<'turn.started'>['messages']): boolean {
     const setup = this.#entries.findLast((entry) => entry.kind === 'setup');
     return (

@@ -1,5 +1,5 @@
 import type { Ref } from 'preact';
-import { formatCount } from '../../format.ts';
+import { grouped } from '../../../support/text/figures.ts';
 import { Icon } from '../components/icons.tsx';
 import { KINDS, type Kind } from './view-context.ts';
 
@@ -102,5 +102,5 @@ function describeSearch({ text, found, at }: SearchState): string {
   if (text === '') return '';
   if (found === undefined) return '…';
   if (found.length === 0) return 'nothing found';
-  return at < 0 ? `in ${formatCount(found.length)}` : `${formatCount(at + 1)} of ${formatCount(found.length)}`;
+  return at < 0 ? `in ${grouped(found.length)}` : `${grouped(at + 1)} of ${grouped(found.length)}`;
 }

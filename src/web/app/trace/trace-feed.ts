@@ -1,7 +1,8 @@
-import type { ModelDeltaEvent, TraceEvent } from '../../../contract/event.ts';
-import type { TraceSummary } from '../../../contract/trace.ts';
-import { TraceProjection, toSummary } from '../../../trace/projection.ts';
+import type { ModelDeltaEvent, TraceEvent } from '../../../contract/service/event.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
+import { TraceProjection, toSummary } from '../../../store/traces/rows/projection.ts';
 import { followTrace, readTraceData } from '../api.ts';
+import { oncePerFrame } from './once-per-frame.ts';
 import { type AttemptView, Timeline } from './timeline.ts';
 
 /** The state of a trace's page. */
@@ -41,6 +42,7 @@ export async function feedTrace(
 class TraceFeed {
   readonly #tell: (state: TraceState) => void;
   readonly #signal: AbortSignal;
+  readonly #show: () => void;
   readonly #timeline = new Timeline();
   #projection: TraceProjection | undefined;
   #trace: TraceSummary | undefined;
@@ -48,11 +50,11 @@ class TraceFeed {
   #phase: TraceState['phase'] = 'reading';
   #lastSeq = 0;
   #isEnded = false;
-  #isDue = false;
 
   constructor(tell: (state: TraceState) => void, signal: AbortSignal) {
     this.#tell = tell;
     this.#signal = signal;
+    this.#show = oncePerFrame(signal, () => this.#draw());
   }
 
   begin(trace: TraceSummary): void {
@@ -113,17 +115,11 @@ class TraceFeed {
     this.#show();
   }
 
-  #show(): void {
-    if (this.#isDue) return;
-    this.#isDue = true;
-    // A tab in the background has no frames: what it shows is not seen either.
-    requestAnimationFrame(() => {
-      this.#isDue = false;
-      const summary = this.#trace;
-      if (summary === undefined || this.#signal.aborted) return;
-      const isWhole = this.#projection !== undefined && this.#phase !== 'reading';
-      const trace = isWhole && this.#projection !== undefined ? toSummary(this.#projection.toTrace()) : summary;
-      this.#tell({ trace, attempts: this.#timeline.attempts(), pending: this.#pending, phase: this.#phase });
-    });
+  #draw(): void {
+    const summary = this.#trace;
+    if (summary === undefined) return;
+    const isWhole = this.#projection !== undefined && this.#phase !== 'reading';
+    const trace = isWhole && this.#projection !== undefined ? toSummary(this.#projection.toTrace()) : summary;
+    this.#tell({ trace, attempts: this.#timeline.attempts(), pending: this.#pending, phase: this.#phase });
   }
 }

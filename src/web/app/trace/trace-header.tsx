@@ -2,8 +2,9 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { HarnessUsage } from '../../../contract/chat.ts';
 import { runningMs } from '../../../contract/running-time.ts';
-import type { TraceSummary } from '../../../contract/trace.ts';
-import { formatCost, formatCount, formatDuration, formatReward, formatTime, preview } from '../../format.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
+import { countText, durationText, grouped, moneyText, rewardText } from '../../../support/text/figures.ts';
+import { formatTime, preview } from '../../format.ts';
 import { rewardKind, Status } from '../components/reward.tsx';
 import { describeQueued } from '../components/running-time.tsx';
 import type { TraceState } from './trace-feed.ts';
@@ -24,7 +25,7 @@ export function TraceHeader({
   return (
     <header class="trace-header">
       <div class={`big-reward ${rewardKind(trace.reward)}`}>
-        <span class="big-reward-value">{formatReward(trace.reward)}</span>
+        <span class="big-reward-value">{rewardText(trace.reward)}</span>
         <span class="big-reward-name">reward</span>
       </div>
       <div class="trace-title">
@@ -48,24 +49,24 @@ export function TraceHeader({
       </div>
       <div class="trace-actions">{actions}</div>
       <dl class="trace-totals">
-        <Figure name="Steps" value={formatCount(countSteps(trace))} more={describeSteps(trace)} />
-        <Figure name="Tool calls" value={formatCount(usage.tool_calls)} />
+        <Figure name="Steps" value={grouped(countSteps(trace))} more={describeSteps(trace)} />
+        <Figure name="Tool calls" value={grouped(usage.tool_calls)} />
         <Figure
           name="Tokens in"
-          value={formatCount(usage.prompt_tokens)}
-          more={usage.cached_tokens === 0 ? '' : `${formatCount(usage.cached_tokens)} cached`}
+          value={grouped(usage.prompt_tokens)}
+          more={usage.cached_tokens === 0 ? '' : `${grouped(usage.cached_tokens)} cached`}
         />
         <Figure
           name="Tokens out"
-          value={formatCount(usage.completion_tokens)}
-          more={usage.reasoning_tokens === 0 ? '' : `${formatCount(usage.reasoning_tokens)} reasoning`}
+          value={grouped(usage.completion_tokens)}
+          more={usage.reasoning_tokens === 0 ? '' : `${grouped(usage.reasoning_tokens)} reasoning`}
         />
-        {usage.cost_usd === null ? null : <Figure name="Cost" value={formatCost(usage.cost_usd)} />}
+        {usage.cost_usd === null ? null : <Figure name="Cost" value={moneyText(usage.cost_usd)} />}
         <HarnessCost name="User's cost" usage={usage.user} />
         <HarnessCost name="Judge's cost" usage={usage.judge} />
         <HarnessCost name="Samples' cost" usage={usage.sample} />
         <Figure name="Duration" value={<Duration trace={trace} />} more={describeQueued(trace)} />
-        {trace.attempt === 1 ? null : <Figure name="Attempt" value={formatCount(trace.attempt)} />}
+        {trace.attempt === 1 ? null : <Figure name="Attempt" value={grouped(trace.attempt)} />}
       </dl>
     </header>
   );
@@ -74,8 +75,8 @@ export function TraceHeader({
 /** The cost of a model of the harness, which is no part of the agent's. Nothing where none was asked. */
 function HarnessCost({ name, usage }: { readonly name: string; readonly usage: HarnessUsage | undefined }) {
   if (usage === undefined || usage.model_calls === 0) return null;
-  const calls = `${formatCount(usage.model_calls)} ${usage.model_calls === 1 ? 'call' : 'calls'}`;
-  return <Figure name={name} value={usage.cost_usd === null ? '–' : formatCost(usage.cost_usd)} more={calls} />;
+  const calls = countText(usage.model_calls, 'call');
+  return <Figure name={name} value={usage.cost_usd === null ? '–' : moneyText(usage.cost_usd)} more={calls} />;
 }
 
 function Figure({
@@ -108,9 +109,9 @@ function Duration({ trace }: { readonly trace: TraceSummary }) {
     return () => clearInterval(timer);
   }, [isLive]);
   const elapsedMs = (from: string) => Math.max(0, Math.floor((now - Date.parse(from)) / 1_000) * 1_000);
-  if (isLive && trace.started_at === null) return <>{`${formatDuration(elapsedMs(trace.created_at))} in the queue`}</>;
+  if (isLive && trace.started_at === null) return <>{`${durationText(elapsedMs(trace.created_at))} in the queue`}</>;
   const ms = isLive && trace.started_at !== null ? elapsedMs(trace.started_at) : runningMs(trace);
-  return <>{ms === null ? '–' : formatDuration(ms)}</>;
+  return <>{ms === null ? '–' : durationText(ms)}</>;
 }
 
 function countSteps({ turns }: TraceSummary): number {
@@ -120,6 +121,6 @@ function countSteps({ turns }: TraceSummary): number {
 /** Steps of another trace that were done again are no calls of a model. */
 function describeSteps(trace: TraceSummary): string {
   const repeated = trace.parent === null ? 0 : Math.max(0, countSteps(trace) - trace.usage.model_calls);
-  const most = `of ${formatCount(trace.max_steps)}`;
-  return repeated === 0 ? most : `${most}, ${formatCount(repeated)} repeated`;
+  const most = `of ${grouped(trace.max_steps)}`;
+  return repeated === 0 ? most : `${most}, ${grouped(repeated)} repeated`;
 }

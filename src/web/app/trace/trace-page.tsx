@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { TraceSummary } from '../../../contract/trace.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
 import { service } from '../api.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { Later } from '../components/later.tsx';

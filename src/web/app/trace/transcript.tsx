@@ -1,14 +1,14 @@
 import { useContext, useMemo, useState } from 'preact/hooks';
-import { formatCountOf, formatDuration } from '../../format.ts';
-import { JudgementCard } from './judgement-card.tsx';
-import { LazySection } from './lazy-section.tsx';
-import { LogLines } from './log-lines.tsx';
-import { AnswerCard, EvaluationCard } from './outcome-cards.tsx';
-import { Messages, SetupCard } from './setup-card.tsx';
-import { StepCard } from './step-card.tsx';
+import { countText, durationText } from '../../../support/text/figures.ts';
+import { JudgementCard } from './steps/judgement-card.tsx';
+import { LazySection } from './steps/lazy-section.tsx';
+import { LogLines } from './steps/log-lines.tsx';
+import { AnswerCard, EvaluationCard } from './steps/outcome-cards.tsx';
+import { Messages, SetupCard } from './steps/setup-card.tsx';
+import { StepCard } from './steps/step-card.tsx';
+import { UserCard } from './steps/user-card.tsx';
 import type { AttemptView, Entry } from './timeline.ts';
 import type { TraceState } from './trace-feed.ts';
-import { UserCard } from './user-card.tsx';
 import { TraceContext } from './view-context.ts';
 
 /** Traces with fewer entries are drawn whole. */
@@ -38,10 +38,10 @@ function EarlierAttempt({ attempt }: { readonly attempt: AttemptView }) {
   const { end, entries, startedAt, endedAt, worker, lossError } = attempt;
   const steps = entries.filter(({ kind }) => kind === 'step').length;
   const facts = [
-    formatCountOf(steps, 'step'),
+    countText(steps, 'step'),
     ...(startedAt === undefined || endedAt === undefined
       ? []
-      : [formatDuration(Date.parse(endedAt) - Date.parse(startedAt))]),
+      : [durationText(Date.parse(endedAt) - Date.parse(startedAt))]),
     ...(worker === undefined ? [] : [worker]),
   ];
   return (
@@ -139,9 +139,7 @@ function EnvironmentLine({ event }: Pick<Extract<Entry, { kind: 'environment' }>
   if (hidden.has('prompt')) return null;
   const version = event.versions.environment === null ? '' : ` ${event.versions.environment}`;
   return (
-    <p class="quiet line">
-      {`Environment ${event.name}${version} was ready after ${formatDuration(event.duration_ms)}`}
-    </p>
+    <p class="quiet line">{`Environment ${event.name}${version} was ready after ${durationText(event.duration_ms)}`}</p>
   );
 }
 

@@ -1,9 +1,9 @@
-import type { TraceSummary } from '../../../contract/trace.ts';
-import { formatCount } from '../../format.ts';
+import type { TraceSummary } from '../../../contract/service/trace.ts';
+import { grouped } from '../../../support/text/figures.ts';
 import { LongText } from '../components/long-text.tsx';
 import { goTo } from './go-to.ts';
-import { LogLines } from './log-lines.tsx';
-import { Subscores } from './outcome-cards.tsx';
+import { LogLines } from './steps/log-lines.tsx';
+import { Subscores } from './steps/outcome-cards.tsx';
 import type { AttemptView } from './timeline.ts';
 import { type Finding, toVerdict } from './verdict.ts';
 
@@ -35,7 +35,7 @@ export function VerdictPanel({
       ) : null}
       <Subscores subscores={lowest(subscores)} />
       {subscores.length > MOST_SUBSCORES ? (
-        <p class="quiet">{`The lowest ${MOST_SUBSCORES} of ${formatCount(subscores.length)} subscores; the evaluation has all of them.`}</p>
+        <p class="quiet">{`The lowest ${MOST_SUBSCORES} of ${grouped(subscores.length)} subscores; the evaluation has all of them.`}</p>
       ) : null}
       {findings.length === 0 ? null : (
         <ul class="findings">

@@ -1,6 +1,7 @@
 import { OUTSIDE_STEPS } from '../../../contract/names.ts';
-import type { StopReason, TraceSummary } from '../../../contract/trace.ts';
-import { formatCount, formatCountOf, formatReward, preview } from '../../format.ts';
+import type { StopReason, TraceSummary } from '../../../contract/service/trace.ts';
+import { countText, grouped, rewardText } from '../../../support/text/figures.ts';
+import { preview } from '../../format.ts';
 import { type AttemptView, type CallView, type StepEntry, stepName } from './timeline.ts';
 
 /** Something in the run that may explain how it ended, and where it is. */
@@ -59,7 +60,7 @@ function completedVerdict(trace: TraceSummary): Omit<Verdict, 'findings'> {
   if (reward === null) return { tone: 'quiet', title: stopped ?? 'Ended without a reward', detail, code: null };
   if (reward >= 1) return { tone: 'good', title: stopped ?? 'Passed', detail, code: null };
   const tone = reward > 0 ? 'fair' : 'bad';
-  return { tone, title: stopped ?? `Not passed: the evaluation gave ${formatReward(reward)}`, detail, code: null };
+  return { tone, title: stopped ?? `Not passed: the evaluation gave ${rewardText(reward)}`, detail, code: null };
 }
 
 function liveVerdict(
@@ -100,7 +101,7 @@ const CUT_SHORT: ReadonlySet<StopReason> = new Set(['max_steps', 'length', 'time
 const SUBMITTED = 'what it had said last was evaluated';
 
 const SENTENCES: { readonly [Reason in StopReason]?: (trace: TraceSummary) => string } = {
-  max_steps: ({ max_steps }) => `Out of steps: no answer after all ${formatCount(max_steps)} of them; ${SUBMITTED}`,
+  max_steps: ({ max_steps }) => `Out of steps: no answer after all ${grouped(max_steps)} of them; ${SUBMITTED}`,
   length: () => `Out of tokens: the model reached its limit; ${SUBMITTED}`,
   timeout: () => `Out of time: no answer before the run had to end; ${SUBMITTED}`,
   cancelled: () => 'Cancelled; it was not evaluated',
@@ -125,7 +126,7 @@ function answerFindings(trace: TraceSummary, steps: readonly StepEntry[]): reado
   findings.push(...unsaidFindings(trace));
   const hasCalls = steps.some(({ calls }) => calls.length > 0);
   if (!hasCalls && trace.tools.length > 0) {
-    const text = `No tool was called, of ${formatCountOf(trace.tools.length, 'tool')} on offer`;
+    const text = `No tool was called, of ${countText(trace.tools.length, 'tool')} on offer`;
     findings.push({ text, places: [], isBad: true });
   }
   return findings;
@@ -148,7 +149,7 @@ function attemptFindings(attempts: readonly AttemptView[]): readonly Finding[] {
     const by = worker === undefined ? '' : ` (${worker})`;
     const why = lossError === null ? '' : `. ${preview(lossError.message, MOST_INFO)}`;
     return {
-      text: `Attempt ${attempt} was ${end ?? 'ended'} after ${formatCountOf(steps, 'step')}${by}: it began anew${why}`,
+      text: `Attempt ${attempt} was ${end ?? 'ended'} after ${countText(steps, 'step')}${by}: it began anew${why}`,
       places: [{ entryId: `attempt-${attempt}`, label: `attempt ${attempt}` }],
       isBad: false,
     };
@@ -184,12 +185,12 @@ function stepFindings(steps: readonly StepEntry[]): readonly Finding[] {
   const retried = steps.filter(({ response }) => (response?.retries ?? 0) > 0);
   const failedCalls = failed.flatMap(({ calls }) => calls.filter(({ result }) => result?.is_error === true));
   return [
-    ...finding(failed, `${formatCountOf(failedCalls.length, 'tool call')} failed${describeLast(failedCalls)}`, true),
+    ...finding(failed, `${countText(failedCalls.length, 'tool call')} failed${describeLast(failedCalls)}`, true),
     ...finding(unread, 'Arguments that are not a JSON object', true),
     ...finding(refused, 'The model refused', true),
     ...finding(cut, 'The model was cut off by its limit of tokens', true),
     ...loopFinding(steps),
-    ...finding(retried, 'The gateway had to be asked again', false),
+    ...finding(retried, 'The gateway answered only after a retry, which has no effect on the reward', false),
   ];
 }
 
@@ -214,7 +215,7 @@ function loopFinding(steps: readonly StepEntry[]): readonly Finding[] {
   if (most === undefined || most.steps.length < LOOP_CALLS) return [];
   return finding(
     most.steps,
-    `${most.name} was called ${formatCount(most.steps.length)} times with the same arguments`,
+    `${most.name} was called ${grouped(most.steps.length)} times with the same arguments`,
     false,
   );
 }

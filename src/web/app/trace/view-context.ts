@@ -1,5 +1,5 @@
 import { createContext } from 'preact';
-import type { Picture } from './pictures.ts';
+import type { Picture } from './steps/pictures.ts';
 
 /** Kinds of what a transcript holds, which can be left out of it. */
 export const KINDS = ['prompt', 'reasoning', 'text', 'tools', 'images', 'logs'] as const;

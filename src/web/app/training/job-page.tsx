@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { TrainingEvent, TrainingJob } from '../../../contract/training.ts';
-import { isTrainingEnd } from '../../../contract/training-states.ts';
+import { isEnded } from '../../../contract/service/ended.ts';
+import type { TrainingEvent, TrainingJob } from '../../../contract/service/training.ts';
 import { formatTime } from '../../format.ts';
 import { service } from '../api.ts';
 import { Failure, Loaded } from '../components/states.tsx';
@@ -16,7 +16,7 @@ export function JobPage({ jobId }: { readonly jobId: string }) {
   const { resource, reload } = usePacedReload(
     (signal) => service.training.get(jobId, { signal }),
     [jobId],
-    ({ status }) => !isTrainingEnd(status),
+    ({ status }) => !isEnded(status),
   );
   const events = useJobEvents(jobId);
   usePageTitle(resource.state === 'ready' ? resource.value.name : 'Training');
@@ -50,12 +50,10 @@ function Header({ job, onDone }: { readonly job: TrainingJob; onDone(): void }) 
         <TrainingBadge job={job} /> <span>{`${job.provider}, ${job.method}, from ${job.base}`}</span>{' '}
         <span class="quiet">{`${formatTime(job.created_at)} UTC`}</span>
       </p>
-      {job.progress === null || isTrainingEnd(job.status) ? null : (
-        <p>{`${job.progress.done} of ${job.progress.total}`}</p>
-      )}
+      {job.progress === null || isEnded(job.status) ? null : <p>{`${job.progress.done} of ${job.progress.total}`}</p>}
       {job.trouble === null ? null : <p class="evaluation-warning">{job.trouble.message}</p>}
       {job.error === null ? null : <p class="bad-text">{`Failed in ${job.error.status}: ${job.error.message}`}</p>}
-      {isTrainingEnd(job.status) || job.cancel_requested ? null : (
+      {isEnded(job.status) || job.cancel_requested ? null : (
         <button type="button" class="button" onClick={cancel}>
           Cancel
         </button>

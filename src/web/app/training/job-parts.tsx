@@ -1,7 +1,6 @@
-import type { TrainingJob } from '../../../contract/training.ts';
-import { formatCountOf } from '../../format.ts';
+import type { TrainingJob } from '../../../contract/service/training.ts';
+import { countText, meanText, signedIntervalText, signedText } from '../../../support/text/figures.ts';
 import { Table } from '../components/table.tsx';
-import { formatDifference, formatDifferenceInterval, formatMean } from '../evaluations/figures.ts';
 
 /** Its gain over the base, or the reason why there is no proof. */
 export function Gain({ job: { proof, proof_error: missing, evaluations, base, name } }: { readonly job: TrainingJob }) {
@@ -16,9 +15,9 @@ export function Gain({ job: { proof, proof_error: missing, evaluations, base, na
         <p class="quiet">{missing ?? 'Base and model are being evaluated.'}</p>
       ) : (
         <p>
-          <strong>{formatDifference(comparison.difference)}</strong>{' '}
-          <span class="quiet">{formatDifferenceInterval(comparison.ci95)}</span>
-          {`: mean reward ${formatMean(comparison.a_mean)} of the base, ${formatMean(comparison.b_mean)} of the model; ${comparison.won_count} of ${formatCountOf(comparison.n_tasks, 'task')} won, ${comparison.lost_count} lost.`}
+          <strong>{`${VERDICTS[proof?.verdict ?? 'open']}: ${signedText(comparison.difference, comparison.ci95)}`}</strong>{' '}
+          <span class="quiet">{signedIntervalText(comparison.ci95)}</span>
+          {`: mean reward ${meanText(comparison.a_mean)} of the base, ${meanText(comparison.b_mean)} of the model; ${comparison.won_count} of ${countText(comparison.n_tasks, 'task')} won, ${comparison.lost_count} lost.`}
         </p>
       )}
       {query === '' ? null : (
@@ -29,6 +28,13 @@ export function Gain({ job: { proof, proof_error: missing, evaluations, base, na
     </section>
   );
 }
+
+const VERDICTS = {
+  better: 'Better than its base',
+  worse: 'Worse than its base',
+  equal: 'Equal to its base',
+  open: 'No difference can be told',
+} as const;
 
 /** Model, job, dataset, evaluations, traces. */
 export function Lineage({ job }: { readonly job: TrainingJob }) {
@@ -73,7 +79,7 @@ export function Lineage({ job }: { readonly job: TrainingJob }) {
       {dataset === null ? null : (
         <>
           <p>
-            {`${formatCountOf(dataset.lines.train, 'line')} for training, ${dataset.lines.validation} for validation. Dataset `}
+            {`${countText(dataset.lines.train, 'line')} for training, ${dataset.lines.validation} for validation. Dataset `}
             <code title={dataset.hash}>{dataset.hash.slice(0, 10)}</code>
           </p>
           <Table

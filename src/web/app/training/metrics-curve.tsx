@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { TrainingEvent } from '../../../contract/training.ts';
+import type { TrainingEvent } from '../../../contract/service/training.ts';
 
 const SIZE = { width: 640, height: 180, edge: 8 } as const;
 

@@ -31,7 +31,9 @@ export function TrainForm({ evaluationId }: { readonly evaluationId: string }) {
     setError(undefined);
     try {
       const { job_id } = await service.training.create({
-        ...{ name: text('name'), base: text('base'), provider: text('provider') },
+        name: text('name'),
+        base: text('base'),
+        provider: text('provider'),
         from: { evaluations: [evaluationId] },
         select: { include_reference: form.has('include_reference'), splits: ['train', 'validation'] },
         held_out: heldOut,

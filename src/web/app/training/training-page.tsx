@@ -1,10 +1,11 @@
-import type { TrainingJob } from '../../../contract/training.ts';
-import { isTrainingEnd } from '../../../contract/training-states.ts';
-import { formatCountOf, formatTime } from '../../format.ts';
+import { isEnded } from '../../../contract/service/ended.ts';
+import type { TrainingJob } from '../../../contract/service/training.ts';
+import { countText, signedText } from '../../../support/text/figures.ts';
+import { formatTime } from '../../format.ts';
 import { service } from '../api.ts';
+import { OlderLink } from '../components/older-link.tsx';
 import { Empty, Loaded } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
-import { formatDifference } from '../evaluations/figures.ts';
 import { usePacedReload } from '../evaluations/use-paced-reload.ts';
 import { usePageTitle } from '../use-page-title.ts';
 import { TrainForm } from './train-form.tsx';
@@ -17,7 +18,7 @@ export function TrainingPage({ query }: { readonly query: URLSearchParams }) {
   const { resource, reload } = usePacedReload(
     (signal) => service.training.list(cursor === null ? {} : { cursor }, { signal }),
     [cursor],
-    (list) => list.data.some(({ status }) => !isTrainingEnd(status)) || cursor === null,
+    (list) => list.data.some(({ status }) => !isEnded(status)) || cursor === null,
   );
   return (
     <div class="page training">
@@ -31,13 +32,7 @@ export function TrainingPage({ query }: { readonly query: URLSearchParams }) {
             ) : (
               <Table label="Training jobs" columns={COLUMNS} rows={data} keyOf={({ job_id }) => job_id} />
             )}
-            {next_cursor === null ? null : (
-              <p>
-                <a class="button" href={`?cursor=${encodeURIComponent(next_cursor)}`}>
-                  Older jobs
-                </a>
-              </p>
-            )}
+            <OlderLink cursor={next_cursor}>Older jobs</OlderLink>
           </>
         )}
       </Loaded>
@@ -75,13 +70,13 @@ const COLUMNS: readonly Column<TrainingJob>[] = [
   {
     name: 'lines',
     title: 'Learned from',
-    cell: ({ dataset }) => (dataset === null ? '–' : formatCountOf(dataset.lines.train, 'run')),
+    cell: ({ dataset }) => (dataset === null ? '–' : countText(dataset.lines.train, 'run')),
   },
   {
     name: 'gain',
     title: 'Gain',
     isNumber: true,
-    cell: ({ proof }) => formatDifference(proof?.compare.comparisons[0]?.difference ?? null),
+    cell: ({ proof }) => signedText(proof?.compare.comparisons[0]?.difference ?? null),
   },
 ];
 
@@ -92,7 +87,7 @@ const TONES: Partial<Record<TrainingJob['status'], string>> = {
 };
 
 export function TrainingBadge({ job: { status, cancel_requested: isCancelled } }: { readonly job: TrainingJob }) {
-  const isEnding = isCancelled && !isTrainingEnd(status);
+  const isEnding = isCancelled && !isEnded(status);
   return (
     <span class={`badge ${TONES[status] ?? 'running'}`}>
       <span class="dot" />

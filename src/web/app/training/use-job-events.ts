@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { TrainingEvent } from '../../../contract/training.ts';
+import type { TrainingEvent } from '../../../contract/service/training.ts';
 import { service } from '../api.ts';
 
 /** Events that a page keeps: a job of days has more than a browser should hold. */

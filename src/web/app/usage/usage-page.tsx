@@ -1,4 +1,4 @@
-import type { UsageGroup, UsageGroupBy } from '../../../contract/totals.ts';
+import type { UsageGroup, UsageGroupBy } from '../../../contract/service/totals.ts';
 import { service } from '../api.ts';
 import { Empty, Loaded } from '../components/states.tsx';
 import { usePageTitle } from '../use-page-title.ts';

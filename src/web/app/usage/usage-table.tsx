@@ -1,5 +1,5 @@
-import type { UsageGroup } from '../../../contract/totals.ts';
-import { formatCount } from '../../format.ts';
+import type { UsageGroup } from '../../../contract/service/totals.ts';
+import { grouped } from '../../../support/text/figures.ts';
 import { type Column, Table } from '../components/table.tsx';
 import { formatCompute } from './usage-totals.tsx';
 
@@ -17,21 +17,21 @@ function columnsFor(title: string, most: number): readonly Column<UsageGroup>[] 
       title: 'Tokens',
       cell: ({ total_tokens: tokens }) => (
         <span class="usage-bar">
-          <span class="usage-number">{formatCount(tokens)}</span>
+          <span class="usage-number">{grouped(tokens)}</span>
           <span class="usage-share" style={{ width: `${Math.round((tokens / most) * 100)}px` }} />
         </span>
       ),
     },
-    { name: 'prompt', title: 'In', isNumber: true, isExtra: true, cell: (row) => formatCount(row.prompt_tokens) },
+    { name: 'prompt', title: 'In', isNumber: true, isExtra: true, cell: (row) => grouped(row.prompt_tokens) },
     {
       name: 'completion',
       title: 'Out',
       isNumber: true,
       isExtra: true,
-      cell: (row) => formatCount(row.completion_tokens),
+      cell: (row) => grouped(row.completion_tokens),
     },
-    { name: 'runs', title: 'Runs', isNumber: true, cell: ({ runs }) => formatCount(runs) },
-    { name: 'calls', title: 'Model calls', isNumber: true, isExtra: true, cell: (row) => formatCount(row.model_calls) },
+    { name: 'runs', title: 'Runs', isNumber: true, cell: ({ runs }) => grouped(runs) },
+    { name: 'calls', title: 'Model calls', isNumber: true, isExtra: true, cell: (row) => grouped(row.model_calls) },
     { name: 'compute', title: 'Compute', isNumber: true, cell: (row) => formatCompute(row.compute_seconds) },
   ];
 }

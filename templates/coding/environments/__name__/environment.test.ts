@@ -76,5 +76,6 @@ describe('repair', () => {
 });
 
 it('has rewards that mean something, as far as commands without a sandbox allow', { timeout: 120_000 }, async () => {
-  await expectSound(environment, { allowWarnings: ['forger'] });
+  // A solution may run the tests in other ways, or not at all: only its files are graded.
+  await expectSound(environment, { allowWarnings: ['forger', 'grader_strength'] });
 });

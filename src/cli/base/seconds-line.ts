@@ -1,0 +1,38 @@
+const SECOND_MS = 1_000;
+/** Moves to the start of the line and clears it. */
+const CLEAR_LINE = '\r\u001b[K';
+
+/** A line that counts seconds at the end of the terminal: `running… 7 s`. It is removed at the end. */
+export class SecondsLine {
+  readonly #write: (text: string) => void;
+  #timer: NodeJS.Timeout | undefined;
+  #isShown = false;
+
+  constructor(write: (text: string) => void) {
+    this.#write = write;
+  }
+
+  /** Has no effect while it counts. */
+  start(): void {
+    if (this.#timer !== undefined) return;
+    let seconds = 0;
+    this.#timer = setInterval(() => {
+      seconds += 1;
+      this.#isShown = true;
+      this.#write(`${CLEAR_LINE}  running… ${seconds} s`);
+    }, SECOND_MS);
+    this.#timer.unref();
+  }
+
+  /** Hides the line so that another can be printed; the next tick shows it again. */
+  clear(): void {
+    if (this.#isShown) this.#write(CLEAR_LINE);
+    this.#isShown = false;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.clear();
+  }
+}

@@ -1,7 +1,0 @@
-/** An address as it may be shown: without user, password and whatever stands after a question mark. */
-export function shownAddress(address: string): string {
-  if (address.startsWith('sqlite:')) return address;
-  if (!URL.canParse(address)) return `${address.split(':')[0]}:…`;
-  const { protocol, host, pathname } = new URL(address);
-  return `${protocol}//${host}${pathname === '/' ? '' : pathname}`;
-}

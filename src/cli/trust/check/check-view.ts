@@ -1,0 +1,46 @@
+import type { CheckProgress } from '../../../evaluation/checks/check-environment.ts';
+import { countText } from '../../../support/text/figures.ts';
+import { colors, printable } from '../../base/terminal.ts';
+
+const CLEAR_LINE = '\r\u001b[K';
+const EVERY_MS = 100;
+/** Most characters of a line. A longer one would wrap and could not be cleared. */
+const MAX_WIDTH = 100;
+/** Milliseconds between two lines without a terminal, since CI stops jobs that are silent for long. */
+const LINE_EVERY_MS = 30_000;
+
+export interface CheckView extends Disposable {
+  show(progress: CheckProgress): void;
+  clear(): void;
+}
+
+/**
+ * Shows on a terminal what is being tried, for how long, and the number of sessions. Elsewhere it prints a line
+ * every 30 s.
+ */
+export function createCheckView(): CheckView {
+  let shownAt = 0;
+  let toldAt = performance.now();
+  const clear = () => {
+    if (shownAt > 0) process.stderr.write(CLEAR_LINE);
+    shownAt = 0;
+  };
+  return {
+    show({ environment, sessions, elapsedMs, maxMs, task }) {
+      const now = performance.now();
+      const time = `${Math.round(elapsedMs / 1_000)} of at most ${Math.round(maxMs / 1_000)} s`;
+      const text = printable(`${environment}: ${countText(sessions, 'session')}, ${time}, ${task}`, MAX_WIDTH);
+      if (process.stderr.isTTY !== true) {
+        if (now - toldAt < LINE_EVERY_MS) return;
+        toldAt = now;
+        process.stderr.write(`${text}\n`);
+        return;
+      }
+      if (now - shownAt < EVERY_MS) return;
+      shownAt = now;
+      process.stderr.write(`${CLEAR_LINE}${colors.dim(`  ${text}`)}`);
+    },
+    clear,
+    [Symbol.dispose]: clear,
+  };
+}

@@ -1,7 +1,0 @@
-import { isJsonObject, type Json, type JsonObject } from '../contract/json.ts';
-
-/** `response_format` of chat completions for a JSON Schema; undefined where there is none. */
-export function toResponseFormat(schema: Json | undefined, options: JsonObject = {}): JsonObject | undefined {
-  if (!isJsonObject(schema)) return undefined;
-  return { type: 'json_schema', json_schema: { name: 'answer', ...options, schema } };
-}

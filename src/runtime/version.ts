@@ -1,7 +1,0 @@
-import { readFileSync } from 'node:fs';
-import { z } from 'zod';
-
-/** The version of this package, from its `package.json`. */
-export const PROCTOR_VERSION: string = z
-  .object({ version: z.string() })
-  .parse(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))).version;

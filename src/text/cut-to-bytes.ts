@@ -1,8 +1,0 @@
-/** The start of a text that fits into `maxBytes` of UTF-8, never with half a character at its end. */
-export function cutToBytes(text: string, maxBytes: number): { readonly kept: string; readonly isCut: boolean } {
-  if (text.length * 3 <= maxBytes) return { kept: text, isCut: false };
-  const bytes = new TextEncoder().encode(text);
-  if (bytes.length <= maxBytes) return { kept: text, isCut: false };
-  // As a stream, the decoder keeps an unfinished character back.
-  return { kept: new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true }), isCut: true };
-}
