@@ -24,7 +24,16 @@ const DISTRICTS: readonly (readonly string[])[] = [
  */
 const FOLDERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   cli: [['write'], ['exchange'], ['evaluate', 'play', 'serve', 'train', 'trust'], ['base']],
-  environment: [['client', 'dev'], ['server'], ['composition'], ['mcp-client'], ['authoring', 'process']],
+  environment: [
+    ['client', 'dev'],
+    ['server'],
+    ['composition', 'tools'],
+    ['mcp-client'],
+    ['authoring'],
+    ['sandbox'],
+    ['process'],
+  ],
+  'environment/sandbox': [['sessions'], ['bubblewrap', 'docker', 'kubernetes', 'none'], ['files', 'network']],
   'environment/authoring': [['decorators'], ['schema']],
   'environment/server': [['start'], ['host'], ['http', 'stdio'], ['session']],
   evaluation: [['testing'], ['checks'], ['replays'], ['evaluations'], ['statistics', 'tasks']],
