@@ -40,13 +40,12 @@ export function isToolError(thrown: unknown): thrown is ToolError {
   return thrown instanceof Error && TOOL_ERROR in thrown;
 }
 
-/** Results that are sent unchanged, such as those of another server. */
-const FINISHED = new WeakSet<object>();
+/** A mark that JSON cannot hold. Its name is shared, because an environment may have its own copy of this package. */
+const FINISHED = Symbol.for('proctor.finished-result');
 
-/** Marks a handler's result to be sent unchanged, without checks. Only this copy of the package knows the mark. */
+/** Marks a handler's result to be sent unchanged, without checks, such as the result of another server. */
 export function asFinished(result: ToolResult): ToolResult {
-  FINISHED.add(result);
-  return result;
+  return Object.defineProperty({ ...result }, FINISHED, { value: true });
 }
 
 /**
@@ -60,7 +59,7 @@ export function asFinished(result: ToolResult): ToolResult {
  */
 export function toToolResult(returned: unknown, output?: CompiledSchema): Awaitable<ToolResult> {
   // `asFinished` marked this result.
-  if (typeof returned === 'object' && returned !== null && FINISHED.has(returned)) return returned as ToolResult;
+  if (typeof returned === 'object' && returned !== null && FINISHED in returned) return returned as unknown as ToolResult;
   return output === undefined ? toResult(returned) : toCheckedResult(returned, output);
 }
 

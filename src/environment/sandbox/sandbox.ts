@@ -118,6 +118,11 @@ export interface Sandbox {
   changes(): Promise<FileChanges>;
   /** An address at which this process reaches a port inside. @throws RangeError if the network is `none`. */
   expose(port: number): Promise<ExposedPort>;
+  /**
+   * Tells in words if the kernel has ended a process for its memory since the last question, such as `The sandbox ran out
+   * of memory (limit 1024 MiB).` For programs of `spawn`; `exec` tells by itself.
+   */
+  memoryFault(): Promise<string | undefined>;
   /** Ends the sandbox. The end of the session does that as well. */
   stop(): Promise<void>;
   /** Limits that the engine does not enforce here, with the reasons. They stand in the trace. */
