@@ -51,7 +51,7 @@ describe.each(['index', 'client', 'testing', 'scenario-server', 'run-service'])(
     const names = new Set(exported.flatMap(({ own, here }) => [own, here]));
     const missing = exported.flatMap(({ own, from }) => {
       if (!from.startsWith('.')) return [];
-      const text = readFileSync(resolve(dist, from.replace(/\.(?:js|ts)$/, '.d.ts')), 'utf8');
+      const text = readFileSync(resolve(dist, from.replace(/\.(?:js|tsx?)$/, '.d.ts')), 'utf8');
       const known = ownTypesIn(text);
       const used = signaturesOf(own, text).match(/\b[A-Z]\w*[a-z]\w*\b/g) ?? [];
       return used
