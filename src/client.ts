@@ -30,6 +30,7 @@ export type {
   TrainingListQuery,
 } from './client/service-client.ts';
 export { ApiError, BoundaryError, type ErrorCode } from './contract/errors.ts';
+export type { JsonObject } from './contract/json.ts';
 export type {
   RegisteredModel,
   RegisteredModelInput,
@@ -81,7 +82,7 @@ export type {
 } from './contract/service/run.ts';
 export type { Seat, SeatInput } from './contract/service/seat.ts';
 export type { TotalsGroupBy, TraceTotals, UsageGroupBy, UsageList } from './contract/service/totals.ts';
-export type { Origin, Trace, TraceList, TraceSummary } from './contract/service/trace.ts';
+export type { LogRecord, Origin, Trace, TraceList, TraceSummary } from './contract/service/trace.ts';
 export type {
   TrainerList,
   TrainingAccepted,

@@ -34,6 +34,7 @@ export type {
   ElicitAnswer,
   ElicitRequest,
   Hook,
+  HubAudience,
   Icon,
   InitializeContext,
   InitializeHook,

@@ -7,7 +7,7 @@ import type { Secret } from '../../support/redaction/redactor.ts';
 import { type CheckProgress, checkEnvironment } from './check-environment.ts';
 import { CHECK_DEFAULTS } from './defaults.ts';
 import { countFindings, type Finding } from './finding.ts';
-import type { Played } from './player/play.ts';
+import type { PlayedSession } from './player/play.ts';
 import { type PlayedStore, savePlayed } from './player/save-played.ts';
 import type { OnlyTasks } from './read-environment.ts';
 
@@ -106,7 +106,7 @@ async function toFinding(found: Finding, command: string, keeping: Keeping): Pro
 }
 
 /** Stores a trace. @returns its id; null if it could not be stored. */
-async function keep(played: Played, { store, onUnkept }: Keeping): Promise<string | null> {
+async function keep(played: PlayedSession, { store, onUnkept }: Keeping): Promise<string | null> {
   if (store === undefined) return null;
   try {
     return await savePlayed(store, CHECKS_ACCOUNT, played);

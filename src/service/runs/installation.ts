@@ -48,7 +48,11 @@ export async function openInstallation(options: InstallationOptions = {}): Promi
   const project = withOptions(await loadProject(options.directory), options);
   const { settings } = project;
   let knowing = createRedactor(knownSecrets(project, process.env));
-  const redactor: Redactor = { text: (text) => knowing.text(text), json: (value) => knowing.json(value) };
+  const redactor: Redactor = {
+    text: (text) => knowing.text(text),
+    json: (value) => knowing.json(value),
+    parts: () => knowing.parts(),
+  };
   const database = await openDatabase(settings.databaseUrl);
   const queue = await openQueue(settings.queueUrl, database).catch(async (error: unknown) => {
     await database.close();

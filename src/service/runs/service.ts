@@ -73,7 +73,7 @@ export interface Service {
   /** The worker, if one was started. */
   readonly worker: Worker | undefined;
   seats(): Promise<SeatService>;
-  /** Runs the shutdown hooks of sessions when they end. Called when the process gets SIGTERM. */
+  /** Sessions that end from now on run their shutdown hooks. Called before the process ends, for any reason. */
   shutDown(): void;
   /** Starts a worker for queued runs, evaluations, regrades and training jobs. Other processes may have workers too. */
   startWorker(settings: ServiceWorkerSettings): Promise<Worker>;
@@ -157,6 +157,7 @@ export function createService(options: ServiceOptions): Service {
       const endsAt = performance.now() + graceMs;
       const remainingMs = () => Math.max(0, endsAt - performance.now());
       closing.abort(new Error('The service is shutting down'));
+      if (options.closesPool === true) pool.shutDown();
       // A run that is being created is given back below.
       await endsWithin(Promise.all(changing), remainingMs() / 2);
       // Both at once: killing environments takes half of the budget each time.

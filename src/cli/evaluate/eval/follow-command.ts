@@ -133,6 +133,8 @@ async function follow(
   try {
     return await followToEnd(evaluations, evaluationId, view, stop);
   } finally {
+    // The command ends now: sessions that go on run their shutdown hooks, as at SIGTERM.
+    place.here?.shutDown();
     // Stops the worker before the report, so that the report names only processes that continue.
     await worker?.stop(SHUTDOWN_GRACE_MS.service * STOPPING_SHARE);
   }

@@ -56,7 +56,7 @@ export interface CalibrateOptions {
  */
 export async function calibrateJudge(options: CalibrateOptions): Promise<Calibration> {
   const { cases, votes: most = 5, signal } = options;
-  const judged: Judged[] = [];
+  const judged: CaseVotes[] = [];
   const failed: { readonly index: number; readonly id: string; readonly message: string }[] = [];
   const isHopeless = () => failed.length >= HOPELESS && judged.length === 0;
   const waiting = cases.values();
@@ -86,7 +86,7 @@ export async function calibrateJudge(options: CalibrateOptions): Promise<Calibra
   };
 }
 
-interface Judged {
+interface CaseVotes {
   readonly labelled: LabelledCase;
   readonly votes: readonly JudgeVote[];
   /** US dollars of each vote. */
@@ -97,7 +97,7 @@ async function judgeCase(
   labelled: LabelledCase,
   most: number,
   { createModel, signal }: CalibrateOptions,
-): Promise<Judged> {
+): Promise<CaseVotes> {
   const { rubric, scale, context } = labelled;
   const costs: (number | null)[] = Array.from({ length: most }, () => 0);
   const { votes } = await judge({
@@ -112,7 +112,7 @@ async function judgeCase(
   return { labelled, votes, costs };
 }
 
-function summarize(judged: readonly Judged[], votes: number): Calibration['by_votes'][number] {
+function summarize(judged: readonly CaseVotes[], votes: number): Calibration['by_votes'][number] {
   const rated = judged.map(({ labelled, votes: cast }) => ({
     labelled,
     label: toUnit(labelled.label, labelled.scale),

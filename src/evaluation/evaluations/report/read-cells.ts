@@ -46,7 +46,7 @@ export interface CellOptions {
   readonly grades?: GradesQuery | undefined;
 }
 
-/** Reward and outcome of an attempt: those of its run, or of its newest grade, where those are asked for. */
+/** Reward and outcome of an attempt: of its run, or of its newest grade if grades were requested. */
 export function resultColumns(grades: GradesQuery | undefined) {
   if (grades !== 'current') return { reward: sql<number | null>`reward`, outcome: sql<string | null>`outcome` };
   const current = (name: 'reward' | 'outcome') =>

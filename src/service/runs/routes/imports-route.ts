@@ -14,7 +14,7 @@ import {
 import type { Database } from '../../../store/database/database.ts';
 import { IMPORT_LIMITS, type ImportLimits } from '../../../store/formats/import-limits.ts';
 import { FormatError } from '../../../store/formats/imported-trace.ts';
-import { importFile } from '../../../store/traces/import-file.ts';
+import { importInThread } from '../../../store/traces/import-in-thread.ts';
 import type { TraceStore } from '../../../store/traces/trace-store.ts';
 import { accountOf } from '../../../support/http/api/api-keys.ts';
 import { defineRoute, type Route } from '../../../support/http/api/route.ts';
@@ -29,7 +29,7 @@ export interface ImportsRouteOptions {
   readonly keepAliveMs?: number | undefined;
 }
 
-/** Reading a file takes memory and turns of the event loop, which all requests share. */
+/** Each import has a thread, which takes memory and time of the processor from all requests. */
 const MAX_IMPORTS = 2;
 
 /** Lower than those of a command, which has a process to itself. */
@@ -62,8 +62,8 @@ export function createImportsRoute({ database, store, logger, closing, keepAlive
       const work = async (path: string): Promise<ImportedTraces> => {
         const { env_name: envName, scenario_name: scenarioName, score } = queryValues;
         const options = { account, redactor: store.redactor, envName, scenarioName, score, limits: LIMITS, signal };
-        const { traceIds, added, losses } = await importFile(database, path, options).catch(refuse);
-        return { type: 'imported', trace_ids: traceIds, added, lost: losses.toList() };
+        const { traceIds, added, lost } = await importInThread(database, path, options).catch(refuse);
+        return { type: 'imported', trace_ids: [...traceIds], added, lost: [...lost] };
       };
       try {
         const path = await folder.keep(file, queryValues, signal);

@@ -55,8 +55,8 @@ export interface RunRouteOptions {
   readonly now: () => number;
 }
 
-/** An accepted run, before any wait for its end. */
-type Accepted = Pick<RunAccepted, 'trace_id' | 'trace_url'>;
+/** Id and page of an accepted run. */
+type RunAddress = Pick<RunAccepted, 'trace_id' | 'trace_url'>;
 type Incoming = RouteRequest<RunBody>;
 
 /** `POST /v1/agent/run`. A run is created only after all checks, and an accepted run is durable. */
@@ -102,7 +102,7 @@ export function createRunRoute(options: RunRouteOptions): Route {
 class Runs {
   readonly #options: RunRouteOptions;
   readonly #registered: RegisteredModels;
-  readonly #idempotency: Idempotency<Accepted>;
+  readonly #idempotency: Idempotency<RunAddress>;
 
   constructor(options: RunRouteOptions) {
     this.#options = options;
@@ -130,7 +130,7 @@ class Runs {
   }
 
   /** Creates a run, or finds the one that an earlier request with the same idempotency key created. */
-  async #accept(request: Incoming): Promise<Accepted> {
+  async #accept(request: Incoming): Promise<RunAddress> {
     const key = request.headers['idempotency-key'];
     if (typeof key !== 'string') return await this.#start(request);
     const place = { account: accountOf(request.caller), key };
@@ -142,8 +142,8 @@ class Runs {
 
   async #start(
     { body: given, caller }: Incoming,
-    keep?: (transaction: DatabaseTransaction, accepted: Accepted) => Promise<void>,
-  ): Promise<Accepted> {
+    keep?: (transaction: DatabaseTransaction, accepted: RunAddress) => Promise<void>,
+  ): Promise<RunAddress> {
     const { catalogue, models, store, runs, toTraceUrl } = this.#options;
     const body = await toRequest(given, store, accountOf(caller));
     const scenario = await catalogue.find(body.env_name, body.scenario_name);

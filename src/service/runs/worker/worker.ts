@@ -170,7 +170,7 @@ class QueueWorker implements Worker {
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
     this.#unsubscribe();
-    // The owner of a shared pool tells it, and only at SIGTERM.
+    // A pool that was given has an owner, who knows whether the process ends.
     if (this.#options.pool === undefined) this.pool.shutDown();
     for (const run of this.#active) run.interrupt.abort(new RunInterrupted('released'));
     const runs = [...this.#active];

@@ -1,5 +1,5 @@
-import { withoutMachineText } from '../../support/redaction/machine-text.ts';
-import { cutToBytes } from '../../support/text/cut-to-bytes.ts';
+import { withoutMachineText } from '../support/redaction/machine-text.ts';
+import { cutToBytes } from '../support/text/cut-to-bytes.ts';
 
 const MAX_TEXT_BYTES = 1_024;
 /** Shortest key that is removed. A shorter one is a dummy of a gateway without keys, and part of many words. */

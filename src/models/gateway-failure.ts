@@ -1,6 +1,5 @@
-import { BoundaryError, messageOf } from '../../contract/errors.ts';
-import { isJsonObject, type Json } from '../../contract/json.ts';
-import { AnswerFailure } from '../dialects/answer-failure.ts';
+import { BoundaryError, messageOf } from '../contract/errors.ts';
+import { isJsonObject, type Json } from '../contract/json.ts';
 import { cleanGatewayText } from './gateway-text.ts';
 
 /**
@@ -116,9 +115,6 @@ export async function sendWithUsage<Body extends { readonly stream_options?: unk
 /** Reads a client's error by its fields, because every version of `openai` has its own classes. */
 export function toGatewayFailure(thrown: unknown): GatewayFailure {
   if (thrown instanceof GatewayFailure) return thrown;
-  if (thrown instanceof AnswerFailure) {
-    return thrown.kind === 'lost' ? new GatewayFailure('lost', thrown.message) : answeredFailure(thrown.error);
-  }
   if (typeof thrown !== 'object' || thrown === null) return new GatewayFailure('lost', String(thrown));
   const status = 'status' in thrown && typeof thrown.status === 'number' ? thrown.status : undefined;
   const body = 'error' in thrown ? thrown.error : undefined;
