@@ -12,7 +12,6 @@ import type { TraceStore } from '../../store/traces/trace-store.ts';
 import { LOCAL_CALLER } from '../../support/http/api/api-keys.ts';
 import { createInProcessFetch } from '../../support/http/api/in-process-fetch.ts';
 import { RouteTable } from '../../support/http/api/route-table.ts';
-import { WorkStreams } from '../../support/http/work-streams.ts';
 import type { Secret } from '../../support/redaction/redactor.ts';
 import { endsWithin } from '../../support/runtime/deadline.ts';
 import { once } from '../../support/runtime/once.ts';
@@ -106,10 +105,13 @@ export function createService(options: ServiceOptions): Service {
     lookAgain: options.lookAgain,
   });
   const deltas = new LiveDeltas();
-  const works = new WorkStreams({ logger, closing: closing.signal, keepAliveMs });
   const onDelta: WorkerOptions['onDelta'] = (traceId, attempt, delta) => deltas.publish(traceId, { attempt, ...delta });
   let worker: Worker | undefined;
-  const { player, runs, seats, training } = createParts(options, { catalogue, onDelta, closing: closing.signal });
+  const { player, runs, seats, training, works } = createParts(options, {
+    catalogue,
+    onDelta,
+    closing: closing.signal,
+  });
   const routes = new RouteTable(
     createServiceRoutes({
       catalogue,
@@ -125,7 +127,7 @@ export function createService(options: ServiceOptions): Service {
       keepAliveMs,
       now,
       deltas,
-      works,
+      works: works.get,
       operatorKeys: options.operatorKeys ?? [],
       typedNames: options.typedNames ?? new Map(),
       closing: closing.signal,
@@ -168,7 +170,7 @@ export function createService(options: ServiceOptions): Service {
       // Both at once: killing environments takes half of the budget each time.
       await Promise.all([
         worker?.stop(remainingMs()),
-        endsWithin(works.ended(), remainingMs()),
+        works.made().then((made) => made && endsWithin(made.ended(), remainingMs())),
         player.made().then((made) => made?.stop(remainingMs())),
         catalogue.close(),
         // In this order, since seats use the processes of the pool.
@@ -242,5 +244,9 @@ function createParts(options: ServiceOptions, { catalogue, onDelta, closing }: P
   });
   const runs = async () =>
     new NewRuns({ store, queue, quota: new QueuedQuota(database), player: await player.get(), closing });
-  return { player, runs, seats, training };
+  const works = once(async () => {
+    const { WorkStreams } = await import('../../support/http/work-streams.ts');
+    return new WorkStreams({ logger, closing, keepAliveMs: options.keepAliveMs });
+  });
+  return { player, runs, seats, training, works };
 }

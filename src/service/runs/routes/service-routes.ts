@@ -34,8 +34,8 @@ export interface ServiceRoutesOptions {
   /** Aborted when the service shuts down. */
   readonly closing: AbortSignal;
   readonly keepAliveMs?: number | undefined;
-  /** Replies of requests whose work takes minutes. */
-  readonly works: WorkStreams;
+  /** Replies of requests whose work takes minutes, created on first use. */
+  works(): Promise<WorkStreams>;
   /** Keys of gateways, trainers and the service, which no process of an environment may hold. */
   readonly operatorKeys: readonly Secret[];
   /** Names of environments in commands, where these differ. */
@@ -118,7 +118,7 @@ function readGroups(options: ServiceRoutesOptions): readonly RouteGroup[] {
       paths: ['/v1/imports'],
       async load() {
         const { createImportsRoute } = await import('./imports-route.ts');
-        return [createImportsRoute({ database: options.database, store, works: options.works })];
+        return [createImportsRoute({ database: options.database, store, works: await options.works() })];
       },
     },
     {
@@ -198,14 +198,17 @@ function jobGroups(options: ServiceRoutesOptions): readonly RouteGroup[] {
       async load() {
         const { createCheckRoutes } = await import('./check-routes.ts');
         const { createCreateCheckRoute } = await import('./create-check-route.ts');
-        return [createCreateCheckRoute(options), ...createCheckRoutes({ database, appUrl })];
+        return [
+          createCreateCheckRoute({ ...options, works: await options.works() }),
+          ...createCheckRoutes({ database, appUrl }),
+        ];
       },
     },
     {
       paths: ['/v1/calibrations'],
       async load() {
         const { createCalibrationsRoute } = await import('./calibrations-route.ts');
-        return [createCalibrationsRoute({ models, works: options.works })];
+        return [createCalibrationsRoute({ models, works: await options.works() })];
       },
     },
     {
@@ -228,7 +231,7 @@ function jobGroups(options: ServiceRoutesOptions): readonly RouteGroup[] {
       async load() {
         const { createDatasetsRoute } = await import('./datasets-route.ts');
         const [{ datasets }, tasksets] = await Promise.all([options.training(), tasksetsOf(options)]);
-        return [createDatasetsRoute({ datasets, catalogue, tasksets, works: options.works })];
+        return [createDatasetsRoute({ datasets, catalogue, tasksets, works: await options.works() })];
       },
     },
     {
