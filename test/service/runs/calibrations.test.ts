@@ -69,7 +69,10 @@ describe('the calibration of a judge at a service', { timeout: 60_000 }, () => {
       const { code, param, message } = (json as { error: Record<string, string> }).error;
       return [status, code, param, message];
     };
-    expect(await refused({ model: 'critic', cases }, { authorization: 'Bearer wrong' })).toMatchObject({ 0: 401, 1: 'invalid_api_key' });
+    expect(await refused({ model: 'critic', cases }, { authorization: 'Bearer wrong' })).toMatchObject({
+      0: 401,
+      1: 'invalid_api_key',
+    });
     expect(await refused({ cases })).toEqual([
       400,
       'missing_required_parameter',

@@ -29,7 +29,8 @@ function openHanging() {
   return { target, begun: begun.promise, open };
 }
 
-const clientOf = (service: TestService, key = service.key) => createServiceClient({ baseUrl: service.url, apiKey: key });
+const clientOf = (service: TestService, key = service.key) =>
+  createServiceClient({ baseUrl: service.url, apiKey: key });
 
 async function readAll(events: AsyncIterable<CheckEvent>): Promise<readonly CheckEvent[]> {
   const all: CheckEvent[] = [];
@@ -80,7 +81,10 @@ describe('a check at a service', { timeout: 60_000 }, () => {
       400,
       { error: expect.objectContaining({ param: 'timeout_seconds', message: expect.stringContaining('1 to 3600') }) },
     ]);
-    const keyless = await clientOf(service, 'wrong').checks.run(SHELF).next().catch((error) => error);
+    const keyless = await clientOf(service, 'wrong')
+      .checks.run(SHELF)
+      .next()
+      .catch((error) => error);
     expect(keyless).toMatchObject({ status: 401, code: 'invalid_api_key' });
     expect((await clientOf(service).checks.list()).data).toEqual([]);
   });

@@ -53,7 +53,11 @@ describe('a stream of work', () => {
     failing.resolve();
     const ended = deferred<string>();
     let text = '';
-    stream?.readTo({ write: (piece) => (text += piece) !== '', end: () => ended.resolve(text), cut: () => {} });
+    const write = (piece: string) => {
+      text += piece;
+      return true;
+    };
+    stream?.readTo({ write, end: () => ended.resolve(text), cut: () => {} });
     expect((await ended.promise).replaceAll(': \n\n', '')).toBe(`data: {"type":"error","error":${error}}\n\n`);
   });
 
