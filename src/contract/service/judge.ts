@@ -45,7 +45,7 @@ export type Judgement = z.infer<typeof judgementSchema>;
 export const CALIBRATED_VOTES = [1, 3, 5] as const;
 export type CalibratedVotes = (typeof CALIBRATED_VOTES)[number];
 /** Largest values of a calibration's request. */
-export const CALIBRATION_LIMITS = { cases: 10_000, concurrency: 100 } as const;
+const CALIBRATION_LIMITS = { cases: 10_000, concurrency: 100 } as const;
 
 /** Material with the label of a person. */
 export const labelledCaseSchema = z.strictObject({
