@@ -13,6 +13,7 @@ export type {
   EventsOptions,
   Fetch,
   GradesOption,
+  JudgesClient,
   ModelsClient,
   RegisteredModelsClient,
   RegradeQuery,
@@ -39,8 +40,11 @@ export type {
 } from './contract/model.ts';
 export type { ScenarioEntry } from './contract/scenario.ts';
 export type {
+  CheckEvent,
   CheckFinding,
   CheckList,
+  CheckReport,
+  CheckRequest,
   CheckSummary,
   FindingLevel,
   FindingName,
@@ -62,6 +66,7 @@ export type {
   TaskRow,
 } from './contract/service/evaluation.ts';
 export type { ModelDeltaEvent, TraceEvent } from './contract/service/event.ts';
+export type { Calibration, CalibrationEvent, CalibrationInput } from './contract/service/judge.ts';
 export type { Outcome } from './contract/service/outcome.ts';
 export type {
   Regrade,

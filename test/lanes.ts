@@ -17,6 +17,7 @@ export const SLOW_TESTS: readonly string[] = [
   'test/cli/agents-doctor.test.ts',
   'test/cli/built-package.test.ts',
   'test/cli/chat-user.test.ts',
+  'test/cli/check-at-service.test.ts',
   'test/cli/check-strict.test.ts',
   'test/cli/demo.test.ts',
   'test/cli/doctor.test.ts',

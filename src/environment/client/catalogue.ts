@@ -46,6 +46,8 @@ export interface Catalogue {
   find(environmentName: string, scenarioName: string): Promise<ScenarioEntry>;
   /** All problems with the arguments of a scenario. @throws BoundaryError if the schema of the arguments is invalid. */
   argumentIssues(entry: ScenarioEntry, args: JsonObject): readonly SchemaIssue[];
+  /** Where an environment runs. @throws ApiError `env_not_found`. */
+  target(environmentName: string): Promise<EnvironmentTarget>;
   /** The configured names of all environments. */
   environments(): readonly string[];
   /**
@@ -190,6 +192,7 @@ export function createCatalogue(
       return entry;
     },
     argumentIssues,
+    target: targetOf,
     environments: () => [...environments.keys()],
     declaringScenarios: (name) => listOf(name, ({ declaring }) => declaring),
     declaredTasks: async (name, scenario) => {

@@ -6,7 +6,6 @@ import {
   type DatasetFormat,
   type DatasetManifest,
   type DatasetPart,
-  type DatasetSelectInput,
   type DatasetSource,
   datasetFilterSchema,
   datasetManifestSchema,
@@ -20,6 +19,7 @@ import { parseMoment } from '../../base/moments.ts';
 import { openPlace } from '../../base/place.ts';
 import { listenForStop } from '../../base/signals.ts';
 import { note, printJson } from '../../base/terminal.ts';
+import { parseFields } from '../parse-fields.ts';
 import { printManifest } from './show.ts';
 
 interface BuildOptions {
@@ -55,12 +55,15 @@ export async function build(options: BuildOptions): Promise<void> {
   // Evaluations may be named as in `proctor eval show`; the dataset stores their ids.
   const from = 'filter' in given ? given : { evaluations: await Promise.all(given.evaluations.map(find)) };
   const parts = () => client.datasets.build({ from, format, select, held_out }, { signal: stop.signal });
-  const manifest = await withDatasetFolder(out, (folder) => writeParts(parts(), folder, json));
-  if (json) printJson(manifest);
-  else printManifest(manifest, out);
-  if (manifest.lines.train > 0) return;
-  note('No trace is left to train on: the steps say why each was dropped.');
-  throw new SilentFailure();
+  const tell = (manifest: DatasetManifest) => (json ? printJson(manifest) : printManifest(manifest, out));
+  const manifest = await withDatasetFolder(out, async (folder) => {
+    const written = await writeParts(parts(), folder, json);
+    if (written.lines.train > 0) return written;
+    tell(written);
+    note('No trace is left to train on, so nothing was written: the steps say why each was dropped.');
+    throw new SilentFailure();
+  });
+  tell(manifest);
 }
 
 async function writeParts(
@@ -105,18 +108,17 @@ function readSource({ evaluation = [], filter = [] }: BuildOptions): DatasetSour
     else given[name] = toFilterValue(name, value);
   }
   const wanted = { ...given, ...(Object.keys(metadata).length > 0 ? { metadata } : {}) };
-  const parsed = datasetFilterSchema.strict().safeParse(wanted);
-  if (parsed.success) return { filter: parsed.data };
-  const [issue] = parsed.error.issues;
-  const names = Object.keys(datasetFilterSchema.shape).map((name) => (name === 'metadata' ? 'metadata.<key>' : name));
-  if (issue?.code === 'unrecognized_keys') {
-    throw new UsageError(`--filter knows no ${issue.keys.join(', ')}: there are ${names.join(', ')}.`);
-  }
-  throw new UsageError(`--filter ${issue?.path.join('.')}: ${issue?.message}.`);
+  const names = Object.keys(datasetFilterSchema.shape);
+  const unknown = Object.keys(given).filter((name) => !names.includes(name));
+  if (unknown.length === 0) return { filter: parseFields(datasetFilterSchema, wanted, (field) => `--filter ${field}`) };
+  const known = names.map((name) => (name === 'metadata' ? 'metadata.<key>' : name));
+  throw new UsageError(`--filter knows no ${unknown.join(', ')}: there are ${known.join(', ')}.`);
 }
 
 function toFilterValue(name: string, value: string): unknown {
-  if (name === 'min_reward' || name === 'max_reward') return value.trim() === '' ? value : Number(value);
+  if (name === 'min_reward' || name === 'max_reward') {
+    return value.trim() === '' || !Number.isFinite(Number(value)) ? value : Number(value);
+  }
   if (name === 'since' || name === 'until') return new Date(parseMoment(value)).toISOString();
   return value;
 }
@@ -133,11 +135,10 @@ function readSelect({ minReward, maxPerTask, includeReference, split, ...options
     reasoning,
     splits: split === undefined ? undefined : [...split],
   };
-  const parsed = datasetSelectSchema.safeParse(given as DatasetSelectInput); // The schema reports invalid texts.
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const option = String(issue?.path[0] ?? '').replaceAll('_', '-');
-  throw new UsageError(`--${option === 'splits' ? 'split' : option}: ${issue?.message}.`);
+  return parseFields(datasetSelectSchema, given, (field) => {
+    const [name = ''] = field.split('.');
+    return `--${name === 'splits' ? 'split' : name.replaceAll('_', '-')}`;
+  });
 }
 
 /** Reads the tasks of local files. Other names are tasksets of the service. */

@@ -1,4 +1,4 @@
-import type { CheckProgress } from '../../../evaluation/checks/check-environment.ts';
+import type { CheckProgress } from '../../../contract/service/check.ts';
 import { countText } from '../../../support/text/figures.ts';
 import { colors, printable } from '../../base/terminal.ts';
 
@@ -26,7 +26,7 @@ export function createCheckView(): CheckView {
     shownAt = 0;
   };
   return {
-    show({ environment, sessions, elapsedMs, maxMs, task }) {
+    show({ environment, sessions, elapsed_ms: elapsedMs, max_ms: maxMs, task }) {
       const now = performance.now();
       const time = `${Math.round(elapsedMs / 1_000)} of at most ${Math.round(maxMs / 1_000)} s`;
       const text = printable(`${environment}: ${countText(sessions, 'session')}, ${time}, ${task}`, MAX_WIDTH);
