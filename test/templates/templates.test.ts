@@ -66,12 +66,12 @@ describe.concurrent('a project from the packed package and the template', { time
 async function proveTemplate(template: string): Promise<void> {
   const name = `my-${template}`;
   const project = join(directory, name);
-  const proctor = (args: readonly string[], cwd: string) => run('node_modules/.bin/proctor', args, cwd);
+  const proctor = (args: readonly string[], cwd: string) => run('npx', ['--no-install', 'proctor', ...args], cwd);
   // A project depends on the packed proctor that it is told to, and otherwise on a copy of the one that is installed.
   const spec = template === 'functional' ? [] : ['--proctor', tarball];
   await proves(proctor(['init', name, '--template', template, ...spec], directory), `init ${template}`);
   // Standing alone: not with the packages that are installed around it.
-  await installIn(project, template);
+  await proves(run('npm', INSTALL, project), `npm install of ${template}`);
   expect(existsSync(join(project, 'node_modules/proctor/dist/index.js'))).toBe(true);
   await proves(run('npx', ['tsc', '--skipLibCheck', 'false'], project), `types of proctor in ${template}`);
   addDrawing(project, name);
@@ -92,33 +92,6 @@ async function proveTemplate(template: string): Promise<void> {
     expect.stringContaining('"mean_reward":1,'),
   ]);
   if (template === 'blank') await proveImage(project, name);
-}
-
-/** Folders with installed packages, by what was installed. */
-const installs = new Map<string, Promise<string>>();
-
-/** Installs the packages of a project. Projects that depend on the same get links to what the first of them got. */
-async function installIn(project: string, template: string): Promise<void> {
-  const { dependencies, devDependencies } = readPackage(join(project, 'package.json'));
-  const key = JSON.stringify({ dependencies, devDependencies });
-  const known = installs.get(key);
-  const link = (from: string, to: string) =>
-    proves(run('cp', ['-al', join(from, 'node_modules'), to], directory), `links to the packages of ${template}`);
-  if (known !== undefined) {
-    const from = await known;
-    await link(from, project);
-    cpSync(join(from, 'package-lock.json'), join(project, 'package-lock.json'));
-    return;
-  }
-  const installing = (async () => {
-    await proves(run('npm', INSTALL, project), `npm install of ${template}`);
-    const kept = mkdtempSync(join(directory, 'installed-'));
-    await link(project, kept);
-    cpSync(join(project, 'package-lock.json'), join(kept, 'package-lock.json'));
-    return kept;
-  })();
-  installs.set(key, installing);
-  await installing;
 }
 
 /** A package whose types are for browsers, as those of many are, and an import of it. */
