@@ -30,5 +30,6 @@ export default defineConfig({
     // No test judges time: a limit ends what hangs, on a machine with ten times too much to do as well.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000 } },
   },
 });
