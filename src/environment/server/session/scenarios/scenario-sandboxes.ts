@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../../../contract/errors.ts';
 import type { JsonObject } from '../../../../contract/json.ts';
 import { META } from '../../../../contract/names.ts';
-import type { SandboxEnd, SandboxFacts } from '../../../../contract/scenario.ts';
+import type { SandboxEnd, SandboxFacts, SandboxFault } from '../../../../contract/scenario.ts';
 import type { EnvironmentDefinition, ScenarioDefinition, ToolContext } from '../../../authoring/definition.ts';
 import type { SandboxEngines } from '../../../sandbox/open-engine.ts';
 import type { SessionSandboxes } from '../../../sandbox/sessions/session-sandboxes.ts';
@@ -34,6 +34,8 @@ export class ScenarioSandboxes {
   #opened: OpenedFor | undefined;
   #opening: Promise<unknown> = Promise.resolve();
   #ends: readonly SandboxEnd[] = [];
+  /** Why the last sandboxes could not be made, if the engine failed. */
+  #failure: SandboxFault | undefined;
 
   constructor(parts: ScenarioSandboxesParts) {
     this.#parts = parts;
@@ -41,9 +43,18 @@ export class ScenarioSandboxes {
 
   /** Makes the sandboxes of a scenario before its setup. @throws EngineError, TypeError; the reason of the signal. */
   async prepare({ name }: ScenarioDefinition, args: unknown, request: ToolContext): Promise<readonly SandboxFacts[]> {
+    this.#failure = undefined;
     const opening = this.#open(name, args, request);
-    this.#opening = opening.catch(() => {}); // The caller gets the error.
-    return await opening;
+    // The caller gets the error. The name is compared, because this code may be loaded twice in a process.
+    this.#opening = opening.catch((error: unknown) => {
+      if (error instanceof Error && error.name === 'EngineError')
+        this.#failure = { by: 'engine', reason: error.message };
+    });
+    try {
+      return await opening;
+    } finally {
+      await this.#opening;
+    }
   }
 
   /** Makes the sandboxes unless they are there for just this setup. @throws as `prepare`. */
@@ -64,7 +75,7 @@ export class ScenarioSandboxes {
 
   /** Adds to the result of a call what a harness has to know: a lost sandbox, and what the agent changed. */
   addFacts<Result extends { readonly _meta?: Readonly<Record<string, unknown>> | undefined }>(result: Result): Result {
-    const fault = this.#opened?.sandboxes.fault;
+    const fault = this.#opened?.sandboxes.fault ?? this.#failure;
     const ends = this.#ends;
     this.#ends = [];
     if (fault === undefined && ends.length === 0) return result;
