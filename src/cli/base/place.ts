@@ -57,7 +57,8 @@ async function openHere(
   try {
     opened.push(await startTelemetry({ ...installation, warn: note }));
     const { environments: known, directory, redactor } = installation;
-    const named = typed === undefined ? undefined : resolveEnvironment(typed, known, directory);
+    const named =
+      typed === undefined ? undefined : resolveEnvironment(typed, known, directory, installation.settings.sandbox);
     const environments = named === undefined ? known : new Map([[named.name, named.target]]);
     const logger = createLogger('error', redactor, write);
     const onTakenOver = (traceId: string) => note(describeTaken(installation, traceId));

@@ -86,7 +86,7 @@ async function check(names: readonly string[], options: CheckCommandOptions): Pr
   const { tasks, seed, passThreshold, timeout, maxTime, scenario, task, junit } = options;
   await using installation = await openInstallation();
   const environments = names.map((typedName) => ({
-    ...resolveEnvironment(typedName, installation.environments, installation.directory),
+    ...resolveEnvironment(typedName, installation.environments, installation.directory, installation.settings.sandbox),
     typedName,
   }));
   using stop = listenForStop(() => note(colors.yellow('Stopping: environments are closed in order.')));

@@ -1,5 +1,6 @@
 import { preview } from '../../support/schema/json-schema.ts';
 import { ENGINE_NAMES, type Engine, EngineError, type EngineFigures, type EngineName } from './engine.ts';
+import { bytesOf } from './options.ts';
 
 /** Settings of the engines, as they travel to the process of an environment. */
 export interface SandboxSettings {
@@ -12,7 +13,7 @@ export interface SandboxSettings {
   /** Where Pods are made. */
   readonly kubernetes?: { readonly namespace?: string | undefined; readonly context?: string | undefined } | undefined;
   /** Variables of the operator that engines read, such as `DOCKER_HOST`. The process itself does not have them. */
-  readonly variables?: Readonly<Record<string, string>> | undefined;
+  readonly variables?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 /** Opens an engine. Tests give their own. */
@@ -54,13 +55,20 @@ export const openEngine: EngineOpener = async (name, { docker, kubernetes, varia
     case 'bubblewrap':
       return (await import('./bubblewrap/engine.ts')).openBubblewrap();
     case 'docker':
-      return (await import('./docker/engine.ts')).openDocker({ ...docker, variables });
+      return (await import('./docker/engine.ts')).openDocker({ ...docker, variables, ...diskFloorOf(variables) });
     case 'kubernetes':
       return (await import('./kubernetes/engine.ts')).openKubernetes({ ...kubernetes, variables });
     case 'none':
       return (await import('./none/engine.ts')).openNone();
   }
 };
+
+/** Free bytes that the disk of the engine has to keep. @throws TypeError for something else than a number of bytes. */
+function diskFloorOf(variables: SandboxSettings['variables']): { readonly diskFloorBytes?: number } {
+  const text = variables?.PROCTOR_SANDBOX_DISK_FLOOR;
+  if (text === undefined) return {};
+  return { diskFloorBytes: bytesOf(text, 'PROCTOR_SANDBOX_DISK_FLOOR') };
+}
 
 /** An engine that answers, with its figures. */
 export interface ReadyEngine {

@@ -214,10 +214,22 @@ function checkNetwork(network: unknown, refuse: Refuse): CheckedOptions['network
   return { allow: [...network.allow] as string[] };
 }
 
+/** A size as bytes or text such as `2GiB`. @throws TypeError that names where it stands. */
+export function bytesOf(given: unknown, where: string): number {
+  const number = typeof given === 'string' && /^\d+$/.test(given.trim()) ? Number(given) : given;
+  const bytes = toBytes(number);
+  if (Number.isSafeInteger(bytes) && bytes >= 0) return bytes;
+  throw new TypeError(`${where} has to be a number of bytes or text such as "2GiB", got ${preview(given)}`);
+}
+
+function toBytes(given: unknown): number {
+  const [, count, unit = ''] = (typeof given === 'string' && SIZE.exec(given.trim())) || [];
+  return typeof given === 'number' ? given : Math.round(Number(count) * (UNITS[unit.toUpperCase()] ?? Number.NaN));
+}
+
 function sizeOf(option: LimitName, given: unknown, fallback: number, refuse: Refuse): number {
   if (given === undefined) return fallback;
-  const [, count, unit = ''] = (typeof given === 'string' && SIZE.exec(given.trim())) || [];
-  const bytes = typeof given === 'number' ? given : Math.round(Number(count) * (UNITS[unit.toUpperCase()] ?? NaN));
+  const bytes = toBytes(given);
   if (Number.isSafeInteger(bytes) && bytes >= LEAST_BYTES) return bytes;
   return refuse(option, 'a number of bytes or text such as "512MiB", 8MiB or more', given);
 }

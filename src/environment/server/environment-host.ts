@@ -190,7 +190,9 @@ export class EnvironmentHost implements SessionHost {
     const { engines, sandbox = process.env[PROCESS_VARIABLES.sandbox] } = this.#options;
     if (engines !== undefined) return engines();
     this.#engines ??= import('../sandbox/open-engine.ts').then(
-      ({ SandboxEngines: Engines, parseSandboxSettings }) => new Engines(parseSandboxSettings(sandbox)),
+      // Settings that came from another process have the variables of its operator.
+      ({ SandboxEngines: Engines, parseSandboxSettings }) =>
+        new Engines({ variables: process.env, ...parseSandboxSettings(sandbox) }),
     );
     return this.#engines;
   }
