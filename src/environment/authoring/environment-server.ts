@@ -21,11 +21,25 @@ import type {
 import { checkOptions, type EnvironmentServerOptions } from './environment-options.ts';
 import { ENVIRONMENT } from './environment-source.ts';
 import { HUB, type Hub } from './hub.ts';
-import { checkHubCalls, checkPlaceholders, type HubHalves, halvesOf, runHubHalves } from './hub-scenario.ts';
-import { checkFunctionNames, checkHook, checkUserHub, duplicate, functionsUri, isHarnessHub } from './names.ts';
+import {
+  checkFunctionNames,
+  checkHubCalls,
+  checkPlaceholders,
+  checkUserHub,
+  type HubHalves,
+  halvesOf,
+  runHubHalves,
+} from './hub-scenario.ts';
+import { checkHook, duplicate, functionsUri, isHarnessHub } from './names.ts';
 import { definePrompt, type PromptConfig, type PromptHandler } from './prompt.ts';
 import { defineResource, type ResourceConfig, type ResourceHandler } from './resource.ts';
-import { declareSandbox, refuseSameRole, type SandboxDeclaration, type SandboxSource } from './sandboxes.ts';
+import {
+  declareSandbox,
+  refuseSameRole,
+  type SandboxDeclaration,
+  type SandboxSource,
+  type ToolsFor,
+} from './sandboxes.ts';
 import {
   defineScenario,
   type Scenario,
@@ -37,7 +51,6 @@ import { runGenerator } from './scenario-run.ts';
 import type { WrittenHalves } from './schema/placeholder-types.ts';
 import type { AnySchema, NoArgs } from './schema/schema-types.ts';
 import { defineTool, type ToolConfig, type ToolHandler, type ToolObject } from './tool.ts';
-import type { ToolSet } from './tool-set.ts';
 
 /**
  * An environment: tools that an agent uses, and scenarios that give the agent a task and a reward. A module exports a
@@ -266,7 +279,7 @@ export class EnvironmentServer {
   }
 
   /** Adds sets of tools, such as those of `proctor/tools`. @throws Error for a second set of the same role. */
-  use(...sets: readonly ToolSet[]): this {
+  use(...sets: readonly ToolsFor<EnvironmentServer>[]): this {
     for (const set of sets) {
       if (typeof set?.addTo !== 'function') throw new TypeError('use takes sets of tools: env.use(bash(sandbox))');
       if (set.role !== undefined && this.#roles.has(set.role)) refuseSameRole(set.role, this.#label);

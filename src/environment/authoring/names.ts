@@ -1,5 +1,4 @@
 import { HARNESS_HUBS, NAME_PATTERN } from '../../contract/names.ts';
-import type { EnvironmentDefinition, HubDefinition } from './definition.ts';
 
 /**
  * Checks the name of a tool, hub, scenario or prompt.
@@ -21,34 +20,6 @@ export function isHarnessHub(name: string): boolean {
 /** The error for a name that is taken. */
 export function duplicate(what: string, name: string, where: string): Error {
   return new Error(`${where} already has a ${what} named "${name}": names are unique, so rename one of them`);
-}
-
-/** The hubs that contain one function for each scenario. */
-const SCENARIO_HUBS: ReadonlySet<string> = new Set(['setup', 'evaluate', 'solution']);
-
-/**
- * Each scenario needs its own name as a function name in these hubs. @throws Error if a hub already has such a
- * function.
- */
-export function checkFunctionNames(hubs: Iterable<HubDefinition>, scenarios: Iterable<string>, label: string): void {
-  const names = [...scenarios];
-  for (const hub of hubs) {
-    const taken = SCENARIO_HUBS.has(hub.name) ? names.find((name) => hub.tools.has(name)) : undefined;
-    if (taken !== undefined) throw duplicate(`scenario and a function of the hub ${hub.name}`, taken, label);
-  }
-}
-
-/**
- * Checks that the name `next` of the hub `user` is free. If a user is a function, the harness gets its messages there.
- */
-export function checkUserHub(
-  { scenarios, tools, hubs }: Pick<EnvironmentDefinition, 'scenarios' | 'tools' | 'hubs'>,
-  label: string,
-): void {
-  if (![...scenarios.values()].some(({ user }) => user?.next !== undefined)) return;
-  if (tools.has('user')) throw duplicate('tool', 'user', label);
-  const hub = hubs.get('user');
-  if (hub?.audience === 'agent' || hub?.tools.has('next')) throw duplicate('hub', 'user', label);
 }
 
 /** The resource that lists the functions of a hub. */

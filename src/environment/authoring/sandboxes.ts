@@ -47,6 +47,12 @@ export function declareSandbox(first: string | SandboxSource = {}, second: Sandb
   };
 }
 
+/** Tools that an environment can add. `ToolSet` is the public name; the environment's own file cannot import that one. */
+export interface ToolsFor<Environment> {
+  readonly role?: string | undefined;
+  addTo(env: Environment): void;
+}
+
 /** Refuses two sets of tools for one role. */
 export function refuseSameRole(role: string, environment: string): never {
   throw new Error(

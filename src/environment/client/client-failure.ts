@@ -44,7 +44,7 @@ export function harnessRemedy({ kind, harnessKey }: Pick<EnvironmentLink, 'kind'
 const sandboxEndsSchema = z.array(sandboxEndSchema);
 
 /**
- * What the result of a call tells of sandboxes: their ends, and the failure of the run if one was lost. A sandbox that
+ * Reads the facts about sandboxes in the result of a call: their ends, and the failure of the run if one was lost. A sandbox that
  * the agent has ended is the agent's failure; anything else is one of the infrastructure.
  */
 export function readSandboxMeta(

@@ -49,7 +49,7 @@ export interface EnvironmentClient {
     run: string,
     options?: CallOptions,
   ): Promise<readonly SandboxFacts[]>;
-  /** What the agent did to its sandboxes, from the beginning of the evaluation on. */
+  /** The changes that the agent made to its sandboxes, from the beginning of the evaluation on. */
   readonly sandboxEnds?: readonly SandboxEnd[];
   /** Runs the scenario's first half. @throws BoundaryError boundary `setup`. */
   setup(scenario: string, args: JsonObject, options?: CallOptions): Promise<SetupResult>;

@@ -58,7 +58,7 @@ export class FakeEngine implements Engine {
     const sandbox = new FakeSandbox(spec, await mkdtemp(join(tmpdir(), 'proctor-fake-')));
     await mkdir(sandbox.at(spec.workdir), { recursive: true });
     if (spec.image?.kind === 'frozen') await sandbox.put(await contentsOf(spec.image.id), '/');
-    sandbox.noteStart();
+    await sandbox.noteStart();
     this.opened.push(sandbox);
     return sandbox;
   }
@@ -97,7 +97,7 @@ export class FakeSandbox implements EngineSandbox {
   readonly #children = new Set<{ kill(): void }>();
   #lose: (loss: SandboxLoss) => void = () => {};
   #loss: SandboxLoss | undefined;
-  #atStart: Promise<ReadonlyMap<string, string>> = Promise.resolve(new Map());
+  #atStart: ReadonlyMap<string, string> = new Map();
 
   constructor(spec: SandboxSpec, root: string) {
     this.spec = spec;
@@ -112,8 +112,8 @@ export class FakeSandbox implements EngineSandbox {
     return join(this.root, path);
   }
 
-  noteStart(): void {
-    this.#atStart = this.#texts();
+  async noteStart(): Promise<void> {
+    this.#atStart = await this.#texts();
   }
 
   /** Ends the sandbox as its agent, or the engine, would. */
@@ -196,7 +196,7 @@ export class FakeSandbox implements EngineSandbox {
 
   async changes() {
     this.#answer();
-    const [before, after] = [await this.#atStart, await this.#texts()];
+    const [before, after] = [this.#atStart, await this.#texts()];
     return {
       added: [...after.keys()].filter((path) => !before.has(path)),
       changed: [...after].flatMap(([path, text]) => (before.has(path) && before.get(path) !== text ? [path] : [])),

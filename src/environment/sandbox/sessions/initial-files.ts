@@ -27,34 +27,34 @@ export class InitialFiles {
   /** Changes since these files were there, in absolute paths. */
   async compare(changes: FileChanges, sandbox: EngineSandbox, signal: AbortSignal): Promise<FileChanges> {
     if (this.#hashes.size === 0) return changes;
-    const seen = new Set([...changes.added, ...changes.changed]);
-    const kept = [...this.#hashes.keys()].filter((path) => seen.has(path));
-    const rewritten = new Set<string>();
-    const waiting = [...kept];
+    const found = new Map<string, 'same' | 'changed' | 'removed'>();
+    const waiting = [...this.#hashes.keys()];
     const next = async () => {
       for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
-        if (await this.#isOther(path, sandbox, signal)) rewritten.add(path);
+        found.set(path, await this.#look(path, sandbox, signal));
       }
     };
     await Promise.all(Array.from({ length: COMPARED_AT_ONCE }, next));
-    const isNew = (path: string) => !this.#hashes.has(path);
+    const isNew = (path: string) => !found.has(path);
+    const those = (kind: 'changed' | 'removed') => [...found].flatMap(([path, state]) => (state === kind ? [path] : []));
     return {
       added: changes.added.filter(isNew),
-      changed: [...changes.changed.filter(isNew), ...rewritten].sort(),
-      removed: [...changes.removed, ...[...this.#hashes.keys()].filter((path) => !seen.has(path))].sort(),
+      changed: [...changes.changed.filter(isNew), ...those('changed')].sort(),
+      removed: [...changes.removed.filter(isNew), ...those('removed')].sort(),
     };
   }
 
-  async #isOther(path: string, sandbox: EngineSandbox, signal: AbortSignal): Promise<boolean> {
-    const hash = this.#hashes.get(path);
-    if (hash === undefined) return false;
+  async #look(path: string, sandbox: EngineSandbox, signal: AbortSignal): Promise<'same' | 'changed' | 'removed'> {
     const entry = await sandbox.stat(path, signal);
-    if (entry?.type !== 'file') return true;
+    if (entry === undefined) return 'removed';
+    const hash = this.#hashes.get(path);
+    if (hash === undefined) return 'same';
+    if (entry.type !== 'file') return 'changed';
     const limits = { maxBytes: Math.max(1, entry.size), maxEntries: 1, maxDepth: 1 };
     for await (const { content } of sandbox.get(path, limits, signal)) {
-      return content === undefined || hashOf(content) !== hash;
+      return content !== undefined && hashOf(content) === hash ? 'same' : 'changed';
     }
-    return true;
+    return 'changed';
   }
 }
 

@@ -80,7 +80,7 @@ export class SessionSandboxes {
     await Promise.all(this.#declared.map(({ sandbox }) => sandbox.freeze()));
   }
 
-  /** What the agent did to its sandboxes. Never rejects, because an evaluation can go on without it. */
+  /** Reads the changes that the agent made to its sandboxes. Never rejects, because an evaluation can go on without it. */
   async ends(): Promise<readonly SandboxEnd[]> {
     return await Promise.all(this.#declared.map(({ sandbox }) => endFactsOf(sandbox, this.#ending.signal)));
   }

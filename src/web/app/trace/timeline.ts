@@ -2,7 +2,7 @@ import type { RunErrorBody } from '../../../contract/error-shapes.ts';
 import { OUTSIDE_STEPS } from '../../../contract/names.ts';
 import type { EventOf, TraceEvent } from '../../../contract/service/event.ts';
 import type { AttemptEnd, LedgerEntry, LogRecord } from '../../../contract/service/trace.ts';
-import { toSandboxEnd, toSandboxStart } from './sandbox-lines.ts';
+import { toSandboxEnd, toSandboxStart } from './steps/sandbox-lines.ts';
 
 type Stamp = Pick<TraceEvent, 'seq' | 'at' | 'attempt'>;
 export type Stamped<Type extends TraceEvent['type']> = EventOf<Type> & Stamp;

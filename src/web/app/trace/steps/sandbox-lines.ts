@@ -1,5 +1,5 @@
-import type { EventOf } from '../../../contract/service/event.ts';
-import type { LogRecord } from '../../../contract/service/trace.ts';
+import type { EventOf } from '../../../../contract/service/event.ts';
+import type { LogRecord } from '../../../../contract/service/trace.ts';
 
 type Line = Pick<LogRecord, 'level' | 'message'>;
 
