@@ -139,6 +139,7 @@ const READS_VARIABLES: Readonly<Record<string, readonly string[]>> = {
     'environment/composition/upstream-link.ts',
   ],
   'A public function takes its defaults from the variables of the operator, as the command line does.': [
+    'environment/server/environment-host.ts',
     'environment/server/http/serve-over-http.ts',
     'environment/server/serve.ts',
     'service/runs/installation.ts',

@@ -84,7 +84,8 @@ async function openHere(
   try {
     opened.push(await startTelemetry({ ...installation, warn: note }));
     const { environments: known, directory, redactor } = installation;
-    const named = typed.map((name) => ({ typed: name, ...resolveEnvironment(name, known, directory) }));
+    const { sandbox } = installation.settings;
+    const named = typed.map((name) => ({ typed: name, ...resolveEnvironment(name, known, directory, sandbox) }));
     refuseNamesakes(named);
     const environments = named.length === 0 ? known : new Map(named.map(({ name, target }) => [name, target]));
     const typedNames = new Map(named.map(({ name, typed: as }) => [name, as]));

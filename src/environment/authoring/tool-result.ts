@@ -128,3 +128,8 @@ function isContentBlock(value: unknown): value is ContentBlock {
       return false;
   }
 }
+
+/** The harness has no model for judges. */
+export class NoJudgeError extends Error {
+  override readonly name = 'NoJudgeError';
+}

@@ -11,7 +11,7 @@ import type { AgentToolEntry, EnvironmentTarget } from './environment-client.ts'
 import { hashEnvironmentCode } from './pool/module-hash.ts';
 import { StartCheck } from './pool/start-check.ts';
 import { argumentIssues } from './scenario-args.ts';
-import { readScenarioWarnings } from './scenario-warnings.ts';
+import { checkSandboxes, readScenarioWarnings } from './scenario-warnings.ts';
 
 /** Maximum number of names that a message lists. */
 const MAX_LISTED_NAMES = 20;
@@ -217,6 +217,7 @@ async function readContent(target: EnvironmentTarget, connect: Connect, signal: 
   const tools = Promise.allSettled([client.tools(limits)]).then(([listed]) => listed);
   const declaring = Promise.allSettled([readDeclaringScenarios(client, limits)]).then(([listed]) => listed);
   try {
+    if (!isForReading) await checkSandboxes(client, { signal });
     const scenarios = await client.scenarios(limits);
     const [description = ''] = client.instructions.trim().split('\n');
     const warnings = isForReading ? NO_WARNINGS : readScenarioWarnings(client, limits).catch(() => []);
@@ -232,6 +233,7 @@ async function readContent(target: EnvironmentTarget, connect: Connect, signal: 
 async function startOnce(target: EnvironmentTarget, connect: Connect, signal: AbortSignal): Promise<readonly string[]> {
   const client = await connect(target, { signal });
   try {
+    await checkSandboxes(client, { signal });
     // The start has succeeded, so an error of this request is ignored.
     return await readScenarioWarnings(client, { signal, timeoutMs: LIST_TIMEOUT_MS }).catch(() => []);
   } finally {
