@@ -40,7 +40,6 @@ type ModuleTarget = Extract<EnvironmentTarget, { kind: 'module' }>;
 type ShareRequest = Pick<WarmConnectOptions, 'codeHash' | 'kind' | 'since'> & {
   readonly signal?: AbortSignal | undefined;
 };
-type HostOptions = Parameters<typeof createHost>[1];
 type OpenSession = (options: HostedSessionOptions) => HostConnection;
 
 const MEBIBYTE = 1024 * 1024;
@@ -68,6 +67,7 @@ export class EnvironmentPool {
   /** Limits the unshared processes. If a host with hundreds of runs dies, memory may not suffice for all of them. */
   readonly #alone: Limit;
   readonly #options: EnvironmentPoolOptions;
+  readonly #onLog = ({ message }: { readonly message: string }) => this.#options.report?.(message);
   #isShuttingDown = false;
 
   constructor(options: EnvironmentPoolOptions) {
@@ -228,14 +228,10 @@ export class EnvironmentPool {
     const memoryMiB = memoryOf(target);
     const environment: HostedEnvironment<OpenSession> = {
       ...(memoryMiB === 0 ? {} : { memoryBytes: memoryMiB * MEBIBYTE }),
-      launch: (onState) => launch(create(target, this.#hostOptions(onState))),
+      launch: (onState) => launch(create(target, { onLog: this.#onLog, onGauges: onState })),
     };
     this.#hosted.set(target, environment);
     return environment;
-  }
-
-  #hostOptions(onGauges: HostOptions['onGauges']): HostOptions {
-    return { onLog: ({ message }) => this.#options.report?.(message), onGauges };
   }
 
   /** Starts an unshared process for a session whose environment otherwise shares processes. */
@@ -257,12 +253,7 @@ export class EnvironmentPool {
     const { createHost, openHosted } = await import('./hosted-link.ts');
     const place = await this.#starts.enter('run', options.signal);
     options.onAdmitted?.();
-    const host = launch(
-      createHost(
-        target,
-        this.#hostOptions(() => {}),
-      ),
-    );
+    const host = launch(createHost(target, { onLog: this.#onLog, onGauges: () => {} }));
     void host.ended.then(() => place.end());
     try {
       await startHost(host, options.signal);
