@@ -10,6 +10,7 @@ import type { Tasksets } from '../../../evaluation/tasks/find-tasksets.ts';
 import { accountOf } from '../../../support/http/api/api-keys.ts';
 import { defineRoute, type Route } from '../../../support/http/api/route.ts';
 import { type SendEvent, streamWork } from '../../../support/http/work-stream.ts';
+import { PERIODS_MS } from '../../../support/runtime/periods.ts';
 import { buildDataset, type DatasetParts, type DatasetRequest } from '../../../training/dataset/build-dataset.ts';
 import { declaredTasksBy } from '../../../training/dataset/declared-tasks.ts';
 
@@ -25,9 +26,6 @@ export interface DatasetsRouteOptions {
 
 /** Bytes of file content in one event. */
 const PIECE_BYTES = 256 * 1_024;
-/** Milliseconds between two progress events. */
-const TELL_EVERY_MS = 1_000;
-
 /** Builds a dataset of traces of the caller's account, and sends its files. */
 export function createDatasetsRoute(options: DatasetsRouteOptions): Route {
   const { catalogue, tasksets, logger, closing, keepAliveMs } = options;
@@ -71,7 +69,7 @@ async function sendDataset(
     const manifest = await buildDataset(parts, request, folder, {
       signal,
       onProgress(progress) {
-        if (performance.now() - toldAt < TELL_EVERY_MS) return;
+        if (performance.now() - toldAt < PERIODS_MS.datasetProgress) return;
         toldAt = performance.now();
         // The next send reports the failure.
         send({ type: 'progress', ...progress }).catch(() => {});
