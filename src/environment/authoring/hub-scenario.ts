@@ -1,8 +1,15 @@
 import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
 import { preview } from '../../support/schema/json-schema.ts';
-import { duplicate } from './names.ts';
-import type { CompiledSchema, EnvironmentDefinition, HubDefinition, ScenarioRun, ToolContext, ToolDefinition } from './definition.ts';
+import type {
+  CompiledSchema,
+  EnvironmentDefinition,
+  HubDefinition,
+  ScenarioRun,
+  ToolContext,
+  ToolDefinition,
+} from './definition.ts';
 import { toEvaluation } from './evaluation.ts';
+import { duplicate } from './names.ts';
 import { type Prompt, toPromptMessages } from './prompt-messages.ts';
 import { parseOrThrow } from './schema/schema.ts';
 

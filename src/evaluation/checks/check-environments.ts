@@ -115,7 +115,10 @@ async function toFinding(found: Finding, command: string, keeping: Keeping): Pro
 }
 
 /** Stores a trace. @returns its id; null if it could not be stored. */
-async function keep(played: PlayedSession, { store, account = LOCAL_ACCOUNT, onUnkept }: Keeping): Promise<string | null> {
+async function keep(
+  played: PlayedSession,
+  { store, account = LOCAL_ACCOUNT, onUnkept }: Keeping,
+): Promise<string | null> {
   if (store === undefined) return null;
   try {
     return await savePlayed(store, account, played);

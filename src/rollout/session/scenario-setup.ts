@@ -47,7 +47,7 @@ export interface StageOptions {
    *
    * @throws BoundaryError boundary `worker` if it cannot.
    */
-  createUser?(user: UserOfSetup, client: EnvironmentClient): ConversationUser;
+  createUser?(user: UserOfSetup, client: EnvironmentClient): Promise<ConversationUser>;
   /** Makes the sampler that answers the environment's questions to a model. Without it they are not answered. */
   createSampler?(recorder: EventRecorder, ended: AbortSignal): Sampler;
   readonly recorder: EventRecorder;
@@ -138,7 +138,7 @@ export async function openStage(options: StageOptions, opening: Opening): Promis
   });
   const transcript = new Transcript(setup.system, setup.prompt);
   if (setup.user && agent.playsOnce) transcript.addSpoken();
-  const created = setup.user && options.createUser?.(setup.user, client);
+  const created = setup.user && (await options.createUser?.(setup.user, client));
   const user = created && new UserConversation({ user: created, transcript, recorder, ended: opening.ended });
   const questionsOver = () => endsWithin(Promise.allSettled(open), LAST_ANSWERS_MS);
   const readOnlyTools = readOnlyOf(listed);

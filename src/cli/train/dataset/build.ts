@@ -11,6 +11,7 @@ import {
   datasetManifestSchema,
   datasetSelectSchema,
 } from '../../../contract/service/dataset.ts';
+import { PERIODS_MS } from '../../../support/runtime/periods.ts';
 import { withDatasetFolder } from '../../../training/dataset/dataset-folder.ts';
 import { SilentFailure, UsageError } from '../../base/failure.ts';
 import { findEvaluation } from '../../base/find-evaluation.ts';
@@ -39,9 +40,6 @@ interface BuildOptions {
   readonly service?: string;
   readonly json?: boolean;
 }
-
-/** Milliseconds between two progress lines. */
-const TELL_EVERY_MS = 2_000;
 
 export async function build(options: BuildOptions): Promise<void> {
   const given = readSource(options);
@@ -79,7 +77,7 @@ async function writeParts(
     for await (const part of parts) {
       if (part.type === 'dataset') return datasetManifestSchema.parse(part.manifest);
       if (part.type === 'file') await files[part.file]?.write(part.text);
-      else if (!isQuiet && performance.now() - toldAt >= TELL_EVERY_MS) {
+      else if (!isQuiet && performance.now() - toldAt >= PERIODS_MS.datasetLines) {
         toldAt = performance.now();
         note(`${part.step}: ${part.done} traces`);
       }

@@ -36,7 +36,8 @@ export class InitialFiles {
     };
     await Promise.all(Array.from({ length: COMPARED_AT_ONCE }, next));
     const isNew = (path: string) => !found.has(path);
-    const those = (kind: 'changed' | 'removed') => [...found].flatMap(([path, state]) => (state === kind ? [path] : []));
+    const those = (kind: 'changed' | 'removed') =>
+      [...found].flatMap(([path, state]) => (state === kind ? [path] : []));
     return {
       added: changes.added.filter(isNew),
       changed: [...changes.changed.filter(isNew), ...those('changed')].sort(),

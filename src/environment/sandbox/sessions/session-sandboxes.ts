@@ -127,7 +127,11 @@ export class SessionSandboxes {
     throw this.#ending.signal.reason;
   }
 
-  #wrap(name: string, { workdir, env, limits }: CheckedOptions, { sandbox, initial, ready }: OpenedSandbox): SessionSandbox {
+  #wrap(
+    name: string,
+    { workdir, env, limits }: CheckedOptions,
+    { sandbox, initial, ready }: OpenedSandbox,
+  ): SessionSandbox {
     const { report } = this.#options;
     return new SessionSandbox({
       name,

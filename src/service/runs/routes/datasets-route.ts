@@ -11,6 +11,7 @@ import { accountOf } from '../../../support/http/api/api-keys.ts';
 import { asField } from '../../../support/http/api/errors.ts';
 import { defineRoute, type Route } from '../../../support/http/api/route.ts';
 import type { SendEvent, WorkStreams } from '../../../support/http/work-streams.ts';
+import { PERIODS_MS } from '../../../support/runtime/periods.ts';
 import {
   buildDataset,
   type DatasetParts,
@@ -28,9 +29,6 @@ export interface DatasetsRouteOptions {
 
 /** Bytes of file content in one event. */
 const PIECE_BYTES = 256 * 1_024;
-/** Milliseconds between two progress events. */
-const TELL_EVERY_MS = 1_000;
-
 /** Builds a dataset of traces of the caller's account, and sends its files. */
 export function createDatasetsRoute(options: DatasetsRouteOptions): Route {
   const { catalogue, tasksets, works } = options;
@@ -85,7 +83,7 @@ async function sendDataset(
     const manifest = await buildDataset(parts, request, folder, {
       signal,
       onProgress(progress) {
-        if (performance.now() - toldAt < TELL_EVERY_MS) return;
+        if (performance.now() - toldAt < PERIODS_MS.datasetProgress) return;
         toldAt = performance.now();
         // The next send reports the failure.
         send({ type: 'progress', ...progress }).catch(() => {});

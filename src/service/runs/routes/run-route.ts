@@ -12,8 +12,7 @@ import {
 import { checkSize } from '../../../contract/size-limits.ts';
 import type { Catalogue } from '../../../environment/client/catalogue.ts';
 import { checkScenarioArgs } from '../../../environment/client/scenario-args.ts';
-import { type ForkedRequest, toForkedRequest } from '../../../evaluation/replays/fork/fork-request.ts';
-import { toForkParent } from '../../../evaluation/replays/replay/replay-request.ts';
+import type { ForkedRequest } from '../../../evaluation/replays/fork/fork-request.ts';
 import type { Models } from '../../../models/gateway/create-model.ts';
 import type { Agents } from '../../../rollout/agents/agents.ts';
 import { toQueuedRun } from '../../../rollout/session/queued-run.ts';
@@ -152,7 +151,8 @@ class Runs {
     checkRunHarness(scenario, body, models);
     checkSize('sampling', body.sampling);
     checkMetadata(body.metadata);
-    const parent = given.fork && toForkParent(given.fork);
+    const parent =
+      given.fork && (await import('../../../evaluation/replays/replay/replay-request.ts')).toForkParent(given.fork);
     const queued = toQueuedRun({ ...body, origin: 'run', scenario_name: scenario.short_name, model, parent });
     const toAccepted = (id: string) => ({ trace_id: id, trace_url: toTraceUrl(id) });
     const traceId = await runs.create(
@@ -189,6 +189,7 @@ async function toRequest(body: RunBody, store: TraceStore, account: string): Pro
   }
   const trace = await findTrace(store, fork.trace_id, account, 'fork.trace_id');
   const { request: asked } = await findRow(store, fork.trace_id, account);
+  const { toForkedRequest } = await import('../../../evaluation/replays/fork/fork-request.ts');
   return toForkedRequest(body, fork, { trace, asked });
 }
 
