@@ -25,7 +25,7 @@ export { createTraceStore, type TraceStoreOptions } from './store/traces/databas
 export type { TraceStore } from './store/traces/trace-store.ts';
 export type { Route, RouteReply, RouteRequest } from './support/http/api/route.ts';
 export { parseAllowedHosts } from './support/http/origin-guard.ts';
-export type { Redactor } from './support/redaction/redactor.ts';
+export type { Redactor, Secret } from './support/redaction/redactor.ts';
 export type { Training } from './training/training.ts';
 export type { RunsPath } from './web/layout.tsx';
 export { createPages, type PagesOptions } from './web/pages.ts';

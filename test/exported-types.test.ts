@@ -8,7 +8,7 @@ const dist = fileURLToPath(new URL('../dist', import.meta.url));
 /** Types that a signature names and that a program has no use for, with the reason. */
 const INTERNAL: ReadonlySet<string> = new Set([
   // Decorators: which methods they may stand at is the compiler's business.
-  ...['Awaitable', 'Method', 'MethodArgs', 'MethodContext'],
+  ...['Awaitable', 'Method', 'MethodArgs', 'MethodContext', 'ResourceArgs'],
 ]);
 
 const NAMES = /(?:^|,)\s*(?:type\s+)?(\w+)(?:\s+as\s+(\w+))?/g;
