@@ -40,6 +40,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, LoadCommand>>>> = 
     openenv: async () => (await import('./serve/openenv.ts')).addOpenEnvCommand,
     open: async () => (await import('./serve/open.ts')).addOpenCommand,
     keys: async () => (await import('./serve/keys.ts')).addKeysCommand,
+    sandboxes: async () => (await import('./serve/sandboxes.ts')).addSandboxesCommand,
     doctor: async () => (await import('./serve/doctor.ts')).addDoctorCommand,
   },
   'Exchange traces': {
@@ -51,7 +52,9 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, LoadCommand>>>> = 
 
 /** Commands that start environments, which may have sandboxes. */
 const START_ENVIRONMENTS: ReadonlySet<string> = new Set(
-  'list dev mcp run chat seat replay demo eval regrade check serve worker scenarios ors openenv doctor'.split(' '),
+  'list dev mcp run chat seat replay demo eval regrade check serve worker scenarios ors openenv sandboxes doctor'.split(
+    ' ',
+  ),
 );
 
 const ENGINES: readonly EngineName[] = ['bubblewrap', 'docker', 'kubernetes', 'none'];

@@ -22,10 +22,9 @@ import { checkOptions, type EnvironmentServerOptions } from './environment-optio
 import { ENVIRONMENT } from './environment-source.ts';
 import { HUB, type Hub } from './hub.ts';
 import {
+  checkDeclarations,
   checkFunctionNames,
-  checkHubCalls,
   checkPlaceholders,
-  checkUserHub,
   type HubHalves,
   halvesOf,
   runHubHalves,
@@ -34,8 +33,8 @@ import { checkHook, duplicate, functionsUri, isHarnessHub } from './names.ts';
 import { definePrompt, type PromptConfig, type PromptHandler } from './prompt.ts';
 import { defineResource, type ResourceConfig, type ResourceHandler } from './resource.ts';
 import {
+  addToolSets,
   declareSandbox,
-  refuseSameRole,
   type SandboxDeclaration,
   type SandboxSource,
   type ToolsFor,
@@ -110,9 +109,7 @@ export class EnvironmentServer {
    * function that does not exist. This is checked here because hubs and scenarios may be declared in any order.
    */
   get [ENVIRONMENT](): EnvironmentDefinition {
-    checkFunctionNames(this.#hubs.values(), this.#scenarios.keys(), this.#label);
-    checkUserHub(this.#definition, this.#label);
-    for (const [name, halves] of this.#hubScenarios) checkHubCalls(`Scenario "${name}"`, halves, this.#hubs);
+    checkDeclarations(this.#definition, this.#hubScenarios, this.#label);
     return this.#definition;
   }
 
@@ -263,11 +260,8 @@ export class EnvironmentServer {
   }
 
   /**
-   * Declares a sandbox. Each session gets its own before the setup of its scenario; it ends with the session. The object
-   * can be passed on at once, and its methods work while a session is open.
-   *
-   * @param source are the options, or a function that gives them for the arguments of the scenario.
-   * @throws Error for a name that is taken; TypeError for a bad name or option.
+   * Declares a sandbox, by its options or by a function of the scenario's arguments. Each session gets its own, from
+   * before the setup to its end. The object can be passed on at once. @throws Error for a name that is taken; TypeError for a bad name or option.
    */
   sandbox(source?: SandboxSource): Sandbox;
   sandbox(name: string, source?: SandboxSource): Sandbox;
@@ -280,12 +274,7 @@ export class EnvironmentServer {
 
   /** Adds sets of tools, such as those of `proctor/tools`. @throws Error for a second set of the same role. */
   use(...sets: readonly ToolsFor<EnvironmentServer>[]): this {
-    for (const set of sets) {
-      if (typeof set?.addTo !== 'function') throw new TypeError('use takes sets of tools: env.use(bash(sandbox))');
-      if (set.role !== undefined && this.#roles.has(set.role)) refuseSameRole(set.role, this.#label);
-      set.addTo(this);
-      if (set.role !== undefined) this.#roles.add(set.role);
-    }
+    addToolSets(this, sets, this.#roles, this.#label);
     return this;
   }
 

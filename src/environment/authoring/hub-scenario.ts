@@ -103,7 +103,7 @@ export function checkPlaceholders(label: string, halves: HubHalves, args: Compil
 }
 
 /** Checks that the functions exist. @throws Error that lists the functions of the hub. */
-export function checkHubCalls(label: string, halves: HubHalves, hubs: Hubs): void {
+function checkHubCalls(label: string, halves: HubHalves, hubs: Hubs): void {
   hubFunction(label, hubs, 'setup', halves.setup.name);
   hubFunction(label, hubs, 'evaluate', halves.evaluate.name);
 }
@@ -148,6 +148,17 @@ function lookUp(values: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(values, name) ? values[name] : undefined;
 }
 
+/** Checks declarations of hubs and scenarios against each other. @throws Error that names the conflict. */
+export function checkDeclarations(
+  definition: EnvironmentDefinition,
+  hubScenarios: ReadonlyMap<string, HubHalves>,
+  label: string,
+): void {
+  checkFunctionNames(definition.hubs.values(), definition.scenarios.keys(), label);
+  checkUserHub(definition, label);
+  for (const [name, halves] of hubScenarios) checkHubCalls(`Scenario "${name}"`, halves, definition.hubs);
+}
+
 /** The hubs that contain one function for each scenario. */
 const SCENARIO_HUBS: ReadonlySet<string> = new Set(['setup', 'evaluate', 'solution']);
 
@@ -166,7 +177,7 @@ export function checkFunctionNames(hubs: Iterable<HubDefinition>, scenarios: Ite
 /**
  * Checks that the name `next` of the hub `user` is free. If a user is a function, the harness gets its messages there.
  */
-export function checkUserHub(
+function checkUserHub(
   { scenarios, tools, hubs }: Pick<EnvironmentDefinition, 'scenarios' | 'tools' | 'hubs'>,
   label: string,
 ): void {

@@ -53,11 +53,24 @@ export interface ToolsFor<Environment> {
   addTo(env: Environment): void;
 }
 
-/** Refuses two sets of tools for one role. */
-export function refuseSameRole(role: string, environment: string): never {
-  throw new Error(
-    `${environment} already uses tools for the role ${preview(role)}: a model cannot choose between two, so use one of them`,
-  );
+/** Adds tools. @throws Error for a second set of a role, because a model cannot choose between two; TypeError */
+export function addToolSets<Environment>(
+  env: Environment,
+  sets: readonly ToolsFor<Environment>[],
+  roles: Set<string>,
+  label: string,
+): void {
+  for (const set of sets) {
+    if (typeof set?.addTo !== 'function') throw new TypeError('use takes sets of tools: env.use(bash(sandbox))');
+    const { role } = set;
+    if (role !== undefined && roles.has(role)) {
+      throw new Error(
+        `${label} already uses tools for the role ${preview(role)}: a model cannot choose between two, so use one of them`,
+      );
+    }
+    set.addTo(env);
+    if (role !== undefined) roles.add(role);
+  }
 }
 
 /** The sandbox of an environment's instance. It is open from the setup of a scenario to the end of its session. */

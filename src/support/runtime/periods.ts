@@ -7,6 +7,8 @@ export const PERIODS_MS = {
   queue: 1_000,
   /** Accepted runs without a queue entry, because a Redis may have been emptied. */
   forgottenRuns: 15_000,
+  /** Sandboxes whose process is gone. */
+  sandboxes: 60_000,
   /** Runs played here that another process asks to cancel. */
   cancelRequests: 3_000,
   /** Attempts that may start, while an evaluation runs. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { posix } from 'node:path';
 import type { EngineSandbox, FileChanges, FileContent } from '../engine.ts';
 
 /** Files that are compared at one time. */
@@ -17,6 +18,8 @@ export class InitialFiles {
     entries: AsyncIterable<FileContent> | Iterable<FileContent>,
     folder: string,
   ): AsyncGenerator<FileContent> {
+    // The engine makes the folders above the files.
+    for (let path = folder; path.length > 1; path = posix.dirname(path)) this.#hashes.set(path, undefined);
     for await (const entry of entries) {
       const { name, content } = entry;
       this.#hashes.set(name === '.' ? folder : `${folder}/${name}`, content && hashOf(content));

@@ -1,11 +1,10 @@
-import { hostname } from 'node:os';
 import type { SandboxEnd, SandboxFacts } from '../../../contract/scenario.ts';
 import { endsWithin } from '../../../support/runtime/deadline.ts';
-import { startOf } from '../../process/process-table.ts';
 import type { FrozenFiles, SandboxLabels, SandboxLoss } from '../engine.ts';
 import { NO_OWNER, type SandboxEngines } from '../open-engine.ts';
 import { type CheckedOptions, checkSandboxOptions, imageText } from '../options.ts';
 import type { Sandbox, SandboxOptions } from '../sandbox.ts';
+import { holderOfThisProcess } from './left-over.ts';
 import { copyKept, type OpenedSandbox, openSandbox, type ProxyMaker } from './open-sandbox.ts';
 import { type FreshOptions, SessionSandbox } from './session-sandbox.ts';
 
@@ -179,11 +178,6 @@ export class SessionSandboxes {
       environment,
     };
   }
-}
-
-/** This process in labels: machine, id and time of its start, so that others can tell whether it is alive. */
-function holderOfThisProcess(): string {
-  return `${hostname()}:${process.pid}:${startOf(process.pid) ?? ''}`;
 }
 
 function factsOf(name: string, options: CheckedOptions, opened: OpenedSandbox): SandboxFacts {
