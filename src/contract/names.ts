@@ -44,6 +44,8 @@ export const META = {
   run: 'svc/run',
   /** On the result of any call, for a harness: how a sandbox of the session was lost. Our choice. */
   sandboxFault: 'svc/sandbox_fault',
+  /** On the result of any call, for a harness: destinations that the proxies of sandboxes have refused. Our choice. */
+  sandboxRefusals: 'svc/sandbox_refusals',
   /** On the list of scenarios, where the request has `sandboxes`: why no sandbox can be made. Our choice. */
   sandboxProblem: 'svc/sandbox_problem',
   /** In `initialize` of a connection between environments: the number of connections before it. Our choice. */

@@ -161,6 +161,10 @@ export const sandboxEndSchema = z.object({
 });
 export type SandboxEnd = z.infer<typeof sandboxEndSchema>;
 
+/** A destination that a sandbox asked for and its allow list does not have. */
+export const sandboxRefusalSchema = z.object({ sandbox: z.string(), host: z.string(), port: z.int() });
+export type SandboxRefusal = z.infer<typeof sandboxRefusalSchema>;
+
 /** How a sandbox was lost. `agent`: a command inside ended it. `engine`: anything else. */
 export const sandboxFaultSchema = z.object({ by: z.enum(['agent', 'engine']), reason: z.string() });
 export type SandboxFault = z.infer<typeof sandboxFaultSchema>;

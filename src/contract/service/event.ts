@@ -14,6 +14,7 @@ import {
   promptMessageSchema,
   sandboxEndSchema,
   sandboxFactsSchema,
+  sandboxRefusalSchema,
   volatilePartSchema,
 } from '../scenario.ts';
 import { parentSchema, replayResultSchema } from './replay.ts';
@@ -102,7 +103,7 @@ export const eventBodySchema = z.discriminatedUnion('type', [
   /** A sandbox of the session has started. The event comes before the setup. */
   sandboxFactsSchema.extend({ type: type('sandbox.started') }),
   /** The proxy of a sandbox has refused a destination that its allow list does not have. */
-  z.object({ type: type('sandbox.refused'), sandbox: z.string(), host: z.string(), port: z.int() }),
+  sandboxRefusalSchema.extend({ type: type('sandbox.refused') }),
   /** The agent has ended: what it changed in a sandbox. The event comes before `evaluation.completed`. */
   sandboxEndSchema.extend({ type: type('sandbox.ended') }),
   z.object({

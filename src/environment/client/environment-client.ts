@@ -5,6 +5,7 @@ import type {
   Evaluation,
   SandboxEnd,
   SandboxFacts,
+  SandboxRefusal,
   ScenarioEntry,
   SetupResult,
   Solution,
@@ -49,6 +50,8 @@ export interface EnvironmentClient {
     run: string,
     options?: CallOptions,
   ): Promise<readonly SandboxFacts[]>;
+  /** Called for each destination that the proxy of a sandbox has refused, with the result of a later call. */
+  onSandboxRefusal?: ((refusal: SandboxRefusal) => void) | undefined;
   /** The changes that the agent made to its sandboxes, from the beginning of the evaluation on. */
   readonly sandboxEnds?: readonly SandboxEnd[];
   /** Runs the scenario's first half. @throws BoundaryError boundary `setup`. */

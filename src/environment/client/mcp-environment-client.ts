@@ -74,8 +74,8 @@ export class McpEnvironmentClient implements EnvironmentClient {
   readonly handshakeMeta: JsonObject;
   /** Number of sessions that may share a process, as the handshake says. */
   readonly sessionsPerProcess: number;
-
   sandboxEnds: readonly SandboxEnd[] = [];
+  onSandboxRefusal: EnvironmentClient['onSandboxRefusal'];
 
   readonly #connection: McpConnection;
   readonly #link: EnvironmentLink;
@@ -97,9 +97,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
     this.#link = link;
     this.#onLog = onLog;
     this.#samples = samples;
-    this.closed = new Promise((resolve) => {
-      this.#resolveClosed = resolve;
-    });
+    this.closed = new Promise((resolve) => void (this.#resolveClosed = resolve));
     this.lost = new Promise((resolve) => {
       connection.onclose = () => {
         if (!this.#isClosing) resolve(this.#toLost());
@@ -268,7 +266,8 @@ export class McpEnvironmentClient implements EnvironmentClient {
       this.#connection.request(method, { ...params, _meta: { ...meta, ...params._meta } }, settings),
     );
     if (this.hasSandboxes && method === 'tools/call') {
-      const { ends, failure } = readSandboxMeta(result, attempt.doing, this.#shownName);
+      const { ends, refusals, failure } = readSandboxMeta(result, attempt.doing, this.#shownName);
+      for (const refusal of refusals) this.onSandboxRefusal?.(refusal);
       this.sandboxEnds = ends ?? this.sandboxEnds;
       if (failure !== undefined) throw failure;
     }

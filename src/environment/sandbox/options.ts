@@ -10,6 +10,7 @@ import {
   type SandboxNetwork,
   type SandboxSpec,
 } from './engine.ts';
+import { isDestination } from './network/allow-list.ts';
 import type { SandboxOptions } from './sandbox.ts';
 
 /** The options of a sandbox after the check, with defaults. */
@@ -67,9 +68,6 @@ const SIZE = /^(\d+(?:\.\d+)?)\s*([KMGT]?I?B)$/i;
 const SANDBOX_NAME = /^[a-z][a-z0-9-]{0,31}$/;
 const USER = /^(?:[a-z_][a-z0-9_-]{0,31}|\d{1,9}(?::\d{1,9})?)$/i;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** A host, a `*.` host, an address or a range of addresses, with or without a port. */
-const ALLOWED =
-  /^(?:(?:\*\.)?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*|\d{1,3}(?:\.\d{1,3}){3}\/\d{1,2}|\[[0-9a-f:.]+\](?:\/\d{1,3})?)(?::(\d{1,5}))?$/i;
 
 const KNOWN: Readonly<Record<keyof SandboxOptions, true>> = {
   image: true,
@@ -204,14 +202,11 @@ function checkNetwork(network: unknown, refuse: Refuse): CheckedOptions['network
   if (!isRecord(network) || !Array.isArray(network.allow) || Object.keys(network).length !== 1) {
     return refuse('network', wanted, network);
   }
-  for (const entry of network.allow as readonly unknown[]) {
-    const [, port] = (typeof entry === 'string' && ALLOWED.exec(entry)) || [];
-    const isAllowed = typeof entry === 'string' && ALLOWED.test(entry);
-    if (!isAllowed || (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535))) {
-      refuse('an entry of network.allow', 'a host, a "*." host, an address or a range, with or without ":port"', entry);
-    }
-  }
-  return { allow: [...network.allow] as string[] };
+  const allow: readonly unknown[] = network.allow;
+  const expected = 'a host, a "*." host, an address or a range, with or without ":port"';
+  return {
+    allow: allow.map((entry) => (isDestination(entry) ? entry : refuse('an entry of network.allow', expected, entry))),
+  };
 }
 
 /** A size as bytes or text such as `2GiB`. @throws TypeError that names where it stands. */

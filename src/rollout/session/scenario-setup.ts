@@ -165,6 +165,7 @@ async function makeSandboxes(
         { signal, ms: SANDBOXES_MS, toError },
       ),
     );
+    client.onSandboxRefusal = (refusal) => recorder.record({ type: 'sandbox.refused', ...refusal });
     for (const each of facts ?? []) recorder.record({ type: 'sandbox.started', ...each });
   } finally {
     resume?.();

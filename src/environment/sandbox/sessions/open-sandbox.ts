@@ -17,8 +17,8 @@ import { InitialFiles } from './initial-files.ts';
 import { COPY_LIMITS } from './local-folder.ts';
 import { putSource } from './session-sandbox.ts';
 
-/** Makes the proxy of an allow list. Undefined where this version has none. */
-export type ProxyMaker = (allow: readonly string[], sandbox: string) => Promise<EgressProxy>;
+/** Makes the proxy of an allow list. @throws TypeError for a destination that cannot be read. */
+export type ProxyMaker = (allow: readonly string[]) => EgressProxy;
 
 export interface OpenRequest {
   readonly name: string;
@@ -49,7 +49,7 @@ export interface OpenedSandbox {
  */
 export async function openSandbox(
   request: OpenRequest,
-  { engines, makeProxy }: { readonly engines: SandboxEngines; readonly makeProxy: ProxyMaker | undefined },
+  { engines, makeProxy }: { readonly engines: SandboxEngines; readonly makeProxy: ProxyMaker },
   signal: AbortSignal,
 ): Promise<OpenedSandbox> {
   const { name, options, labels, frozen } = request;
@@ -75,7 +75,7 @@ export async function openSandbox(
   const imageAt = performance.now();
   const image = frozen === undefined ? await prepared(options.image, waiting, ready, signal) : undefined;
   const imageMs = performance.now() - imageAt;
-  const network = await networkOf(options, name, makeProxy);
+  const network = networkOf(options, makeProxy);
   const startedAt = performance.now();
   const sandbox = await waiting(() =>
     engine.create(toSpec(options, { image: frozen ?? image, name, network, labels }), signal),
@@ -138,15 +138,9 @@ export function refuseUnenforced(
   throw new EngineError('refused', `${message}. Leave it out, or set limits to "best-effort"`);
 }
 
-async function networkOf(
-  { network }: CheckedOptions,
-  name: string,
-  makeProxy: ProxyMaker | undefined,
-): Promise<SandboxNetwork> {
+function networkOf({ network }: CheckedOptions, makeProxy: ProxyMaker): SandboxNetwork {
   if (network === 'none' || network === 'open') return { kind: network };
-  if (makeProxy !== undefined) return { kind: 'proxy', proxy: await makeProxy(network.allow, name) };
-  const message = `The sandbox "${name}" has an allow list, and this version of Proctor has no proxy for it`;
-  throw new EngineError('refused', `${message}: set network to "none" or "open"`);
+  return { kind: 'proxy', proxy: makeProxy(network.allow) };
 }
 
 async function putFiles(

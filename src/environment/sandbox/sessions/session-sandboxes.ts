@@ -1,11 +1,12 @@
-import type { SandboxEnd, SandboxFacts } from '../../../contract/scenario.ts';
+import type { SandboxEnd, SandboxFacts, SandboxRefusal } from '../../../contract/scenario.ts';
 import { endsWithin } from '../../../support/runtime/deadline.ts';
 import type { FrozenFiles, SandboxLabels, SandboxLoss } from '../engine.ts';
+import { createEgressProxy, type OpenEgressProxy } from '../network/egress-proxy.ts';
 import { NO_OWNER, type SandboxEngines } from '../open-engine.ts';
 import { type CheckedOptions, checkSandboxOptions, imageText } from '../options.ts';
 import type { Sandbox, SandboxOptions } from '../sandbox.ts';
 import { holderOfThisProcess } from './left-over.ts';
-import { copyKept, type OpenedSandbox, openSandbox, type ProxyMaker } from './open-sandbox.ts';
+import { copyKept, type OpenedSandbox, openSandbox } from './open-sandbox.ts';
 import { type FreshOptions, SessionSandbox } from './session-sandbox.ts';
 
 /** A sandbox that each session of an environment gets. */
@@ -21,13 +22,14 @@ export interface SessionSandboxesOptions {
   readonly session: string;
   readonly requests: readonly SandboxRequest[];
   readonly engines: SandboxEngines;
-  readonly makeProxy?: ProxyMaker | undefined;
   /** Gets sentences for the log. */
   readonly report: (text: string) => void;
 }
 
 /** Milliseconds to read what the agent changed. The evaluation waits for it. */
 const CHANGES_MS = 10_000;
+/** Refusals that are kept until the next call tells them. */
+const KEPT_REFUSALS = 100;
 /** Paths of each kind that a trace lists. */
 const LISTED_PATHS = 200;
 
@@ -40,6 +42,8 @@ export class SessionSandboxes {
   readonly #fresh: SessionSandbox[] = [];
   readonly #frozen: FrozenFiles[] = [];
   readonly #checked = new Map<string, CheckedOptions>();
+  readonly #proxies: OpenEgressProxy[] = [];
+  #refusals: SandboxRefusal[] = [];
   #fault: SandboxLoss | undefined;
   #closing: Promise<void> | undefined;
 
@@ -74,6 +78,13 @@ export class SessionSandboxes {
     return this.#fault;
   }
 
+  /** Destinations that proxies have refused since the last call. */
+  takeRefusals(): readonly SandboxRefusal[] {
+    const taken = this.#refusals;
+    this.#refusals = [];
+    return taken;
+  }
+
   /** Freezes the sandboxes of the agent. @throws EngineError */
   async freeze(): Promise<void> {
     await Promise.all(this.#declared.map(({ sandbox }) => sandbox.freeze()));
@@ -96,7 +107,8 @@ export class SessionSandboxes {
     const all = [...this.#declared.map(({ sandbox }) => sandbox), ...this.#fresh];
     const stopped = await Promise.allSettled(all.map((sandbox) => sandbox.stop()));
     const removed = await Promise.allSettled(this.#frozen.map((files) => files.remove()));
-    for (const each of [...stopped, ...removed]) {
+    const closed = await Promise.allSettled(this.#proxies.map((proxy) => proxy.close()));
+    for (const each of [...stopped, ...removed, ...closed]) {
       if (each.status === 'rejected') this.#options.report(`A sandbox was not removed: ${String(each.reason)}`);
     }
   }
@@ -118,12 +130,26 @@ export class SessionSandboxes {
     frozen: FrozenFiles | undefined,
     signal: AbortSignal,
   ): Promise<OpenedSandbox> {
-    const { engines, makeProxy } = this.#options;
+    const { engines } = this.#options;
+    const makeProxy = (allow: readonly string[]) => this.#makeProxy(name, allow);
     const opened = await openSandbox({ name, options, labels: this.#labels, frozen }, { engines, makeProxy }, signal);
     if (!this.#ending.signal.aborted) return opened;
     // The session has ended meanwhile, and its list was gone through already.
     await opened.sandbox.stop().catch(() => {});
     throw this.#ending.signal.reason;
+  }
+
+  #makeProxy(sandbox: string, allow: readonly string[]): OpenEgressProxy {
+    const proxy = createEgressProxy({
+      allow,
+      onRefused: ({ host, port, reason }) => {
+        this.#options.report(`The sandbox "${sandbox}" wanted ${host}:${port}: the destination ${reason}`);
+        // An agent can ask without end. The log has the rest.
+        if (this.#refusals.length < KEPT_REFUSALS) this.#refusals.push({ sandbox, host, port });
+      },
+    });
+    this.#proxies.push(proxy);
+    return proxy;
   }
 
   #wrap(

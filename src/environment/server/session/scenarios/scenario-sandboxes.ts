@@ -78,8 +78,13 @@ export class ScenarioSandboxes {
     const fault = this.#opened?.sandboxes.fault ?? this.#failure;
     const ends = this.#ends;
     this.#ends = [];
-    if (fault === undefined && ends.length === 0) return result;
-    const facts = { ...(fault && { [META.sandboxFault]: fault }), ...(ends.length > 0 && { [META.sandboxes]: ends }) };
+    const refusals = this.#opened?.sandboxes.takeRefusals() ?? [];
+    if (fault === undefined && ends.length === 0 && refusals.length === 0) return result;
+    const facts = {
+      ...(fault && { [META.sandboxFault]: fault }),
+      ...(ends.length > 0 && { [META.sandboxes]: ends }),
+      ...(refusals.length > 0 && { [META.sandboxRefusals]: refusals }),
+    };
     return { ...result, _meta: { ...result._meta, ...facts } };
   }
 
