@@ -97,11 +97,11 @@ export class McpEnvironmentClient implements EnvironmentClient {
     this.#link = link;
     this.#onLog = onLog;
     this.#samples = samples;
-    this.closed = new Promise((resolve) => void (this.#resolveClosed = resolve));
+    this.closed = new Promise((resolve) => {
+      this.#resolveClosed = resolve;
+    });
     this.lost = new Promise((resolve) => {
-      connection.onclose = () => {
-        if (!this.#isClosing) resolve(this.#toLost());
-      };
+      connection.onclose = () => this.#isClosing || resolve(this.#toLost());
     });
   }
 
