@@ -33,7 +33,7 @@ const FOLDERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['sandbox'],
     ['process'],
   ],
-  'environment/sandbox': [['sessions'], ['bubblewrap', 'docker', 'kubernetes', 'none'], ['files', 'network']],
+  'environment/sandbox': [['sessions'], ['bubblewrap', 'docker', 'kubernetes', 'none'], ['local'], ['files', 'network']],
   'environment/authoring': [['decorators'], ['schema']],
   'environment/server': [['start'], ['host'], ['http', 'stdio'], ['session']],
   evaluation: [['testing'], ['checks'], ['replays'], ['evaluations'], ['statistics', 'tasks']],

@@ -43,6 +43,8 @@ export const PERIODS_MS = {
   turns: 1_000,
   /** New events of a trace or a job that another process writes. */
   follow: 500,
+  /** Memory of the sandboxes that are processes of this machine. Their disk is measured in each tenth look. */
+  sandboxUse: 200,
   /** Keys of stream readers. A revoked key must stop working within 5 s (contract section 3, "Keys"). */
   permissions: 2_000,
 } as const;

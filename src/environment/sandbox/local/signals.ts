@@ -1,0 +1,7 @@
+import { constants } from 'node:os';
+
+/** Name of a signal by its number. Undefined for 0 and unknown numbers. */
+export function signalName(signal: number | undefined): NodeJS.Signals | undefined {
+  const found = Object.entries(constants.signals).find(([, each]) => each === signal);
+  return found?.[0] as NodeJS.Signals | undefined;
+}
