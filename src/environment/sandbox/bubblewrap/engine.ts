@@ -87,7 +87,7 @@ class BubblewrapBuilder implements WallBuilder {
       toCommand(request) {
         checkUser(request.user);
         const entering = toEntering(held, { ...request, env: { ...VARIABLES, ...request.env } }, spec.limits);
-        return { command: entering, env: {}, cwd: '/', user: owner };
+        return { command: entering, env: {}, cwd: '/', user: owner, waits: true };
       },
       measure: () => measureProcesses(`/proc/${inner}/root/proc`),
       kill: (pid) => control(`kill -KILL ${pid}`),

@@ -9,10 +9,10 @@ export const INSIDE_USER = 'agent';
 const USERS = [INSIDE_USER, INSIDE_ID, `${INSIDE_ID}:${INSIDE_ID}`, `${INSIDE_USER}:${INSIDE_USER}`];
 const MAX_OPEN_FILES = 4_096;
 /**
- * Signals that the program that enters the sandbox ignores: it has to outlive the program inside, whose end it tells. The
- * last step sets them back.
+ * Signals of a terminal, which reach the first process too. It ignores them, because it has to outlive the program, whose
+ * end it tells. The last step sets them back.
  */
-const SIGNALS = 'HUP,INT,QUIT,TERM,USR1,USR2,ALRM,TSTP,TTIN,TTOU';
+const SIGNALS = 'HUP,INT,QUIT,TSTP,TTIN,TTOU';
 const NAMESPACES = { mount: 'mnt', pid: 'pid', net: 'net', ipc: 'ipc', uts: 'uts' } as const;
 
 /** The processes that hold the namespaces of a sandbox. */
@@ -40,16 +40,17 @@ export function asOwner({ outer, inner, hasNetwork }: Held, kinds = Object.keys(
  * that has rights.
  */
 export function toEntering(held: Held, request: ProcessRequest, limits: SandboxLimits): readonly string[] {
-  const { command, cwd, env } = request;
+  const { command, cwd, env, pty } = request;
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   // A name with an equals sign would be taken for a variable.
   const program = command[0]?.includes('=') === true ? ['/bin/sh', '-c', 'exec "$@"', 'sh', ...command] : command;
   return [
-    ...[pathOf('env'), '-i', `--ignore-signal=${SIGNALS}`, ...asOwner(held)],
+    ...(pty === undefined ? [] : [pathOf('env'), '-i', `--ignore-signal=${SIGNALS}`]),
+    ...asOwner(held),
     ...[pathOf('nsenter'), '--target=1', '--user', '--preserve-credentials', '--'],
     ...[pathOf('setpriv'), '--no-new-privs', '--'],
     ...[pathOf('prlimit'), ...toProcessLimits(limits), '--'],
-    ...[pathOf('env'), '-i', `--default-signal=${SIGNALS}`, `--chdir=${cwd}`, '--', ...variables, ...program],
+    ...[pathOf('env'), '-i', ...(pty === undefined ? [] : [`--default-signal=${SIGNALS}`]), `--chdir=${cwd}`, '--', ...variables, ...program],
   ];
 }
 

@@ -83,7 +83,10 @@ async function untilReady(holder: ChildProcess, limit: AbortSignal): Promise<num
     limit.addEventListener('abort', () => reject(limit.reason), { once: true });
     holder.once('error', reject);
     holder.once('exit', () => setImmediate(() => reject(new Error(said?.().trim() || 'it ended at once'))));
-    holder.stdout?.on('data', () => out?.().includes(READY) && resolve());
+    // The two come on different pipes, in any order.
+    const look = () => out?.().includes(READY) && info?.().includes('}') && resolve();
+    holder.stdout?.on('data', look);
+    holder.stdio[INFO_FD]?.on('data', look);
   });
   const pid = Number(/"child-pid":\s*(\d+)/.exec(info?.() ?? '')?.[1]);
   if (!(pid > 0)) throw new Error(`it told no process: ${JSON.stringify(info?.())}`);

@@ -1,6 +1,5 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
-import { join } from 'node:path';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 const MAX_PATH_LENGTH = 4_096;
@@ -34,7 +33,8 @@ export class OpenFolder {
   }
 
   pathOf(name: string): string {
-    return join(this.#path, name);
+    // Not joined, because `.` has to stay: without it the path would be a link.
+    return `${this.#path}/${name}`;
   }
 
   /** Opens a folder in this one, never through a link. The caller closes both. */

@@ -3,10 +3,11 @@ import { createRequire } from 'node:module';
 import { PassThrough } from 'node:stream';
 import { messageOf } from '../../../contract/errors.ts';
 import { signalGroup } from '../../process/process-group.ts';
+import { readProcesses } from '../../process/process-table.ts';
 import { EngineError, type ProcessExit, type SandboxProcess, type TerminalSize } from '../engine.ts';
 import { highestInheritedDescriptor } from './inherited-descriptors.ts';
 import { OutputStream } from './output-stream.ts';
-import { signalName } from './signals.ts';
+import { signalName, signalProcess } from './signals.ts';
 
 /** A program of this machine that is started for a sandbox. It leads a process group of its own. */
 export interface HostCommand {
@@ -14,6 +15,8 @@ export interface HostCommand {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly user: { readonly uid: number; readonly gid: number } | undefined;
+  /** True if the first process only waits for the program, and tells its end. Signals pass it by. */
+  readonly waits?: boolean;
 }
 
 /** Descriptors for a child: those that are given, and nothing that this process has by accident. */
@@ -54,10 +57,20 @@ export async function startWithPipes(command: HostCommand): Promise<SandboxProce
     exited,
     async kill(signal = 'SIGKILL') {
       // Without a member the group's number may be given to others. Whoever holds the output is a member, or has left.
-      if (!hasExited || !outputs.every((each) => each.hasEnded)) signalGroup(pid, signal);
+      if (!hasExited || !outputs.every((each) => each.hasEnded)) signalProgram(pid, signal, command.waits === true);
     },
     async resize() {},
   };
+}
+
+function signalProgram(leader: number, signal: NodeJS.Signals, waits: boolean): void {
+  if (!waits || signal === 'SIGKILL') {
+    signalGroup(leader, signal);
+    return;
+  }
+  for (const { pid, group } of readProcesses()) {
+    if (group === leader && pid !== leader) signalProcess(pid, signal);
+  }
 }
 
 interface Terminal {

@@ -5,3 +5,12 @@ export function signalName(signal: number | undefined): NodeJS.Signals | undefin
   const found = Object.entries(constants.signals).find(([, each]) => each === signal);
   return found?.[0] as NodeJS.Signals | undefined;
 }
+
+/** Signals a process. It does nothing if the process has ended. */
+export function signalProcess(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended already.
+  }
+}

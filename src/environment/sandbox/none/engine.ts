@@ -8,6 +8,7 @@ import type { InsideRoot } from '../local/inside-paths.ts';
 import { LocalEngine } from '../local/local-engine.ts';
 import { spawnOnHost } from '../local/local-process.ts';
 import type { SessionFolder } from '../local/session-folder.ts';
+import { signalProcess } from '../local/signals.ts';
 import { measureProcesses } from '../local/tree-use.ts';
 import type { WallBuilder, Walls } from '../local/walls.ts';
 
@@ -48,8 +49,10 @@ const builder: WallBuilder = {
       isShared: () => true,
       toCommand: (request) => toCommand(request, { ...env, HOME: folder.part('home') }, roots),
       measure: () => measureProcesses('/proc', others()),
-      kill: endProcess,
-      killAll: () => others().forEach(endProcess),
+      kill: (pid) => signalProcess(pid, 'SIGKILL'),
+      killAll: () => {
+        for (const pid of others()) signalProcess(pid, 'SIGKILL');
+      },
       end: () => {
         holder.kill('SIGKILL');
         if (listPids().length > 0) killMarked(mark.text);
@@ -78,12 +81,4 @@ function toHost(path: string, roots: readonly InsideRoot[]): string {
   const normal = posix.normalize(path);
   const root = roots.find(({ inside }) => normal === inside || normal.startsWith(`${inside}/`));
   return root === undefined ? normal : join(root.host, normal.slice(root.inside.length));
-}
-
-function endProcess(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended already.
-  }
 }
