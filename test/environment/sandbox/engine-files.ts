@@ -18,7 +18,8 @@ export function describeFiles(made: () => SandboxMaker): void {
       const other = await made().make({ workdir: '/project/of/mine' });
       expect(await other.list('/project/of/mine', 10, inTime())).toEqual([]);
       const { stdout } = await run(other, 'touch x && pwd && ls', { cwd: '/project/of/mine' });
-      expect(stdout).toBe('/project/of/mine\nx\n');
+      expect(stdout.endsWith('\nx\n')).toBe(true);
+      if (!made().tested.isOpen) expect(stdout).toBe('/project/of/mine\nx\n');
       await other.stop();
     });
 
@@ -27,7 +28,7 @@ export function describeFiles(made: () => SandboxMaker): void {
         [{ name: 'deep', type: 'folder', mode: 0o750 }, file('deep/run.sh', 'echo ran', 0o755)],
         '/workspace/new/er',
       );
-      expect((await run(box, ['sh', '/workspace/new/er/deep/run.sh'])).stdout).toBe('ran\n');
+      expect((await run(box, ['sh', 'new/er/deep/run.sh'])).stdout).toBe('ran\n');
       expect(await box.stat('/workspace/new/er/deep/run.sh', inTime())).toMatchObject({
         type: 'file',
         mode: 0o755,

@@ -20,7 +20,7 @@ export function describePrograms(made: () => SandboxMaker): void {
     it('are 127 if they are unknown, and 126 if they cannot be run', async () => {
       expect((await run(box, ['no-such-program-here'])).exitCode).toBe(127);
       await say(box, 'printf hello > plain && chmod 644 plain');
-      expect((await run(box, ['/workspace/plain'])).exitCode).toBe(126);
+      expect((await run(box, ['./plain'])).exitCode).toBe(126);
     });
 
     it('end with 128 plus the signal that ended them', async () => {
@@ -55,7 +55,8 @@ export function describePrograms(made: () => SandboxMaker): void {
         expect(stdout).toContain('TWO=zwei = 2\n');
         expect(stdout).toContain('THREE=a\nb\n');
         expect(stdout).toContain('GREETING=hello\n');
-        expect(stdout).not.toContain('PROCTOR_');
+        expect(stdout).not.toContain('of-the-machine');
+        if (!made().tested.isOpen) expect(stdout).not.toContain('PROCTOR_');
         expect(stdout).not.toContain('VITEST');
       } finally {
         delete process.env.PROCTOR_SUITE_SECRET;
@@ -64,7 +65,10 @@ export function describePrograms(made: () => SandboxMaker): void {
 
     it('run in the folder that was asked for', async () => {
       await say(box, 'mkdir -p "a b/c"');
-      expect((await run(box, 'pwd', { cwd: '/workspace/a b/c' })).stdout).toBe('/workspace/a b/c\n');
+      const { stdout } = await run(box, 'pwd', { cwd: '/workspace/a b/c' });
+      // Without a wall the folder has a path of this machine.
+      expect(stdout).toContain('/a b/c\n');
+      if (!made().tested.isOpen) expect(stdout).toBe('/workspace/a b/c\n');
     });
 
     it('have standard output and standard error apart', async () => {

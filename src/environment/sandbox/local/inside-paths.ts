@@ -39,12 +39,12 @@ export function isFolderInside(path: string, roots: readonly InsideRoot[], isSha
     }
     const next = posix.join(at, name);
     const host = hostPathOf(next, roots, isShared);
-    if (host === undefined) {
-      // A folder above a mount, such as `/home`, exists inside alone.
-      if (!roots.some(({ inside }) => inside.startsWith(`${next}/`))) return false;
+    // A folder above a mount, such as `/home`, exists inside alone.
+    if (roots.some(({ inside }) => inside.startsWith(`${next}/`))) {
       at = next;
       continue;
     }
+    if (host === undefined) return false;
     const stats = lstatSync(host, { throwIfNoEntry: false });
     if (stats?.isSymbolicLink() === true) {
       links += 1;

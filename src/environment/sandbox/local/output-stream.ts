@@ -26,14 +26,15 @@ export class OutputStream extends Readable {
     source.on('end', () => this.#end());
   }
 
-  /** Resolves when everything that was written until now has been given to the reader. */
+  /** Resolves when everything that was written until now has been given to the reader, or kept for one that may come. */
   async settle(): Promise<void> {
     let quiet = 0;
     while (quiet < QUIET_TURNS && !this.destroyed && !this.#isAtEnd) {
       this.#hasNews = false;
-      if (this.readableLength > 0) await this.#untilRead();
+      const hasReader = this.readableFlowing !== null;
+      if (this.readableLength > 0 && hasReader) await this.#untilRead();
       await nextTurn();
-      quiet = this.#hasNews || this.#source.isPaused() ? 0 : quiet + 1;
+      quiet = this.#hasNews || (hasReader && this.#source.isPaused()) ? 0 : quiet + 1;
     }
   }
 
