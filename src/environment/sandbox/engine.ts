@@ -37,7 +37,7 @@ export interface EgressProxy {
   listen(at: { readonly host: string } | { readonly socketPath: string }): Promise<{ readonly port: number }>;
 }
 
-/** Whose a sandbox is. Engines keep these as labels, so that what a dead process left can be found and removed. */
+/** The owner of a sandbox. Engines keep these as labels, so that what a dead process left can be found and removed. */
 export interface SandboxLabels {
   /** The id of the database. Sandboxes of another database are never touched. */
   readonly owner: string;
@@ -95,7 +95,7 @@ export interface FrozenFiles {
   remove(): Promise<void>;
 }
 
-/** What an engine has, and what it can enforce. */
+/** Figures of an engine, and the limits that it cannot enforce. */
 export interface EngineFigures {
   /** `docker`, `podman`, `bubblewrap`, `kubernetes` or `none`: the word that traces show. */
   readonly kind: string;

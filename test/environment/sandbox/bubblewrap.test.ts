@@ -38,7 +38,13 @@ describe('a sandbox of bubblewrap', { timeout: 60_000 }, () => {
   it('gives programs no right, no way to one, and no descriptor', async () => {
     const status = await say(box, 'grep -E "^(CapPrm|CapEff|NoNewPrivs)" /proc/self/status | tr -s "\\t\\n" "  "');
     expect(status).toMatch(/CapPrm: 0{16} CapEff: 0{16} NoNewPrivs: 1/);
-    expect(await say(box, 'ls /proc/$$/fd | tr "\\n" " "')).toMatch(/^0 1 2( 10)?$/);
+    // A number that this process was started with is taken, and leads to nothing.
+    const others = await say(
+      box,
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a variable of the shell.
+      'for fd in /proc/$$/fd/*; do case ${fd##*/} in 0|1|2) ;; *) readlink $fd || :;; esac; done',
+    );
+    expect(others.split('\n').filter((path) => path !== '' && path !== '/dev/null')).toEqual([]);
   });
 
   it('runs nothing of the variables before rights are gone', async () => {
@@ -96,7 +102,9 @@ describe('a sandbox of bubblewrap', { timeout: 60_000 }, () => {
   it('is over its disk only until it is noticed', async () => {
     const limits = { memoryBytes: undefined, cpus: undefined, processes: undefined, diskBytes: 1024 * 1024 };
     const full = await maker.make({ limits });
-    const writing = await run(full, 'for i in 1 2 3 4; do head -c 500000 /dev/zero > part$i; done; sleep 60', { timeoutMs: 30_000 });
+    const writing = await run(full, 'for i in 1 2 3 4; do head -c 500000 /dev/zero > part$i; done; sleep 60', {
+      timeoutMs: 30_000,
+    });
     expect(writing).toMatchObject({ exitCode: 137, timedOut: false });
     await full.stop();
   });
@@ -125,7 +133,9 @@ async function answeringProxy() {
     async listen(at: { readonly host: string } | { readonly socketPath: string }): Promise<{ readonly port: number }> {
       const server = createServer((socket) => socket.end('the proxy'));
       servers.push(server);
-      await new Promise<void>((resolve) => ('host' in at ? server.listen(0, at.host, resolve) : server.listen(at.socketPath, resolve)));
+      await new Promise<void>((resolve) =>
+        'host' in at ? server.listen(0, at.host, resolve) : server.listen(at.socketPath, resolve),
+      );
       return { port: 0 };
     },
   };

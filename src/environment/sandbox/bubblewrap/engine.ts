@@ -95,7 +95,9 @@ class BubblewrapBuilder implements WallBuilder {
       killAll: () => holder.exitCode === null && holder.signalCode === null && control('kill -KILL -1'),
       end: () => void holder.kill('SIGKILL'),
       onNetwork: (command) =>
-        held.hasNetwork ? { command: [...asOwner(held, ['net']), ...toHelper(command)], env: {}, cwd: '/', user: owner } : undefined,
+        held.hasNetwork
+          ? { command: [...asOwner(held, ['net']), ...toHelper(command)], env: {}, cwd: '/', user: owner }
+          : undefined,
       toLoss,
     };
   }
@@ -114,7 +116,12 @@ function toLoss(exitCode: number | null, signal: NodeJS.Signals | null): Sandbox
 }
 
 const TRIAL: SandboxSpec = {
-  ...{ image: undefined, name: 'trial', workdir: '/workspace', user: undefined, env: {}, mounts: [] },
+  image: undefined,
+  name: 'trial',
+  workdir: '/workspace',
+  user: undefined,
+  env: {},
+  mounts: [],
   limits: { memoryBytes: undefined, cpus: undefined, processes: undefined, diskBytes: undefined },
   network: { kind: 'none' },
   capabilities: 'default',

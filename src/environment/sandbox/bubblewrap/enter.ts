@@ -50,7 +50,15 @@ export function toEntering(held: Held, request: ProcessRequest, limits: SandboxL
     ...[pathOf('nsenter'), '--target=1', '--user', '--preserve-credentials', '--'],
     ...[pathOf('setpriv'), '--no-new-privs', '--'],
     ...[pathOf('prlimit'), ...toProcessLimits(limits), '--'],
-    ...[pathOf('env'), '-i', ...(pty === undefined ? [] : [`--default-signal=${SIGNALS}`]), `--chdir=${cwd}`, '--', ...variables, ...program],
+    ...[
+      pathOf('env'),
+      '-i',
+      ...(pty === undefined ? [] : [`--default-signal=${SIGNALS}`]),
+      `--chdir=${cwd}`,
+      '--',
+      ...variables,
+      ...program,
+    ],
   ];
 }
 

@@ -73,7 +73,8 @@ async function writeEtc(folder: SessionFolder, name: string): Promise<void> {
     group: `${INSIDE_USER}:x:${INSIDE_ID}:\n`,
     hosts: `127.0.0.1 localhost ${name}\n::1 localhost\n`,
   };
-  for (const [file, text] of Object.entries(files)) await writeFile(join(folder.part('etc'), file), text, { mode: 0o644 });
+  for (const [file, text] of Object.entries(files))
+    await writeFile(join(folder.part('etc'), file), text, { mode: 0o644 });
 }
 
 /** Id of the first process inside, seen from outside, when it has taken its place. */

@@ -88,7 +88,8 @@ export function toNames(path: string): readonly string[] {
   if (path.includes('\0')) throw new RangeError('A path cannot contain a NUL character');
   if (path.startsWith('/')) throw new RangeError(`${JSON.stringify(path)} is absolute: give a path inside the folder`);
   const names = path.split('/').filter((name) => name !== '' && name !== '.');
-  if (names.includes('..')) throw new RangeError(`${JSON.stringify(path)} leads out of its folder by "..": leave it out`);
+  if (names.includes('..'))
+    throw new RangeError(`${JSON.stringify(path)} leads out of its folder by "..": leave it out`);
   return names;
 }
 

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { createServer, connect as connectTo, type Server, type Socket } from 'node:net';
+import { connect as connectTo, createServer, type Server, type Socket } from 'node:net';
 import type { ExposedPort } from '../engine.ts';
 import { forwarderCommand, startForwarder } from './forwarder.ts';
 import type { Walls } from './walls.ts';

@@ -4,16 +4,13 @@ const STANDARD_ERROR = 2;
 const CLOSE_ON_EXEC = 0o2000000;
 
 /**
- * The highest descriptor of this process that a child would inherit, 2 when there is none beyond the standard three.
- * What Node opens closes itself in a child; what this process was started with, at a high number, does not.
+ * Descriptors beyond the standard three that a child would inherit. Descriptors that Node.js opens close themselves in a
+ * child; those that this process was started with do not.
  */
-export function highestInheritedDescriptor(): number {
-  let highest = STANDARD_ERROR;
-  for (const name of descriptorNames()) {
-    const descriptor = Number(name);
-    if (descriptor > highest && isInherited(name)) highest = descriptor;
-  }
-  return highest;
+export function inheritedDescriptors(): readonly number[] {
+  return descriptorNames()
+    .filter((name) => Number(name) > STANDARD_ERROR && isInherited(name))
+    .map(Number);
 }
 
 function descriptorNames(): readonly string[] {
@@ -29,7 +26,7 @@ function isInherited(name: string): boolean {
     const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${name}`, 'utf8'))?.[1];
     return flags !== undefined && (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
   } catch {
-    // Closed meanwhile: it was the one that listed the others.
+    // It was the descriptor that listed the others, and is closed by now.
     return false;
   }
 }

@@ -28,7 +28,11 @@ export function toPlace(path: string, roots: readonly InsideRoot[]): Place {
  *
  * @param isShared tells paths that are the same inside and outside.
  */
-export function isFolderInside(path: string, roots: readonly InsideRoot[], isShared: (path: string) => boolean): boolean {
+export function isFolderInside(
+  path: string,
+  roots: readonly InsideRoot[],
+  isShared: (path: string) => boolean,
+): boolean {
   let at = '/';
   let links = 0;
   const rest = path.split('/').filter(Boolean);
@@ -60,7 +64,11 @@ export function isFolderInside(path: string, roots: readonly InsideRoot[], isSha
   return true;
 }
 
-function hostPathOf(path: string, roots: readonly InsideRoot[], isShared: (path: string) => boolean): string | undefined {
+function hostPathOf(
+  path: string,
+  roots: readonly InsideRoot[],
+  isShared: (path: string) => boolean,
+): string | undefined {
   const root = rootOf(path, roots);
   if (root !== undefined) return join(root.host, path.slice(root.inside.length));
   return isShared(path) ? path : undefined;

@@ -86,7 +86,11 @@ export class LocalEngine implements Engine {
     return records
       .filter(({ labels }) => labels.owner === owner)
       .map(({ id, engine, labels, createdAt }) => ({
-        ...{ id, engine, labels, image: undefined, createdAt: new Date(createdAt) },
+        id,
+        engine,
+        labels,
+        image: undefined,
+        createdAt: new Date(createdAt),
         memoryBytes: this.#sandboxes.get(id)?.memoryBytes,
       }));
   }

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { PassThrough } from 'node:stream';
 import { messageOf } from '../../../contract/errors.ts';
 import { signalGroup } from '../../process/process-group.ts';
 import { readProcesses } from '../../process/process-table.ts';
 import { EngineError, type ProcessExit, type SandboxProcess, type TerminalSize } from '../engine.ts';
-import { highestInheritedDescriptor } from './inherited-descriptors.ts';
+import { inheritedDescriptors } from './inherited-descriptors.ts';
 import { OutputStream } from './output-stream.ts';
 import { signalName, signalProcess } from './signals.ts';
 
@@ -19,15 +20,23 @@ export interface HostCommand {
   readonly waits?: boolean;
 }
 
-/** Descriptors for a child: those that are given, and nothing that this process has by accident. */
-export function toStdio(given: readonly ('pipe' | 'ignore')[]): ('pipe' | 'ignore')[] {
-  const covered = Array.from({ length: highestInheritedDescriptor() + 1 }, () => 'ignore' as const);
-  return [...given, ...covered.slice(given.length)];
-}
-
-export function spawnOnHost({ command, env, cwd, user }: HostCommand, given: readonly ('pipe' | 'ignore')[]): ChildProcess {
+/** Starts a program with the descriptors that are given. Those that this process has by accident lead to nothing. */
+export function spawnOnHost(
+  { command, env, cwd, user }: HostCommand,
+  given: readonly ('pipe' | 'ignore')[],
+): ChildProcess {
   const [program = '', ...args] = command;
-  return spawn(program, args, { cwd, env: { ...env }, detached: true, stdio: toStdio(given), ...user });
+  const nothing = openSync('/dev/null', 'r');
+  try {
+    const stdio: ('pipe' | 'ignore' | number)[] = [...given];
+    for (const descriptor of inheritedDescriptors()) {
+      while (stdio.length <= descriptor) stdio.push('ignore');
+      if (given[descriptor] === undefined) stdio[descriptor] = nothing;
+    }
+    return spawn(program, args, { cwd, env: { ...env }, detached: true, stdio, ...user });
+  } finally {
+    closeSync(nothing);
+  }
 }
 
 /** @throws EngineError if the program that enters the sandbox cannot be started. */
@@ -38,7 +47,9 @@ export async function startWithPipes(command: HostCommand): Promise<SandboxProce
   const failed = new Promise<Error>((resolve) => child.on('error', resolve));
   if (pid === undefined || stdin === null || stdout === null || stderr === null) {
     const error = await failed;
-    throw new EngineError('create', `A program cannot be started in the sandbox: ${messageOf(error)}`, { cause: error });
+    throw new EngineError('create', `A program cannot be started in the sandbox: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
   stdin.on('error', () => {});
   const outputs = [new OutputStream(stdout), new OutputStream(stderr)] as const;
@@ -93,7 +104,12 @@ export async function startWithTerminal(command: HostCommand, size: TerminalSize
   const [program = '', ...args] = command.command;
   const { env, cwd, user } = command;
   const terminal = loadTerminals().spawn(program, args, {
-    ...{ name: 'xterm-256color', cols: columns, rows, cwd, env: { ...env }, encoding: null },
+    name: 'xterm-256color',
+    cols: columns,
+    rows,
+    cwd,
+    env: { ...env },
+    encoding: null,
     ...user,
   });
   const stdout = new PassThrough();
@@ -136,6 +152,8 @@ function loadTerminals(): TerminalModule {
     return createRequire(import.meta.url)('@lydell/node-pty') as TerminalModule;
   } catch (cause) {
     const message = 'A terminal needs the optional package @lydell/node-pty, which is not installed here';
-    throw new EngineError('refused', `${message}: run "npm install @lydell/node-pty", or start without a terminal`, { cause });
+    throw new EngineError('refused', `${message}: run "npm install @lydell/node-pty", or start without a terminal`, {
+      cause,
+    });
   }
 }

@@ -103,7 +103,12 @@ export class LocalSandbox implements EngineSandbox {
   async enforceDisk(usedBytes: (paths: readonly string[], most: number) => Promise<number>): Promise<void> {
     const { diskBytes } = this.#parts.spec.limits;
     if (this.#hasEnded || diskBytes === undefined) return;
-    if ((await usedBytes(this.#parts.walls.roots.map(({ host }) => host), diskBytes)) > diskBytes) {
+    if (
+      (await usedBytes(
+        this.#parts.walls.roots.map(({ host }) => host),
+        diskBytes,
+      )) > diskBytes
+    ) {
       this.#parts.walls.killAll();
     }
   }

@@ -119,7 +119,10 @@ export async function removeTree(path: string): Promise<void> {
     await rm(path, { recursive: true, force: true });
   } catch {
     // Folders that their owner may not enter, or nested deeper than the longest path: these programs go step by step.
-    const child = spawn('/bin/sh', ['-c', 'chmod -R u+rwX -- "$0"; rm -rf -- "$0"', path], { stdio: 'ignore', env: {} });
+    const child = spawn('/bin/sh', ['-c', 'chmod -R u+rwX -- "$0"; rm -rf -- "$0"', path], {
+      stdio: 'ignore',
+      env: {},
+    });
     await once(child, 'close');
   }
 }

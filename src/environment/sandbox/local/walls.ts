@@ -29,7 +29,7 @@ export interface Walls {
   toLoss(exitCode: number | null, signal: NodeJS.Signals | null): SandboxLoss;
 }
 
-/** What makes an engine of this machine differ from another. */
+/** The part in which the engines of this machine differ. */
 export interface WallBuilder {
   readonly name: 'bubblewrap' | 'none';
   /** User who owns the files and runs the programs. Undefined: the user of this process. */

@@ -73,7 +73,12 @@ function toCommand(request: ProcessRequest, env: Readonly<Record<string, string>
   const variables = Object.entries({ ...env, ...request.env }).map(([name, value]) => `${name}=${value}`);
   const program = ['sh', '-c', 'exec "$@"', 'sh', ...request.command];
   // `env` has exit codes of a shell for programs that are unknown or cannot be run.
-  return { command: ['env', '-i', '--', ...variables, ...program], env, cwd: toHost(request.cwd, roots), user: undefined };
+  return {
+    command: ['env', '-i', '--', ...variables, ...program],
+    env,
+    cwd: toHost(request.cwd, roots),
+    user: undefined,
+  };
 }
 
 /** A folder of the session for the workdir; other paths are those of this machine. */
