@@ -48,6 +48,8 @@ export const SLOW_TESTS: readonly string[] = [
   'test/faults/*.test.ts',
   'test/interop/*.test.ts',
   'test/postgres.test.ts',
+  'test/environment/sandbox/*-suite.test.ts',
+  'test/environment/sandbox/bubblewrap.test.ts',
   'test/environment/process/orphans.test.ts',
   'test/environment/process/start-cache.test.ts',
   'test/store/queue/bullmq-queue.test.ts',

@@ -65,6 +65,8 @@ export interface SandboxSpec {
   readonly capabilities: 'default' | 'drop-all' | 'engine';
   /** Files and folders of this machine that the sandbox sees. Only the harness adds them. */
   readonly mounts: readonly SandboxMount[];
+  /** Folders of this machine that stay covered where programs or mounts of the machine contain them. */
+  readonly hidden?: readonly string[] | undefined;
   readonly labels: SandboxLabels;
   /** Milliseconds after which the sandbox ends by itself, even if nobody is left to end it. */
   readonly lifeMs: number;

@@ -80,6 +80,8 @@ export const PERIODS_MS = {
   redraws: 1_000,
   /** The line of a check on a terminal. */
   checkRedraws: 100,
+  /** Memory of the sandboxes that are processes of this machine. Their disk is measured in each tenth look. */
+  sandboxUse: 200,
   /** Keys of stream readers. A revoked key must stop working within 5 s (contract section 3, "Keys"). */
   permissions: 2_000,
 } as const;
