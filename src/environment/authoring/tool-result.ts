@@ -40,13 +40,11 @@ export function isToolError(thrown: unknown): thrown is ToolError {
   return thrown instanceof Error && TOOL_ERROR in thrown;
 }
 
-/** Results that are sent unchanged, such as those of another server. */
-const FINISHED = new WeakSet<object>();
+const FINISHED = Symbol.for('proctor.finished-result');
 
-/** Marks a handler's result to be sent unchanged, without checks. Only this copy of the package knows the mark. */
+/** Marks a handler's result to be sent unchanged, without checks. Another copy of this package knows the mark as well. */
 export function asFinished(result: ToolResult): ToolResult {
-  FINISHED.add(result);
-  return result;
+  return Object.defineProperty({ ...result }, FINISHED, { value: true });
 }
 
 /**
@@ -60,7 +58,7 @@ export function asFinished(result: ToolResult): ToolResult {
  */
 export function toToolResult(returned: unknown, output?: CompiledSchema): Awaitable<ToolResult> {
   // `asFinished` marked this result.
-  if (typeof returned === 'object' && returned !== null && FINISHED.has(returned)) return returned as ToolResult;
+  if (typeof returned === 'object' && returned !== null && FINISHED in returned) return returned as unknown as ToolResult;
   return output === undefined ? toResult(returned) : toCheckedResult(returned, output);
 }
 
