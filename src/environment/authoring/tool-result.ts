@@ -58,7 +58,8 @@ export function asFinished(result: ToolResult): ToolResult {
  */
 export function toToolResult(returned: unknown, output?: CompiledSchema): Awaitable<ToolResult> {
   // `asFinished` marked this result.
-  if (typeof returned === 'object' && returned !== null && FINISHED in returned) return returned as unknown as ToolResult;
+  if (typeof returned === 'object' && returned !== null && FINISHED in returned)
+    return returned as unknown as ToolResult;
   return output === undefined ? toResult(returned) : toCheckedResult(returned, output);
 }
 

@@ -62,7 +62,8 @@ async function apply(files: TextFiles, patches: readonly FilePatch[], signal: Ab
       for (const { given: path, text } of outcomes.values()) {
         if (text !== undefined) await files.write(path, await files.locate(path, signal), text, signal);
       }
-      for (const [path, { text }] of outcomes) if (text === undefined) await files.sandbox.files.remove(path, { signal });
+      for (const [path, { text }] of outcomes)
+        if (text === undefined) await files.sandbox.files.remove(path, { signal });
     } catch (error) {
       for (const [path, content] of before) {
         if (content === undefined) await files.sandbox.files.remove(path).catch(() => {});
@@ -82,7 +83,11 @@ function lineOf(patch: FilePatch): string {
 }
 
 /** All files after the patch, by their real paths. A later part of the patch sees what an earlier one did. */
-async function check(files: TextFiles, patches: readonly FilePatch[], signal: AbortSignal): Promise<Map<string, Outcome>> {
+async function check(
+  files: TextFiles,
+  patches: readonly FilePatch[],
+  signal: AbortSignal,
+): Promise<Map<string, Outcome>> {
   const outcomes = new Map<string, Outcome>();
   for (const patch of patches) {
     const found = await files.locate(patch.path, signal);

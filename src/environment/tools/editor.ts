@@ -46,7 +46,9 @@ export function editor(sandbox: Sandbox, { maxCharacters = MAX_VIEW }: EditorOpt
       env.tool('str_replace_based_edit_tool', { description: DESCRIPTION, args: schema, meta }, (args, { signal }) => {
         if (!args.path.startsWith('/')) {
           const suggested = posix.join(sandbox.workdir, args.path);
-          throw new ToolError(`The path ${args.path} is not an absolute path, it should start with \`/\`. Maybe you meant ${suggested}?`);
+          throw new ToolError(
+            `The path ${args.path} is not an absolute path, it should start with \`/\`. Maybe you meant ${suggested}?`,
+          );
         }
         switch (args.command) {
           case 'view':
@@ -71,7 +73,8 @@ async function view(files: TextFiles, args: EditorArgs, most: number, signal: Ab
       throw new ToolError('The `view_range` parameter is not allowed when `path` points to a directory.');
     }
     const { entries, isCut } = await walk(files.sandbox, found.path, { depth: 2, signal });
-    const shown = entries.filter((entry) => !entry.path.split('/').some((part) => part.startsWith('.')));
+    const isHidden = (part: string) => part.startsWith('.') || part === 'node_modules';
+    const shown = entries.filter((entry) => !entry.path.split('/').some(isHidden));
     const lines = [path, ...shown.map((entry) => posix.join(path, entry.path) + (entry.type === 'folder' ? '/' : ''))];
     const cut = isCut ? '\n[the directory has more entries]' : '';
     const head = `Here're the files and directories up to 2 levels deep in ${path}, excluding hidden items and node_modules:`;
@@ -97,12 +100,20 @@ function toRange(range: readonly number[], count: number): readonly [number, num
     throw invalid(`Its first element \`${first}\` should be within the range of lines of the file: [1, ${count}]`);
   }
   if (last === -1) return [first, count];
-  if (last > count) throw invalid(`Its second element \`${last}\` should be smaller than the number of lines in the file: \`${count}\``);
-  if (last < first) throw invalid(`Its second element \`${last}\` should be larger or equal than its first \`${first}\``);
+  if (last > count)
+    throw invalid(
+      `Its second element \`${last}\` should be smaller than the number of lines in the file: \`${count}\``,
+    );
+  if (last < first)
+    throw invalid(`Its second element \`${last}\` should be larger or equal than its first \`${first}\``);
   return [first, last];
 }
 
-async function create(files: TextFiles, { path, file_text: text }: EditorArgs, signal: AbortSignal): Promise<ToolResult> {
+async function create(
+  files: TextFiles,
+  { path, file_text: text }: EditorArgs,
+  signal: AbortSignal,
+): Promise<ToolResult> {
   if (text === undefined) throw new ToolError('Parameter `file_text` is required for command: create');
   const { path: real } = await files.locate(path, signal);
   return await files.inLine([real], async () => {
@@ -132,7 +143,8 @@ async function replace(files: TextFiles, args: EditorArgs, signal: AbortSignal):
         `No replacement was performed. Multiple occurrences of old_str \`${given}\` in lines [${lines.join(', ')}]. Please ensure it is unique`,
       );
     }
-    const put = isAdapted || (hasCrlf(text) && !replacement.includes('\r')) ? withLineEnds(replacement, true) : replacement;
+    const put =
+      isAdapted || (hasCrlf(text) && !replacement.includes('\r')) ? withLineEnds(replacement, true) : replacement;
     const line = lineAt(text, position);
     return { text: replacedAt(text, position, old, put), from: line, count: replacement.split('\n').length };
   });

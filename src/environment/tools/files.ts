@@ -39,7 +39,9 @@ function addRead(env: EnvironmentServer, texts: TextFiles): void {
     const [first = 1, last = -1] = view_range ?? [];
     const end = last === -1 ? lines.length : last;
     if (view_range !== undefined && (first < 1 || end < first)) {
-      throw new ToolError(`read: view_range [${first}, ${last}] is no range of lines; ${file_path} has ${lines.length}.`);
+      throw new ToolError(
+        `read: view_range [${first}, ${last}] is no range of lines; ${file_path} has ${lines.length}.`,
+      );
     }
     const shown = view_range === undefined ? text : lines.slice(first - 1, end).join('\n');
     const { kept, isCut } = cutToBytes(shown, MAX_READ_BYTES);
@@ -62,7 +64,8 @@ function addWrite(env: EnvironmentServer, texts: TextFiles): void {
 }
 
 function addEdit(env: EnvironmentServer, texts: TextFiles): void {
-  const description = 'Replaces a text in a file. The old text has to match exactly, and to be there once, unless replace_all.';
+  const description =
+    'Replaces a text in a file. The old text has to match exactly, and to be there once, unless replace_all.';
   const args = {
     file_path: filePath,
     old_string: z.string().min(1).describe('The text to replace, with its white space.'),
@@ -87,7 +90,8 @@ function addEdit(env: EnvironmentServer, texts: TextFiles): void {
 }
 
 function addGlob(env: EnvironmentServer, texts: TextFiles): void {
-  const description = 'Lists files whose paths fit a pattern such as src/**/*.js, in the order of their names, 200 at most.';
+  const description =
+    'Lists files whose paths fit a pattern such as src/**/*.js, in the order of their names, 200 at most.';
   const args = { pattern: z.string().min(1).describe('The pattern: ** crosses folders, * and ? do not.') };
   env.tool('glob', { description, args, annotations: READS }, async ({ pattern }, { signal }) => {
     const { paths, omitted, isCut } = await globFiles(texts.sandbox, texts.sandbox.workdir, pattern, signal);

@@ -56,9 +56,11 @@ export async function locate(sandbox: Sandbox, path: string, signal: AbortSignal
   const [kind = '', rights = ''] = result.stdout.slice(0, end).split(' ');
   const real = result.stdout.slice(end + 1).replace(/(?<=.)\/\.$/, '');
   if (result.exitCode !== 0 || end === -1) throw new ToolError(`The path ${path} cannot be looked up.`);
-  if (kind === 'blocked') throw new ToolError(`The path ${path} cannot be reached: ${real} is no folder that you may enter.`);
+  if (kind === 'blocked')
+    throw new ToolError(`The path ${path} cannot be reached: ${real} is no folder that you may enter.`);
   if (kind === 'loop') throw new ToolError(`The path ${path} leads in a circle of links.`);
-  if (kind === 'link') throw new ToolError(`The path ${path} is a link, and this computer has no readlink to follow it.`);
+  if (kind === 'link')
+    throw new ToolError(`The path ${path} is a link, and this computer has no readlink to follow it.`);
   const type = kind === 'file' || kind === 'folder' || kind === 'missing' ? kind : 'other';
   return { path: real === '/.' ? '/' : real, type, canRead: rights.includes('r'), canWrite: rights.includes('w') };
 }

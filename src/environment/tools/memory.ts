@@ -74,11 +74,17 @@ function run(store: Map<string, string>, args: MemoryArgs): ToolResult {
   }
 }
 
-function view(store: Map<string, string>, path: string, given: string, range: readonly number[] | undefined): ToolResult {
+function view(
+  store: Map<string, string>,
+  path: string,
+  given: string,
+  range: readonly number[] | undefined,
+): ToolResult {
   const text = store.get(path);
   if (text !== undefined) {
     const lines = linesOf(text);
-    if (lines.length > MAX_LINES) throw new ToolError(`File ${given} exceeds maximum line limit of ${MAX_LINES} lines.`);
+    if (lines.length > MAX_LINES)
+      throw new ToolError(`File ${given} exceeds maximum line limit of ${MAX_LINES} lines.`);
     const [first = 1, last = -1] = range ?? [];
     const shown = numbered(lines.slice(Math.max(first, 1) - 1, last === -1 ? undefined : last), Math.max(first, 1));
     return textResult(`Here's the content of ${given} with line numbers:\n${shown}`);
@@ -100,7 +106,13 @@ function view(store: Map<string, string>, path: string, given: string, range: re
   return textResult([head, ...lines].join('\n'));
 }
 
-function replace(store: Map<string, string>, path: string, given: string, old: string, replacement: string): ToolResult {
+function replace(
+  store: Map<string, string>,
+  path: string,
+  given: string,
+  old: string,
+  replacement: string,
+): ToolResult {
   const text = textOf(store, path, given);
   if (old === '') throw new ToolError('Parameter `old_str` cannot be empty: name the text that is replaced.');
   const positions = positionsOf(text, old);
@@ -175,7 +187,10 @@ function missing(given: string): ToolError {
   return new ToolError(`The path ${given} does not exist. Please provide a valid path.`);
 }
 
-function needed(args: MemoryArgs, name: 'path' | 'file_text' | 'old_str' | 'insert_text' | 'old_path' | 'new_path'): string {
+function needed(
+  args: MemoryArgs,
+  name: 'path' | 'file_text' | 'old_str' | 'insert_text' | 'old_path' | 'new_path',
+): string {
   const value = args[name];
   if (value === undefined) throw new ToolError(`Parameter \`${name}\` is required for command: ${args.command}`);
   return value;

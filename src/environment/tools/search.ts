@@ -56,7 +56,9 @@ export function toExpression(pattern: string): RegExp {
   try {
     return new RegExp(pattern, 'u');
   } catch (error) {
-    throw new ToolError(`The pattern ${JSON.stringify(pattern)} is no regular expression: ${error instanceof Error ? error.message : error}`);
+    throw new ToolError(
+      `The pattern ${JSON.stringify(pattern)} is no regular expression: ${error instanceof Error ? error.message : error}`,
+    );
   }
 }
 

@@ -26,7 +26,12 @@ export function shell(sandbox: Sandbox): ToolSet {
       const args = {
         commands: z.array(z.string().min(1)).min(1).max(MAX_COMMANDS).describe('The commands, in order.'),
         timeout_ms: z.int().min(1).max(MAX_COMMAND_MS).default(COMMAND_MS).describe('Milliseconds for each command.'),
-        max_output_length: z.int().min(1).max(MAX_SHOWN_OUTPUT).default(MAX_SHOWN_OUTPUT).describe('Bytes that are kept of each output.'),
+        max_output_length: z
+          .int()
+          .min(1)
+          .max(MAX_SHOWN_OUTPUT)
+          .default(MAX_SHOWN_OUTPUT)
+          .describe('Bytes that are kept of each output.'),
       };
       const meta = nativeMeta({ role: 'shell', openai: 'shell' });
       env.tool('shell', { description: DESCRIPTION, args, meta }, async (given, { signal }) => {

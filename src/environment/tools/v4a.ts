@@ -2,7 +2,12 @@
 export type FilePatch =
   | { readonly kind: 'add'; readonly path: string; readonly text: string }
   | { readonly kind: 'delete'; readonly path: string }
-  | { readonly kind: 'update'; readonly path: string; readonly movedTo: string | undefined; readonly hunks: readonly Hunk[] };
+  | {
+      readonly kind: 'update';
+      readonly path: string;
+      readonly movedTo: string | undefined;
+      readonly hunks: readonly Hunk[];
+    };
 
 export interface Hunk {
   /** Line behind which the hunk lies, from `@@ header`. */
@@ -101,7 +106,8 @@ function readHunk(reader: Lines, header: string | undefined, path: string): Hunk
     else if (line.startsWith('+')) after.push(text);
     else throw new PatchError(`Invalid Line: ${line}`);
   }
-  if (before.length === 0 && after.length === 0) throw new PatchError(`Update hunk of '${path}' does not contain any lines`);
+  if (before.length === 0 && after.length === 0)
+    throw new PatchError(`Update hunk of '${path}' does not contain any lines`);
   return { header, old: before, new: after, isAtEnd };
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { endsWithin } from '../../support/runtime/deadline.ts';
 import { ToolError } from '../authoring/tool-result.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import { endsWithin } from '../../support/runtime/deadline.ts';
 import { MarkerSplitter } from './marker-splitter.ts';
 
 export interface WalkEntry {
@@ -58,7 +58,9 @@ export async function walk(
   const nonce = randomBytes(16).toString('hex');
   const depth = String(Math.min(options.depth ?? MAX_DEPTH, MAX_DEPTH));
   const reads = options.onContent === undefined ? '' : 'c';
-  const child = await sandbox.spawn(['sh', '-c', SCRIPT, 'sh', folder, nonce, depth, reads], { signal: options.signal });
+  const child = await sandbox.spawn(['sh', '-c', SCRIPT, 'sh', folder, nonce, depth, reads], {
+    signal: options.signal,
+  });
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => {});
   child.stdin.end();
   child.stderr.resume();
@@ -70,7 +72,11 @@ export async function walk(
     entries.push({ path, type });
     if (type === 'file') options.onContent?.(path, content);
   });
-  const splitter = new MarkerSplitter(`\u001e${nonce}\n`, (bytes) => sections.write(bytes), () => sections.next());
+  const splitter = new MarkerSplitter(
+    `\u001e${nonce}\n`,
+    (bytes) => sections.write(bytes),
+    () => sections.next(),
+  );
   child.stdout.on('data', (chunk: Buffer) => splitter.write(chunk));
   let isCut = false;
   try {

@@ -30,7 +30,12 @@ describe('bash', () => {
     const result = await call({ command: 'echo before; (exit 3)' });
     expect(result.is_error).toBe(false);
     expect(result.text).toBe('before\n[exit code 3]');
-    expect(result.structured_content).toMatchObject({ exit_code: 3, timed_out: false, truncated: false, omitted_bytes: 0 });
+    expect(result.structured_content).toMatchObject({
+      exit_code: 3,
+      timed_out: false,
+      truncated: false,
+      omitted_bytes: 0,
+    });
   });
 
   it('has a sentence for a command without output', async () => {
@@ -70,7 +75,9 @@ describe('bash', () => {
 
   it('shows beginning and end of a long output, and cuts no character', async () => {
     const { call } = await open();
-    const { text, structured_content } = await call({ command: 'i=0; while [ $i -lt 20000 ]; do echo "é$i"; i=$((i+1)); done' });
+    const { text, structured_content } = await call({
+      command: 'i=0; while [ $i -lt 20000 ]; do echo "é$i"; i=$((i+1)); done',
+    });
     expect(text).toMatch(/^é0\n/);
     expect(text).toMatch(/\[… \d+ bytes omitted …\]/);
     expect(text).toMatch(/é19999$/);
@@ -124,12 +131,16 @@ describe('bash', () => {
     const result = await call({ command: 'sh -c "kill -9 \\$\\$"' });
     expect(result.text).toContain('ran out of memory');
     expect(result.structured_content).toMatchObject({ out_of_memory: true, exit_code: 137 });
-    expect((await call({ command: 'sh -c "kill -9 \\$\\$"' })).structured_content).toMatchObject({ out_of_memory: false });
+    expect((await call({ command: 'sh -c "kill -9 \\$\\$"' })).structured_content).toMatchObject({
+      out_of_memory: false,
+    });
   });
 
   it('runs calls that come together one after the other', async () => {
     const { call } = await open();
-    const texts = await Promise.all(['A=1', 'A=$((A+1))', 'echo $A'].map(async (command) => (await call({ command })).text));
+    const texts = await Promise.all(
+      ['A=1', 'A=$((A+1))', 'echo $A'].map(async (command) => (await call({ command })).text),
+    );
     expect(texts[2]).toBe('2');
   });
 });
@@ -138,12 +149,17 @@ describe('bash with a new shell for each command', () => {
   it('keeps neither folder nor variables, and merges both outputs in order', async () => {
     const { call } = await open({ fresh: true });
     await call({ command: 'cd /; X=1' });
-    expect((await call({ command: 'echo "[$X]"; echo wrong >&2; echo last; exit 5' })).text).toBe('[]\nwrong\nlast\n[exit code 5]');
+    expect((await call({ command: 'echo "[$X]"; echo wrong >&2; echo last; exit 5' })).text).toBe(
+      '[]\nwrong\nlast\n[exit code 5]',
+    );
   });
 
   it('is an error of the tool at its limit', async () => {
     const { call } = await open({ fresh: true, timeoutMs: 300 });
-    expect(await call({ command: 'echo on; sleep 60' })).toMatchObject({ is_error: true, text: expect.stringMatching(/^on\ntimed out/) });
+    expect(await call({ command: 'echo on; sleep 60' })).toMatchObject({
+      is_error: true,
+      text: expect.stringMatching(/^on\ntimed out/),
+    });
   });
 });
 

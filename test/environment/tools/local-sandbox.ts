@@ -2,7 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import type { EngineSandbox, FileEntry, ProcessRequest, SandboxProcess } from '../../../src/environment/sandbox/engine.ts';
+import type {
+  EngineSandbox,
+  FileEntry,
+  ProcessRequest,
+  SandboxProcess,
+} from '../../../src/environment/sandbox/engine.ts';
 import { EXEC_TIMEOUT_MS, MAX_OUTPUT_BYTES, runExec } from '../../../src/environment/sandbox/exec.ts';
 import type { CommandOptions, Sandbox } from '../../../src/environment/sandbox/sandbox.ts';
 
