@@ -110,7 +110,7 @@ class Commands {
     try {
       return await this.#answer(id, command, wait, args.max_output_tokens, signal);
     } catch (error) {
-      // Nobody has learned the id of a command whose first call was given up.
+      // The agent has no id of a command whose first call was given up.
       this.#commands.delete(id);
       await child.kill().catch(() => {});
       throw error;

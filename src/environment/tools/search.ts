@@ -2,8 +2,8 @@ import { ToolError } from '../authoring/tool-result.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { MAX_FILE_BYTES, walk } from './walk.ts';
 
-export const MAX_GLOB_RESULTS = 200;
-export const MAX_GREP_BYTES = 100 * 1024;
+const MAX_GLOB_RESULTS = 200;
+const MAX_GREP_BYTES = 100 * 1024;
 const MAX_LINE_CHARACTERS = 2_000;
 
 /** Paths below a folder that fit a pattern, in order. */
@@ -63,7 +63,7 @@ export function toExpression(pattern: string): RegExp {
 }
 
 /** `**` crosses folders, `*` and `?` do not, `{a,b}` is one of several. @throws ToolError for a path out of the folder. */
-export function globExpression(pattern: string): RegExp {
+function globExpression(pattern: string): RegExp {
   if (pattern.startsWith('/') || pattern.split('/').includes('..')) {
     throw new ToolError(`The pattern ${JSON.stringify(pattern)} has to be relative, without "..".`);
   }

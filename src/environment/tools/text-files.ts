@@ -4,7 +4,7 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 import { type Located, locate } from './locate.ts';
 
 /** Largest file that tools read or write as text. */
-export const MAX_TEXT_BYTES = 16 * 1024 * 1024;
+const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 
 /** A text of a file, with what `read` found around it. */
 export interface TextFile {

@@ -42,11 +42,6 @@ export function parsePatch(input: string): FilePatch[] {
   return files;
 }
 
-/** Hunks of one file without head and end, as a provider's own tool sends them. */
-export function parseHunks(diff: string): Hunk[] {
-  return readHunks(new Lines(diff.replaceAll('\r\n', '\n').replace(/\n$/, '').split('\n')), 'the diff');
-}
-
 function readFile(reader: Lines): FilePatch {
   const line = reader.take();
   if (line.startsWith(ADD)) {

@@ -65,7 +65,7 @@ describe('editor', () => {
   it('replaces a text that is there once, whatever signs the new text has', async () => {
     const { edit, text, at } = await open({ a: 'x = 1;\ny = 1;\n' });
     const result = await edit('str_replace', 'a', { old_str: 'x = 1', new_str: "x = '$&$1$$'" });
-    expect(result.text).toMatch(/^The file .* has been edited\. [^]*Review the changes and make sure/);
+    expect(result.text).toMatch(/^The file .* has been edited\. [\s\S]*Review the changes and make sure/);
     expect(await text('a')).toBe("x = '$&$1$$';\ny = 1;\n");
     expect((await edit('str_replace', 'a', { old_str: 'none', new_str: '' })).text).toBe(
       `No replacement was performed, old_str \`none\` did not appear verbatim in ${at('a')}.`,

@@ -67,7 +67,7 @@ describe('exec', () => {
       cmd: 'i=0; while [ $i -lt 900 ]; do echo $i; i=$((i+1)); done',
       max_output_tokens: 50,
     });
-    expect(long.text).toMatch(/Output:\n0\n1\n[^]*bytes omitted[^]*899\n$/);
+    expect(long.text).toMatch(/Output:\n0\n1\n[\s\S]*bytes omitted[\s\S]*899\n$/);
     expect(long.structured_content).toMatchObject({ truncated: true, exit_code: 0 });
     expect(await call('exec_command', { cmd: 'true', tty: true })).toMatchObject({
       is_error: true,
@@ -88,7 +88,7 @@ describe('python and think', () => {
     expect((await call('python', { code: 'x = 1\nprint("héllo")' })).text).toBe('héllo');
     const failed = await call('python', { code: 'print(x)' });
     expect(failed.is_error).toBe(false);
-    expect(failed.text).toMatch(/NameError[^]*\[exit code 1\]$/);
+    expect(failed.text).toMatch(/NameError[\s\S]*\[exit code 1\]$/);
     expect((await call('think', { thought: 'first this' })).text).toBe('');
   });
 
