@@ -1,6 +1,7 @@
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { ToolSet } from '../../../src/environment/authoring/tool-set.ts';
 import { computer, type Screen } from '../../../src/environment/tools/computer.ts';
 import { exec } from '../../../src/environment/tools/exec.ts';
 import { MarkerSplitter } from '../../../src/environment/tools/marker-splitter.ts';
@@ -16,10 +17,7 @@ afterEach(async () => {
   for (const each of opened.splice(0)) await each.close();
 });
 
-async function open(
-  add: (sandbox: Awaited<ReturnType<typeof openLocalSandbox>>) => Parameters<typeof withTools>,
-  path?: string,
-) {
+async function open(add: (sandbox: Awaited<ReturnType<typeof openLocalSandbox>>) => readonly ToolSet[], path?: string) {
   const sandbox = await openLocalSandbox(path);
   const env = await withTools(...add(sandbox));
   opened.push(env, { close: () => sandbox.stop() });
