@@ -11,6 +11,7 @@ const ENTRIES = {
   index: 98,
   client: 18,
   testing: 129,
+  tools: 60,
   'scenario-server': 128,
   'run-service': 302,
 } as const;
