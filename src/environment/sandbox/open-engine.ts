@@ -23,7 +23,7 @@ export type EngineOpener = (name: EngineName, settings: SandboxSettings) => Prom
 export const NO_OWNER = 'none';
 
 /** @throws TypeError for an unknown name, with the names of all. */
-export function checkEngineName(name: unknown, where: string): EngineName {
+function checkEngineName(name: unknown, where: string): EngineName {
   const found = ENGINE_NAMES.find((known) => known === name);
   if (found !== undefined) return found;
   throw new TypeError(`${where} is ${preview(name)}; it has to be one of ${ENGINE_NAMES.join(', ')}`);

@@ -41,7 +41,7 @@ export const DEFAULT_WORKDIR = '/workspace';
 export const MAIN_SANDBOX = 'main';
 
 const GIBIBYTE = 1024 ** 3;
-export const DEFAULT_LIMITS = { memoryBytes: GIBIBYTE, cpus: 1, processes: 256, diskBytes: 4 * GIBIBYTE } as const;
+const DEFAULT_LIMITS = { memoryBytes: GIBIBYTE, cpus: 1, processes: 256, diskBytes: 4 * GIBIBYTE } as const;
 /** The engines refuse to start a program with less. */
 const LEAST_BYTES = 8 * 1024 ** 2;
 /** Milliseconds after which a sandbox ends by itself: longer than any run may last. */

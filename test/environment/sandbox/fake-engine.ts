@@ -125,7 +125,7 @@ export class FakeSandbox implements EngineSandbox {
 
   async start({ command: [program = '', ...args], cwd, env }: ProcessRequest): Promise<SandboxProcess> {
     this.#answer();
-    const child = spawn(program, args, { cwd: this.at(cwd), env: { ...env }, detached: true });
+    const child = spawn(program, args, { cwd: this.at(cwd), env: { PATH: process.env.PATH, ...env }, detached: true });
     const kill = () => {
       try {
         process.kill(-Number(child.pid), 'SIGKILL');

@@ -2,7 +2,7 @@ import { backoffMs, sleep } from '../../../support/runtime/backoff.ts';
 import { EngineError } from '../engine.ts';
 
 /** Milliseconds that work waits for an engine that is away. After them a run loses its attempt. */
-export const ENGINE_AWAY_MS = 60_000;
+const ENGINE_AWAY_MS = 60_000;
 const BETWEEN_TRIES = { firstMs: 250, longestMs: 5_000 } as const;
 
 /** Clock and limit of a wait, for tests. */

@@ -121,7 +121,7 @@ async function removeOld(path: string): Promise<void> {
  * True if a link in this folder leads to something below the root, also through other such links. `..` may stand at the
  * beginning alone: behind another name it could be the parent of a link's target.
  */
-export function staysBelow(folder: string, target: string): boolean {
+function staysBelow(folder: string, target: string): boolean {
   if (target === '' || target.startsWith('/') || target.includes('\0')) return false;
   const parts = target.split('/').filter((part) => part !== '' && part !== '.');
   const ups = parts.findIndex((part) => part !== '..');
