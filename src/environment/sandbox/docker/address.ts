@@ -11,7 +11,11 @@ export interface EngineAddress {
   readonly socketPath?: string;
   readonly host?: string;
   readonly port?: number;
-  readonly tls?: { readonly ca: Buffer | undefined; readonly cert: Buffer | undefined; readonly key: Buffer | undefined };
+  readonly tls?: {
+    readonly ca: Buffer | undefined;
+    readonly cert: Buffer | undefined;
+    readonly key: Buffer | undefined;
+  };
 }
 
 export interface AddressOptions {
@@ -68,7 +72,10 @@ async function toAddress(text: string, tlsFolder: string | undefined): Promise<E
   if (url?.protocol === 'unix:') return { url: text, socketPath: decodeURIComponent(url.pathname) };
   if (url?.protocol === 'ssh:') {
     const message = `The container engine at ${text} is reached by SSH, which is not supported`;
-    throw new EngineError('refused', `${message}: forward its socket (ssh -L), and set DOCKER_HOST to the local socket`);
+    throw new EngineError(
+      'refused',
+      `${message}: forward its socket (ssh -L), and set DOCKER_HOST to the local socket`,
+    );
   }
   const isSecure = url?.protocol === 'https:' || tlsFolder !== undefined;
   if (url === undefined || !['tcp:', 'http:', 'https:'].includes(url.protocol)) {
@@ -79,7 +86,9 @@ async function toAddress(text: string, tlsFolder: string | undefined): Promise<E
   const port = url.port === '' ? (isSecure ? TLS_PORT : PLAIN_PORT) : Number(url.port);
   if (!isSecure) return { url: text, host, port };
   const [ca, cert, key] = await Promise.all(
-    ['ca.pem', 'cert.pem', 'key.pem'].map((name) => readIfThere(tlsFolder === undefined ? name : join(tlsFolder, name))),
+    ['ca.pem', 'cert.pem', 'key.pem'].map((name) =>
+      readIfThere(tlsFolder === undefined ? name : join(tlsFolder, name)),
+    ),
   );
   return { url: text, host, port, tls: { ca, cert, key } };
 }

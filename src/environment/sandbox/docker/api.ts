@@ -75,7 +75,10 @@ export class DockerApi {
       const { reply, socket } = await this.#send(upgrading, path, signal);
       if (socket !== undefined) return socket;
       if (reply !== undefined) (await this.#checked(reply, call)).destroy();
-      throw new EngineError('protocol', `The container engine did not upgrade "${nameOf(call)}": a proxy may stand between`);
+      throw new EngineError(
+        'protocol',
+        `The container engine did not upgrade "${nameOf(call)}": a proxy may stand between`,
+      );
     });
   }
 

@@ -10,7 +10,10 @@ const MAX_ENTRIES = 50_000;
 export async function* buildContext(folder: string): AsyncGenerator<Uint8Array, void, undefined> {
   const root = await lstat(folder).catch(() => undefined);
   if (root?.isDirectory() !== true) {
-    throw new EngineError('image', `The folder of the image, ${folder}, does not exist: give the folder of a Dockerfile`);
+    throw new EngineError(
+      'image',
+      `The folder of the image, ${folder}, does not exist: give the folder of a Dockerfile`,
+    );
   }
   yield* writeTar(walk(folder));
 }
@@ -22,7 +25,8 @@ async function* walk(root: string): AsyncGenerator<TarInput, void, undefined> {
     const entries = await readdir(join(root, folder), { withFileTypes: true });
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       count += 1;
-      if (count > MAX_ENTRIES) throw new EngineError('image', `The folder ${root} has more than ${MAX_ENTRIES} entries`);
+      if (count > MAX_ENTRIES)
+        throw new EngineError('image', `The folder ${root} has more than ${MAX_ENTRIES} entries`);
       const name = join(folder, entry.name);
       const path = join(root, name);
       const { mode } = await lstat(path);

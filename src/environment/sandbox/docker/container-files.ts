@@ -3,26 +3,31 @@ import { z } from 'zod';
 import type { CopyLimits, FileContent, FileEntry, FileType } from '../engine.ts';
 import { EngineError } from '../engine.ts';
 import { readTar, type TarEntry, type TarInput, writeTar } from '../files/tar.ts';
-import { type Container, runScript } from './exec.ts';
-import { isStatus } from './refusal.ts';
-import { LIST_FOLDER } from './wrapper.ts';
 import { WORK_LIMIT_MS } from './api.ts';
+import { type Container, type FileOwner, runScript } from './exec.ts';
+import { isStatus } from './refusal.ts';
+import { LIST_FOLDER, STAT_PATH } from './wrapper.ts';
 
-/** Owner of files that are put without one. */
-export interface FileOwner {
-  readonly uid: number;
-  readonly gid: number;
-}
-
-const statSchema = z.object({ name: z.string(), size: z.number(), mode: z.number(), linkTarget: z.string().optional() });
+const statSchema = z.object({
+  name: z.string(),
+  size: z.number(),
+  mode: z.number(),
+  linkTarget: z.string().optional(),
+});
 /** Bits of the modes of Go, in which the engines tell the types of files. */
 const GO_FOLDER = 2 ** 31;
 const GO_LINK = 2 ** 27;
 /** Devices, named pipes, sockets, character devices. */
 const GO_OTHERS = 0x07200000;
-/** Types of files in the mode of `stat`. */
-const TYPE_BITS = 0o170000;
-const TYPES: Readonly<Record<number, FileType>> = { 0o100000: 'file', 0o040000: 'folder', 0o120000: 'link' };
+/** Types of files in the mode that `stat` prints, without the permission bits. */
+const TYPES = new Map<number, FileType>([
+  [0x8000, 'file'],
+  [0x4000, 'folder'],
+  [0xa000, 'link'],
+]);
+
+/** Folders of a copy that are looked at together. */
+const STATS_AT_ONCE = 8;
 
 export interface PathStat {
   readonly type: FileType;
@@ -30,7 +35,11 @@ export interface PathStat {
 }
 
 /** Type and mode of an entry, which the engine tells quickly. A link at the end is not followed. */
-export async function statPath({ api, id }: Container, path: string, signal: AbortSignal): Promise<PathStat | undefined> {
+export async function statPath(
+  { api, id }: Container,
+  path: string,
+  signal: AbortSignal,
+): Promise<PathStat | undefined> {
   const call = { method: 'HEAD', path: `/containers/${id}/archive`, query: { path } } as const;
   try {
     const reply = await api.stream(call, signal);
@@ -60,15 +69,36 @@ export async function statEntry(
   const found = await statPath(container, path, signal);
   if (found === undefined) return undefined;
   const name = posix.basename(path) || '/';
-  if (found.type === 'other') return { name, type: 'other', size: 0, mode: found.mode, uid: 0, gid: 0 };
+  const other = { name, type: found.type, size: 0, mode: found.mode, ...container.owner };
+  if (!container.isEnding && (found.type === 'other' || (await tellsNoOwner(container, signal)))) {
+    const { exitCode, stdout } = await runScript(container, { script: STAT_PATH, args: [path], user: '0' }, signal);
+    return exitCode === 0 ? parseLine(stdout.toString('latin1'), name) : other;
+  }
+  if (found.type === 'other') return other;
   // Podman follows a link that is asked for, and not one that is found in a folder.
   const source = found.type === 'link' ? posix.dirname(path) : path;
   for await (const entry of archive(container, source, signal)) {
     if (found.type === 'link' && (entry.type !== 'link' || posix.basename(entry.name) !== name)) continue;
-    const { size, mode, uid, gid } = entry;
-    return { name, type: found.type, size: found.type === 'file' ? size : 0, mode, uid, gid };
+    const { size, mode } = entry;
+    return {
+      name,
+      type: found.type,
+      size: found.type === 'file' ? size : 0,
+      mode,
+      ...(await ownerOf(container, entry, signal)),
+    };
   }
   return undefined;
+}
+
+/** Podman writes root as the owner of all files into its archives. */
+async function tellsNoOwner({ api }: Container, signal: AbortSignal): Promise<boolean> {
+  return (await api.version(signal)).kind === 'podman';
+}
+
+/** The owner of an entry of an archive; the user of the sandbox where the engine does not tell it. */
+async function ownerOf(container: Container, { uid, gid }: FileOwner, signal: AbortSignal): Promise<FileOwner> {
+  return (await tellsNoOwner(container, signal)) ? container.owner : { uid, gid };
 }
 
 /** The entries of a folder, by `stat` in the sandbox where it has that and runs, else from the archive of the folder. */
@@ -88,12 +118,19 @@ export async function listFolder(
     if (exitCode === 0) return parseListing(stdout);
   }
   const entries: FileEntry[] = [];
-  for await (const { name, type, size, mode, uid, gid } of archive(container, path, signal)) {
+  for await (const entry of archive(container, path, signal)) {
+    const { name, type, size, mode } = entry;
     const [, child, ...deeper] = name.split('/');
     if (child === undefined || deeper.length > 0) continue;
     if (entries.length === maxEntries) throw tooMany();
     const isFile = type === 'file' || type === 'hardlink';
-    entries.push({ name: child, type: isFile ? 'file' : type, size, mode, uid, gid });
+    entries.push({
+      name: child,
+      type: isFile ? 'file' : type,
+      size,
+      mode,
+      ...(await ownerOf(container, entry, signal)),
+    });
   }
   return entries;
 }
@@ -112,13 +149,18 @@ export async function* getFiles(
   let bytes = 0;
   let count = 0;
   for await (const entry of archive(container, isLink ? posix.dirname(path) : path, signal)) {
-    if (isLink && (entry.type !== 'link' || posix.basename(entry.name) !== base || entry.name.split('/').length > 2)) continue;
+    if (isLink && (entry.type !== 'link' || posix.basename(entry.name) !== base || entry.name.split('/').length > 2))
+      continue;
     const inside = isLink ? [] : entry.name.split('/').slice(1);
-    if (inside.includes('..')) throw new RangeError(`The archive of ${path} has the name ${JSON.stringify(entry.name)}`);
+    if (inside.includes('..'))
+      throw new RangeError(`The archive of ${path} has the name ${JSON.stringify(entry.name)}`);
     count += 1;
-    if (count > limits.maxEntries) throw new RangeError(`${path} has more than ${limits.maxEntries} entries (maxEntries)`);
-    if (inside.length > limits.maxDepth) throw new RangeError(`${path} is deeper than ${limits.maxDepth} folders (maxDepth)`);
-    const { mode, uid, gid } = entry;
+    if (count > limits.maxEntries)
+      throw new RangeError(`${path} has more than ${limits.maxEntries} entries (maxEntries)`);
+    if (inside.length > limits.maxDepth)
+      throw new RangeError(`${path} is deeper than ${limits.maxDepth} folders (maxDepth)`);
+    const { mode } = entry;
+    const { uid, gid } = await ownerOf(container, entry, signal);
     const name = inside.join('/') || '.';
     if (entry.type === 'link') yield { name, type: 'link', mode, uid, gid, target: entry.target };
     else if (entry.type === 'folder') yield { name, type: 'folder', mode, uid, gid };
@@ -141,9 +183,9 @@ export async function putFiles(
   container: Container,
   entries: AsyncIterable<FileContent> | Iterable<FileContent>,
   folder: string,
-  owner: FileOwner,
   signal: AbortSignal,
 ): Promise<void> {
+  const { owner } = container;
   const all: FileContent[] = [];
   for await (const entry of entries) all.push(entry);
   const parts = [...ancestors(folder), folder === '/' ? [] : [folder]].flat();
@@ -154,8 +196,8 @@ export async function putFiles(
     for (const parent of chain) inside.add(parent);
     if (type === 'folder' && path !== '.') inside.add(posix.join(folder, path));
   }
-  const folders = [...new Set([...parts, ...inside])].sort((a, b) => a.length - b.length);
-  const known = await Promise.all(folders.map((path) => statPath(container, path, signal)));
+  const folders = [...new Set([...parts, ...inside])].sort((a, b) => a.split('/').length - b.split('/').length);
+  const known = await statFolders(container, folders, signal);
   const toMake: TarInput[] = [];
   for (const [at, path] of folders.entries()) {
     const found = known[at];
@@ -163,10 +205,14 @@ export async function putFiles(
       throw new RangeError(`${path} of the sandbox is a ${found.type} and no folder, and links are not followed`);
     }
     const isOwn = path.length >= folder.length && path !== '/';
-    if (found === undefined) toMake.push({ name: path.slice(1), type: 'folder', mode: 0o755, ...(isOwn ? owner : { uid: 0, gid: 0 }) });
+    if (found === undefined)
+      toMake.push({ name: path.slice(1), type: 'folder', mode: 0o755, ...(isOwn ? owner : { uid: 0, gid: 0 }) });
   }
   const files = all
-    .filter(({ name, type }) => !(type === 'folder' && (name === '.' || known[folders.indexOf(posix.join(folder, name))] !== undefined)))
+    .filter(
+      ({ name, type }) =>
+        !(type === 'folder' && (name === '.' || known[folders.indexOf(posix.join(folder, name))] !== undefined)),
+    )
     .map((entry) => ({
       name: posix.join(folder, entry.name).slice(1),
       type: entry.type,
@@ -180,8 +226,28 @@ export async function putFiles(
   await sendArchive(container, [...toMake.filter(({ name }) => !made.has(name)), ...files], signal);
 }
 
+/** Looks at folders from the top down, and not at what is below a folder that does not exist. */
+async function statFolders(container: Container, folders: readonly string[], signal: AbortSignal) {
+  const found = new Map<string, PathStat | undefined>();
+  const missing = (path: string) => path !== '/' && found.has(path) && found.get(path) === undefined;
+  for (let at = 0; at < folders.length; ) {
+    const depth = folders[at]?.split('/').length;
+    const level = folders.slice(at, at + STATS_AT_ONCE).filter((path) => path.split('/').length === depth);
+    const stats = level.map(async (path) =>
+      missing(posix.dirname(path)) ? undefined : statPath(container, path, signal),
+    );
+    for (const [index, stat] of (await Promise.all(stats)).entries()) found.set(level[index] ?? '', stat);
+    at += level.length;
+  }
+  return folders.map((path) => found.get(path));
+}
+
 /** Unpacks an archive at the root of the container. */
-export async function sendArchive({ api, id }: Container, inputs: readonly TarInput[], signal: AbortSignal): Promise<void> {
+export async function sendArchive(
+  { api, id }: Container,
+  inputs: readonly TarInput[],
+  signal: AbortSignal,
+): Promise<void> {
   const call = {
     method: 'PUT',
     path: `/containers/${id}/archive`,
@@ -192,7 +258,11 @@ export async function sendArchive({ api, id }: Container, inputs: readonly TarIn
   await api.text(call, signal);
 }
 
-async function* archive({ api, id }: Container, path: string, signal: AbortSignal): AsyncGenerator<TarEntry, void, undefined> {
+async function* archive(
+  { api, id }: Container,
+  path: string,
+  signal: AbortSignal,
+): AsyncGenerator<TarEntry, void, undefined> {
   const call = { method: 'GET', path: `/containers/${id}/archive`, query: { path }, limitMs: WORK_LIMIT_MS } as const;
   const reply = await api.stream(call, signal).catch((error: unknown) => {
     if (isStatus(error, 404)) throw new RangeError(`The sandbox has no file ${path}`);
@@ -233,15 +303,20 @@ async function readHardLink(
 
 function parseListing(bytes: Buffer): FileEntry[] {
   const end = bytes.indexOf('\n\n') === -1 ? bytes.indexOf('\n') : bytes.indexOf('\n\n') + 1;
-  const lines = bytes.toString('latin1', 0, end).split('\n').filter((line) => line !== '');
+  const lines = bytes
+    .toString('latin1', 0, end)
+    .split('\n')
+    .filter((line) => line !== '');
   const names = bytes.toString('utf8', end + 1).split('\0');
-  return lines.map((line, at) => {
-    const [mode = '0', size, uid, gid] = line.split(' ');
-    const bits = Number.parseInt(mode, 16);
-    const type = TYPES[bits & TYPE_BITS] ?? 'other';
-    const name = names[at] ?? '';
-    return { name, type, size: type === 'file' ? Number(size) : 0, mode: bits & 0o7777, uid: Number(uid), gid: Number(gid) };
-  });
+  return lines.map((line, at) => parseLine(line, names[at] ?? ''));
+}
+
+function parseLine(line: string, name: string): FileEntry {
+  const [mode = '0', size, uid, gid] = line.trim().split(' ');
+  const bits = Number.parseInt(mode, 16);
+  const type = TYPES.get(bits & 0xf000) ?? 'other';
+  const owner = { uid: Number(uid), gid: Number(gid) };
+  return { name, type, size: type === 'file' ? Number(size) : 0, mode: bits & 0o7777, ...owner };
 }
 
 /** The folders above a path, from the top down, without the root. */

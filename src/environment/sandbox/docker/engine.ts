@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { type Part, once } from '../../../support/runtime/once.ts';
+import { once, type Part } from '../../../support/runtime/once.ts';
 import type {
   Engine,
   EngineFigures,
@@ -136,7 +136,9 @@ class DockerEngine implements Engine {
       if (tag === undefined) return [];
       const id = tag.slice(tag.indexOf(FROZEN_PREFIX));
       const createdAt = new Date(Created * 1_000);
-      return [{ id, engine: this.name, image: id, labels: fromLabels(Labels ?? {}), createdAt, memoryBytes: undefined }];
+      return [
+        { id, engine: this.name, image: id, labels: fromLabels(Labels ?? {}), createdAt, memoryBytes: undefined },
+      ];
     });
     return [...(await Promise.all(records)), ...ofImages];
   }

@@ -10,12 +10,20 @@ import { DockerProcess, notStarted } from './process.ts';
 import { isStatus } from './refusal.ts';
 import { COMMAND_VARIABLE, RUN_PROGRAM, SEND_SIGNAL } from './wrapper.ts';
 
+/** Owner of files. */
+export interface FileOwner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
 /** The container in which programs run. */
 export interface Container {
   readonly api: DockerApi;
   readonly id: string;
   /** User of programs that name none. */
   readonly user: string;
+  /** Numbers of that user, which owns what is put without an owner. */
+  readonly owner: FileOwner;
   /** True if root in the container may end processes of other users. */
   readonly rootMayKill: boolean;
   /** The error of a call that failed because the container is gone or does not run; undefined if it runs. */
@@ -96,12 +104,7 @@ function unknownUser(user: string, words: string): RangeError {
   return new RangeError(`The sandbox has no user ${JSON.stringify(user)}: ${words}`);
 }
 
-async function whyNotBegun(
-  container: Container,
-  id: string,
-  user: string,
-  words: string,
-): Promise<Error | undefined> {
+async function whyNotBegun(container: Container, id: string, user: string, words: string): Promise<Error | undefined> {
   if (NO_USER.test(words)) return unknownUser(user, words);
   const gone = await container.whyGone();
   if (gone !== undefined) return gone;
@@ -137,7 +140,8 @@ export async function runScript(
   let length = 0;
   const splitter = new FrameSplitter((stream, bytes) => {
     length += bytes.length;
-    if (length > MAX_SCRIPT_BYTES) throw new RangeError(`A script of the harness printed over ${MAX_SCRIPT_BYTES} bytes`);
+    if (length > MAX_SCRIPT_BYTES)
+      throw new RangeError(`A script of the harness printed over ${MAX_SCRIPT_BYTES} bytes`);
     outputs[stream].push(bytes);
   });
   try {
@@ -193,7 +197,10 @@ async function exitCode(container: Container, id: string): Promise<number> {
     }
     if (state !== undefined && !state.Running && state.ExitCode !== null) return state.ExitCode;
   }
-  throw new EngineError('lost', 'The connection to the container engine broke off while a program ran, which may go on');
+  throw new EngineError(
+    'lost',
+    'The connection to the container engine broke off while a program ran, which may go on',
+  );
 }
 
 /** Undefined if the engine knows the exec no more. */

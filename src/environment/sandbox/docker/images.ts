@@ -82,7 +82,12 @@ export class Images {
     try {
       for (let retry = 0; ; retry += 1) {
         const { name, tag } = splitTag(reference);
-        const call = { method: 'POST', path: '/images/create', query: { fromImage: name, tag }, limitMs: null } as const;
+        const call = {
+          method: 'POST',
+          path: '/images/create',
+          query: { fromImage: name, tag },
+          limitMs: null,
+        } as const;
         const failure = await this.#follow({ ...call, fault: 'image' }, signal);
         if (failure === undefined) return;
         if (!/toomanyrequests|too many requests|\b429\b/i.test(failure) || retry === PULL_TRIES) {
@@ -142,7 +147,9 @@ function withTag(image: string): string {
 
 function splitTag(reference: string): { readonly name: string; readonly tag: string | undefined } {
   const found = /^(.*):([^/@]*)$/.exec(reference);
-  return reference.includes('@') || found === null ? { name: reference, tag: undefined } : { name: found[1] ?? '', tag: found[2] };
+  return reference.includes('@') || found === null
+    ? { name: reference, tag: undefined }
+    : { name: found[1] ?? '', tag: found[2] };
 }
 
 function errorIn(line: string): string | undefined {
@@ -157,7 +164,9 @@ function errorIn(line: string): string | undefined {
 }
 
 function wayOut(failure: string): string {
-  if (/toomanyrequests|429/i.test(failure)) return 'The registry limits pulls: sign in with "docker login", or pull ahead';
-  if (/no such host|dial tcp|timeout|connection refused/i.test(failure)) return 'The registry cannot be reached: check the network of the engine, or load the image ("docker load")';
+  if (/toomanyrequests|429/i.test(failure))
+    return 'The registry limits pulls: sign in with "docker login", or pull ahead';
+  if (/no such host|dial tcp|timeout|connection refused/i.test(failure))
+    return 'The registry cannot be reached: check the network of the engine, or load the image ("docker load")';
   return 'Check the name, and sign in to the registry if the image is private';
 }

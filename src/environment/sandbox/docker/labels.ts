@@ -8,11 +8,15 @@ export const USER_LABEL = `${PREFIX}user`;
 const FIELDS = ['owner', 'holder', 'run', 'session', 'environment'] as const;
 
 export function toLabels(labels: SandboxLabels): Record<string, string> {
-  return Object.fromEntries(FIELDS.flatMap((field) => (labels[field] === undefined ? [] : [[PREFIX + field, labels[field]]])));
+  return Object.fromEntries(
+    FIELDS.flatMap((field) => (labels[field] === undefined ? [] : [[PREFIX + field, labels[field]]])),
+  );
 }
 
 export function fromLabels(labels: Readonly<Record<string, string>>): Partial<SandboxLabels> {
-  return Object.fromEntries(FIELDS.flatMap((field) => (labels[PREFIX + field] === undefined ? [] : [[field, labels[PREFIX + field]]])));
+  return Object.fromEntries(
+    FIELDS.flatMap((field) => (labels[PREFIX + field] === undefined ? [] : [[field, labels[PREFIX + field]]])),
+  );
 }
 
 /** A filter of lists that takes what belongs to one database. */

@@ -18,7 +18,11 @@ const stateSchema = z.object({
 export type ContainerState = z.infer<typeof stateSchema>['State'];
 
 /** State of a container; undefined if there is none. */
-export async function containerState(api: DockerApi, id: string, signal: AbortSignal): Promise<ContainerState | undefined> {
+export async function containerState(
+  api: DockerApi,
+  id: string,
+  signal: AbortSignal,
+): Promise<ContainerState | undefined> {
   try {
     return (await api.json({ method: 'GET', path: `/containers/${id}/json` }, stateSchema, signal)).State;
   } catch (error) {
@@ -29,7 +33,12 @@ export async function containerState(api: DockerApi, id: string, signal: AbortSi
 
 /** Waits for the end of a container. @throws EngineError if the engine breaks off the wait. */
 export async function untilNotRunning(api: DockerApi, id: string, signal: AbortSignal): Promise<void> {
-  const call = { method: 'POST', path: `/containers/${id}/wait`, query: { condition: 'not-running' }, limitMs: null } as const;
+  const call = {
+    method: 'POST',
+    path: `/containers/${id}/wait`,
+    query: { condition: 'not-running' },
+    limitMs: null,
+  } as const;
   try {
     const reply = await api.stream(call, signal);
     for await (const _ of reply);
@@ -49,7 +58,8 @@ export async function explainLoss(
   if (state === undefined) return { by: 'engine', reason: 'was removed from the container engine by somebody else' };
   const code = `exit code ${state.ExitCode}`;
   if (state.Error) return { by: 'engine', reason: `was ended by the container engine: ${state.Error}` };
-  if (state.OOMKilled === true) return { by: 'engine', reason: `ran out of memory, so that its first process was ended (${code})` };
+  if (state.OOMKilled === true)
+    return { by: 'engine', reason: `ran out of memory, so that its first process was ended (${code})` };
   const lived = Date.parse(state.FinishedAt ?? '') - Date.parse(state.StartedAt);
   if (state.ExitCode === 0 && lived >= lifeMs - 1_000) {
     return { by: 'engine', reason: `was at the end of its life of ${durationText(lifeMs)}` };
@@ -61,7 +71,12 @@ export async function explainLoss(
 }
 
 /** Engines tell the calls that end a container, and nothing of signals from inside. */
-async function killedFromOutside(api: DockerApi, id: string, state: ContainerState, signal: AbortSignal): Promise<boolean> {
+async function killedFromOutside(
+  api: DockerApi,
+  id: string,
+  state: ContainerState,
+  signal: AbortSignal,
+): Promise<boolean> {
   const since = Math.floor(Date.parse(state.StartedAt) / 1_000);
   const filters = JSON.stringify({ container: [id], type: ['container'] });
   const until = Math.floor(Date.now() / 1_000) + 1;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import { z } from 'zod';
-import { EngineError, type EgressProxy, type SandboxSpec } from '../engine.ts';
+import { type EgressProxy, EngineError, type SandboxSpec } from '../engine.ts';
 import type { DockerApi } from './api.ts';
 import { NETWORK_LABEL, toLabels } from './labels.ts';
 import { isStatus } from './refusal.ts';
@@ -42,7 +42,8 @@ export class Networks {
     const { kind: engine } = await this.#api.version(signal);
     const { owner, session } = spec.labels;
     const name = `proctor-${kind}-${shortHash(engine === 'podman' ? `${owner} ${session}` : owner)}`;
-    const labels = engine === 'podman' ? toLabels(spec.labels) : toLabels({ ...spec.labels, session: '', run: undefined });
+    const labels =
+      engine === 'podman' ? toLabels(spec.labels) : toLabels({ ...spec.labels, session: '', run: undefined });
     return await this.#inLine(async () => {
       const gateway = await this.#made(name, kind === 'proxy', { ...labels, [NETWORK_LABEL]: kind }, signal);
       this.#users.set(name, (this.#users.get(name) ?? 0) + 1);

@@ -59,8 +59,16 @@ export class DockerProcess implements SandboxProcess {
       this.#onOutputsOver = resolve;
     });
     this.#filters = {
-      stdout: new MessageFilter(secret, (words) => this.#take(words), (bytes) => this.#add(this.stdout, bytes)),
-      stderr: new MessageFilter(secret, (words) => this.#take(words), (bytes) => this.#add(this.stderr, bytes)),
+      stdout: new MessageFilter(
+        secret,
+        (words) => this.#take(words),
+        (bytes) => this.#add(this.stdout, bytes),
+      ),
+      stderr: new MessageFilter(
+        secret,
+        (words) => this.#take(words),
+        (bytes) => this.#add(this.stderr, bytes),
+      ),
     };
     const splitter = new FrameSplitter((stream, bytes) => this.#filters[stream].push(bytes));
     socket.on('data', (chunk: Buffer) => {

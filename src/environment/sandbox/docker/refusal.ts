@@ -9,7 +9,10 @@ export class Refusal extends EngineError {
     fault: EngineFault,
     call: string,
   ) {
-    super(isDiskFull(words) ? 'disk' : fault, `The container engine refused "${call}" (${status}): ${words}${hint(words)}`);
+    super(
+      isDiskFull(words) ? 'disk' : fault,
+      `The container engine refused "${call}" (${status}): ${words}${hint(words)}`,
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { sleep } from '../../../support/runtime/backoff.ts';
-import { type Part, once } from '../../../support/runtime/once.ts';
+import { once, type Part } from '../../../support/runtime/once.ts';
 import {
   type CopyLimits,
   EngineError,
@@ -17,7 +17,7 @@ import {
 } from '../engine.ts';
 import { type DockerApi, WORK_LIMIT_MS } from './api.ts';
 import { getFiles, listFolder, putFiles, sendArchive, statEntry, statPath } from './container-files.ts';
-import { type Container, runScript, startProgram } from './exec.ts';
+import { type Container, type FileOwner, runScript, startProgram } from './exec.ts';
 import { containerState, explainLoss, untilNotRunning } from './losses.ts';
 import { type JoinedNetwork, localGateway, openProxy } from './networks.ts';
 import type { DockerProcess } from './process.ts';
@@ -50,6 +50,7 @@ export class DockerSandbox implements EngineSandbox, Container {
   readonly id: string;
   readonly api: DockerApi;
   readonly user: string;
+  readonly owner: FileOwner;
   readonly rootMayKill: boolean;
   readonly lost: Promise<SandboxLoss>;
   readonly processes = new Set<DockerProcess>();
@@ -69,6 +70,7 @@ export class DockerSandbox implements EngineSandbox, Container {
     this.#open = open;
     this.id = id;
     this.api = api;
+    this.owner = { uid: user.uid, gid: user.gid };
     this.user = `${user.uid}:${user.gid}`;
     this.rootMayKill = spec.capabilities === 'engine';
     this.lost = new Promise((resolve) => {
@@ -129,7 +131,7 @@ export class DockerSandbox implements EngineSandbox, Container {
     folder: string,
     signal: AbortSignal,
   ): Promise<void> {
-    await putFiles(this, entries, folder, this.#open.user, signal);
+    await putFiles(this, entries, folder, signal);
   }
 
   async remove(path: string, signal: AbortSignal): Promise<void> {
@@ -206,7 +208,12 @@ export class DockerSandbox implements EngineSandbox, Container {
   }
 
   async #start(signal: AbortSignal): Promise<void> {
-    const call = { method: 'POST', path: `/containers/${this.id}/start`, limitMs: WORK_LIMIT_MS, fault: 'create' } as const;
+    const call = {
+      method: 'POST',
+      path: `/containers/${this.id}/start`,
+      limitMs: WORK_LIMIT_MS,
+      fault: 'create',
+    } as const;
     await this.api.text(call, signal);
     this.#isEnding = false;
     void this.#watch();
@@ -223,7 +230,12 @@ export class DockerSandbox implements EngineSandbox, Container {
   }
 
   async #kill(signal: AbortSignal): Promise<void> {
-    const call = { method: 'POST', path: `/containers/${this.id}/kill`, query: { signal: 'KILL' }, limitMs: WORK_LIMIT_MS } as const;
+    const call = {
+      method: 'POST',
+      path: `/containers/${this.id}/kill`,
+      query: { signal: 'KILL' },
+      limitMs: WORK_LIMIT_MS,
+    } as const;
     await this.api.text(call, signal).catch((error: unknown) => {
       if (!isStatus(error, 404, 409, 500)) throw error; // It does not run.
     });
@@ -270,7 +282,12 @@ export class DockerSandbox implements EngineSandbox, Container {
 
 /** Removes a container with its volumes. It does nothing if there is none. */
 export async function removeContainer(api: DockerApi, id: string, signal: AbortSignal): Promise<void> {
-  const call = { method: 'DELETE', path: `/containers/${id}`, query: { force: 1, v: 1 }, limitMs: WORK_LIMIT_MS } as const;
+  const call = {
+    method: 'DELETE',
+    path: `/containers/${id}`,
+    query: { force: 1, v: 1 },
+    limitMs: WORK_LIMIT_MS,
+  } as const;
   for (let round = 0; ; round += 1) {
     try {
       await api.text(call, signal);

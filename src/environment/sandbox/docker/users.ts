@@ -55,7 +55,10 @@ async function readLines(api: DockerApi, container: string, path: string, signal
       if (size > MAX_BYTES) throw new EngineError('image', `${path} of the image has ${size} bytes`);
       const parts: Buffer[] = [];
       for await (const chunk of content) parts.push(chunk);
-      return Buffer.concat(parts).toString('utf8').split('\n').map((line) => line.split(':'));
+      return Buffer.concat(parts)
+        .toString('utf8')
+        .split('\n')
+        .map((line) => line.split(':'));
     }
   } catch (error) {
     if (!isStatus(error, 404)) throw error;

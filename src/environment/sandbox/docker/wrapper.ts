@@ -88,6 +88,9 @@ printf '\\n'
 for f in "$@"; do printf '%s\\0' "\${f#./}"; done
 `;
 
+/** Prints type and mode, size, owner and group of an entry, as above. */
+export const STAT_PATH = `stat -c '%f %s %u %g' "$1"`;
+
 /** Removes a file or a folder. */
 export const REMOVE_PATH = 'rm -rf -- "$1"';
 

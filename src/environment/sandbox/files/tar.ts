@@ -176,12 +176,12 @@ function parseHeader(block: Buffer): TarHeader {
   for (const [at, byte] of block.entries()) if (at < 148 || at >= 156) actual += byte;
   if (sum !== actual) throw new RangeError('The archive has a header with a wrong checksum');
   const flag = String.fromCharCode(block[156] ?? 0).replace('\0', '');
-  const prefix = block.toString('latin1', 257, 262) === 'ustar' && block[262] === 0 ? text(block.subarray(345, 500)) : '';
+  const prefix =
+    block.toString('latin1', 257, 262) === 'ustar' && block[262] === 0 ? text(block.subarray(345, 500)) : '';
   const name = text(block.subarray(0, 100));
   return {
     name: trimmed(prefix === '' ? name : `${prefix}/${name}`),
-    // Old archives tell a folder by its slash alone.
-    type: flag !== '5' && name.endsWith('/') && (flag === '0' || flag === '') ? 'folder' : (TYPES[flag] ?? 'other'),
+    type: TYPES[flag] ?? 'other',
     size: number(block, 124, 12),
     mode: number(block, 100, 8) & 0o7777,
     uid: number(block, 108, 8),
