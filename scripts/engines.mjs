@@ -1,7 +1,18 @@
 // Starts a Docker Engine and a Podman of its own for tests, with images that need no registry, and ends them with its input.
 // Prints one line of JSON: the engines with their addresses, or why there are none. `npm run engines` starts them by hand.
 import { execFileSync, spawn } from 'node:child_process';
-import { chmodSync, copyFileSync, createReadStream, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -20,13 +31,16 @@ function find(program) {
 function call(socketPath, method, path, archive) {
   return new Promise((resolve, reject) => {
     const headers = archive === undefined ? {} : { 'Content-Type': 'application/x-tar' };
-    const request = http.request({ socketPath, method, path, headers, agent: false, timeout: START_LIMIT_MS }, (reply) => {
-      let text = '';
-      reply.on('data', (chunk) => {
-        text += chunk;
-      });
-      reply.on('end', () => resolve({ status: reply.statusCode, text }));
-    });
+    const request = http.request(
+      { socketPath, method, path, headers, agent: false, timeout: START_LIMIT_MS },
+      (reply) => {
+        let text = '';
+        reply.on('data', (chunk) => {
+          text += chunk;
+        });
+        reply.on('end', () => resolve({ status: reply.statusCode, text }));
+      },
+    );
     request.on('timeout', () => request.destroy(new Error(`${path} took too long`)));
     request.on('error', reject);
     if (archive === undefined) request.end();
@@ -38,7 +52,13 @@ async function untilUp(socketPath, child, log) {
   const endsAt = Date.now() + START_LIMIT_MS;
   while (Date.now() < endsAt) {
     if (child.exitCode !== null) break;
-    if (await call(socketPath, 'GET', '/_ping').then(({ status }) => status === 200, () => false)) return;
+    if (
+      await call(socketPath, 'GET', '/_ping').then(
+        ({ status }) => status === 200,
+        () => false,
+      )
+    )
+      return;
     await sleep(100);
   }
   throw new Error(`the engine did not start: ${readFileSync(log, 'utf8').slice(-2_000)}`);
@@ -47,11 +67,15 @@ async function untilUp(socketPath, child, log) {
 /** One image of busybox, and one with Node.js, whose libraries `ldd` names. */
 function makeImages() {
   const root = join(folder, 'root');
-  for (const name of ['bin', 'tmp', 'etc', 'root', 'proc', 'sys', 'dev']) mkdirSync(join(root, name), { recursive: true });
+  for (const name of ['bin', 'tmp', 'etc', 'root', 'proc', 'sys', 'dev'])
+    mkdirSync(join(root, name), { recursive: true });
   copyFileSync(find('busybox'), join(root, 'bin/busybox'));
   const applets = execFileSync(join(root, 'bin/busybox'), ['--list'], { encoding: 'utf8' }).trim().split('\n');
   for (const applet of applets) if (applet !== 'busybox') symlinkSync('busybox', join(root, 'bin', applet));
-  writeFileSync(join(root, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1000::/tmp:/bin/sh\nother:x:1001:1001::/tmp:/bin/sh\n');
+  writeFileSync(
+    join(root, 'etc/passwd'),
+    'root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1000::/tmp:/bin/sh\nother:x:1001:1001::/tmp:/bin/sh\n',
+  );
   writeFileSync(join(root, 'etc/group'), 'root:x:0:\nagent:x:1000:\nother:x:1001:\n');
   chmodSync(join(root, 'tmp'), 0o1777);
   const pack = (name) => execFileSync('tar', ['-C', root, '-cf', join(folder, `${name}.tar`), '.']);
@@ -100,7 +124,10 @@ async function startPodman() {
   const config = join(folder, 'containers.conf');
   const limits = 'default_ulimits=["nofile=4096:4096","nproc=4096:4096"]';
   const engine = `runtime="runc"\ncgroup_manager="cgroupfs"\ntmp_dir="${folder}/podman-tmp"`;
-  writeFileSync(config, `[containers]\n${limits}\n[engine]\n${engine}\n[network]\nnetwork_config_dir="${folder}/podman-networks"\n`);
+  writeFileSync(
+    config,
+    `[containers]\n${limits}\n[engine]\n${engine}\n[network]\nnetwork_config_dir="${folder}/podman-networks"\n`,
+  );
   const roots = ['--root', join(folder, 'podman-data'), '--runroot', join(folder, 'podman-run')];
   const service = ['system', 'service', '--time=0', `unix://${socketPath}`];
   const { child, log } = start('podman', find('podman'), [...roots, ...service], { CONTAINERS_CONF: config });
@@ -112,14 +139,18 @@ async function startPodman() {
 async function end(sockets) {
   for (const socketPath of sockets) {
     const { text } = await call(socketPath, 'GET', '/containers/json?all=1').catch(() => ({ text: '[]' }));
-    for (const { Id } of JSON.parse(text)) await call(socketPath, 'DELETE', `/containers/${Id}?force=1&v=1`).catch(() => {});
+    for (const { Id } of JSON.parse(text))
+      await call(socketPath, 'DELETE', `/containers/${Id}?force=1&v=1`).catch(() => {});
     await call(socketPath, 'POST', '/networks/prune').catch(() => {});
   }
   for (const child of children) if (child.exitCode === null) child.kill('SIGTERM');
   const endsAt = Date.now() + 15_000;
-  while (Date.now() < endsAt && children.some((child) => child.exitCode === null && child.signalCode === null)) await sleep(100);
+  while (Date.now() < endsAt && children.some((child) => child.exitCode === null && child.signalCode === null))
+    await sleep(100);
   for (const child of children) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
-  const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n').map((line) => line.split(' ')[4] ?? '');
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[4] ?? '');
   for (const mount of mounts.filter((path) => path.startsWith(`${folder}/`)).reverse()) {
     try {
       execFileSync('umount', ['-l', mount], { stdio: 'ignore' });
@@ -131,7 +162,9 @@ async function end(sockets) {
 async function main() {
   const given = (process.env.PROCTOR_TEST_ENGINES ?? '').split(',').filter((url) => url !== '');
   const tell = (answer) => process.stdout.write(`${JSON.stringify(answer)}\n`);
-  const missing = ['busybox', 'tar', ...(given.length > 0 ? [] : ['dockerd', 'podman', 'runc'])].filter((name) => !find(name));
+  const missing = ['busybox', 'tar', ...(given.length > 0 ? [] : ['dockerd', 'podman', 'runc'])].filter(
+    (name) => !find(name),
+  );
   if (given.length === 0 && process.getuid?.() !== 0) return tell({ unavailable: 'engines are started by root alone' });
   if (missing.length > 0) return tell({ unavailable: `these programs are missing: ${missing.join(', ')}` });
   folder = mkdtempSync(join(tmpdir(), 'proctor-engines-'));

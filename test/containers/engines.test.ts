@@ -1,8 +1,8 @@
 import { describe, it } from 'vitest';
 import { openDocker } from '../../src/environment/sandbox/docker/engine.ts';
 import { describeEngine } from '../environment/sandbox/engine-suite.ts';
-import { leftovers } from './leftovers.ts';
 import { testEngines } from './engines.ts';
+import { leftovers } from './leftovers.ts';
 
 const engines = await testEngines();
 

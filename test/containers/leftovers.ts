@@ -3,7 +3,11 @@ import { request } from 'node:http';
 /** Containers, images and networks that an engine has of an owner. It asks the engine itself, past the code under test. */
 export async function leftovers(url: string, owner: string): Promise<readonly string[]> {
   const filters = encodeURIComponent(JSON.stringify({ label: [`dev.proctor.owner=${owner}`] }));
-  const lists = [`/containers/json?all=1&filters=${filters}`, `/images/json?filters=${filters}`, `/networks?filters=${filters}`];
+  const lists = [
+    `/containers/json?all=1&filters=${filters}`,
+    `/images/json?filters=${filters}`,
+    `/networks?filters=${filters}`,
+  ];
   const found = await Promise.all(lists.map((path) => ask(new URL(url).pathname, path)));
   return found.flat().map(({ Id }) => Id);
 }
