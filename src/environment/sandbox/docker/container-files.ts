@@ -204,9 +204,8 @@ export async function putFiles(
     if (found !== undefined && found.type !== 'folder') {
       throw new RangeError(`${path} of the sandbox is a ${found.type} and no folder, and links are not followed`);
     }
-    const isOwn = path.length >= folder.length && path !== '/';
-    if (found === undefined)
-      toMake.push({ name: path.slice(1), type: 'folder', mode: 0o755, ...(isOwn ? owner : { uid: 0, gid: 0 }) });
+
+    if (found === undefined) toMake.push({ name: path.slice(1), type: 'folder', mode: 0o755, ...owner });
   }
   const files = all
     .filter(

@@ -195,8 +195,14 @@ export class DockerSandbox implements EngineSandbox, Container {
     const state = await containerState(this.api, this.id, AbortSignal.timeout(WORK_LIMIT_MS));
     if (state?.Running === true) return undefined;
     if (this.#isEnding) return new EngineError('lost', 'The processes of the sandbox were ended');
-    const { reason } = await this.lost;
-    return new EngineError('lost', `The sandbox ${reason}`);
+    this.#loss ??= await this.#explain(false);
+    this.#lose(this.#loss);
+    return new EngineError('lost', `The sandbox ${this.#loss.reason}`);
+  }
+
+  async #explain(wasAway: boolean): Promise<SandboxLoss> {
+    const { lifeMs } = this.#open.spec;
+    return await explainLoss(this.api, this.id, { lifeMs, wasAway }, AbortSignal.timeout(WORK_LIMIT_MS));
   }
 
   async #stop(): Promise<void> {
@@ -257,7 +263,7 @@ export class DockerSandbox implements EngineSandbox, Container {
           await sleep(WATCH_AGAIN_MS, signal);
           continue;
         }
-        this.#lose(await explainLoss(this.api, this.id, { lifeMs: this.#open.spec.lifeMs, wasAway }, signal));
+        this.#lose(await this.#explain(wasAway));
         return;
       } catch (error) {
         if (signal.aborted || this.isEnding) return;
@@ -274,8 +280,8 @@ export class DockerSandbox implements EngineSandbox, Container {
   }
 
   #lose(loss: SandboxLoss): void {
-    this.#loss = loss;
-    this.#onLost(loss);
+    this.#loss ??= loss;
+    this.#onLost(this.#loss);
     for (const process of this.processes) process.disconnect();
   }
 }
