@@ -12,7 +12,7 @@ import { isWrongVersion, Refusal } from './refusal.ts';
 import { type EngineVersion, negotiate, versionSchema } from './version.ts';
 
 /** An engine that has not begun to answer after this long is away. */
-export const AWAY_AFTER_MS = 30_000;
+const AWAY_AFTER_MS = 30_000;
 /** Limit of calls for which a busy engine works before it answers: starts, commits, removals. */
 export const WORK_LIMIT_MS = 180_000;
 /** Bytes of an answer that is read as a whole. */
@@ -100,12 +100,18 @@ export class DockerApi {
   async #versioned<T>(call: ApiCall, signal: AbortSignal, send: (path: string) => Promise<T>): Promise<T> {
     const known = this.#version;
     try {
-      return await send(`/v${(await this.version(signal)).api}${pathOf(call)}`);
+      return await send(await this.#prefixed(call, signal));
     } catch (error) {
       if (!isWrongVersion(error) || call.archive !== undefined) throw error;
       if (this.#version === known) this.#version = this.#askVersion();
-      return await send(`/v${(await this.version(signal)).api}${pathOf(call)}`);
+      return await send(await this.#prefixed(call, signal));
     }
+  }
+
+  /** Podman's own calls have its own version. */
+  async #prefixed(call: ApiCall, signal: AbortSignal): Promise<string> {
+    const { api, version } = await this.version(signal);
+    return `/v${call.path.startsWith('/libpod/') ? version.replace(/[^\d.].*$/, '') : api}${pathOf(call)}`;
   }
 
   async #checked(reply: http.IncomingMessage, call: ApiCall): Promise<http.IncomingMessage> {

@@ -12,7 +12,6 @@ const HOLD = 'command -v sleep >/dev/null && exec sleep "$0"; while read -r line
 
 export interface NewContainer {
   readonly image: string;
-  /** User that the image's own label names, for a frozen file system. */
   readonly network: string;
   readonly canLimitDisk: boolean;
 }

@@ -29,7 +29,7 @@ export async function readInfo(api: DockerApi, signal: AbortSignal): Promise<Eng
   return await api.json({ method: 'GET', path: '/info' }, infoSchema, signal);
 }
 
-/** What the engine has, and what it cannot enforce. */
+/** Tells what the engine has, and what it cannot enforce. */
 export async function toFigures(api: DockerApi, info: EngineInfo, signal: AbortSignal): Promise<EngineFigures> {
   const { kind, version } = await api.version(signal);
   if (info.OSType !== undefined && info.OSType !== 'linux') {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { z } from 'zod';
 import { type EgressProxy, EngineError, type SandboxSpec } from '../engine.ts';
@@ -18,7 +19,9 @@ export interface JoinedNetwork {
 
 const networkSchema = z.object({
   Id: z.string(),
-  IPAM: z.object({ Config: z.array(z.object({ Gateway: z.string().optional() })).nullish() }),
+  IPAM: z.object({
+    Config: z.array(z.object({ Gateway: z.string().optional(), Subnet: z.string().optional() })).nullish(),
+  }),
 });
 const NONE: JoinedNetwork = { name: 'none', gateway: undefined, leave: async () => {} };
 
@@ -97,7 +100,9 @@ export class Networks {
   async #find(name: string, signal: AbortSignal): Promise<string | undefined> {
     try {
       const { IPAM } = await this.#api.json({ method: 'GET', path: `/networks/${name}` }, networkSchema, signal);
-      return IPAM.Config?.[0]?.Gateway ?? '';
+      const [{ Gateway = '', Subnet = '' } = {}] = IPAM.Config ?? [];
+      // Podman tells none for an internal network, although its bridge has the first address.
+      return isIP(Gateway) > 0 ? Gateway : Subnet.replace(/0\/\d+$/, '1');
     } catch (error) {
       if (isStatus(error, 404)) return undefined;
       throw error;

@@ -16,11 +16,12 @@ import {
   type SandboxSpec,
 } from '../engine.ts';
 import { type DockerApi, WORK_LIMIT_MS } from './api.ts';
-import { getFiles, listFolder, putFiles, sendArchive, statEntry, statPath } from './container-files.ts';
+import { getFiles, listFolder, statEntry, statPath } from './container-files.ts';
 import { type Container, type FileOwner, runScript, startProgram } from './exec.ts';
 import { containerState, explainLoss, untilNotRunning } from './losses.ts';
 import { type JoinedNetwork, localGateway, openProxy } from './networks.ts';
 import type { DockerProcess } from './process.ts';
+import { putFiles, sendArchive } from './put-files.ts';
 import { isStatus } from './refusal.ts';
 import type { SandboxUser } from './users.ts';
 import { COUNT_MEMORY_KILLS, REMOVE_PATH } from './wrapper.ts';

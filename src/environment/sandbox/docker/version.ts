@@ -14,9 +14,9 @@ export const versionSchema = z.object({
 
 export interface EngineVersion {
   readonly kind: 'docker' | 'podman';
-  /** Of the engine itself, such as `20.10.24`. */
+  /** Version of the engine itself, such as `20.10.24`. */
   readonly version: string;
-  /** Of the API that is spoken with it. */
+  /** Version of the API that is spoken with it. */
   readonly api: string;
 }
 

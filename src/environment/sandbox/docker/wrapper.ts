@@ -93,6 +93,3 @@ export const STAT_PATH = `stat -c '%f %s %u %g' "$1"`;
 
 /** Removes a file or a folder. */
 export const REMOVE_PATH = 'rm -rf -- "$1"';
-
-/** Adds a line to the names that the sandbox knows. Arguments: an address and a name. */
-export const ADD_HOST = 'printf "%s\\t%s\\n" "$1" "$2" >>/etc/hosts';
