@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { z } from 'zod';
@@ -20,9 +20,11 @@ export interface JoinedNetwork {
 const networkSchema = z.object({
   Id: z.string(),
   IPAM: z.object({
-    Config: z.array(z.object({ Gateway: z.string().optional(), Subnet: z.string().optional() })).nullish(),
+    Config: z.array(z.object({ Gateway: z.string().optional() })).nullish(),
   }),
 });
+/** Ranges that are tried until one is free. */
+const SUBNET_TRIES = 5;
 const NONE: JoinedNetwork = { name: 'none', gateway: undefined, leave: async () => {} };
 
 /**
@@ -76,21 +78,16 @@ export class Networks {
     const found = await this.#find(name, signal);
     if (found !== undefined) return found;
     const { kind } = await this.#api.version(signal);
-    const body =
-      kind === 'podman'
-        ? { name, driver: 'bridge', internal: isInternal, dns_enabled: false, labels, options: { isolate: 'true' } }
-        : {
-            Name: name,
-            CheckDuplicate: true,
-            Driver: 'bridge',
-            Internal: isInternal,
-            Labels: labels,
-            Options: { 'com.docker.network.bridge.enable_icc': 'false' },
-          };
-    const path = kind === 'podman' ? '/libpod/networks/create' : '/networks/create';
-    await this.#api.text({ method: 'POST', path, body, fault: 'create' }, signal).catch((error: unknown) => {
-      if (!isStatus(error, 409)) throw error; // Another process was first.
-    });
+    for (let round = 1; ; round += 1) {
+      const call = kind === 'podman' ? ofPodman(name, isInternal, labels) : ofDocker(name, isInternal, labels);
+      try {
+        await this.#api.text({ method: 'POST', ...call, fault: 'create' }, signal);
+        break;
+      } catch (error) {
+        if (isStatus(error, 409)) break; // Another process was first.
+        if (kind !== 'podman' || round === SUBNET_TRIES || !isStatus(error, 500)) throw error;
+      }
+    }
     const made = await this.#find(name, signal);
     if (made === undefined) throw new EngineError('create', `The network ${name} was made, and is gone again`);
     return made;
@@ -100,9 +97,8 @@ export class Networks {
   async #find(name: string, signal: AbortSignal): Promise<string | undefined> {
     try {
       const { IPAM } = await this.#api.json({ method: 'GET', path: `/networks/${name}` }, networkSchema, signal);
-      const [{ Gateway = '', Subnet = '' } = {}] = IPAM.Config ?? [];
-      // Podman tells none for an internal network, although its bridge has the first address.
-      return isIP(Gateway) > 0 ? Gateway : Subnet.replace(/0\/\d+$/, '1');
+      const { Gateway = '' } = IPAM.Config?.[0] ?? {};
+      return isIP(Gateway) > 0 ? Gateway : '';
     } catch (error) {
       if (isStatus(error, 404)) return undefined;
       throw error;
@@ -114,6 +110,23 @@ export class Networks {
     this.#line = next.catch(() => {});
     return next;
   }
+}
+
+function ofDocker(Name: string, Internal: boolean, Labels: Record<string, string>) {
+  const Options = { 'com.docker.network.bridge.enable_icc': 'false' };
+  return {
+    path: '/networks/create',
+    body: { Name, CheckDuplicate: true, Driver: 'bridge', Internal, Labels, Options },
+  };
+}
+
+/** An internal network of Podman has an address of this machine only if it is named, so a range is chosen at random. */
+function ofPodman(name: string, internal: boolean, labels: Record<string, string>) {
+  const range = `10.${randomInt(100, 200)}.${randomInt(256)}`;
+  const subnets = [{ subnet: `${range}.0/24`, gateway: `${range}.1` }];
+  const options = { isolate: 'true' };
+  const body = { name, driver: 'bridge', internal, dns_enabled: false, labels, options, subnets };
+  return { path: '/libpod/networks/create', body };
 }
 
 /** Variables that lead programs to the proxy, which listens at the gateway of the sandbox's network. */
