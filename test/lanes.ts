@@ -14,6 +14,7 @@ export const SLOW_TESTS: readonly string[] = [
   'test/service/bridges/openenv-processes.test.ts',
   'test/service/bridges/ors-processes.test.ts',
   'test/browser/**/*.test.ts',
+  'test/containers/*.test.ts',
   'test/cli/agents-doctor.test.ts',
   'test/cli/built-package.test.ts',
   'test/cli/chat-user.test.ts',
