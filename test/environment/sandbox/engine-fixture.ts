@@ -26,7 +26,7 @@ export interface EngineUnderTest {
 
 export const MIB = 1024 * 1024;
 export const COPY: CopyLimits = { maxBytes: 16 * MIB, maxEntries: 1_000, maxDepth: 32 };
-export const WORKDIR = '/workspace';
+const WORKDIR = '/workspace';
 const CALL_MS = 60_000;
 
 /** A signal for one call, with a limit of its own. */

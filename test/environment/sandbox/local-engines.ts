@@ -17,7 +17,7 @@ export async function underTest(engine: Engine): Promise<EngineUnderTest> {
 }
 
 /** Folders of an owner, and what runs from them. */
-export function foldersOf(engine: string, owner: string): readonly string[] {
+function foldersOf(engine: string, owner: string): readonly string[] {
   const names = readdirSync(tmpdir()).filter((name) => name.startsWith(`proctor-${engine}-`));
   const own = names.filter((name) => readText(join(tmpdir(), name, 'sandbox.json')).includes(owner));
   const running = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid));

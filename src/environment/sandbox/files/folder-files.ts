@@ -178,13 +178,13 @@ async function openParent({ root, names }: Place): Promise<{ readonly folder: Op
   return { folder: parent, name: names.at(-1) ?? '.' };
 }
 
-export function toEntry(name: string, stats: Stats): FileEntry {
+function toEntry(name: string, stats: Stats): FileEntry {
   const type = typeOf(stats);
   const { mode, uid, gid } = stats;
   return { name, type, size: type === 'file' ? stats.size : 0, mode: mode & 0o7777, uid, gid };
 }
 
-export function typeOf(stats: Stats): FileType {
+function typeOf(stats: Stats): FileType {
   if (stats.isFile()) return 'file';
   if (stats.isDirectory()) return 'folder';
   return stats.isSymbolicLink() ? 'link' : 'other';
