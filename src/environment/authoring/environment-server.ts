@@ -154,7 +154,7 @@ export class EnvironmentServer {
 
   /**
    * Adds a scenario. It is either a generator that yields the prompt, receives the answer and returns the evaluation,
-   * or it is made of functions of the hubs `setup` and `evaluate`.
+   * or it is made of functions of the hubs `setup` and `evaluate`. In the generator, `this` is the environment.
    *
    * @throws Error for a name that is taken; TypeError for a bad name, schema or placeholder.
    */
@@ -183,7 +183,7 @@ export class EnvironmentServer {
     const halves = run === undefined ? halvesOf(label, config) : undefined;
     const definition = defineScenario(name, config, (args, context) =>
       halves === undefined
-        ? runGenerator(label, run?.(args, context), config.user !== undefined)
+        ? runGenerator(label, run?.call(this, args, context), config.user !== undefined)
         : runHubHalves(label, halves, this.#hubs, args, context),
     );
     if (halves !== undefined) checkPlaceholders(label, halves, definition.args);

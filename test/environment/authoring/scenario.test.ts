@@ -56,6 +56,21 @@ describe('a scenario', () => {
     await expect(playing).rejects.toThrow(gave);
   });
 
+  it('has its environment as `this`', async () => {
+    class Exam extends EnvironmentServer {
+      readonly word = 'hello';
+
+      constructor() {
+        super({ name: 'exam' });
+        this.scenario('say', {}, async function* (this: Exam) {
+          const answer = yield `Say ${this.word}.`;
+          return answer === this.word;
+        });
+      }
+    }
+    expect(await play(new Exam(), 'say', {}, 'hello')).toMatchObject({ evaluation: { reward: 1 } });
+  });
+
   it('may yield its evaluation a second time instead, and its finally runs then', async () => {
     const environment = newEnvironment();
     let cleaned = 0;

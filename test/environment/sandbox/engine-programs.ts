@@ -4,7 +4,7 @@ import type { EngineSandbox } from '../../../src/environment/sandbox/engine.ts';
 import { inTime, MIB, run, type SandboxMaker, say, toProcess, until } from './engine-fixture.ts';
 
 /** Programs in a row that must leave nothing. `PROCTOR_TEST_EXECS` asks for more. */
-const IN_A_ROW = Number(process.env.PROCTOR_TEST_EXECS ?? 200);
+const IN_A_ROW = Number(process.env.PROCTOR_TEST_EXECS ?? 40);
 
 export function describePrograms(made: () => SandboxMaker): void {
   describe('programs', () => {
