@@ -31,6 +31,8 @@ export interface HttpOptions {
   /** Token that every request has to send, if it is set. It does not affect the audience. */
   readonly bearerToken?: string | undefined;
   readonly harnessKey?: string | undefined;
+  /** Settings of sandboxes, in the form of `PROCTOR_SANDBOX`. Default: that variable. */
+  readonly sandbox?: string | undefined;
   /** Host names that Host and Origin may contain, besides those of loopback and of `PROCTOR_ALLOWED_HOSTS`. */
   readonly allowedHosts?: readonly string[] | undefined;
   /** Maximum number of sessions. Default 1,000. */
@@ -64,7 +66,8 @@ const DEFAULTS = { maxSessions: 1_000, idleTimeoutMs: 30 * 60_000 } as const;
  */
 export async function serveOverHttp(environment: EnvironmentSource, options: HttpOptions = {}): Promise<HttpServer> {
   const authority = { harnessKey: takeHarnessKey(options.harnessKey), isPeerTrusted: false };
-  const host = new EnvironmentHost(environment, { authority, report: options.report ?? reportToStderr });
+  const { report = reportToStderr, sandbox } = options;
+  const host = new EnvironmentHost(environment, { authority, report, sandbox });
   return serveHostOverHttp(host, options);
 }
 

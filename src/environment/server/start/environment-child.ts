@@ -5,7 +5,7 @@
  */
 import { preloadSchemas } from '@modelcontextprotocol/server';
 import { PROCESS_VARIABLES } from '../../../contract/names.ts';
-import { takeHarnessKey } from '../harness-key.ts';
+import { takeHarnessKey, takeSandboxVariable } from '../harness-key.ts';
 import { loadEnvironmentModule } from '../load-module.ts';
 import { optionsOf, serve } from '../serve.ts';
 import { failStart } from './fail-start.ts';
@@ -38,7 +38,7 @@ async function startStdio(path: string): Promise<void> {
 }
 
 async function startHttp(path: string, options: ReturnType<typeof optionsOf>): Promise<void> {
-  const harnessKey = takeHarnessKey(undefined);
-  const { url } = await serve(await loadEnvironmentModule(path), { ...options, harnessKey });
+  const taken = { harnessKey: takeHarnessKey(undefined), sandbox: takeSandboxVariable() };
+  const { url } = await serve(await loadEnvironmentModule(path), { ...options, ...taken });
   process.stderr.write(`Serving ${path} at ${url}\n`);
 }
