@@ -11,7 +11,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^proctor$/, replacement: source('index.ts') },
-      { find: /^proctor\/(client|run-service|scenario-server|testing)$/, replacement: source('$1.ts') },
+      { find: /^proctor\/(client|run-service|scenario-server|testing|tools)$/, replacement: source('$1.ts') },
     ],
   },
   test: {

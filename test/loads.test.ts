@@ -11,6 +11,7 @@ const ENTRIES = {
   index: 98,
   client: 18,
   testing: 129,
+  tools: 40,
   'scenario-server': 160,
   'run-service': 350,
 } as const;

@@ -1,0 +1,9 @@
+// Tools that agents know, over a sandbox of the session.
+
+export type { ToolSet } from './environment/authoring/tool-set.ts';
+export { applyPatch } from './environment/tools/apply-patch.ts';
+export { type BashOptions, bash } from './environment/tools/bash.ts';
+export { editor } from './environment/tools/editor.ts';
+export { python } from './environment/tools/python.ts';
+export { shell } from './environment/tools/shell.ts';
+export { think } from './environment/tools/think.ts';
