@@ -49,7 +49,7 @@ export function bash(sandbox: Sandbox, { fresh = false, timeoutMs = COMMAND_MS }
       env.tool(
         'bash',
         {
-          description: `Runs a command in a shell that keeps its folder and variables. Commands have no input. ${LIMITS}`,
+          description: `Runs a command in a shell (bash, or sh where there is none) that keeps its folder and variables. Commands have no input. ${LIMITS}`,
           args: {
             command: z.string().optional().describe('The command.'),
             restart: z.boolean().optional().describe('True: ends the shell with all that runs in it.'),
@@ -95,6 +95,7 @@ export async function runMerged(
   const memory = result.outOfMemory ? ['The command ran out of the memory of its sandbox.'] : [];
   return {
     exitCode: result.timedOut ? null : result.exitCode,
+    // Both are in one stream; what is apart comes from a program that could not start.
     output: result.stdout + result.stderr,
     omittedBytes: result.omittedBytes,
     timedOut: result.timedOut,

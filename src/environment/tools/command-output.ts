@@ -21,6 +21,8 @@ export interface CommandOutput {
   readonly durationMs: number;
   /** The process that goes on, of `exec_command`. */
   readonly sessionId?: number;
+  /** Process ids of programs that the command left running. */
+  readonly background?: readonly number[];
   /** Sentences of the tool itself, such as that the shell was restarted. They stand at the end of the text. */
   readonly notes: readonly string[];
 }
@@ -42,7 +44,7 @@ export function toCommandResult(command: CommandOutput): ToolResult {
 }
 
 export function toStructured(command: CommandOutput): JsonObject {
-  const { stdout, stderr, sessionId } = command;
+  const { stdout, stderr, sessionId, background } = command;
   return {
     exit_code: command.exitCode,
     output: command.output,
@@ -52,6 +54,7 @@ export function toStructured(command: CommandOutput): JsonObject {
     omitted_bytes: command.omittedBytes,
     timed_out: command.timedOut,
     ...(sessionId !== undefined && { session_id: sessionId }),
+    ...(background !== undefined && { background: [...background] }),
     duration_ms: command.durationMs,
     notes: [...command.notes],
   };

@@ -6,12 +6,6 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 /** Largest text file that tools read and write. */
 export const MAX_TEXT_BYTES = 4 * 1024 * 1024;
 
-/** A text file of a sandbox, as edits need it. */
-export interface TextFile {
-  readonly path: string;
-  readonly text: string;
-}
-
 /**
  * The text files of a sandbox for tools. Changes of one file wait for each other, so that none is lost. All tools of a
  * sandbox share it.
@@ -37,40 +31,48 @@ export class TextFiles {
   }
 
   stat(path: string, signal: AbortSignal): Promise<FileEntry | undefined> {
-    return this.#sandbox.files.stat(this.resolve(path), { signal });
+    return inWords(this.#sandbox.files.stat(this.resolve(path), { signal }));
   }
 
   list(path: string, signal: AbortSignal): Promise<readonly FileEntry[]> {
-    return this.#sandbox.files.list(this.resolve(path), { signal });
+    return inWords(this.#sandbox.files.list(this.resolve(path), { signal }));
+  }
+
+  /** Bytes of a file. @throws ToolError for what is no file, and for a file that is too large. */
+  async readBytes(path: string, signal: AbortSignal, maxBytes = MAX_TEXT_BYTES): Promise<Uint8Array> {
+    const entry = await this.stat(path, signal);
+    if (entry !== undefined) refuseOther(path, entry);
+    if (entry !== undefined && entry.size > maxBytes) {
+      throw new ToolError(
+        `${path} has ${entry.size} bytes; at most ${maxBytes} can be read. Use a shell to read a part.`,
+      );
+    }
+    return await inWords(this.#sandbox.files.read(this.resolve(path), { maxBytes, signal }));
   }
 
   /** @throws ToolError for a file that is no text, and for one that is too large. */
   async read(path: string, signal: AbortSignal): Promise<string> {
-    const entry = await this.stat(path, signal);
-    if (entry !== undefined && entry.size > MAX_TEXT_BYTES) {
-      throw new ToolError(
-        `${path} has ${entry.size} bytes; at most ${MAX_TEXT_BYTES} can be read. Use a shell to read a part.`,
-      );
-    }
-    const bytes = await this.#sandbox.files.read(this.resolve(path), { maxBytes: MAX_TEXT_BYTES, signal });
-    try {
-      const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-      if (!text.includes('\0')) return text;
-    } catch {
-      // Not UTF-8: the error below says it.
-    }
+    const text = toText(await this.readBytes(path, signal));
+    if (text !== undefined) return text;
     throw new ToolError(
       `${path} is no text file (it is not UTF-8, or has NUL bytes), so it cannot be shown or edited here.`,
     );
   }
 
-  /** Writes a text. A file that exists keeps its mode. */
+  /** Writes a text. A file that exists keeps its mode. @throws ToolError for what is no file. */
   async write(path: string, text: string, signal: AbortSignal): Promise<void> {
-    await this.#sandbox.files.write(this.resolve(path), text, { signal });
+    if (Buffer.byteLength(text) > MAX_TEXT_BYTES) {
+      throw new ToolError(
+        `The text for ${path} has more than ${MAX_TEXT_BYTES} bytes. Use a shell to write it in parts.`,
+      );
+    }
+    const entry = await this.stat(path, signal);
+    if (entry !== undefined) refuseOther(path, entry);
+    await inWords(this.#sandbox.files.write(this.resolve(path), text, { signal }));
   }
 
   async remove(path: string, signal: AbortSignal): Promise<void> {
-    await this.#sandbox.files.remove(this.resolve(path), { signal });
+    await inWords(this.#sandbox.files.remove(this.resolve(path), { signal }));
   }
 
   /** Runs work on some files after all work on them that came before. */
@@ -92,3 +94,30 @@ export class TextFiles {
 }
 
 const filesOf = new WeakMap<Sandbox, TextFiles>();
+
+/** The text of bytes; undefined if they are no UTF-8 or have NUL bytes. */
+export function toText(bytes: Uint8Array): string | undefined {
+  if (bytes.includes(0)) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A link may lead anywhere, and a device or a pipe has no end. */
+function refuseOther(path: string, { type }: FileEntry): void {
+  if (type === 'link') throw new ToolError(`${path} is a link, which is not followed. Use the path that it leads to.`);
+  if (type === 'folder') throw new ToolError(`${path} is a directory.`);
+  if (type === 'other') throw new ToolError(`${path} is no regular file.`);
+}
+
+/** Tells the agent of a path that a sandbox refuses. A failure of the engine stays what it is. */
+async function inWords<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof RangeError) throw new ToolError(`${error.message}.`, { cause: error });
+    throw error;
+  }
+}

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { endsWithin } from '../../support/runtime/deadline.ts';
 import { shellQuoted } from '../../support/text/shell-quote.ts';
 import type { SandboxProcess } from '../sandbox/engine.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
@@ -15,14 +16,34 @@ export const QUIET_VARIABLES = {
   TQDM_DISABLE: '1',
 } as const;
 
-/** Bash where the image has it, else `sh`, which every image has. Neither reads files of a home folder. */
-const START_SHELL = 'command -v bash >/dev/null 2>&1 && exec bash --noprofile --norc; exec sh';
+/**
+ * Bash where the image has it, else `sh`, which every image has. Neither reads files of a home folder. Descriptor 9 keeps
+ * the shell's output, because a command may send its own elsewhere for good.
+ */
+const START_SHELL = 'exec 9>&1; command -v bash >/dev/null 2>&1 && exec bash --noprofile --norc; exec sh';
+const RESTARTED = 'The shell was restarted: its folder and its variables are those of the beginning.';
+const HAD_ENDED = 'The shell had ended since the last command, and was started anew.';
+/** Exit code of a process that was ended by SIGKILL. */
+const KILLED = 137;
+/** Milliseconds for the end of a shell that was killed. */
+const END_MS = 10_000;
+
+/** A shell that runs, and the end of it. */
+interface OpenShell {
+  readonly process: SandboxProcess;
+  /** Set once the shell itself has ended. */
+  exit?: { readonly exitCode: number | null };
+  /** Set while a command waits: it is told of the end of the shell. */
+  onExit?: (() => void) | undefined;
+}
+
+/** How the wait for a command ended. `stopped`: the time was over, or the signal was aborted. */
+type CommandEnd = 'done' | 'stopped' | 'exited';
 
 /** A shell that keeps its folder and its variables from one command to the next. Commands run one after another. */
 export class PersistentShell {
   readonly #sandbox: Sandbox;
-  #process: SandboxProcess | undefined;
-  #hasEnded = false;
+  #shell: OpenShell | undefined;
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(sandbox: Sandbox) {
@@ -48,98 +69,107 @@ export class PersistentShell {
   async #run(command: string, timeoutMs: number, signal: AbortSignal): Promise<CommandOutput> {
     signal.throwIfAborted();
     const startedAt = performance.now();
-    const notes = this.#hasEnded ? ['The shell had ended since the last command, and was started anew.'] : [];
-    const shell = await this.#open();
+    const notes: string[] = [];
+    if (this.#shell?.exit !== undefined) {
+      await this.#end();
+      notes.push(HAD_ENDED);
+    }
+    this.#shell ??= await this.#open();
+    const shell = this.#shell;
     const sentinel = randomUUID();
     const reader = new SentinelReader(sentinel, SHOWN_BYTES);
     const end = await untilEnd(shell, reader, toScript(command, sentinel), timeoutMs, signal);
+    const exitCode = end === 'done' ? (reader.exitCode ?? null) : (shell.exit?.exitCode ?? null);
     if (end !== 'done') await this.#end();
     signal.throwIfAborted();
-    const exitCode = end === 'done' ? (reader.exitCode ?? null) : end === 'time' ? null : end.exitCode;
-    if (end === 'time') {
+    if (end === 'stopped') {
       notes.push(`timed out: the command has not returned in ${timeoutMs / 1_000} seconds. ${RESTARTED}`);
-    } else if (end !== 'done') {
-      notes.push(`the shell has exited with returncode ${end.exitCode}. ${RESTARTED}`);
+    } else if (end === 'exited') {
+      notes.push(`the shell has exited with returncode ${exitCode}. ${RESTARTED}`);
     }
-    const memory = isKilled(exitCode) ? await this.#sandbox.memoryFault() : undefined;
+    const memory = exitCode === KILLED ? await this.#sandbox.memoryFault() : undefined;
     return {
-      exitCode,
+      exitCode: end === 'stopped' ? null : exitCode,
       output: reader.text(),
       omittedBytes: reader.omittedBytes,
-      timedOut: end === 'time',
+      timedOut: end === 'stopped',
       durationMs: Math.round(performance.now() - startedAt),
+      background: reader.background,
       notes: memory === undefined ? notes : [...notes, memory],
     };
   }
 
-  async #open(): Promise<SandboxProcess> {
-    if (this.#process !== undefined) return this.#process;
-    const opened = await this.#sandbox.spawn(['sh', '-c', START_SHELL], { env: QUIET_VARIABLES });
-    this.#process = opened;
-    this.#hasEnded = false;
-    for (const stream of [opened.stdin, opened.stdout, opened.stderr]) stream.on('error', () => {}); // `exited` tells.
-    opened.stderr.resume(); // Commands write to standard output; the shell itself has nothing to say.
-    const forget = () => {
-      if (this.#process !== opened) return;
-      this.#process = undefined;
-      this.#hasEnded = true;
+  async #open(): Promise<OpenShell> {
+    const process = await this.#sandbox.spawn(['sh', '-c', START_SHELL], { env: QUIET_VARIABLES });
+    for (const stream of [process.stdin, process.stdout, process.stderr]) stream.on('error', () => {}); // `exited` tells.
+    process.stderr.resume(); // Commands write to standard output; the shell itself has nothing to say.
+    const shell: OpenShell = { process };
+    const exited = (exitCode: number | null) => {
+      shell.exit = { exitCode };
+      shell.onExit?.();
     };
-    opened.exited.then(forget, forget);
-    return opened;
+    process.exited.then(
+      ({ exitCode, signal }) => exited(exitCode ?? (signal === 'SIGKILL' ? KILLED : null)),
+      () => exited(null), // The engine failed: the next use of the sandbox says it.
+    );
+    return shell;
   }
 
   async #end(): Promise<void> {
-    const ended = this.#process;
-    this.#process = undefined;
-    this.#hasEnded = false;
-    await ended?.kill('SIGKILL');
+    const shell = this.#shell;
+    this.#shell = undefined;
+    if (shell === undefined) return;
+    await shell.process.kill('SIGKILL');
+    await endsWithin(
+      shell.process.exited.catch(() => {}),
+      END_MS,
+    );
   }
 }
 
-const RESTARTED = 'The shell was restarted: its folder and its variables are those of the beginning.';
-
-/** Exit code of a process that was ended by SIGKILL. */
-function isKilled(exitCode: number | null): boolean {
-  return exitCode === 137;
-}
-
 /**
- * One line, so that the shell has read all of it before the command runs. The command's input is empty: nothing can take
- * the sentinel away, and a program that waits for input goes on. `command` keeps a syntax error from ending `sh`.
+ * Commands have no input, so that nothing takes the next command away and a program that waits for input goes on. The
+ * command is one quoted text, whose blank keeps it from being an option: open quotes and here-documents end with it. `command` keeps a syntax error from ending `sh`.
+ * `jobs` forgets those that have ended, and `jobs -p` names the others.
  */
 function toScript(command: string, sentinel: string): string {
-  return `command eval ${shellQuoted(command)} </dev/null 2>&1; printf '\\n%s %d\\n' ${sentinel} "$?"\n`;
+  return [
+    `command eval ${shellQuoted(` ${command}`)} </dev/null >&9 2>&1 9>&-`,
+    `{ command printf '\\n%s\\n%d\\n' ${sentinel} "$?"; jobs >/dev/null; jobs -p; command printf '%s.\\n' ${sentinel}; } >&9 2>/dev/null\n`,
+  ].join('; ');
 }
 
-type ShellEnd = 'done' | 'time' | { readonly exitCode: number | null };
-
 async function untilEnd(
-  shell: SandboxProcess,
+  shell: OpenShell,
   reader: SentinelReader,
   script: string,
   timeoutMs: number,
   signal: AbortSignal,
-): Promise<ShellEnd> {
+): Promise<CommandEnd> {
+  const { stdin, stdout } = shell.process;
   let stop = () => {};
   try {
-    return await new Promise<ShellEnd>((resolve, reject) => {
+    return await new Promise<CommandEnd>((resolve) => {
       const onData = (chunk: Buffer) => {
         if (reader.write(chunk)) resolve('done');
       };
-      const onTime = () => resolve('time');
-      const timer = setTimeout(onTime, timeoutMs);
-      signal.addEventListener('abort', onTime, { once: true });
-      shell.stdout.on('data', onData);
+      const onStop = () => resolve('stopped');
+      const timer = setTimeout(onStop, timeoutMs);
+      signal.addEventListener('abort', onStop, { once: true });
+      if (signal.aborted) onStop();
+      shell.onExit = () => resolve('exited');
+      if (shell.exit !== undefined) resolve('exited');
+      stdout.on('data', onData);
       stop = () => {
         clearTimeout(timer);
-        signal.removeEventListener('abort', onTime);
-        shell.stdout.off('data', onData);
+        signal.removeEventListener('abort', onStop);
+        stdout.off('data', onData);
+        shell.onExit = undefined;
       };
-      shell.exited.then(({ exitCode }) => resolve({ exitCode }), reject);
-      shell.stdin.write(script);
+      stdin.write(script);
     });
   } finally {
     stop();
-    shell.stdout.resume(); // Output of background programs between two commands is dropped.
+    stdout.resume(); // Output of background programs between two commands is dropped.
   }
 }
