@@ -1,5 +1,5 @@
 import { ToolError } from '../authoring/tool-result.ts';
-import type { Hunk } from './parse-patch.ts';
+import type { Hunk, HunkLine } from './parse-patch.ts';
 
 /** Ways to compare lines, the strictest first. */
 const PASSES: readonly ((line: string) => string)[] = [
@@ -29,16 +29,18 @@ export function applyHunks(path: string, text: string, hunks: readonly Hunk[]): 
       if (at === undefined) throw new ToolError(`Failed to find context '${hunk.header}' in ${path}`);
       cursor = at + 1;
     }
-    if (hunk.oldLines.length === 0) {
-      if (hunk.newLines.length === 0) continue;
-      result.push(...lines.slice(copied), ...hunk.newLines);
-      copied = lines.length;
-      cursor = lines.length;
-      continue;
+    const hasOldLines = hunk.lines.some(({ mark }) => mark !== '+');
+    // Lines that are only added, without a place, come to the end.
+    const found = hasOldLines ? locate(path, lines, hunk, cursor) : { at: lines.length, changes: hunk.lines };
+    if (hunk.lines.length === 0) continue;
+    result.push(...lines.slice(copied, found.at));
+    copied = found.at;
+    for (const { mark, text: added } of found.changes) {
+      // A line that stays is that of the file, which may differ from the patch in blanks.
+      if (mark === '+') result.push(added);
+      else if (mark === ' ') result.push(lines[copied] ?? '');
+      if (mark !== '+') copied += 1;
     }
-    const { at, oldCount, newLines } = locate(path, lines, hunk, cursor);
-    result.push(...lines.slice(copied, at), ...newLines);
-    copied = at + oldCount;
     cursor = copied;
   }
   result.push(...lines.slice(copied));
@@ -46,20 +48,22 @@ export function applyHunks(path: string, text: string, hunks: readonly Hunk[]): 
   return isWindows ? joined.replaceAll('\n', '\r\n') : joined;
 }
 
-function locate(path: string, lines: readonly string[], hunk: Hunk, cursor: number) {
-  const { oldLines, newLines, isAtEnd } = hunk;
-  const at = find(lines, oldLines, cursor, isAtEnd);
-  if (at !== undefined) return { at, oldCount: oldLines.length, newLines };
+interface Place {
+  readonly at: number;
+  readonly changes: readonly HunkLine[];
+}
+
+function locate(path: string, lines: readonly string[], hunk: Hunk, cursor: number): Place {
+  const wanted = hunk.lines.filter(({ mark }) => mark !== '+').map(({ text }) => text);
+  const at = find(lines, wanted, cursor, hunk.isAtEnd);
+  if (at !== undefined) return { at, changes: hunk.lines };
   // Models often end a hunk with an empty line that the file does not have.
-  if (oldLines.at(-1) === '') {
-    const shorter = oldLines.slice(0, -1);
-    const again = shorter.length === 0 ? undefined : find(lines, shorter, cursor, isAtEnd);
-    if (again !== undefined) {
-      const kept = newLines.at(-1) === '' ? newLines.slice(0, -1) : newLines;
-      return { at: again, oldCount: shorter.length, newLines: kept };
-    }
+  if (wanted.length > 1 && wanted.at(-1) === '') {
+    const again = find(lines, wanted.slice(0, -1), cursor, hunk.isAtEnd);
+    const last = hunk.lines.findLastIndex(({ mark }) => mark !== '+');
+    if (again !== undefined) return { at: again, changes: hunk.lines.filter((_line, index) => index !== last) };
   }
-  throw new ToolError(`Failed to find expected lines in ${path}:\n${oldLines.join('\n')}`);
+  throw new ToolError(`Failed to find expected lines in ${path}:\n${wanted.join('\n')}`);
 }
 
 function find(lines: readonly string[], wanted: readonly string[], from: number, isAtEnd: boolean): number | undefined {

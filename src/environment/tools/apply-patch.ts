@@ -13,12 +13,13 @@ const DESCRIPTION = [
   'with a blank, `-` or `+`, then `*** End Patch`. Paths are relative to the working folder. If a part does not fit, nothing is changed.',
 ].join(' ');
 
-/** The change of one file, after all of the patch has been checked. */
-interface Write {
+/** Milliseconds to put back what a patch that failed has written. */
+const PUT_BACK_MS = 30_000;
+
+/** A line of the result: a file that was added, changed or removed. */
+interface Listed {
   readonly mark: 'A' | 'M' | 'D';
   readonly path: string;
-  /** Undefined: the file is removed. */
-  readonly text: string | undefined;
 }
 
 /** The tool `apply_patch`: makes, changes, moves and removes text files by a patch in OpenAI's format V4A. */
@@ -41,7 +42,7 @@ export function applyPatch(sandbox: Sandbox): ToolSet {
             step.kind === 'update' && step.moveTo ? [step.path, step.moveTo] : [step.path],
           );
           const writes = await files.inTurn(paths, () => apply(files, steps, signal));
-          const lines = writes.filter(({ mark }) => mark !== undefined).map(({ mark, path }) => `${mark} ${path}`);
+          const lines = writes.map(({ mark, path }) => `${mark} ${path}`);
           return `Success. Updated the following files:\n${lines.join('\n')}\n`;
         },
       );
@@ -49,38 +50,66 @@ export function applyPatch(sandbox: Sandbox): ToolSet {
   };
 }
 
+/** A file as the patch leaves it. Undefined: it is removed. */
+type Target = { readonly text: string; readonly mode: number | undefined } | undefined;
+
 /** Checks all steps, and then writes all files. */
-async function apply(files: TextFiles, steps: readonly PatchStep[], signal: AbortSignal) {
-  const changed = new Map<string, string | undefined>();
-  const isThere = async (path: string) =>
-    changed.has(path) ? changed.get(path) !== undefined : (await files.stat(path, signal)) !== undefined;
-  const listed: { readonly mark: Write['mark']; readonly path: string }[] = [];
+async function apply(files: TextFiles, steps: readonly PatchStep[], signal: AbortSignal): Promise<readonly Listed[]> {
+  const changed = new Map<string, Target>();
+  const listed: Listed[] = [];
   for (const step of steps) {
     const { path } = step;
+    const known = changed.has(path) ? changed.get(path) : await readTarget(files, path, signal);
     if (step.kind === 'add') {
-      if (await isThere(path)) throw new ToolError(`Failed to add ${path}: it exists already. Use '*** Update File:'`);
-      changed.set(path, step.lines.length === 0 ? '' : `${step.lines.join('\n')}\n`);
+      if (known !== undefined) throw new ToolError(`Failed to add ${path}: it exists already. Use '*** Update File:'`);
+      changed.set(path, { text: step.lines.map((line) => `${line}\n`).join(''), mode: undefined });
       listed.push({ mark: 'A', path });
       continue;
     }
-    if (!(await isThere(path))) throw new ToolError(`Failed to ${step.kind} ${path}: there is no such file`);
+    if (known === undefined) throw new ToolError(`Failed to ${step.kind} ${path}: there is no such file`);
     if (step.kind === 'delete') {
       changed.set(path, undefined);
       listed.push({ mark: 'D', path });
       continue;
     }
-    const text = applyHunks(path, changed.get(path) ?? (await files.read(path, signal)), step.hunks);
+    const before = changed.has(path) ? known.text : await files.read(path, signal);
     const target = step.moveTo ?? path;
     if (target !== path) {
-      if (await isThere(target)) throw new ToolError(`Failed to move ${path}: ${target} exists already`);
+      const there = changed.has(target) ? changed.get(target) : await files.stat(target, signal);
+      if (there !== undefined) throw new ToolError(`Failed to move ${path}: ${target} exists already`);
       changed.set(path, undefined);
     }
-    changed.set(target, text);
+    changed.set(target, { text: applyHunks(path, before, step.hunks), mode: known.mode });
     listed.push({ mark: 'M', path: target });
   }
-  for (const [path, text] of changed) {
-    if (text === undefined) await files.remove(path, signal);
-    else await files.write(path, text, signal);
-  }
+  await writeAll(files, changed, signal);
   return listed;
+}
+
+/** A file as it is, without its text. @throws ToolError for a folder. */
+async function readTarget(files: TextFiles, path: string, signal: AbortSignal): Promise<Target> {
+  const entry = await files.stat(path, signal);
+  if (entry?.type === 'folder') throw new ToolError(`${path} is a directory, and patches change files`);
+  return entry && { text: '', mode: entry.mode };
+}
+
+/** Writes files, then removes files, so that a moved file is there all the time. A failure puts back what was written. */
+async function writeAll(files: TextFiles, changed: ReadonlyMap<string, Target>, signal: AbortSignal): Promise<void> {
+  const written: [string, Target][] = [];
+  try {
+    for (const [path, target] of changed) {
+      if (target === undefined) continue;
+      const entry = await files.stat(path, signal);
+      const before = entry && { text: await files.read(path, signal), mode: entry.mode };
+      await files.write(path, target.text, signal, target.mode);
+      written.push([path, before]);
+    }
+  } catch (error) {
+    const limit = AbortSignal.timeout(PUT_BACK_MS); // The call itself may have been cancelled.
+    for (const [path, before] of written.reverse()) {
+      await (before ? files.write(path, before.text, limit, before.mode) : files.remove(path, limit));
+    }
+    throw error;
+  }
+  for (const [path, target] of changed) if (target === undefined) await files.remove(path, signal);
 }

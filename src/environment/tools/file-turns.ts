@@ -59,8 +59,8 @@ export class TextFiles {
     );
   }
 
-  /** Writes a text. A file that exists keeps its mode. @throws ToolError for what is no file. */
-  async write(path: string, text: string, signal: AbortSignal): Promise<void> {
+  /** Writes a text. Without a mode, a file that exists keeps its own. @throws ToolError for what is no file. */
+  async write(path: string, text: string, signal: AbortSignal, mode?: number): Promise<void> {
     if (Buffer.byteLength(text) > MAX_TEXT_BYTES) {
       throw new ToolError(
         `The text for ${path} has more than ${MAX_TEXT_BYTES} bytes. Use a shell to write it in parts.`,
@@ -68,7 +68,7 @@ export class TextFiles {
     }
     const entry = await this.stat(path, signal);
     if (entry !== undefined) refuseOther(path, entry);
-    await inWords(this.#sandbox.files.write(this.resolve(path), text, { signal }));
+    await inWords(this.#sandbox.files.write(this.resolve(path), text, { signal, ...(mode !== undefined && { mode }) }));
   }
 
   async remove(path: string, signal: AbortSignal): Promise<void> {

@@ -1,11 +1,16 @@
 import { ToolError } from '../authoring/tool-result.ts';
 
-/** A piece of an update: the old lines, and the new lines in their place. */
+/** A line of a hunk: one that stays, one that is removed, or one that is added. */
+export interface HunkLine {
+  readonly mark: ' ' | '-' | '+';
+  readonly text: string;
+}
+
+/** A piece of an update: lines of the file, and the changes among them. */
 export interface Hunk {
   /** Text of the `@@` line, whose first match moves the search behind it. Empty for none. */
   readonly header: string;
-  readonly oldLines: readonly string[];
-  readonly newLines: readonly string[];
+  readonly lines: readonly HunkLine[];
   /** True if the old lines are the last of the file. */
   readonly isAtEnd: boolean;
 }
@@ -97,30 +102,23 @@ function addedLines(lines: readonly string[], firstLine: number): readonly strin
 function parseHunks(lines: readonly string[], firstLine: number): readonly Hunk[] {
   const hunks: Hunk[] = [];
   let header: string | undefined;
-  let oldLines: string[] = [];
-  let newLines: string[] = [];
+  let held: HunkLine[] = [];
   const close = (isAtEnd: boolean) => {
-    if (oldLines.length > 0 || newLines.length > 0) hunks.push({ header: header ?? '', oldLines, newLines, isAtEnd });
-    else if (header !== undefined && header !== '') {
-      // A header alone narrows the scope of the next hunk.
-      hunks.push({ header, oldLines: [], newLines: [], isAtEnd: false });
+    // A header alone narrows the scope of the next hunk.
+    if (held.length > 0 || (header !== undefined && header !== '')) {
+      hunks.push({ header: header ?? '', lines: held, isAtEnd });
     }
     header = undefined;
-    oldLines = [];
-    newLines = [];
+    held = [];
   };
   for (const [index, line] of lines.entries()) {
-    const mark = line[0];
+    const mark = line[0] ?? ' ';
     if (line.trim() === END_OF_FILE) close(true);
     else if (line === '@@' || line.startsWith('@@ ')) {
       close(false);
       header = line.slice(3).trimEnd();
-    } else if (mark === '-') oldLines.push(line.slice(1));
-    else if (mark === '+') newLines.push(line.slice(1));
-    else if (mark === ' ' || mark === undefined) {
-      oldLines.push(line.slice(1));
-      newLines.push(line.slice(1));
-    } else {
+    } else if (mark === '-' || mark === '+' || mark === ' ') held.push({ mark, text: line.slice(1) });
+    else {
       throw invalid(
         `Invalid Line: line ${firstLine + index}: '${line}'. Every line should start with ' ' (context line), '+' (added line), or '-' (removed line)`,
       );

@@ -7,8 +7,8 @@ const CLIPPED =
   '<response clipped><NOTE>To save on context only part of this file has been shown to you. Retry with a view_range that has the lines you look for.</NOTE>';
 
 /** Lines with their numbers, as `cat -n` prints them. */
-export function numbered(text: string, firstLine = 1): string {
-  const shown = text.length > SHOWN_CHARACTERS ? text.slice(0, SHOWN_CHARACTERS) + CLIPPED : text;
+export function numbered(text: string, firstLine = 1, longest = SHOWN_CHARACTERS): string {
+  const shown = text.length > longest ? text.slice(0, longest) + CLIPPED : text;
   return shown
     .split('\n')
     .map((line, index) => `${String(index + firstLine).padStart(NUMBER_WIDTH)}\t${line}`)
@@ -20,6 +20,11 @@ export function occurrences(text: string, wanted: string): readonly number[] {
   const found: number[] = [];
   for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + 1)) found.push(at);
   return found;
+}
+
+/** Number of places where a text would be replaced: none of them overlaps another. */
+export function separateOccurrences(text: string, wanted: string): number {
+  return text.split(wanted).length - 1;
 }
 
 /** Number of the line at a position, from 1 on. */

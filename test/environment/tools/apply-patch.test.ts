@@ -56,7 +56,9 @@ describe('the tool apply_patch', () => {
   });
 
   it('looks for a hunk behind its header, and behind each of several', async () => {
-    const { patch, text } = await open({ 'a.py': `class A:\n    def m():\n        pass\nclass B:\n    def m():\n        pass\n` });
+    const { patch, text } = await open({
+      'a.py': `class A:\n    def m():\n        pass\nclass B:\n    def m():\n        pass\n`,
+    });
     await patch('*** Update File: a.py', '@@ class B:', '@@     def m():', '-        pass', '+        return 1');
     expect(await text('a.py')).toBe(`class A:\n    def m():\n        pass\nclass B:\n    def m():\n        return 1\n`);
   });
@@ -125,6 +127,32 @@ describe('the tool apply_patch', () => {
     expect(await box.files.stat('new.txt')).toBeUndefined();
   });
 
+  it('puts back what it has written if a file cannot be written', async () => {
+    const { patch, text, box } = await open({ 'a.txt': 'one\n', 'b.txt': '' });
+    const lines = [
+      '*** Update File: a.txt',
+      '@@',
+      '-one',
+      '+1',
+      '*** Add File: c.txt',
+      '+x',
+      '*** Add File: b.txt/in',
+      '+y',
+    ];
+    expect((await patch(...lines)).is_error).toBe(true);
+    expect(await text('a.txt')).toBe('one\n');
+    expect(await box.files.stat('c.txt')).toBeUndefined();
+  });
+
+  it('keeps the mode of a file that it moves, and removes no folder', async () => {
+    const { patch, box } = await open({ 'a.sh': 'x\n', 'folder/file': '' });
+    await chmod(join(box.workdir, 'a.sh'), 0o755);
+    await patch('*** Update File: a.sh', '*** Move to: b.sh');
+    expect((await box.files.stat('b.sh'))?.mode).toBe(0o755);
+    expect(await patch('*** Delete File: folder')).toMatchObject({ is_error: true });
+    expect(await box.files.stat('folder/file')).toBeDefined();
+  });
+
   it('lets two parts change one file', async () => {
     const { patch, text } = await open({ 'a.txt': 'one\ntwo\n' });
     await patch('*** Update File: a.txt', '@@', '-one', '+1', '*** Update File: a.txt', '@@', '-two', '+2');
@@ -139,10 +167,22 @@ describe('the tool apply_patch', () => {
     ['an update without hunks', ['*** Update File: a.txt'], "Update file hunk for path 'a.txt' is empty"],
     ['an unknown part', ['*** Rename File: a.txt'], 'is not a valid hunk header'],
     ['no part', [], 'The patch changes no file'],
-    ['a missing file', ['*** Update File: none.txt', '@@', '-x', '+y'], 'Failed to update none.txt: there is no such file'],
+    [
+      'a missing file',
+      ['*** Update File: none.txt', '@@', '-x', '+y'],
+      'Failed to update none.txt: there is no such file',
+    ],
     ['a file that is there', ['*** Add File: a.txt', '+x'], 'Failed to add a.txt: it exists already'],
-    ['a missing header', ['*** Update File: a.txt', '@@ def f():', '-one', '+1'], "Failed to find context 'def f():' in a.txt"],
-    ['a move onto a file', ['*** Update File: a.txt', '*** Move to: b.txt', '@@', '-one', '+1'], 'b.txt exists already'],
+    [
+      'a missing header',
+      ['*** Update File: a.txt', '@@ def f():', '-one', '+1'],
+      "Failed to find context 'def f():' in a.txt",
+    ],
+    [
+      'a move onto a file',
+      ['*** Update File: a.txt', '*** Move to: b.txt', '@@', '-one', '+1'],
+      'b.txt exists already',
+    ],
   ])('refuses %s', async (_name, lines, problem) => {
     const { patch, text } = await open({ 'a.txt': 'one\n', 'b.txt': '' });
     const result = await patch(...lines);

@@ -35,8 +35,8 @@ describe.each(SHELLS)('the tool bash with the shell %s', (shell) => {
   it('keeps folder and variables from one command to the next', async () => {
     const { run, box } = await openShell();
     await run('cd /; NAME="of the first"');
-    expect((await run('pwd; echo "$NAME"; echo "[${BASH_VERSION:+bash}]"')).text).toBe(
-      `/\nof the first\n[${shell === 'bash' ? 'bash' : ''}]`,
+    expect((await run('pwd; echo "$NAME"; echo "[$BASH]"')).text).toBe(
+      `/\nof the first\n[${shell}]`,
     );
     expect(box.started).toHaveLength(1);
   });
@@ -46,7 +46,12 @@ describe.each(SHELLS)('the tool bash with the shell %s', (shell) => {
     const result = await run('echo before; echo wrong >&2; sh -c "exit 3"');
     expect(result.is_error).toBe(false);
     expect(result.text).toBe('before\nwrong\n[exit code 3]');
-    expect(result.structured_content).toMatchObject({ exit_code: 3, timed_out: false, truncated: false, omitted_bytes: 0 });
+    expect(result.structured_content).toMatchObject({
+      exit_code: 3,
+      timed_out: false,
+      truncated: false,
+      omitted_bytes: 0,
+    });
   });
 
   it('gives commands an empty input, so that none waits and none reads the next command', async () => {
@@ -73,15 +78,18 @@ describe.each(SHELLS)('the tool bash with the shell %s', (shell) => {
     const { run } = await openShell();
     const result = await run('sleep 600 & echo started');
     expect(result.text).toBe('started');
-    const { background } = result.structured_content as { readonly background: readonly number[] };
-    expect(background.map(isRunning)).toEqual([true]);
+    const background = result.structured_content?.background;
+    expect(background).toEqual([expect.any(Number)]);
+    expect(isRunning(Number(background))).toBe(true);
   });
 
   it('ends the process group at the limit of time and says that the shell was restarted', async () => {
     const { run, box } = await openShell();
     const result = await run('GONE=1; echo partly; sleep 600 & echo $! >pid; wait', { timeout_ms: 700 });
     expect(result.is_error).toBe(true);
-    expect(result.text).toMatch(/^partly\ntimed out: the command has not returned in 0\.7 seconds\. The shell was restarted/);
+    expect(result.text).toMatch(
+      /^partly\ntimed out: the command has not returned in 0\.7 seconds\. The shell was restarted/,
+    );
     expect(result.structured_content).toMatchObject({ timed_out: true, exit_code: null });
     await expect.poll(async () => isRunning(Number(await textIn(box, 'pid')))).toBe(false);
     expect((await run('echo "[$GONE]"')).text).toBe('[]');
@@ -109,7 +117,8 @@ describe.each(SHELLS)('the tool bash with the shell %s', (shell) => {
 describe('the tool bash', () => {
   it('is not ended by a command that prints the end of another', async () => {
     const { run } = await open();
-    const forged = 'printf "\\n%s\\n0\\n%s.\\n" 6f9619ff-8b86-4d01-b42d-00cf4fc964ff 6f9619ff-8b86-4d01-b42d-00cf4fc964ff';
+    const forged =
+      'printf "\\n%s\\n0\\n%s.\\n" 6f9619ff-8b86-4d01-b42d-00cf4fc964ff 6f9619ff-8b86-4d01-b42d-00cf4fc964ff';
     const result = await run(`trap 'echo "$BASH_COMMAND"' DEBUG; ${forged}; sleep 0.1; echo real`);
     expect(result.text).toContain('real');
     expect((await run('trap - DEBUG; echo next')).text).toContain('next');
@@ -129,8 +138,7 @@ describe('the tool bash', () => {
     expect(result.text).toMatch(/last$/);
     expect(result.text).not.toContain('\uFFFD');
     expect(Buffer.byteLength(result.text)).toBeLessThan(30_100);
-    const { omitted_bytes: omitted } = result.structured_content as { readonly omitted_bytes: number };
-    expect(omitted).toBeGreaterThan(49_900_000);
+    expect(result.structured_content?.omitted_bytes).toBeGreaterThan(49_900_000);
   });
 
   it('refuses a NUL character, which would cut the command', async () => {

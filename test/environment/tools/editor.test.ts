@@ -27,7 +27,8 @@ describe('view', () => {
 
   it('shows a range, and the rest of the file for -1', async () => {
     const { edit } = await open({ 'a.txt': FILE });
-    const shown = async (range: readonly number[]) => (await edit({ command: 'view', path: 'a.txt', view_range: range })).text;
+    const shown = async (range: readonly number[]) =>
+      (await edit({ command: 'view', path: 'a.txt', view_range: range })).text;
     expect(await shown([2, 3])).toMatch(/:\n {5}2\tline 2\n {5}3\tline 3$/);
     expect(await shown([12, -1])).toMatch(/:\n {4}12\tline 12\n {4}13\t$/);
   });
@@ -40,7 +41,10 @@ describe('view', () => {
   ])('refuses the range %j', async (range, problem) => {
     const { edit } = await open({ 'a.txt': FILE });
     const result = await edit({ command: 'view', path: 'a.txt', view_range: range });
-    expect(result).toMatchObject({ is_error: true, text: `Invalid \`view_range\`: ${JSON.stringify(range)}. ${problem}` });
+    expect(result).toMatchObject({
+      is_error: true,
+      text: `Invalid \`view_range\`: ${JSON.stringify(range)}. ${problem}`,
+    });
   });
 
   it('lists two levels of a folder without hidden entries', async () => {
@@ -64,7 +68,10 @@ describe('view', () => {
   });
 
   it('refuses in words what is missing, no text, a link, and a name with NUL', async () => {
-    const { edit, at } = await open({ 'picture.png': Uint8Array.of(0x89, 0x50, 0, 1), 'latin.txt': Uint8Array.of(0x66, 0xfc) });
+    const { edit, at } = await open({
+      'picture.png': Uint8Array.of(0x89, 0x50, 0, 1),
+      'latin.txt': Uint8Array.of(0x66, 0xfc),
+    });
     await symlink('/etc/hostname', at('link'));
     await symlink('/etc', at('etc'));
     const refusal = async (path: string) => {
@@ -85,7 +92,9 @@ describe('create', () => {
   it('makes a file with its folders, and overwrites none', async () => {
     const { edit, at, text } = await open();
     const path = at('new/file.txt');
-    expect((await edit({ command: 'create', path, file_text: 'a\r\nb' })).text).toBe(`File created successfully at: ${path}`);
+    expect((await edit({ command: 'create', path, file_text: 'a\r\nb' })).text).toBe(
+      `File created successfully at: ${path}`,
+    );
     expect(await text('new/file.txt')).toBe('a\r\nb');
     expect(await edit({ command: 'create', path, file_text: 'other' })).toMatchObject({
       is_error: true,
@@ -107,9 +116,19 @@ describe('str_replace', () => {
     expect(result.text).toBe(
       [
         "The file a.txt has been edited. Here's the result of running `cat -n` on a snippet of a.txt:",
-        ...['line 2', 'line 3', 'line 4', 'line 5', 'new 6', 'new 7', 'line 7', 'line 8', 'line 9', 'line 10', 'line 11'].map(
-          (line, index) => `${String(index + 2).padStart(6)}\t${line}`,
-        ),
+        ...[
+          'line 2',
+          'line 3',
+          'line 4',
+          'line 5',
+          'new 6',
+          'new 7',
+          'line 7',
+          'line 8',
+          'line 9',
+          'line 10',
+          'line 11',
+        ].map((line, index) => `${String(index + 2).padStart(6)}\t${line}`),
         'Review the changes and make sure they are as expected (correct indentation, no duplicate lines, etc). Edit the file again if necessary.',
       ].join('\n'),
     );
@@ -151,7 +170,9 @@ describe('str_replace', () => {
     const words = Array.from({ length: 20 }, (_, index) => `<${index}>`);
     const { edit, text, at } = await open({ 'a.txt': words.join('\n') });
     const results = await Promise.all(
-      words.map((word, index) => edit({ ...replace(word, `[${index}]`), path: index % 2 === 0 ? 'a.txt' : at('a.txt') })),
+      words.map((word, index) =>
+        edit({ ...replace(word, `[${index}]`), path: index % 2 === 0 ? 'a.txt' : at('a.txt') }),
+      ),
     );
     expect(results.filter(({ is_error }) => is_error)).toEqual([]);
     expect(await text('a.txt')).toBe(words.map((_, index) => `[${index}]`).join('\n'));
@@ -167,7 +188,12 @@ describe('str_replace', () => {
 });
 
 describe('insert', () => {
-  const insert = (insert_line: number, insert_text: string) => ({ command: 'insert', path: 'a.txt', insert_line, insert_text });
+  const insert = (insert_line: number, insert_text: string) => ({
+    command: 'insert',
+    path: 'a.txt',
+    insert_line,
+    insert_text,
+  });
 
   it.each([
     [0, 'new', 'new\none\ntwo\n'],

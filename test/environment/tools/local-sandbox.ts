@@ -23,7 +23,10 @@ export interface LocalSandbox extends Sandbox {
 }
 
 /** Files and folders of `folder` as a sandbox of the session gives them: no link is followed. */
-export async function openLocalSandbox({ path = process.env.PATH ?? '', hasTerminals = true } = {}): Promise<LocalSandbox> {
+export async function openLocalSandbox({
+  path = process.env.PATH ?? '',
+  hasTerminals = true,
+} = {}): Promise<LocalSandbox> {
   const workdir = await realpath(await mkdtemp(join(tmpdir(), 'proctor-tools-')));
   const started: ChildProcess[] = [];
   const state = { memoryKills: 0, told: 0 };
@@ -137,7 +140,14 @@ function filesBelow(workdir: string): SandboxFiles {
     if (found === undefined) return undefined;
     const type = found.isSymbolicLink() ? 'link' : found.isDirectory() ? 'folder' : found.isFile() ? 'file' : 'other';
     const size = type === 'file' ? found.size : 0;
-    return { name: name.split('/').at(-1) ?? name, type, size, mode: found.mode & 0o7777, uid: found.uid, gid: found.gid };
+    return {
+      name: name.split('/').at(-1) ?? name,
+      type,
+      size,
+      mode: found.mode & 0o7777,
+      uid: found.uid,
+      gid: found.gid,
+    };
   };
   /** As engines do it: a path through a link is refused. */
   const refuseLinks = async (name: string) => {
@@ -160,7 +170,9 @@ function filesBelow(workdir: string): SandboxFiles {
     write: async (name, content, { mode } = {}) => {
       await refuseLinks(name);
       const before = await stat(name);
-      await mkdir(dirname(full(name)), { recursive: true });
+      await mkdir(dirname(full(name)), { recursive: true }).catch((cause) => {
+        throw new RangeError(`${name} has no folder`, { cause });
+      });
       // As engines do it: a new file takes the place of the old one.
       await rm(full(name), { force: true });
       await writeFile(full(name), content);
