@@ -30,6 +30,16 @@ export class TextFiles {
     return posix.resolve(this.#sandbox.workdir, path);
   }
 
+  /** The absolute path. @throws ToolError for a path outside of the working folder. */
+  confined(path: string): string {
+    const full = this.resolve(path);
+    const below = posix.relative(this.#sandbox.workdir, full);
+    if (below === '..' || below.startsWith('../')) {
+      throw new ToolError(`${path} is outside of the working folder ${this.#sandbox.workdir}`);
+    }
+    return full;
+  }
+
   stat(path: string, signal: AbortSignal): Promise<FileEntry | undefined> {
     return inWords(this.#sandbox.files.stat(this.resolve(path), { signal }));
   }

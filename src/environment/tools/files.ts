@@ -1,4 +1,3 @@
-import { posix } from 'node:path';
 import { z } from 'zod';
 import type { EnvironmentServer } from '../authoring/environment-server.ts';
 import { ToolError } from '../authoring/tool-result.ts';
@@ -38,12 +37,14 @@ function addFileTools(env: EnvironmentServer, sandbox: Sandbox): void {
       annotations: { readOnlyHint: true, openWorldHint: false },
     },
     async ({ file_path, view_range }, { signal }) => {
-      const text = await texts.read(confined(sandbox, file_path), signal);
+      const text = await texts.read(texts.confined(file_path), signal);
       const lines = text.replace(/\r?\n$/, '').split(/\r?\n/);
       const [first = 1, last = -1] = view_range ?? [];
       const end = last === -1 ? lines.length : last;
       if (first < 1 || first > lines.length || end < first) {
-        throw new ToolError(`read: view_range [${first}, ${last}] is not within the ${lines.length} lines of ${file_path}`);
+        throw new ToolError(
+          `read: view_range [${first}, ${last}] is not within the ${lines.length} lines of ${file_path}`,
+        );
       }
       const shown = lines.slice(first - 1, end).join('\n');
       if (Buffer.byteLength(shown) > MAX_READ_BYTES) {
@@ -60,7 +61,7 @@ function addFileTools(env: EnvironmentServer, sandbox: Sandbox): void {
       annotations: { destructiveHint: true, idempotentHint: true, openWorldHint: false },
     },
     async ({ file_path, content }, { signal }) => {
-      const path = confined(sandbox, file_path);
+      const path = texts.confined(file_path);
       await texts.inTurn([path], () => texts.write(path, content, signal));
       return `wrote ${Buffer.byteLength(content)} bytes to ${file_path}`;
     },
@@ -78,7 +79,7 @@ function addFileTools(env: EnvironmentServer, sandbox: Sandbox): void {
       annotations: { destructiveHint: true, openWorldHint: false },
     },
     async ({ file_path, old_string, new_string, replace_all }, { signal }) => {
-      const path = confined(sandbox, file_path);
+      const path = texts.confined(file_path);
       return await texts.inTurn([path], async () => {
         const text = await texts.read(path, signal);
         const oldText = text.includes(old_string) ? old_string : inLineBreaksOf(text, old_string);
@@ -92,14 +93,4 @@ function addFileTools(env: EnvironmentServer, sandbox: Sandbox): void {
       });
     },
   );
-}
-
-/** The absolute path. @throws ToolError for a path outside of the working folder. */
-export function confined(sandbox: Sandbox, path: string): string {
-  const full = TextFiles.of(sandbox).resolve(path);
-  const below = posix.relative(sandbox.workdir, full);
-  if (below === '..' || below.startsWith('../')) {
-    throw new ToolError(`${path} is outside of the working folder ${sandbox.workdir}`);
-  }
-  return full;
 }

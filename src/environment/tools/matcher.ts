@@ -57,7 +57,8 @@ export function globToPattern(glob: string): string {
     if (piece === '**') return '.*';
     if (piece === '*') return '[^/]*';
     if (piece === '?') return '[^/]';
-    if (piece.length > 1) return `[${piece.slice(1, -1).replace(/^!/, '^').replaceAll('\\', '\\\\').replaceAll('[', '\\[')}]`;
+    if (piece.length > 1)
+      return `[${piece.slice(1, -1).replace(/^!/, '^').replaceAll('\\', '\\\\').replaceAll('[', '\\[')}]`;
     if (piece === '{') {
       depth += 1;
       return '(?:';

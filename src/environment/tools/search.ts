@@ -5,7 +5,6 @@ import { ToolError } from '../authoring/tool-result.ts';
 import { OutputWindow } from '../sandbox/output-window.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { TextFiles, toText } from './file-turns.ts';
-import { confined } from './files.ts';
 import { globToPattern, Matcher } from './matcher.ts';
 import { walkFiles } from './walk-files.ts';
 
@@ -32,7 +31,8 @@ export function addSearchTools(env: EnvironmentServer, sandbox: Sandbox): void {
       if (pattern.startsWith('/') || pattern.split('/').includes('..')) {
         throw new ToolError(`glob: the pattern ${pattern} must be relative, and stay in the folder`);
       }
-      const { files, note } = await walkFiles(TextFiles.of(sandbox), confined(sandbox, path), signal);
+      const texts = TextFiles.of(sandbox);
+      const { files, note } = await walkFiles(texts, texts.confined(path), signal);
       const matcher = new Matcher(globToPattern(pattern));
       const found = matcher.indexes(files.join('\0'), '\0', MAX_PATH_LENGTH).map((index) => files[index] ?? '');
       const lines = found.slice(0, MAX_PATHS).map((file) => posix.join(path, file));
@@ -53,7 +53,7 @@ export function addSearchTools(env: EnvironmentServer, sandbox: Sandbox): void {
 
 async function grep(sandbox: Sandbox, pattern: string, path: string, signal: AbortSignal): Promise<string> {
   const files = TextFiles.of(sandbox);
-  const folder = confined(sandbox, path);
+  const folder = files.confined(path);
   const matcher = new Matcher(pattern);
   const entry = await files.stat(folder, signal);
   if (entry === undefined) throw new ToolError(`grep: ${path} does not exist`);

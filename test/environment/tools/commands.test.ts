@@ -8,7 +8,7 @@ describe('the tool shell', () => {
   it('gives both outputs and the end of each command, and goes on after one that ran out of time', async () => {
     const { agent } = await openTools(shell(await openBox()));
     const commands = ['echo out; echo err >&2; exit 2', 'echo partly; sleep 60', 'cd /; pwd', 'cat; echo read'];
-    const result = await agent.call('shell', { commands, timeout_ms: 500, max_output_length: 100 });
+    const result = await agent.call('shell', { commands, timeout_ms: 1_500, max_output_length: 100 });
     expect(result.is_error).toBe(false);
     expect(result.structured_content).toMatchObject({
       max_output_length: 100,
