@@ -11,6 +11,6 @@ export interface NativeTypes {
 }
 
 /** `_meta` of a tool that providers know. */
-export function nativeMeta(role: string, types: NativeTypes): JsonObject {
-  return { [NATIVE_META]: { role, ...types } };
+export function nativeMeta(role: string, types: NativeTypes, more: JsonObject = {}): JsonObject {
+  return { [NATIVE_META]: { role, ...types, ...more } };
 }
