@@ -13,6 +13,7 @@ export type {
   EventsOptions,
   Fetch,
   GradesOption,
+  JudgesClient,
   ModelsClient,
   RegisteredModelsClient,
   RegradeQuery,
@@ -30,6 +31,7 @@ export type {
   TrainingListQuery,
 } from './client/service-client.ts';
 export { ApiError, BoundaryError, type ErrorCode } from './contract/errors.ts';
+export type { JsonObject } from './contract/json.ts';
 export type {
   RegisteredModel,
   RegisteredModelInput,
@@ -38,8 +40,11 @@ export type {
 } from './contract/model.ts';
 export type { ScenarioEntry } from './contract/scenario.ts';
 export type {
+  CheckEvent,
   CheckFinding,
   CheckList,
+  CheckReport,
+  CheckRequest,
   CheckSummary,
   FindingLevel,
   FindingName,
@@ -61,6 +66,7 @@ export type {
   TaskRow,
 } from './contract/service/evaluation.ts';
 export type { ModelDeltaEvent, TraceEvent } from './contract/service/event.ts';
+export type { Calibration, CalibrationEvent, CalibrationInput } from './contract/service/judge.ts';
 export type { Outcome } from './contract/service/outcome.ts';
 export type {
   Regrade,
@@ -81,7 +87,7 @@ export type {
 } from './contract/service/run.ts';
 export type { Seat, SeatInput } from './contract/service/seat.ts';
 export type { TotalsGroupBy, TraceTotals, UsageGroupBy, UsageList } from './contract/service/totals.ts';
-export type { Origin, Trace, TraceList, TraceSummary } from './contract/service/trace.ts';
+export type { LogRecord, Origin, Trace, TraceList, TraceSummary } from './contract/service/trace.ts';
 export type {
   TrainerList,
   TrainingAccepted,

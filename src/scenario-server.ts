@@ -1,4 +1,5 @@
 // Serving scenarios to any OpenAI-style chat client.
+export type { Logger } from 'pino';
 export type { FinishedSession, SessionEntry, SessionStatus, Svc } from './contract/session.ts';
 export type { GatewayClient } from './models/gateway/gateway-client.ts';
 export {

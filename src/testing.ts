@@ -1,7 +1,9 @@
 export { BoundaryError } from './contract/errors.ts';
+export type { JsonObject } from './contract/json.ts';
 export type { Evaluation, ScenarioEntry, SetupResult, Solution } from './contract/scenario.ts';
 export type { CheckedEnvironment, CheckFinding, FindingName } from './contract/service/check.ts';
 export type { LogRecord, Step, Trace } from './contract/service/trace.ts';
+export type { EnvironmentSource } from './environment/authoring/environment-source.ts';
 export type { CallOptions, ToolResult } from './environment/client/environment-client.ts';
 export { type ExpectSoundOptions, expectSound } from './evaluation/testing/expect-sound.ts';
 export { type Clock, type FakeClock, fakeClock } from './evaluation/testing/fake-clock.ts';
@@ -30,3 +32,4 @@ export {
 } from './evaluation/testing/scripted-model.ts';
 export type { DeclaredTask, Task, TaskArguments } from './evaluation/testing/task.ts';
 export type { ChatModel, ModelRequest, ModelResponse } from './models/gateway/chat-model.ts';
+export type { RolloutLimits } from './rollout/session/limits.ts';

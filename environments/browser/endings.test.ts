@@ -14,6 +14,7 @@ const path = fileURLToPath(new URL('./environment.ts', import.meta.url));
 interface Running {
   readonly pid: number;
   readonly parent: number;
+  readonly command: string;
 }
 
 // The folder that a session's processes have for what is temporary is their mark: it is in the environment of each.
@@ -27,12 +28,14 @@ afterEach(() => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }))
 function chromiumProcesses(): Running[] {
   return readdirSync('/proc').flatMap((name) => {
     try {
-      if (!/^\d+$/.test(name) || !/chrom/.test(readFileSync(`/proc/${name}/cmdline`, 'utf8'))) return [];
+      if (!/^\d+$/.test(name)) return [];
+      const command = readFileSync(`/proc/${name}/cmdline`, 'utf8');
+      if (!/chrom/.test(command)) return [];
       if (!readFileSync(`/proc/${name}/environ`, 'utf8').includes(`=${folder}`)) return [];
       const [state, parent] = readFileSync(`/proc/${name}/stat`, 'utf8')
         .replace(/^.*\) /s, '')
         .split(' ');
-      return state === 'Z' ? [] : [{ pid: Number(name), parent: Number(parent) }];
+      return state === 'Z' ? [] : [{ pid: Number(name), parent: Number(parent), command }];
     } catch {
       // It ended while it was looked at, or is another user's.
       return [];
@@ -45,14 +48,15 @@ function leftovers(): string[] {
   return readdirSync(folder).filter((name) => /^(?:proctor-browser|playwright)/.test(name));
 }
 
-function environmentPid(): number {
+/** The Chromium that the driver has started, which is none of its helpers. */
+function drivenChromium(): Running {
   const processes = chromiumProcesses();
-  const first = processes.find(({ parent }) => parent !== 1 && processes.every(({ pid }) => pid !== parent));
-  if (first === undefined) throw new Error('No Chromium runs');
-  return first.parent;
+  const found = processes.find(({ command }) => /--remote-debugging-pipe/.test(command) && !/--type=/.test(command));
+  if (found === undefined) throw new Error(`None of ${processes.length} processes is the Chromium that is driven`);
+  return found;
 }
 
-const gone = () => expect.poll(chromiumProcesses, { timeout: 10_000, interval: 50 }).toEqual([]);
+const gone = () => expect.poll(chromiumProcesses).toEqual([]);
 
 /** The environment as the program, over stdio, with its protocol as lines of JSON. */
 function startProgram() {
@@ -120,7 +124,7 @@ describeOnLinux('a session of the browser environment', () => {
 
   it('has a Chromium that is driven over a pipe, without a port, and leaves nothing when its client closes', async () => {
     const client = await connectEnvironment(target());
-    const commands = chromiumProcesses().map(({ pid }) => readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
+    const commands = chromiumProcesses().map(({ command }) => command);
     expect(commands.filter((command) => command.includes('--remote-debugging-pipe'))).toHaveLength(1);
     expect(commands.filter((command) => command.includes('--remote-debugging-port'))).toEqual([]);
     await client.close();
@@ -129,7 +133,8 @@ describeOnLinux('a session of the browser environment', () => {
 
   it('leaves no process when its own is killed', async () => {
     const client = await connectEnvironment(target());
-    process.kill(environmentPid(), 'SIGKILL');
+    onTestFinished(() => client.close());
+    process.kill(drivenChromium().parent, 'SIGKILL');
     await gone();
     await expect(client.call('read_page', {})).rejects.toThrow('SIGKILL');
     await client.close();
@@ -139,7 +144,7 @@ describeOnLinux('a session of the browser environment', () => {
     const abort = new AbortController();
     const connecting = connectEnvironment(target(), { signal: abort.signal });
     const rejected = expect(connecting).rejects.toThrow('given up');
-    await expect.poll(() => chromiumProcesses().length, { timeout: 15_000, interval: 10 }).toBeGreaterThan(0);
+    await expect.poll(() => chromiumProcesses().length, { interval: 10 }).toBeGreaterThan(0);
     abort.abort(new Error('given up'));
     await rejected;
     await gone();
@@ -155,8 +160,8 @@ describeOnLinux('a session of the browser environment', () => {
 
   it('ends its tools in words when Chromium has ended', async () => {
     const client = await connectEnvironment(target());
-    const [first] = chromiumProcesses().filter(({ parent }) => parent === environmentPid());
-    process.kill(first?.pid ?? 0, 'SIGKILL');
+    onTestFinished(() => client.close());
+    process.kill(drivenChromium().pid, 'SIGKILL');
     await gone();
     await expect
       .poll(async () => JSON.stringify(await client.call('read_page', {})))

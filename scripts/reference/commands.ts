@@ -2,10 +2,16 @@ import { type Argument, Command, type Option } from 'commander';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { escapeText, toTable } from './markdown.ts';
 
-/** The page of the command line, as Markdown, made from the definitions that the commands themselves use. */
-export async function commandReference(): Promise<string> {
+/** Every command, as a program that is not run. */
+export async function loadCommands(): Promise<Command> {
   const program = new Command('proctor');
   for (const load of Object.values(COMMANDS)) (await load())(program);
+  return program;
+}
+
+/** The page of the command line, as Markdown, made from the definitions that the commands themselves use. */
+export async function commandReference(): Promise<string> {
+  const program = await loadCommands();
   const overview = program.commands.map((command) => [
     `[\`${nameOf(command)}\`](#${anchorOf(command)})`,
     command.description(),

@@ -7,8 +7,6 @@ import { METADATA_LIMITS, runRequestSchema } from '../../src/contract/service/ru
 import { SIZE_LIMITS } from '../../src/contract/size-limits.ts';
 import { EVALUATION_LIMITS } from '../../src/contract/task.ts';
 import { MAX_MESSAGE_LENGTH } from '../../src/environment/process/environment-process.ts';
-import { COMMAND_MS, LONGEST_COMMAND_MS, SHOWN_BYTES } from '../../src/environment/tools/command-output.ts';
-import { MAX_TEXT_BYTES } from '../../src/environment/tools/file-turns.ts';
 import { DEFAULT_IDLE_TIMEOUT_MS } from '../../src/models/gateway/silence-limit.ts';
 import { MAX_ARGUMENT_BYTES } from '../../src/rollout/seats/seat-agent.ts';
 import { ROLLOUT_LIMITS } from '../../src/rollout/session/limits.ts';
@@ -212,21 +210,6 @@ function others(): Readonly<Record<string, readonly Limit[]>> {
       { name: 'file, unpacked', value: sizeText(unpackedBytes), change: FIXED, beyond: 'the file is refused' },
       { name: 'depth of JSON', value: `${depth} levels`, change: FIXED, beyond: 'the file is refused' },
       { name: 'traces of a file', value: grouped(samples), change: FIXED, beyond: 'the file is refused' },
-    ],
-    'Standard tools': [
-      {
-        name: 'one command',
-        value: `${secondsText(COMMAND_MS)}, at most ${secondsText(LONGEST_COMMAND_MS)}`,
-        change: '`timeout_ms` of the call, `timeoutMs` of the factory',
-        beyond: 'its processes are ended, and the agent is told',
-      },
-      {
-        name: 'output of a command that is shown',
-        value: `${grouped(SHOWN_BYTES)} bytes`,
-        change: '`max_output_length` of `shell`, `max_output_tokens` of `exec_command`',
-        beyond: 'the middle is left out',
-      },
-      { name: 'text file', value: sizeText(MAX_TEXT_BYTES), change: FIXED, beyond: 'the agent is told' },
     ],
     Shutdown: [
       {

@@ -1,4 +1,5 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import type { EngineName } from '../environment/sandbox/engine.ts';
 
 type LoadCommand = () => Promise<(program: Command) => void>;
 
@@ -39,6 +40,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, LoadCommand>>>> = 
     openenv: async () => (await import('./serve/openenv.ts')).addOpenEnvCommand,
     open: async () => (await import('./serve/open.ts')).addOpenCommand,
     keys: async () => (await import('./serve/keys.ts')).addKeysCommand,
+    sandboxes: async () => (await import('./serve/sandboxes.ts')).addSandboxesCommand,
     doctor: async () => (await import('./serve/doctor.ts')).addDoctorCommand,
   },
   'Exchange traces': {
@@ -47,6 +49,25 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, LoadCommand>>>> = 
     import: async () => (await import('./exchange/import.ts')).addImportCommand,
   },
 };
+
+/** Commands that start environments, which may have sandboxes. */
+const START_ENVIRONMENTS: ReadonlySet<string> = new Set(
+  'list dev mcp run chat seat replay demo eval regrade check serve worker scenarios ors openenv sandboxes doctor'.split(
+    ' ',
+  ),
+);
+
+const ENGINES: readonly EngineName[] = ['bubblewrap', 'docker', 'kubernetes', 'none'];
+
+/** The option is written to the variable, which is the one place that settings of sandboxes are read from. */
+function addSandboxOption(command: Command): void {
+  command
+    .addOption(new Option('--sandbox <engine>', 'engine of sandboxes (default: PROCTOR_SANDBOX)').choices(ENGINES))
+    .hook('preAction', () => {
+      const { sandbox } = command.opts<{ sandbox?: string }>();
+      if (sandbox !== undefined) process.env.PROCTOR_SANDBOX = sandbox;
+    });
+}
 
 /** Each command is loaded on use, so that it does not load the packages of the others. */
 export const COMMANDS: Readonly<Record<string, LoadCommand>> = Object.assign(
@@ -64,7 +85,8 @@ function inGroup([heading, commands]: readonly [string, Readonly<Record<string, 
       const add = await load();
       return (program) => {
         add(program);
-        program.commands.at(-1)?.helpGroup(`${heading}:`);
+        const command = program.commands.at(-1)?.helpGroup(`${heading}:`);
+        if (command !== undefined && START_ENVIRONMENTS.has(name)) addSandboxOption(command);
       };
     },
   ]);

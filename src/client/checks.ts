@@ -1,6 +1,15 @@
-import type { CheckList, CheckSummary, FindingLevel, FindingName, StoredCheck } from '../contract/service/check.ts';
+import type {
+  CheckEvent,
+  CheckList,
+  CheckRequest,
+  CheckSummary,
+  FindingLevel,
+  FindingName,
+  StoredCheck,
+} from '../contract/service/check.ts';
 import type { Connection } from './connection.ts';
 import { everyItem, type RequestOptions, toQuery } from './requests.ts';
+import { readWork } from './trace-events.ts';
 
 export interface CheckListQuery {
   /** Only reports with an environment of this name. */
@@ -24,6 +33,11 @@ export interface CheckQuery {
 
 /** Reports of `proctor check` (contract section 10). Every method rejects with an `ApiError` for what the service refuses. */
 export interface ChecksClient {
+  /**
+   * Checks environments of the service. Yields progress, each finding, and last the report, which the service stores.
+   * The check ends when the reader stops.
+   */
+  run(request: CheckRequest, options?: RequestOptions): AsyncGenerator<CheckEvent, void>;
   /** Newest first, without scenarios and findings. */
   list(query?: CheckListQuery, options?: RequestOptions): Promise<CheckList>;
   /** Every report of the list, page by page. */
@@ -39,6 +53,8 @@ export function createChecksClient(connection: Connection): ChecksClient {
     connection.json<T>({ method: 'GET', path, isRepeatable: true, signal });
   const list: ChecksClient['list'] = (query, options) => read(`/v1/checks${toQuery({ ...query })}`, options);
   return {
+    run: (body, { signal } = {}) =>
+      readWork<CheckEvent>(connection, { path: '/v1/checks', body }, ({ type }) => type === 'report', signal),
     list,
     all: (query = {}, options) => everyItem(query, (page) => list(page, options)),
     get: (id, query, options) => read(`${pathOf(id)}${toQuery({ ...query })}`, options),

@@ -12,11 +12,13 @@ import type {
   TaskList,
   TaskRow,
 } from '../contract/service/evaluation.ts';
+import type { CalibrationEvent, CalibrationInput } from '../contract/service/judge.ts';
 import type { Outcome } from '../contract/service/outcome.ts';
 import type { GradesQuery } from '../contract/service/replay.ts';
 import type { TasksetList } from '../contract/task.ts';
 import { type Connection, createKey } from './connection.ts';
 import { everyItem, type RequestOptions, toQuery } from './requests.ts';
+import { readWork } from './trace-events.ts';
 
 export interface GradesOption {
   /** Rewards of the runs (default), or of the newest grades. */
@@ -171,4 +173,25 @@ export function createTasksetsClient(connection: Connection): TasksetsClient {
 
 function pathOf(evaluationId: string): string {
   return `/v1/evaluations/${encodeURIComponent(evaluationId)}`;
+}
+
+/** Judges of a service (contract section 12). Rejects with an `ApiError` for what the service refuses. */
+export interface JudgesClient {
+  /**
+   * Compares the verdicts of a judge with labels of people, by models of the service. Yields progress, and last the
+   * figures. The service stores nothing.
+   */
+  calibrate(request: CalibrationInput, options?: RequestOptions): AsyncGenerator<CalibrationEvent, void>;
+}
+
+export function createJudgesClient(connection: Connection): JudgesClient {
+  return {
+    calibrate: (body, { signal } = {}) =>
+      readWork<CalibrationEvent>(
+        connection,
+        { path: '/v1/calibrations', body },
+        ({ type }) => type === 'calibration',
+        signal,
+      ),
+  };
 }

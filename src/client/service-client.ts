@@ -26,8 +26,10 @@ import {
 } from './connection.ts';
 import {
   createEvaluationsClient,
+  createJudgesClient,
   createTasksetsClient,
   type EvaluationsClient,
+  type JudgesClient,
   type TasksetsClient,
 } from './evaluations-client.ts';
 import { createModelsClient, type ModelsClient } from './models-client.ts';
@@ -53,6 +55,7 @@ export type {
   EvaluationListQuery,
   EvaluationsClient,
   GradesOption,
+  JudgesClient,
   TaskListQuery,
   TasksetsClient,
 } from './evaluations-client.ts';
@@ -138,6 +141,7 @@ export interface ServiceClient {
   readonly training: TrainingClient;
   readonly regrades: RegradesClient;
   readonly checks: ChecksClient;
+  readonly judges: JudgesClient;
   readonly tasksets: TasksetsClient;
   readonly blobs: {
     /** Reads binary content by its hash, or by the `svc-blob://sha256/<hex>` of a trace. */
@@ -226,6 +230,7 @@ export function createServiceClient(options: ServiceClientOptions = {}): Service
     training: createTrainingClient(connection),
     regrades: createRegradesClient(connection),
     checks: createChecksClient(connection),
+    judges: createJudgesClient(connection),
     tasksets: createTasksetsClient(connection),
     blobs: {
       get: (blob, { signal } = {}) =>

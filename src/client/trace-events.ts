@@ -122,6 +122,9 @@ export async function* readWork<Event extends { readonly type: string }>(
       if (isLast(event)) return;
     }
     throw new ApiError('connection_failed', `The reply to ${request.path} was cut off`);
+  } catch (error) {
+    signal.throwIfAborted(); // The cut connection is only how an abort shows.
+    throw error;
   } finally {
     silence.stop();
     gone.abort(); // A reader that stops closes the connection.

@@ -46,24 +46,41 @@ export const turnRequestSchema = z.looseObject({
 });
 export type TurnFields = z.infer<typeof turnRequestSchema>;
 
-/** Settings of a model that have a type of their own, in the names of chat completions. The others are forwarded as given. */
+/** Settings of a model, in the names of chat completions. They are forwarded as given. */
 export const samplingSchema = z.looseObject({
   temperature: z.number().nullish(),
   top_p: z.number().nullish(),
+  top_k: z.int().nullish(),
+  min_p: z.number().nullish(),
   max_tokens: z.int().nullish(),
   max_completion_tokens: z.int().nullish(),
   seed: z.int().nullish(),
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
   presence_penalty: z.number().nullish(),
   frequency_penalty: z.number().nullish(),
+  repetition_penalty: z.number().nullish(),
   logit_bias: givenObjectSchema.nullish(),
   logprobs: z.boolean().nullish(),
   top_logprobs: z.int().nullish(),
   response_format: givenObjectSchema.nullish(),
   reasoning_effort: z.string().nullish(),
+  reasoning: givenObjectSchema.nullish(),
+  verbosity: z.string().nullish(),
   parallel_tool_calls: z.boolean().nullish(),
+  service_tier: z.string().nullish(),
+  prompt_cache_key: z.string().nullish(),
+  prompt_cache_retention: z.string().nullish(),
+  safety_identifier: z.string().nullish(),
   user: z.string().nullish(),
-  top_k: z.int().nullish(),
+  chat_template_kwargs: givenObjectSchema.nullish(),
+  thinking: givenObjectSchema.nullish(),
+  enable_thinking: z.boolean().nullish(),
+  provider: givenObjectSchema.nullish(),
+  models: z.array(z.string()).nullish(),
+  min_tokens: z.int().nullish(),
+  stop_token_ids: z.array(z.int()).nullish(),
+  ignore_eos: z.boolean().nullish(),
+  return_token_ids: z.boolean().nullish(),
 });
 
 /** Body of `POST /v1/chat/completions`: OpenAI's fields and those that Proctor adds. */
@@ -74,47 +91,13 @@ export const chatRequestSchema = turnRequestSchema
       .looseObject({ include_usage: z.boolean().optional(), svc_events: z.boolean().optional() })
       .nullish(),
     n: z.int().optional(),
+    functions: z.array(z.unknown()).nullish(),
     ...samplingSchema.shape,
   })
-  // This also checks the fields that are forwarded without a schema of their own.
   .superRefine((request, context) => refuseFault(samplingOf(request), context));
 
 /** Fields of a chat request that only the model reads. They are forwarded to the gateway unchanged. */
-const SAMPLING_FIELDS = [
-  'temperature',
-  'top_p',
-  'top_k',
-  'min_p',
-  'max_tokens',
-  'max_completion_tokens',
-  'seed',
-  'stop',
-  'presence_penalty',
-  'frequency_penalty',
-  'repetition_penalty',
-  'logit_bias',
-  'logprobs',
-  'top_logprobs',
-  'response_format',
-  'reasoning_effort',
-  'reasoning',
-  'verbosity',
-  'parallel_tool_calls',
-  'service_tier',
-  'prompt_cache_key',
-  'prompt_cache_retention',
-  'safety_identifier',
-  'user',
-  'chat_template_kwargs',
-  'thinking',
-  'enable_thinking',
-  'provider',
-  'models',
-  'min_tokens',
-  'stop_token_ids',
-  'ignore_eos',
-  'return_token_ids',
-] as const;
+const SAMPLING_FIELDS = Object.keys(samplingSchema.shape);
 
 /** The fields of a chat request that are forwarded to the gateway. */
 export function samplingOf(given: Readonly<Record<string, unknown>>): JsonObject {

@@ -134,6 +134,8 @@ export const AGENT_WITHOUT_TOOLS = 'agent_without_tools';
  * Code of a run whose tool blocks its environment, so that the environment stopped answering. No HTTP surface uses it.
  */
 export const TOOL_BLOCKED = 'tool_blocked';
+/** Code of a run whose agent ended its own sandbox. It counts as a failure of the agent. No HTTP surface uses it. */
+export const SANDBOX_ENDED = 'sandbox_ended';
 /** Code of a fork whose repeated steps gave another result than the forked trace has. No HTTP surface uses it. */
 export const FORK_DIFFERS = 'fork_differs';
 export type RunErrorCode =
@@ -142,6 +144,7 @@ export type RunErrorCode =
   | typeof AGENT_WITHOUT_TOOLS
   | typeof AGENT_FAILED
   | typeof TOOL_BLOCKED
+  | typeof SANDBOX_ENDED
   | typeof FORK_DIFFERS
   | typeof USER_ERROR;
 

@@ -40,6 +40,16 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The JSON object in a text; undefined for any other text. */
+export function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** For `superRefine`: adds an issue for the first fault of a value. */
 export function refuseFault(value: unknown, context: z.RefinementCtx): void {
   const fault = faultIn(value);

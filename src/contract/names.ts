@@ -35,6 +35,19 @@ export const META = {
    * On a sampling request for a judge: rubric, scale, votes, model and context. The message is the material to judge.
    */
   judge: 'svc/judge',
+  /**
+   * In the result of `initialize`: true where sessions have sandboxes. On a call of the hub `setup`: true makes the
+   * sandboxes and runs no setup. On its result, and on that of `evaluate`: facts for the trace. Our choice.
+   */
+  sandboxes: 'svc/sandboxes',
+  /** On that call: the id of the run, for the labels of its sandboxes. */
+  run: 'svc/run',
+  /** On the result of any call, for a harness: how a sandbox of the session was lost. Our choice. */
+  sandboxFault: 'svc/sandbox_fault',
+  /** On the result of any call, for a harness: destinations that the proxies of sandboxes have refused. Our choice. */
+  sandboxRefusals: 'svc/sandbox_refusals',
+  /** On the list of scenarios, where the request has `sandboxes`: why no sandbox can be made. Our choice. */
+  sandboxProblem: 'svc/sandbox_problem',
   /** In `initialize` of a connection between environments: the number of connections before it. Our choice. */
   connectionDepth: 'svc/connection_depth',
 } as const;
@@ -49,6 +62,8 @@ export const PROCESS_VARIABLES = {
   /** Descriptor of the parent that reloads environments. The parent says when to load, and reads reports. */
   developmentFd: 'PROCTOR_DEVELOPMENT_FD',
   hostFd: 'PROCTOR_HOST_FD',
+  /** The engine of sandboxes, by its name or as settings in JSON. */
+  sandbox: 'PROCTOR_SANDBOX',
   /** Marks the processes of a run, so that they are found when the run is over. It is not a secret. */
   run: 'PROCTOR_RUN',
 } as const;

@@ -113,3 +113,58 @@ export type ScenarioEntry = z.infer<typeof scenarioEntrySchema>;
 
 export const scenarioListSchema = z.object({ scenarios: z.array(scenarioEntrySchema) });
 export type ScenarioList = z.infer<typeof scenarioListSchema>;
+
+/** Facts about a sandbox that has started. */
+export const sandboxFactsSchema = z.object({
+  name: z.string(),
+  /** `docker`, `podman`, `bubblewrap`, `kubernetes` or `none`. */
+  engine: z.string(),
+  engine_version: z.string(),
+  image: z.string().nullable(),
+  /** The identity of the image, `sha256:…`. */
+  digest: z.string().nullable(),
+  network: z.enum(['none', 'open', 'allow']),
+  limits: z.object({
+    memory_bytes: z.number().nullable(),
+    cpus: z.number().nullable(),
+    processes: z.number().nullable(),
+    disk_bytes: z.number().nullable(),
+  }),
+  /** Reasons by the name of a limit that the engine does not enforce. */
+  not_enforced: z.record(z.string(), z.string()),
+  warnings: z.array(z.string()),
+  /** Milliseconds that it waited for room, or for an engine that was away. */
+  queued_ms: z.int(),
+  /** Milliseconds to get its image. */
+  image_ms: z.int(),
+  /** Milliseconds to start it. */
+  start_ms: z.int(),
+});
+export type SandboxFacts = z.infer<typeof sandboxFactsSchema>;
+
+/** `structuredContent` of a call of `setup` that only makes the sandboxes. */
+export const sandboxOpeningSchema = z.object({ sandboxes: z.array(sandboxFactsSchema) });
+
+/** Facts about a sandbox after the agent has ended, before the evaluation. */
+export const sandboxEndSchema = z.object({
+  name: z.string(),
+  /** Paths below its folder; null if they could not be read. */
+  changes: z
+    .object({ added: z.array(z.string()), changed: z.array(z.string()), removed: z.array(z.string()) })
+    .nullable(),
+  /** Number of paths that are not listed. */
+  omitted: z.int(),
+  /** Processes that the kernel ended because the memory was used up. */
+  memory_kills: z.int(),
+  /** The reason why something could not be read. */
+  problem: z.string().nullable(),
+});
+export type SandboxEnd = z.infer<typeof sandboxEndSchema>;
+
+/** A destination that a sandbox asked for and its allow list does not have. */
+export const sandboxRefusalSchema = z.object({ sandbox: z.string(), host: z.string(), port: z.int() });
+export type SandboxRefusal = z.infer<typeof sandboxRefusalSchema>;
+
+/** How a sandbox was lost. `agent`: a command inside ended it. `engine`: anything else. */
+export const sandboxFaultSchema = z.object({ by: z.enum(['agent', 'engine']), reason: z.string() });
+export type SandboxFault = z.infer<typeof sandboxFaultSchema>;

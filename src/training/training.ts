@@ -10,6 +10,7 @@ import type { Models } from '../models/gateway/create-model.ts';
 import type { ConfiguredGateway } from '../models/gateway/model-config.ts';
 import type { Database, DatabaseTransaction } from '../store/database/database.ts';
 import type { RegisteredModels } from '../store/models/registered-models.ts';
+import { asField } from '../support/http/api/errors.ts';
 import { preview } from '../support/schema/json-schema.ts';
 import { didYouMean } from '../support/text/did-you-mean.ts';
 import type { DatasetParts } from './dataset/build-dataset.ts';
@@ -194,16 +195,6 @@ async function withoutTasks(plan: () => Promise<unknown>): Promise<ApiError> {
   if (held !== undefined && !(held instanceof ApiError && held.code === 'held_out_task')) throw held;
   const both = held === undefined ? message : `${message} And from what is trained on: ${held.message}`;
   return new ApiError('missing_required_parameter', both, { param: 'evaluate.tasks' });
-}
-
-/** Runs a check whose errors name fields of another request, and sets `param` to the field of this one. */
-async function asField<T>(field: string, check: () => Promise<T>): Promise<T> {
-  try {
-    return await check();
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    throw new ApiError(error.code, error.message, { param: field, headers: error.headers, cause: error });
-  }
 }
 
 async function loadAll(

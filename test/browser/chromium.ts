@@ -16,6 +16,9 @@ export function findChromium(file: string): string | undefined {
   return executablePath;
 }
 
+/** Milliseconds that a page has for one thing: less than a test has, so that a test that fails names what was missing. */
+const PAGE_MS = 80_000;
+
 /** A page, what went wrong in it, and the hosts that it has asked. Whoever opened it closes it. */
 export interface OpenPage {
   readonly page: Page;
@@ -34,6 +37,7 @@ export function useChromium(executablePath: string | undefined, isProblem: (mess
 
   return async (address: string, options: BrowserContextOptions = {}): Promise<OpenPage> => {
     const page = await browser.newPage(options);
+    page.setDefaultTimeout(PAGE_MS);
     const problems: string[] = [];
     const hosts = new Set<string>();
     page.on('pageerror', (error) => problems.push(error.message));

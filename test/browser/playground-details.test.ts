@@ -26,6 +26,23 @@ function createTea(): EnvironmentServer {
   return env;
 }
 
+/** Runs in the page: the events of a session arrive once the window is told so, the reply's head at once. */
+function holdEvents(): void {
+  const send = window.fetch;
+  window.fetch = async (input, init) => {
+    const response = await send(input, init);
+    if (!String(input).endsWith('/events') || response.body === null) return response;
+    const goesOn = new Promise((resolve) => addEventListener('events-go-on', resolve, { once: true }));
+    const held = new TransformStream({
+      transform: async (chunk, stream) => {
+        await goesOn;
+        stream.enqueue(chunk);
+      },
+    });
+    return new Response(response.body.pipeThrough(held), response);
+  };
+}
+
 describe.skipIf(executablePath === undefined)('the playground, in Chromium,', PATIENCE, () => {
   const openPage = useChromium(executablePath, (message) => message.text().includes('Security Policy'));
   async function open(address: string): Promise<OpenPage> {
@@ -135,6 +152,38 @@ describe.skipIf(executablePath === undefined)('the playground, in Chromium,', PA
     await turnIsOver(page);
     await page.getByRole('button', { name: 'Finish…' }).click();
     expect(await page.locator('#answer-schema').isVisible()).toBe(false);
+    await page.close();
+  });
+
+  it('says that it is your turn when it has drawn the conversation, and not before', async () => {
+    const { address } = await openPlayground(says('At one.'), says('At two.'));
+    const { page } = await open(address);
+    await page.addInitScript(holdEvents);
+    await page.reload();
+    await choose(page, 'keep', { wanted: '[]' });
+    const stop = page.getByRole('button', { name: 'Stop' });
+    const isReading = async () => {
+      await page.locator('#say').waitFor();
+      await stop.waitFor({ state: 'detached' });
+      expect(await page.locator('#state').textContent()).toBe('Reading the conversation…');
+      expect(await page.getByRole('button', { name: 'Finish…' }).isDisabled()).toBe(true);
+    };
+    await isReading();
+    await page.evaluate(() => dispatchEvent(new Event('events-go-on')));
+    await turnIsOver(page);
+    expect(await page.locator('#log').textContent()).toContain('At one.');
+    await page.locator('#message').fill('And now?');
+    await page.keyboard.press('Enter');
+    await page.getByText('At two.').waitFor();
+    await turnIsOver(page);
+
+    await page.reload();
+    await page.locator('#fact-session').waitFor();
+    await isReading();
+    await page.evaluate(() => dispatchEvent(new Event('events-go-on')));
+    await page.getByText('At one.').waitFor();
+    await turnIsOver(page);
+    expect(await page.locator('#log').textContent()).toContain('At two.');
     await page.close();
   });
 

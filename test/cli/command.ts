@@ -14,7 +14,7 @@ export function shellLine(args: readonly string[]): string {
 }
 
 /** Commands are processes, on machines that have other things to do. */
-export const PATIENCE = { timeout: 60_000 } as const;
+export const PATIENCE = { timeout: 180_000 } as const;
 
 const ENVIRONMENTS = {
   counter: fileURLToPath(new URL('../../environments/counter', import.meta.url)),

@@ -56,6 +56,7 @@ describe('proctor dataset', { timeout: 300_000 }, () => {
     const empty = await run(...build);
     expect([empty.code, empty.stderr]).toEqual([1, expect.stringContaining('No trace is left to train on')]);
     expect(empty.stdout).toContain('reference_model 1');
+    expect(readdirSync(cwd)).not.toContain('set');
     const built = await run(...build, '--include-reference', '--json');
     expect(built.code, built.stderr).toBe(0);
     const manifest = datasetManifestSchema.parse(JSON.parse(built.stdout));
@@ -84,5 +85,15 @@ describe('proctor dataset', { timeout: 300_000 }, () => {
     expect([heldOut.code, heldOut.stderr]).toEqual([2, expect.stringMatching(/"seven".*--split train/s)]);
     const named = await run(...build, '--include-reference', '--filter', 'mood=good');
     expect([named.code, named.stderr]).toEqual([2, expect.stringContaining('--filter knows no mood')]);
+    const worded = await run(...build, '--filter', 'min_reward=abc');
+    expect([worded.code, worded.stderr]).toEqual([
+      2,
+      expect.stringContaining('--filter min_reward has to be a number, got "abc".'),
+    ]);
+    const share = await run(...build, '--validation', '0.9');
+    expect([share.code, share.stderr]).toEqual([
+      2,
+      expect.stringContaining('--validation has to be a number from 0 to 0.5, got 0.9.'),
+    ]);
   });
 });

@@ -10,9 +10,10 @@ import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { SHUTDOWN_GRACE_MS } from '../../src/contract/names.ts';
-import { createProject, PATIENCE, proctor, start } from '../cli/command.ts';
+import { createProject, PATIENCE, start } from '../cli/command.ts';
 import { freePort } from '../free-port.ts';
-import { createFolder, ROOT, read, typeErrors } from './documents.ts';
+import { helpOf } from './command-help.ts';
+import { createFolder, read, typeErrors } from './documents.ts';
 
 const FILES = ['Dockerfile', 'compose.yaml', 'kubernetes.yaml', 'proctor.service', 'proctor.env.example'] as const;
 
@@ -155,10 +156,9 @@ describe('the files of docs/deploy', PATIENCE, () => {
     expect(commands).toHaveLength(7);
     for (const words of commands) {
       const named = words.filter((word: string) => /^[a-z]+$/.test(word)).slice(0, words[0] === 'keys' ? 2 : 1);
-      const { code, stdout } = await proctor([...named, '--help'], { cwd: ROOT });
-      expect([words, code]).toEqual([words, 0]);
+      const help = await helpOf(...named);
       for (const option of words.filter((word: string) => word.startsWith('--'))) {
-        expect([words, stdout.includes(`  ${option} `)]).toEqual([words, true]);
+        expect([words, help.includes(`  ${option} `)]).toEqual([words, true]);
       }
     }
   });

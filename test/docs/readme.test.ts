@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { PATIENCE, proctor } from '../cli/command.ts';
+import { helpOf } from './command-help.ts';
 import { blocksOf, createFolder, listDocuments, ROOT, read, typeErrors } from './documents.ts';
 
 /** A working directory with this environment, and its test. */
@@ -58,10 +59,7 @@ async function runVitest(cwd: string): Promise<string> {
   return stdout;
 }
 
-// Some thirty commands, each a process of its own, one after the other.
-const MANY_COMMANDS = { timeout: 240_000 };
-
-it('every command that the documents name exists, with the options that they give it', MANY_COMMANDS, async () => {
+it('every command that the documents name exists, with the options that they give it', async () => {
   const lines = listDocuments()
     .flatMap((document) => [...blocksOf(document, ''), ...inlineCode(document)])
     .flatMap((block) => block.split('\n'))
@@ -69,16 +67,12 @@ it('every command that the documents name exists, with the options that they giv
     .map((line) => line.replace(/^npx (--yes )?(--package \S+ )?/, '').replace(/#.*$/, ''));
   expect(lines.length).toBeGreaterThan(5);
   const { stdout: overview } = await proctor(['--help'], { cwd: ROOT });
-  const helps = new Map<string, string>();
   for (const line of lines) {
     const [, name = '', next = ''] = /^proctor (\w+)(?: (\w+))?/.exec(line) ?? [];
     expect(overview).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
-    const ofName = helps.get(name) ?? (await helpOf(name));
-    helps.set(name, ofName);
+    const ofName = name === '' ? overview : await helpOf(name);
     const isSubcommand = next !== '' && new RegExp(`^Commands:[^]*^ {2}${next}\\b`, 'm').test(ofName);
-    const command = isSubcommand ? `${name} ${next}` : name;
-    const help = helps.get(command) ?? (await helpOf(command));
-    helps.set(command, help);
+    const help = isSubcommand ? await helpOf(name, next) : ofName;
     for (const [, option = ''] of line.matchAll(/ (--?[a-z][a-z-]*)/g)) {
       expect([line, help.includes(option)]).toEqual([line, true]);
     }
@@ -89,12 +83,6 @@ it('every command that the documents name exists, with the options that they giv
 function inlineCode(path: string): readonly string[] {
   const text = read(path).replace(/^```[\s\S]*?^```$/gm, '');
   return [...text.matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code);
-}
-
-async function helpOf(command: string): Promise<string> {
-  const { code, stdout } = await proctor([...command.split(' '), '--help'], { cwd: ROOT });
-  expect(code).toBe(0);
-  return stdout;
 }
 
 it('the README links to the index of the pages, and the index to every other page', () => {

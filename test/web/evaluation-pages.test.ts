@@ -66,6 +66,44 @@ describe('GET /data/evaluations/{evaluation_id}', () => {
     ]);
   });
 
+  it('counts an attempt as passed where the report does, to the last digit of a reward', async () => {
+    const site = await openSite();
+    const sum = 0.1 + 0.2;
+    const id = await addEvaluation(site.database, {
+      ...THREE,
+      name: 'last digit',
+      passThreshold: sum,
+      attempt: () => ({ outcome: 'graded', reward: sum }),
+    });
+    const read = await readerOf(site);
+    const page = await read(`/data/evaluations/${id}?outcome=passed`);
+    const tasks = await read<TaskList>(`/v1/evaluations/${id}/tasks`);
+    expect([page.json.cells?.models[0]?.passed, page.json.cells?.matched]).toEqual([6, 3]);
+    expect(page.json.cells?.rows[0]?.groups[0]?.rewards).toEqual([sum, sum]);
+    expect(tasks.json.data[0]?.passed).toBe(2);
+  });
+
+  it('shows the newest grades, where those are asked for, in its cells and in its counts', async () => {
+    const site = await openSite();
+    const id = await addEvaluation(site.database, { ...THREE, name: 'graded again' });
+    await site.database.kysely
+      .updateTable('evaluation_attempts')
+      .set({ grade_reward: 0.25, grade_outcome: 'limit' })
+      .where('evaluation_id', '=', id)
+      .where('task_index', '=', 0)
+      .where('model_index', '=', 0)
+      .where('attempt_index', '=', 1)
+      .execute();
+    const read = await readerOf(site);
+    const seen = async (query: string) => {
+      const { cells } = (await read(`/data/evaluations/${id}${query}`)).json;
+      const group = cells?.rows[0]?.groups[0];
+      return [group?.states, group?.rewards, group?.mean, cells?.models[0]?.passed, cells?.models[0]?.bins[4]];
+    };
+    expect(await seen('')).toEqual(['gg', [1, 1], 1, 3, 0]);
+    expect(await seen('?grades=current')).toEqual(['lg', [0.25, 1], 0.625, 2, 1]);
+  });
+
   it('has the mean that the report has, for rewards near the largest number too', async () => {
     const site = await openSite();
     const id = await addEvaluation(site.database, {

@@ -1,5 +1,6 @@
 import { createServiceClient, type ServiceClient } from '../../client/service-client.ts';
-import { resolveEnvironment } from '../../service/config/find-environments.ts';
+import type { EnvironmentTarget } from '../../environment/client/environment-client.ts';
+import { type NamedEnvironment, resolveEnvironment } from '../../service/config/find-environments.ts';
 import { loadProject } from '../../service/config/project.ts';
 import type { Installation } from '../../service/runs/installation.ts';
 import type { OpenService, OpenServiceOptions } from '../../service/runs/open-service.ts';
@@ -15,6 +16,8 @@ export interface PlaceOptions extends Pick<OpenServiceOptions, 'plays' | 'hosts'
   readonly service?: string | undefined;
   /** Environment as typed. Without `service` it may also be the path of a module or a URL; then it is the only one. */
   readonly environment?: string | undefined;
+  /** Several environments as typed, in place of `environment`. */
+  readonly environments?: readonly string[] | undefined;
   /** Spare processes of each environment, for the service of this directory. Default: none. */
   readonly spares?: number;
   /** Gets the log lines of the service of this directory. Default: standard error. */
@@ -26,24 +29,48 @@ export interface Place extends AsyncDisposable {
   readonly client: ServiceClient;
   /** Name of the environment at the service. Undefined if the command has none. */
   readonly environment: string | undefined;
+  /** Names of the environments at the service, as many as were typed. */
+  readonly environments: readonly string[];
   /** Address of the service. Undefined: the service of this directory. */
   readonly service: string | undefined;
   /** The service of this directory; undefined with `--service`. */
   readonly here: OpenService | undefined;
 }
 
-/** @throws UsageError for a service without a key, and for `--account` with a service; ApiError env_not_found. */
-export async function openPlace({ service, environment, write, ...options }: PlaceOptions): Promise<Place> {
-  if (service === undefined) return await openHere(environment, write, options);
+/**
+ * @throws UsageError for a service without a key, and for `--account` or a file with a service; ApiError
+ * env_not_found.
+ */
+export async function openPlace(given: PlaceOptions): Promise<Place> {
+  const { service, environment, environments: several, write, ...options } = given;
+  const typed = several ?? (environment === undefined ? [] : [environment]);
+  if (service === undefined) return await openHere(typed, write, options);
   if (options.account !== undefined) {
     throw new UsageError('At a service the account is that of the key: leave --account out.');
   }
+  for (const name of typed) refuseFile(name);
   const client = createServiceClient({ baseUrl: service, apiKey: findKey(await loadProject(), service) });
-  return { client, environment, service, here: undefined, [Symbol.asyncDispose]: async () => {} };
+  const [first] = typed;
+  return {
+    client,
+    environment: first,
+    environments: typed,
+    service,
+    here: undefined,
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+/** @throws UsageError */
+function refuseFile(typed: string): void {
+  if (!/^(\.{0,2}\/|\.{1,2}$|~|https?:\/\/)/i.test(typed)) return;
+  throw new UsageError(
+    `At a service an environment is named, and ${JSON.stringify(typed)} is a path or an address: take a name of its list of environments.`,
+  );
 }
 
 async function openHere(
-  typed: string | undefined,
+  typed: readonly string[],
   write: PlaceOptions['write'],
   options: Omit<OpenServiceOptions, 'logger'>,
 ): Promise<Place> {
@@ -57,11 +84,14 @@ async function openHere(
   try {
     opened.push(await startTelemetry({ ...installation, warn: note }));
     const { environments: known, directory, redactor } = installation;
-    const named = typed === undefined ? undefined : resolveEnvironment(typed, known, directory);
-    const environments = named === undefined ? known : new Map([[named.name, named.target]]);
+    const { sandbox } = installation.settings;
+    const named = typed.map((name) => ({ typed: name, ...resolveEnvironment(name, known, directory, sandbox) }));
+    refuseNamesakes(named);
+    const environments = named.length === 0 ? known : new Map(named.map(({ name, target }) => [name, target]));
+    const typedNames = new Map(named.map(({ name, typed: as }) => [name, as]));
     const logger = createLogger('error', redactor, write);
     const onTakenOver = (traceId: string) => note(describeTaken(installation, traceId));
-    const here = await openService(installation, { ...options, environments, logger, onTakenOver });
+    const here = await openService(installation, { ...options, environments, typedNames, logger, onTakenOver });
     opened.push(here);
     const onTerminate = () => {
       here.shutDown();
@@ -71,11 +101,33 @@ async function openHere(
     process.once('SIGTERM', onTerminate);
     opened.push({ [Symbol.asyncDispose]: async () => void process.off('SIGTERM', onTerminate) });
     const { client } = here;
-    return { client, environment: named?.name, service: undefined, here, [Symbol.asyncDispose]: close };
+    const names = named.map(({ name }) => name);
+    const [first] = names;
+    return {
+      client,
+      environment: first,
+      environments: names,
+      service: undefined,
+      here,
+      [Symbol.asyncDispose]: close,
+    };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** @throws UsageError for two modules with one name. */
+function refuseNamesakes(named: readonly (NamedEnvironment & { readonly typed: string })[]): void {
+  for (const [index, { typed, name, target }] of named.entries()) {
+    const other = named.slice(0, index).find((each) => each.name === name);
+    if (other === undefined || isSame(other.target, target)) continue;
+    throw new UsageError(`${other.typed} and ${typed} are both named ${name}: take one of them at a time.`);
+  }
+}
+
+function isSame(one: EnvironmentTarget, other: EnvironmentTarget): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
 }
 
 function describeTaken({ settings }: Installation, traceId: string): string {

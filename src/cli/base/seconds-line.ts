@@ -1,11 +1,13 @@
-const SECOND_MS = 1_000;
+import { PERIODS_MS } from '../../support/runtime/periods.ts';
+import { startTicker, type Ticker } from '../../support/runtime/ticker.ts';
+
 /** Moves to the start of the line and clears it. */
 const CLEAR_LINE = '\r\u001b[K';
 
 /** A line that counts seconds at the end of the terminal: `running… 7 s`. It is removed at the end. */
 export class SecondsLine {
   readonly #write: (text: string) => void;
-  #timer: NodeJS.Timeout | undefined;
+  #ticker: Ticker | undefined;
   #isShown = false;
 
   constructor(write: (text: string) => void) {
@@ -14,14 +16,13 @@ export class SecondsLine {
 
   /** Has no effect while it counts. */
   start(): void {
-    if (this.#timer !== undefined) return;
+    if (this.#ticker !== undefined) return;
     let seconds = 0;
-    this.#timer = setInterval(() => {
+    this.#ticker = startTicker(() => {
       seconds += 1;
       this.#isShown = true;
       this.#write(`${CLEAR_LINE}  running… ${seconds} s`);
-    }, SECOND_MS);
-    this.#timer.unref();
+    }, PERIODS_MS.redraws);
   }
 
   /** Hides the line so that another can be printed; the next tick shows it again. */
@@ -31,8 +32,8 @@ export class SecondsLine {
   }
 
   stop(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#ticker?.stop();
+    this.#ticker = undefined;
     this.clear();
   }
 }

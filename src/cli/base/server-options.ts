@@ -14,7 +14,7 @@ import { wholeNumber } from './options.ts';
  * @throws UsageError if there are none, or if two have the same name.
  */
 export function environmentsOf(
-  { environments, directory }: Installation,
+  { environments, directory, settings }: Installation,
   named: readonly string[],
   command: string,
 ): ReadonlyMap<string, EnvironmentTarget> {
@@ -23,7 +23,9 @@ export function environmentsOf(
     throw new UsageError(`There are no environments in this directory: name one: proctor ${command} <path|url>.`);
   }
   const found = new Map<string, EnvironmentTarget>();
-  for (const { name, target } of named.map((text) => resolveEnvironment(text, environments, directory))) {
+  for (const { name, target } of named.map((text) =>
+    resolveEnvironment(text, environments, directory, settings.sandbox),
+  )) {
     const other = found.get(name);
     if (other !== undefined && !isDeepStrictEqual(other, target)) {
       throw new UsageError(

@@ -1,5 +1,6 @@
 import { LOCAL_ACCOUNT } from '../../contract/names.ts';
 import type { Installation } from '../../service/runs/installation.ts';
+import { newId } from '../../support/runtime/new-id.ts';
 
 export interface PageAddress {
   /** Path of the page; the runs page by default. */
@@ -9,12 +10,14 @@ export interface PageAddress {
 }
 
 /**
- * Tests whether the server at an address uses this database, by a one-time sign-in token that the test consumes. A
- * server that does not answer in time counts as using it.
+ * Tests whether the server at an address uses this database: it signs in with a one-time token. The token is of an
+ * account that owns nothing and that ends with the test, so that a program that reads it gains nothing. A server that
+ * does not answer in time counts as using the database.
  */
 export async function hasSameDatabase({ accounts }: Pick<Installation, 'accounts'>, at: string): Promise<boolean> {
+  const account = `probe_${newId()}`;
   const address = new URL('/sign-in', at);
-  address.searchParams.set('token', await accounts.createSignInToken('local'));
+  address.searchParams.set('token', await accounts.createSignInToken(account));
   try {
     const signal = AbortSignal.timeout(ANSWER_LIMIT_MS);
     const { status, body } = await fetch(address, { redirect: 'manual', signal });
@@ -22,6 +25,8 @@ export async function hasSameDatabase({ accounts }: Pick<Installation, 'accounts
     return status !== 401;
   } catch {
     return true;
+  } finally {
+    await accounts.removeSignIns(account);
   }
 }
 

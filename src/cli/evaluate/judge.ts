@@ -1,22 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { ApiError } from '../../contract/errors.ts';
-import {
-  CALIBRATED_VOTES,
-  type CalibratedVotes,
-  type Calibration,
-  calibrateJudge,
-} from '../../evaluation/evaluations/report/calibrate-judge.ts';
-import { type LabelledCase, readLabelledCases } from '../../evaluation/evaluations/report/labelled-cases.ts';
-import { createModels } from '../../models/gateway/create-model.ts';
-import { checkHarnessModels, JUDGE_SCRIPT } from '../../models/gateway/harness-models.ts';
-import { operatorSecrets } from '../../service/config/known-secrets.ts';
-import { loadProject } from '../../service/config/project.ts';
-import { createRedactor } from '../../support/redaction/redactor.ts';
+import { CALIBRATED_VOTES, type Calibration, type LabelledCase } from '../../contract/service/judge.ts';
+import { readLabelledCases } from '../../evaluation/evaluations/report/labelled-cases.ts';
 import { padToWidth } from '../../support/text/display-width.ts';
 import { countText, meanText, moneyText, shareText, withInterval } from '../../support/text/figures.ts';
 import { SilentFailure, UsageError } from '../base/failure.ts';
-import { hereAlone, wholeNumber } from '../base/options.ts';
+import { parseServiceUrl, wholeNumber } from '../base/options.ts';
+import { openPlace } from '../base/place.ts';
 import { listenForStop } from '../base/signals.ts';
 import { colors, note, print, printable, printJson } from '../base/terminal.ts';
 
@@ -28,25 +19,27 @@ export function addJudgeCommand(program: Command): void {
   judge
     .command('calibrate <file>')
     .description('Compare the verdicts of a judge with labels of people, with 1, 3 and 5 votes.')
-    .option('--model <model>', 'the judge (default: models.judge of the configuration)')
+    .option('--model <model>', 'the judge (default: models.judge of the configuration, or of the service)')
     .addOption(
       new Option('--votes <count>', 'the most votes of a case').choices(CALIBRATED_VOTES.map(String)).default('5'),
     )
     .option('--concurrency <count>', 'cases that are judged at a time', wholeNumber(1, 100), 4)
-    .addOption(hereAlone('A judge is asked with the gateways of this directory, and nothing is stored'))
+    .option('--service <url>', 'ask the models of this run service, with the key of PROCTOR_API_KEY', parseServiceUrl)
     .option('--json', 'print {"cases", "by_votes": [{"votes", "agreement", "kappa", ...}], "failed"?}')
     .addHelpText(
       'after',
       `
 The file holds a case a line: {"id", "rubric", "material", "label", "scale"?, "context"?}. The label is true or false, or with
 a scale {"min", "max"} a number. Each case is judged with five votes, or with as many as --votes says; fewer are the first of
-them. A case that cannot be judged is named, and counts in no figure.
+them. A case that cannot be judged is named, and counts in no figure. Nothing is stored: usage never counts these calls.
+With --service the cases are sent to the service, at most 10,000, and its gateways pay; Ctrl-C ends the work there too.
 
 Exit code: 0; 1 when a case could not be judged, and after Ctrl-C; 2 when the command or the file is wrong.
 
 Examples:
   $ proctor judge calibrate cases.jsonl --model gpt-5-mini
-  $ proctor judge calibrate cases.jsonl --json > calibration.json`,
+  $ proctor judge calibrate cases.jsonl --json > calibration.json
+  $ PROCTOR_API_KEY=... proctor judge calibrate cases.jsonl --service https://proctor.example`,
     )
     .action(calibrate);
 }
@@ -55,34 +48,31 @@ interface CalibrateOptions {
   readonly model?: string;
   readonly votes: string;
   readonly concurrency: number;
+  readonly service?: string;
   readonly json?: boolean;
 }
 
 async function calibrate(file: string, options: CalibrateOptions): Promise<void> {
-  const { model, concurrency, json = false } = options;
-  const project = await loadProject();
-  const { settings } = project;
+  const { model, votes, concurrency, json = false } = options;
   const cases = await readCases(file);
-  const redactor = createRedactor(operatorSecrets(project, process.env), []);
-  const models = createModels({ ...settings.models, redactor });
-  const name = model ?? models.harness.judge;
-  if (name === undefined)
-    throw new UsageError('No model judges: name one with --model, or set models.judge in the configuration');
-  if (name === JUDGE_SCRIPT)
-    throw new UsageError(`${JUDGE_SCRIPT} reads nothing, so that it cannot be compared: name a model of a gateway`);
-  checkHarnessModels(models, { judge_model: name });
   using stop = listenForStop();
-  const calibration = await calibrateJudge({
-    cases,
-    createModel: () => models.create(name, NO_CONTEXT),
-    votes: CALIBRATED_VOTES.find((votes) => String(votes) === options.votes) satisfies CalibratedVotes | undefined,
+  await using place = await openPlace({ service: options.service });
+  const request = {
+    model,
+    cases: [...cases],
+    votes: CALIBRATED_VOTES.find((each) => String(each) === votes),
     concurrency,
-    signal: stop.signal,
-    onJudged: (done) => note(`${done} of ${cases.length} judged`),
-  });
-  if (json) printJson(calibration);
-  else printCalibration(name, calibration);
-  if (calibration.failed !== undefined) throw new SilentFailure();
+  };
+  for await (const event of place.client.judges.calibrate(request, { signal: stop.signal })) {
+    if (event.type === 'progress') {
+      note(`${event.done} of ${event.cases} judged`);
+      continue;
+    }
+    const { model: name, calibration } = event;
+    if (json) printJson(calibration);
+    else printCalibration(name, calibration);
+    if (calibration.failed !== undefined) throw new SilentFailure();
+  }
 }
 
 /** @throws UsageError for a file that cannot be read; ApiError that says what is wrong with it. */
@@ -95,14 +85,6 @@ async function readCases(file: string): Promise<readonly LabelledCase[]> {
     throw new UsageError(`${file} cannot be read (${code})`, { cause });
   }
 }
-
-/** A judge sees nothing of a scenario. */
-const NO_CONTEXT = {
-  seed: null,
-  scenario: '',
-  answerSchema: () => null,
-  solution: () => Promise.reject(new Error('A judge has no solution')),
-};
 
 function printCalibration(name: string, { cases, by_votes, failed = [] }: Calibration): void {
   print(`${colors.bold(printable(name))} on ${countText(cases, 'case')}`);

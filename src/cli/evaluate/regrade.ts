@@ -4,6 +4,7 @@ import { ApiError } from '../../contract/errors.ts';
 import { TRACE_ID_PATTERN } from '../../contract/names.ts';
 import type { Regrade, RegradeRow } from '../../contract/service/regrade.ts';
 import { sleep } from '../../support/runtime/backoff.ts';
+import { PERIODS_MS } from '../../support/runtime/periods.ts';
 import { countText, meanText } from '../../support/text/figures.ts';
 import { SilentFailure } from '../base/failure.ts';
 import { evaluationsAt, findEvaluation, OR_A_TRACE } from '../base/find-evaluation.ts';
@@ -14,7 +15,6 @@ import { addPoolOptions, type PoolCommandOptions } from '../base/pool-options.ts
 import { listenForStop } from '../base/signals.ts';
 import { colors, note, print, printable, printJson } from '../base/terminal.ts';
 
-const LOOK_EVERY_MS = 300;
 const ROWS = 1_000;
 
 export function addRegradeCommand(program: Command): void {
@@ -80,7 +80,7 @@ async function followJob(regrades: RegradesClient, jobId: string, stop: AbortSig
     if (job.status !== 'running') return job;
     // One that has ended in the meantime is looked at once more.
     if (stop.aborted) await regrades.cancel(jobId).catch(throwUnlessOver);
-    await sleep(LOOK_EVERY_MS, stop).catch(() => {}); // The loop sees it.
+    await sleep(PERIODS_MS.regrades, stop).catch(() => {}); // The loop sees it.
   }
 }
 

@@ -94,7 +94,12 @@ async function chat(environment: string, scenario: string | undefined, options: 
   }
   await using installation = await openInstallation();
   await using _telemetry = await startTelemetry({ ...installation, warn: note });
-  const { name, target } = resolveEnvironment(environment, installation.environments, installation.directory);
+  const { name, target } = resolveEnvironment(
+    environment,
+    installation.environments,
+    installation.directory,
+    installation.settings.sandbox,
+  );
   const engine = createSessionEngine({
     environments: new Map([[name, target]]),
     database: installation.database,

@@ -4,7 +4,7 @@ import type { ScenarioEntry } from '../../contract/scenario.ts';
 import type { Fork } from '../../contract/service/replay.ts';
 import { type RunInput, type RunRequest, runRequestSchema } from '../../contract/service/run.ts';
 import { EXTERNAL_MODEL } from '../../contract/service/seat.ts';
-import { type ForkedRequest, type ForkedTrace, toForkedRequest } from '../../evaluation/replays/fork/fork-request.ts';
+import type { ForkedRequest, ForkedTrace } from '../../evaluation/replays/fork/fork-request.ts';
 import { checkMetadata } from '../../service/runs/routes/check-metadata.ts';
 import { didYouMean } from '../../support/text/did-you-mean.ts';
 import { UsageError } from '../base/failure.ts';
@@ -63,7 +63,7 @@ export async function planRuns(
   if (settings.fork !== undefined || name === undefined) {
     const trace = await client.traces.get(settings.fork?.trace_id ?? '');
     // The service takes the models of user and judge from the trace.
-    return toForks({ envName: name, scenario }, { trace, asked: {} }, settings);
+    return await toForks({ envName: name, scenario }, { trace, asked: {} }, settings);
   }
   parseScenarioArgs(settings.args, settings.arg); // Syntax errors are reported before the environment starts.
   const command: CommandStart = `proctor ${settings.command ?? 'run'} ${typed}`;
@@ -103,11 +103,11 @@ function toRequests(
 }
 
 /** Creates runs that continue a trace. @throws UsageError, or ApiError run_running or invalid_parameter. */
-function toForks(
+async function toForks(
   { envName, scenario }: { readonly envName: string | undefined; readonly scenario: string | undefined },
   forked: ForkedTrace,
   settings: RunSettings,
-): readonly PlannedRun[] {
+): Promise<readonly PlannedRun[]> {
   const { fork } = settings;
   const { trace: parent } = forked;
   if (fork === undefined) throw new TypeError('These settings are of no fork');
@@ -116,6 +116,7 @@ function toForks(
     throw new UsageError('A fork has the arguments of its trace: leave --arg and --args out.');
   }
   checkMetadata(parseMetadata(settings.metadata));
+  const { toForkedRequest } = await import('../../evaluation/replays/fork/fork-request.ts');
   return Array.from({ length: settings.runs }, (_, index) => {
     const { seed, model, max_steps, ...given } = toRequest(
       { env_name: parent.env_name, scenario_name: parent.scenario_name, scenario_args: parent.scenario_args },

@@ -32,6 +32,10 @@ export function describeEvent(event: TraceEvent, isFull: boolean): string | unde
       return event.attempt === 1 ? undefined : colors.yellow(describeAttempt(event));
     case 'environment.ready':
       return colors.dim(`environment ${printable(event.name)} is up (${event.duration_ms} ms)`);
+    case 'sandbox.started':
+      return colors.dim(`sandbox ${printable(event.name)} is up (${printable(event.engine)}, ${event.start_ms} ms)`);
+    case 'sandbox.refused':
+      return colors.yellow(`sandbox ${printable(event.sandbox)} refused ${printable(event.host)}:${event.port}`);
     case 'setup.completed':
       // An empty prompt lets a simulated user speak first.
       if (event.prompt.length === 0) return undefined;

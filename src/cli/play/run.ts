@@ -134,10 +134,10 @@ async function playAll(
   requests: readonly PlannedRun[],
   { concurrency = availableParallelism(), quiet = false, full = false }: RunCommandOptions,
   stop: AbortSignal,
-): Promise<Played> {
+): Promise<PlayedRuns> {
   const traces: (Trace | undefined)[] = requests.map(() => undefined);
   const waiting = requests.entries();
-  let failure: Played['failure'];
+  let failure: PlayedRuns['failure'];
   const playNext = async (): Promise<void> => {
     for (const [index, request] of waiting) {
       if (stop.aborted || failure !== undefined) return;
@@ -156,7 +156,7 @@ async function playAll(
   return { traces: traces.filter((trace) => trace !== undefined), failure };
 }
 
-interface Played {
+interface PlayedRuns {
   readonly traces: readonly Trace[];
   /** The first run that was refused or could not be followed. No further run starts; active ones continue. */
   readonly failure: { readonly error: unknown } | undefined;

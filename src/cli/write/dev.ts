@@ -39,7 +39,7 @@ interface DevOptions {
 
 async function dev(environment: string, { transport, port }: DevOptions): Promise<void> {
   const project = await loadProject();
-  const { target } = resolveEnvironment(environment, project.environments, project.directory);
+  const { target } = resolveEnvironment(environment, project.environments, project.directory, project.settings.sandbox);
   if (target.kind !== 'module') {
     throw new UsageError(`"${environment}" is not a module: only what is started from its file can be reloaded.`);
   }

@@ -53,8 +53,9 @@ interface ListedScenario extends ScenarioEntry {
 }
 
 async function list(environment: string | undefined, { json = false }: { readonly json?: boolean }): Promise<void> {
-  const { environments, directory } = await loadProject();
-  const named = environment === undefined ? undefined : resolveEnvironment(environment, environments, directory);
+  const { environments, directory, settings } = await loadProject();
+  const named =
+    environment === undefined ? undefined : resolveEnvironment(environment, environments, directory, settings.sandbox);
   const pool = new EnvironmentPool({ perEnvironment: 0 });
   const catalogue = createCatalogue(named === undefined ? environments : new Map([[named.name, named.target]]), {
     connect: (target, how) => pool.read(target, how),

@@ -41,7 +41,7 @@ interface McpOptions {
 
 async function mcp(environment: string, options: McpOptions): Promise<void> {
   const project = await loadProject();
-  const { target } = resolveEnvironment(environment, project.environments, project.directory);
+  const { target } = resolveEnvironment(environment, project.environments, project.directory, project.settings.sandbox);
   if (target.kind !== 'module') {
     throw new UsageError(
       `"${environment}" is not a module: an MCP client can be pointed at its ${target.kind} as it is.`,

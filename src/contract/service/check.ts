@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ErrorCode } from '../errors.ts';
 import { timeSchema } from './trace.ts';
 
 export const CHECK_ID_PATTERN = /^check_[0-9a-f]{32}$/;
@@ -80,6 +81,62 @@ export const checkReportSchema = z.object({
   counts: findingCountsSchema,
 });
 export type CheckReport = z.infer<typeof checkReportSchema>;
+
+/** Largest values of a check's request. */
+export const CHECK_LIMITS = {
+  environments: 100,
+  tasks: 10_000,
+  timeoutSeconds: 3_600,
+  maxTimeSeconds: 86_400,
+} as const;
+
+/** Body of `POST /v1/checks`. */
+export const checkRequestSchema = z.object({
+  /** Names of environments of the service, which are checked one after the other. */
+  environments: z.array(z.string().min(1)).min(1).max(CHECK_LIMITS.environments),
+  /** The only scenario to check. */
+  scenario: z.string().min(1).optional(),
+  /** The only task to check. */
+  task: z.string().min(1).optional(),
+  /** Most tasks of each scenario. Default 5. */
+  tasks: z.int().min(1).max(CHECK_LIMITS.tasks).optional(),
+  /** Picks the tasks, and seeds environments and agents. Default 0. */
+  seed: z.int().min(0).optional(),
+  /** Least reward that passes. Default 1. */
+  pass_threshold: z.number().optional(),
+  /** Seconds for the start of a session, its setup, each call and its evaluation. Default 30. */
+  timeout_seconds: z.int().min(1).max(CHECK_LIMITS.timeoutSeconds).optional(),
+  /** Seconds for each environment. Tries that have not begun by then are listed as not tried. Default 300. */
+  max_time_seconds: z.int().min(1).max(CHECK_LIMITS.maxTimeSeconds).optional(),
+});
+export type CheckRequest = z.infer<typeof checkRequestSchema>;
+
+/** Progress of the check of one environment. */
+export interface CheckProgress {
+  readonly environment: string;
+  /** Sessions that were played. */
+  readonly sessions: number;
+  /** Milliseconds since its check began, and the most that it may take. */
+  readonly elapsed_ms: number;
+  readonly max_ms: number;
+  /** The task of the last session, such as `count_to/three`. */
+  readonly task: string;
+}
+
+/** An event in the answer of `POST /v1/checks`. The last event is `report`. */
+export type CheckEvent =
+  | ({ readonly type: 'progress' } & CheckProgress)
+  /** Findings come when the check of their environment is complete. */
+  | { readonly type: 'finding'; readonly environment: string; readonly finding: CheckFinding }
+  | {
+      readonly type: 'report';
+      readonly report: CheckReport;
+      /** Id and page of the stored report; null when it could not be stored. */
+      readonly check_id: string | null;
+      readonly check_url: string | null;
+      /** Errors of storing the report and the traces of its findings. The report itself is complete. */
+      readonly unstored: readonly { readonly code: ErrorCode; readonly message: string }[];
+    };
 
 const storedShape = { check_id: z.string(), check_url: z.string(), created_at: timeSchema };
 

@@ -65,6 +65,8 @@ export const evaluationRequestSchema = z.object({
   parent: z.string().min(1).nullable().default(null),
   /** True continues the latest evaluation with the same settings that was not cancelled, if one exists. */
   resume: z.boolean().default(false),
+  /** True leaves it `paused` until `POST /v1/evaluations/{id}/resume`. One that is running goes on. */
+  paused: z.boolean().default(false),
 });
 export type EvaluationInput = z.input<typeof evaluationRequestSchema>;
 

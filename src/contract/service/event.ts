@@ -9,7 +9,14 @@ import {
 } from '../chat.ts';
 import { runErrorSchema } from '../error-shapes.ts';
 import { jsonObjectSchema } from '../json.ts';
-import { evaluationSchema, promptMessageSchema, volatilePartSchema } from '../scenario.ts';
+import {
+  evaluationSchema,
+  promptMessageSchema,
+  sandboxEndSchema,
+  sandboxFactsSchema,
+  sandboxRefusalSchema,
+  volatilePartSchema,
+} from '../scenario.ts';
 import { parentSchema, replayResultSchema } from './replay.ts';
 import {
   attemptEndSchema,
@@ -93,6 +100,12 @@ export const eventBodySchema = z.discriminatedUnion('type', [
     waited_ms: z.int().optional(),
     duration_ms: z.int(),
   }),
+  /** A sandbox of the session has started. The event comes before the setup. */
+  sandboxFactsSchema.extend({ type: type('sandbox.started') }),
+  /** The proxy of a sandbox has refused a destination that its allow list does not have. */
+  sandboxRefusalSchema.extend({ type: type('sandbox.refused') }),
+  /** The agent has ended: what it changed in a sandbox. The event comes before `evaluation.completed`. */
+  sandboxEndSchema.extend({ type: type('sandbox.ended') }),
   z.object({
     type: type('setup.completed'),
     system: z.string().nullable(),

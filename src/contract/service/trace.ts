@@ -9,7 +9,7 @@ import {
 } from '../chat.ts';
 import { runErrorSchema } from '../error-shapes.ts';
 import { jsonObjectSchema } from '../json.ts';
-import { evaluationSchema, promptMessageSchema } from '../scenario.ts';
+import { evaluationSchema, promptMessageSchema, sandboxEndSchema, sandboxFactsSchema } from '../scenario.ts';
 import { judgeScaleSchema, judgeVoteSchema } from './judge.ts';
 import { outcomeSchema } from './outcome.ts';
 import { gradeSchema, parentSchema, replayResultSchema } from './replay.ts';
@@ -236,6 +236,17 @@ export const traceSchema = z.object({
   system: z.string().nullable(),
   prompt: z.array(promptMessageSchema),
   tools: z.array(agentToolSchema),
+  /** Sandboxes of the session. Absent without one. */
+  sandboxes: z
+    .array(
+      sandboxFactsSchema.extend({
+        /** The state after the agent has ended; null before, and if that could not be read. */
+        end: sandboxEndSchema.omit({ name: true }).nullable(),
+        /** Destinations that the proxy refused, at most 100. */
+        refused: z.array(z.object({ host: z.string(), port: z.int() })),
+      }),
+    )
+    .optional(),
   turns: z.array(turnSchema),
   steps: z.array(stepSchema),
   /** Tool calls of an agent at a seat that none of its steps asked for, in order of arrival. */
@@ -260,6 +271,8 @@ export const traceSchema = z.object({
   timing: z.object({
     queued_ms: z.int(),
     environment_ms: z.int(),
+    /** Time to get images and to start sandboxes. Absent without a sandbox. */
+    sandbox_ms: z.int().optional(),
     setup_ms: z.int(),
     model_ms: z.int(),
     tool_ms: z.int(),
@@ -272,7 +285,13 @@ export const traceSchema = z.object({
 export type Trace = z.infer<typeof traceSchema>;
 
 /** A trace in a list. */
-export const traceSummarySchema = traceSchema.omit({ steps: true, tool_calls: true, ledger: true, logs: true });
+export const traceSummarySchema = traceSchema.omit({
+  sandboxes: true,
+  steps: true,
+  tool_calls: true,
+  ledger: true,
+  logs: true,
+});
 export type TraceSummary = z.infer<typeof traceSummarySchema>;
 
 export const traceListSchema = z.object({

@@ -6,6 +6,7 @@ import type { InitializeContext, Log, Session, ToolContext, UserMessage } from '
 import type { Changes } from './changes.ts';
 import type { ConnectionDefinition } from './connection.ts';
 import type { AudioContent, EmbeddedResource, ImageContent, ResourceLink } from './content.ts';
+import type { SandboxDeclaration } from './sandboxes.ts';
 import type { AnyValue } from './schema/schema-types.ts';
 
 export type * from './author-context.ts';
@@ -31,6 +32,8 @@ export interface EnvironmentDefinition {
   readonly prompts: ReadonlyMap<string, PromptDefinition>;
   /** The other MCP servers that are part of the environment, by the names that the author gave them. */
   readonly connections: ReadonlyMap<string, ConnectionDefinition>;
+  /** The sandboxes that each session gets, by name. */
+  readonly sandboxes: ReadonlyMap<string, SandboxDeclaration>;
   readonly initializeHooks: readonly InitializeHook[];
   /** Hooks in the order of their registration. They run in reverse order. */
   readonly shutdownHooks: readonly Hook[];
@@ -127,6 +130,8 @@ export interface ScenarioDefinition {
    * answer.
    */
   readonly user?: UserDefinition | undefined;
+  /** True: programs of the agent go on while the scenario is evaluated. Otherwise the sandboxes are frozen before. */
+  readonly isGradedLive?: boolean | undefined;
   /** True: a run is refused before it is created if it has no model for judges. */
   readonly needsJudge?: boolean | undefined;
   /** Tasks as the author declared them, not checked yet. */

@@ -1,4 +1,5 @@
 import { SCENARIOS_URI, tasksUri } from '../../contract/names.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
 import { Changes } from './changes.ts';
 import {
   type ConnectionDefinition,
@@ -20,10 +21,24 @@ import type {
 import { checkOptions, type EnvironmentServerOptions } from './environment-options.ts';
 import { ENVIRONMENT } from './environment-source.ts';
 import { HUB, type Hub } from './hub.ts';
-import { checkHubCalls, checkPlaceholders, type HubHalves, halvesOf, runHubHalves } from './hub-scenario.ts';
-import { duplicate, isHarnessHub } from './names.ts';
+import {
+  checkDeclarations,
+  checkFunctionNames,
+  checkPlaceholders,
+  type HubHalves,
+  halvesOf,
+  runHubHalves,
+} from './hub-scenario.ts';
+import { checkHook, duplicate, functionsUri, isHarnessHub } from './names.ts';
 import { definePrompt, type PromptConfig, type PromptHandler } from './prompt.ts';
 import { defineResource, type ResourceConfig, type ResourceHandler } from './resource.ts';
+import {
+  addToolSets,
+  declareSandbox,
+  type SandboxDeclaration,
+  type SandboxSource,
+  type ToolsFor,
+} from './sandboxes.ts';
 import {
   defineScenario,
   type Scenario,
@@ -62,6 +77,8 @@ export class EnvironmentServer {
   readonly #resources = new Map<string, ResourceDefinition>();
   readonly #prompts = new Map<string, PromptDefinition>();
   readonly #connections = new Map<string, ConnectionDefinition>();
+  readonly #sandboxes = new Map<string, SandboxDeclaration>();
+  readonly #roles = new Set<string>();
   readonly #initializeHooks: InitializeHook[] = [];
   readonly #shutdownHooks: Hook[] = [];
   readonly #closeHooks: Hook[] = [];
@@ -79,6 +96,7 @@ export class EnvironmentServer {
       resources: this.#resources,
       prompts: this.#prompts,
       connections: this.#connections,
+      sandboxes: this.#sandboxes,
       initializeHooks: this.#initializeHooks,
       shutdownHooks: this.#shutdownHooks,
       closeHooks: this.#closeHooks,
@@ -91,9 +109,7 @@ export class EnvironmentServer {
    * function that does not exist. This is checked here because hubs and scenarios may be declared in any order.
    */
   get [ENVIRONMENT](): EnvironmentDefinition {
-    this.#checkFunctionNames(this.#hubs.values(), this.#scenarios.keys());
-    this.#checkUserHub();
-    for (const [name, halves] of this.#hubScenarios) checkHubCalls(`Scenario "${name}"`, halves, this.#hubs);
+    checkDeclarations(this.#definition, this.#hubScenarios, this.#label);
     return this.#definition;
   }
 
@@ -130,7 +146,7 @@ export class EnvironmentServer {
     if (this.#resources.has(functionsUri(definition.name))) {
       throw duplicate('resource', functionsUri(definition.name), this.#label);
     }
-    this.#checkFunctionNames([definition], this.#scenarios.keys());
+    checkFunctionNames([definition], this.#scenarios.keys(), this.#label);
     this.#hubs.set(definition.name, definition);
     this.#changes.emit(DECLARED);
     return this;
@@ -172,7 +188,7 @@ export class EnvironmentServer {
     );
     if (halves !== undefined) checkPlaceholders(label, halves, definition.args);
     this.#checkPromptName(name);
-    this.#checkFunctionNames(this.#hubs.values(), [name]);
+    checkFunctionNames(this.#hubs.values(), [name], this.#label);
     this.#scenarios.set(name, definition);
     if (halves !== undefined) this.#hubScenarios.set(name, halves);
     this.#changes.emit(DECLARED);
@@ -243,6 +259,25 @@ export class EnvironmentServer {
     return this;
   }
 
+  /**
+   * Declares a sandbox, by its options or by a function of the scenario's arguments. Each session gets its own, from
+   * before the setup to its end. The object can be passed on at once. @throws Error for a name that is taken; TypeError for a bad name or option.
+   */
+  sandbox(source?: SandboxSource): Sandbox;
+  sandbox(name: string, source?: SandboxSource): Sandbox;
+  sandbox(first?: string | SandboxSource, second?: SandboxSource): Sandbox {
+    const { declaration, sandbox } = declareSandbox(first, second);
+    if (this.#sandboxes.has(declaration.name)) throw duplicate('sandbox', declaration.name, this.#label);
+    this.#sandboxes.set(declaration.name, declaration);
+    return sandbox;
+  }
+
+  /** Adds sets of tools, such as those of `proctor/tools`. @throws Error for a second set of the same role. */
+  use(...sets: readonly ToolsFor<EnvironmentServer>[]): this {
+    addToolSets(this, sets, this.#roles, this.#label);
+    return this;
+  }
+
   /** Adds a hook that runs during the MCP `initialize` request of each session, before the reply. */
   initialize(hook: InitializeHook): this {
     this.#initializeHooks.push(checkHook('initialize', hook));
@@ -270,17 +305,6 @@ export class EnvironmentServer {
     return `Environment "${this.#definition.name}"`;
   }
 
-  /**
-   * Checks that the name `next` of the hub `user` is free. If a user is a function, the harness gets its messages
-   * there.
-   */
-  #checkUserHub(): void {
-    if (![...this.#scenarios.values()].some(({ user }) => user?.next !== undefined)) return;
-    if (this.#tools.has('user')) throw duplicate('tool', 'user', this.#label);
-    const hub = this.#hubs.get('user');
-    if (hub?.audience === 'agent' || hub?.tools.has('next')) throw duplicate('hub', 'user', this.#label);
-  }
-
   #checkToolName(name: string): void {
     if (this.#tools.has(name)) throw duplicate('tool', name, this.#label);
     if (this.#hubs.has(name)) throw duplicate('hub', name, this.#label);
@@ -290,30 +314,6 @@ export class EnvironmentServer {
     if (this.#scenarios.has(name)) throw duplicate('scenario', name, this.#label);
     if (this.#prompts.has(name)) throw duplicate('prompt', name, this.#label);
   }
-
-  /**
-   * Each scenario needs its own name as a function name in these hubs. @throws Error if a hub already has such a
-   * function.
-   */
-  #checkFunctionNames(hubs: Iterable<HubDefinition>, scenarios: Iterable<string>): void {
-    const names = [...scenarios];
-    for (const hub of hubs) {
-      const taken = SCENARIO_HUBS.has(hub.name) ? names.find((name) => hub.tools.has(name)) : undefined;
-      if (taken !== undefined) throw duplicate(`scenario and a function of the hub ${hub.name}`, taken, this.#label);
-    }
-  }
 }
 
 const DECLARED: DefinitionChange = { kind: 'declared' };
-
-/** The hubs that contain one function for each scenario. */
-const SCENARIO_HUBS: ReadonlySet<string> = new Set(['setup', 'evaluate', 'solution']);
-
-function functionsUri(hub: string): string {
-  return `${hub}://functions`;
-}
-
-function checkHook<H>(kind: string, hook: H): H {
-  if (typeof hook === 'function') return hook;
-  throw new TypeError(`${kind} takes a function, got ${typeof hook}`);
-}

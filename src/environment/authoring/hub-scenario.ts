@@ -1,7 +1,15 @@
 import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
 import { preview } from '../../support/schema/json-schema.ts';
-import type { CompiledSchema, HubDefinition, ScenarioRun, ToolContext, ToolDefinition } from './definition.ts';
+import type {
+  CompiledSchema,
+  EnvironmentDefinition,
+  HubDefinition,
+  ScenarioRun,
+  ToolContext,
+  ToolDefinition,
+} from './definition.ts';
 import { toEvaluation } from './evaluation.ts';
+import { duplicate } from './names.ts';
 import { type Prompt, toPromptMessages } from './prompt-messages.ts';
 import { parseOrThrow } from './schema/schema.ts';
 
@@ -95,7 +103,7 @@ export function checkPlaceholders(label: string, halves: HubHalves, args: Compil
 }
 
 /** Checks that the functions exist. @throws Error that lists the functions of the hub. */
-export function checkHubCalls(label: string, halves: HubHalves, hubs: Hubs): void {
+function checkHubCalls(label: string, halves: HubHalves, hubs: Hubs): void {
   hubFunction(label, hubs, 'setup', halves.setup.name);
   hubFunction(label, hubs, 'evaluate', halves.evaluate.name);
 }
@@ -138,4 +146,43 @@ function fillText(template: string, values: JsonObject): Json | undefined {
 
 function lookUp(values: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(values, name) ? values[name] : undefined;
+}
+
+/** Checks declarations of hubs and scenarios against each other. @throws Error that names the conflict. */
+export function checkDeclarations(
+  definition: EnvironmentDefinition,
+  hubScenarios: ReadonlyMap<string, HubHalves>,
+  label: string,
+): void {
+  checkFunctionNames(definition.hubs.values(), definition.scenarios.keys(), label);
+  checkUserHub(definition, label);
+  for (const [name, halves] of hubScenarios) checkHubCalls(`Scenario "${name}"`, halves, definition.hubs);
+}
+
+/** The hubs that contain one function for each scenario. */
+const SCENARIO_HUBS: ReadonlySet<string> = new Set(['setup', 'evaluate', 'solution']);
+
+/**
+ * Each scenario needs its own name as a function name in these hubs. @throws Error if a hub already has such a
+ * function.
+ */
+export function checkFunctionNames(hubs: Iterable<HubDefinition>, scenarios: Iterable<string>, label: string): void {
+  const names = [...scenarios];
+  for (const hub of hubs) {
+    const taken = SCENARIO_HUBS.has(hub.name) ? names.find((name) => hub.tools.has(name)) : undefined;
+    if (taken !== undefined) throw duplicate(`scenario and a function of the hub ${hub.name}`, taken, label);
+  }
+}
+
+/**
+ * Checks that the name `next` of the hub `user` is free. If a user is a function, the harness gets its messages there.
+ */
+function checkUserHub(
+  { scenarios, tools, hubs }: Pick<EnvironmentDefinition, 'scenarios' | 'tools' | 'hubs'>,
+  label: string,
+): void {
+  if (![...scenarios.values()].some(({ user }) => user?.next !== undefined)) return;
+  if (tools.has('user')) throw duplicate('tool', 'user', label);
+  const hub = hubs.get('user');
+  if (hub?.audience === 'agent' || hub?.tools.has('next')) throw duplicate('hub', 'user', label);
 }

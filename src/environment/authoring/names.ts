@@ -21,3 +21,13 @@ export function isHarnessHub(name: string): boolean {
 export function duplicate(what: string, name: string, where: string): Error {
   return new Error(`${where} already has a ${what} named "${name}": names are unique, so rename one of them`);
 }
+
+/** The resource that lists the functions of a hub. */
+export function functionsUri(hub: string): string {
+  return `${hub}://functions`;
+}
+
+export function checkHook<H>(kind: string, hook: H): H {
+  if (typeof hook === 'function') return hook;
+  throw new TypeError(`${kind} takes a function, got ${typeof hook}`);
+}

@@ -58,6 +58,11 @@ export interface ScenarioConfig<Args extends AnySchema = NoArgs, Answer extends 
    * answer.
    */
   readonly user?: SimulatedUser<ArgsOf<Args>> | UserFunction;
+  /**
+   * `frozen` (default): all programs of the sandboxes are ended before the evaluation, and none can be started there.
+   * `live`: they go on, for an evaluation that needs a service of the agent. Its program may then act against it.
+   */
+  readonly grade?: 'frozen' | 'live';
   /** True if the evaluation needs a judge. A run without a model for judges is then refused at once. */
   readonly judge?: boolean;
   /** Hints for chat interfaces. */
@@ -152,6 +157,9 @@ export function defineScenario<Args extends AnySchema, Answer extends AnySchema 
       `${label}: volatile has to be a list of patterns of tool names, "prompt", "tools" or { tool, path }, got ${preview(badPart ?? volatile)}`,
     );
   }
+  if (config.grade !== undefined && config.grade !== 'frozen' && config.grade !== 'live') {
+    throw new TypeError(`${label}: grade has to be "frozen" or "live", got ${preview(config.grade)}`);
+  }
   const answer = config.answer && compileSchema(config.answer, `${label}, answer`, { root: 'any' });
   return {
     name,
@@ -168,6 +176,7 @@ export function defineScenario<Args extends AnySchema, Answer extends AnySchema 
     volatile,
     tasks,
     needsJudge: config.judge,
+    isGradedLive: config.grade === 'live',
     user: config.user && defineUser(label, config.user),
   };
 }

@@ -59,7 +59,8 @@ export function asFinished(result: ToolResult): ToolResult {
  */
 export function toToolResult(returned: unknown, output?: CompiledSchema): Awaitable<ToolResult> {
   // `asFinished` marked this result.
-  if (typeof returned === 'object' && returned !== null && FINISHED in returned) return returned as unknown as ToolResult;
+  if (typeof returned === 'object' && returned !== null && FINISHED in returned)
+    return returned as unknown as ToolResult;
   return output === undefined ? toResult(returned) : toCheckedResult(returned, output);
 }
 
@@ -127,4 +128,9 @@ function isContentBlock(value: unknown): value is ContentBlock {
     default:
       return false;
   }
+}
+
+/** The harness has no model for judges. */
+export class NoJudgeError extends Error {
+  override readonly name = 'NoJudgeError';
 }

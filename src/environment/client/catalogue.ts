@@ -11,7 +11,7 @@ import type { AgentToolEntry, EnvironmentTarget } from './environment-client.ts'
 import { hashEnvironmentCode } from './pool/module-hash.ts';
 import { StartCheck } from './pool/start-check.ts';
 import { argumentIssues } from './scenario-args.ts';
-import { readScenarioWarnings } from './scenario-warnings.ts';
+import { checkSandboxes, readScenarioWarnings } from './scenario-warnings.ts';
 
 /** Maximum number of names that a message lists. */
 const MAX_LISTED_NAMES = 20;
@@ -46,6 +46,8 @@ export interface Catalogue {
   find(environmentName: string, scenarioName: string): Promise<ScenarioEntry>;
   /** All problems with the arguments of a scenario. @throws BoundaryError if the schema of the arguments is invalid. */
   argumentIssues(entry: ScenarioEntry, args: JsonObject): readonly SchemaIssue[];
+  /** Where an environment runs. @throws ApiError `env_not_found`. */
+  target(environmentName: string): Promise<EnvironmentTarget>;
   /** The configured names of all environments. */
   environments(): readonly string[];
   /**
@@ -190,6 +192,7 @@ export function createCatalogue(
       return entry;
     },
     argumentIssues,
+    target: targetOf,
     environments: () => [...environments.keys()],
     declaringScenarios: (name) => listOf(name, ({ declaring }) => declaring),
     declaredTasks: async (name, scenario) => {
@@ -214,6 +217,7 @@ async function readContent(target: EnvironmentTarget, connect: Connect, signal: 
   const tools = Promise.allSettled([client.tools(limits)]).then(([listed]) => listed);
   const declaring = Promise.allSettled([readDeclaringScenarios(client, limits)]).then(([listed]) => listed);
   try {
+    if (!isForReading) await checkSandboxes(client, { signal });
     const scenarios = await client.scenarios(limits);
     const [description = ''] = client.instructions.trim().split('\n');
     const warnings = isForReading ? NO_WARNINGS : readScenarioWarnings(client, limits).catch(() => []);
@@ -229,6 +233,7 @@ async function readContent(target: EnvironmentTarget, connect: Connect, signal: 
 async function startOnce(target: EnvironmentTarget, connect: Connect, signal: AbortSignal): Promise<readonly string[]> {
   const client = await connect(target, { signal });
   try {
+    await checkSandboxes(client, { signal });
     // The start has succeeded, so an error of this request is ignored.
     return await readScenarioWarnings(client, { signal, timeoutMs: LIST_TIMEOUT_MS }).catch(() => []);
   } finally {

@@ -1,8 +1,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ProtocolError, ProtocolErrorCode, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+import { z } from 'zod';
 import type { Boundary } from '../../contract/error-shapes.ts';
-import { BoundaryError, messageOf } from '../../contract/errors.ts';
+import { BoundaryError, messageOf, SANDBOX_ENDED } from '../../contract/errors.ts';
 import { isJsonObject } from '../../contract/json.ts';
+import { META } from '../../contract/names.ts';
+import {
+  type SandboxEnd,
+  type SandboxRefusal,
+  sandboxEndSchema,
+  sandboxFaultSchema,
+  sandboxRefusalSchema,
+} from '../../contract/scenario.ts';
 import { LONGEST_TIMER_MS } from '../../support/runtime/deadline.ts';
 import type { CallOptions } from './environment-client.ts';
 import type { EnvironmentLink } from './environment-link.ts';
@@ -36,6 +45,35 @@ export function harnessRemedy({ kind, harnessKey }: Pick<EnvironmentLink, 'kind'
   if (kind !== 'url') return 'It has no scenarios, or none with this half: add them to the environment.';
   const key = harnessKey === undefined ? 'no harness key was given' : 'the harness key may be wrong';
   return `It has no scenarios, or ${key}: set "harnessKey" of this environment to the server's PROCTOR_HARNESS_KEY.`;
+}
+
+const sandboxEndsSchema = z.array(sandboxEndSchema);
+const sandboxRefusalsSchema = z.array(sandboxRefusalSchema);
+
+/**
+ * Reads the facts about sandboxes in the result of a call: their ends, and the failure of the run if one was lost. A sandbox that
+ * the agent has ended is the agent's failure; anything else is one of the infrastructure.
+ */
+export function readSandboxMeta(
+  result: object,
+  doing: string,
+  name: string,
+): {
+  readonly ends: readonly SandboxEnd[] | undefined;
+  readonly refusals: readonly SandboxRefusal[];
+  readonly failure: BoundaryError | undefined;
+} {
+  const meta = '_meta' in result && isJsonObject(result._meta) ? result._meta : {};
+  const ends = sandboxEndsSchema.safeParse(meta[META.sandboxes]).data;
+  const fault = sandboxFaultSchema.safeParse(meta[META.sandboxFault]).data;
+  const refusals = sandboxRefusalsSchema.safeParse(meta[META.sandboxRefusals]).data ?? [];
+  if (fault === undefined) return { ends, refusals, failure: undefined };
+  if (fault.by === 'agent') {
+    const message = `The agent has ended its own sandbox: it ${fault.reason}`;
+    return { ends, refusals, failure: new BoundaryError('agent', SANDBOX_ENDED, message) };
+  }
+  const message = `While ${doing}, the environment ${name} had no sandbox: ${fault.reason}`;
+  return { ends, refusals, failure: new BoundaryError('environment', 'environment_failed', message) };
 }
 
 /** Maximum number of log lines that an error message shows. */

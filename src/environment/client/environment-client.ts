@@ -1,7 +1,15 @@
 import type { ContentBlock } from '../../contract/chat.ts';
 import type { BoundaryError } from '../../contract/errors.ts';
 import type { JsonObject } from '../../contract/json.ts';
-import type { Evaluation, ScenarioEntry, SetupResult, Solution } from '../../contract/scenario.ts';
+import type {
+  Evaluation,
+  SandboxEnd,
+  SandboxFacts,
+  SandboxRefusal,
+  ScenarioEntry,
+  SetupResult,
+  Solution,
+} from '../../contract/scenario.ts';
 import type { EnvironmentTool } from '../../contract/service/run.ts';
 import type { LogRecord } from '../../contract/service/trace.ts';
 import type { InMemoryTarget } from '../server/in-memory.ts';
@@ -28,6 +36,24 @@ export interface EnvironmentClient {
   readonly lost?: Promise<BoundaryError>;
 
   scenarios(options?: CallOptions): Promise<readonly ScenarioEntry[]>;
+  /** True if its sessions have sandboxes. */
+  readonly hasSandboxes?: boolean;
+  /**
+   * Makes the sandboxes for a setup that follows. Empty if the environment has none. Without this call, the setup makes
+   * them.
+   *
+   * @param run is the id of the run, for the labels. @throws BoundaryError boundary `environment`.
+   */
+  makeSandboxes?(
+    scenario: string,
+    args: JsonObject,
+    run: string,
+    options?: CallOptions,
+  ): Promise<readonly SandboxFacts[]>;
+  /** Called for each destination that the proxy of a sandbox has refused, with the result of a later call. */
+  onSandboxRefusal?: ((refusal: SandboxRefusal) => void) | undefined;
+  /** The changes that the agent made to its sandboxes, from the beginning of the evaluation on. */
+  readonly sandboxEnds?: readonly SandboxEnd[];
   /** Runs the scenario's first half. @throws BoundaryError boundary `setup`. */
   setup(scenario: string, args: JsonObject, options?: CallOptions): Promise<SetupResult>;
   /** Tools that an agent may call, in the server's order; with a scenario's patterns, those that match. */

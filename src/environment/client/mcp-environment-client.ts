@@ -1,4 +1,4 @@
-import { ProtocolError, ProtocolErrorCode, type RequestMethod, type ResultTypeMap } from '@modelcontextprotocol/client';
+import type { RequestMethod, ResultTypeMap } from '@modelcontextprotocol/client';
 import type { z } from 'zod';
 import { BoundaryError } from '../../contract/errors.ts';
 import type { JsonObject } from '../../contract/json.ts';
@@ -7,9 +7,11 @@ import { META, SCENARIOS_URI } from '../../contract/names.ts';
 import {
   type Evaluation,
   evaluationSchema,
+  type SandboxEnd,
   type ScenarioEntry,
   type SetupResult,
   type Solution,
+  sandboxOpeningSchema,
   scenarioListSchema,
   setupResultSchema,
   solutionSchema,
@@ -22,7 +24,14 @@ import {
   type RequestParams,
 } from '../mcp-client/connection.ts';
 import { jsonOf, readList } from '../mcp-client/reading.ts';
-import { type Attempt, harnessRemedy, isUnknownName, toAttempt, toBoundaryError } from './client-failure.ts';
+import {
+  type Attempt,
+  harnessRemedy,
+  isUnknownName,
+  readSandboxMeta,
+  toAttempt,
+  toBoundaryError,
+} from './client-failure.ts';
 import type {
   AgentToolEntry,
   CallOptions,
@@ -32,9 +41,9 @@ import type {
   ToolResult,
 } from './environment-client.ts';
 import { type EnvironmentLink, harnessMeta } from './environment-link.ts';
-import { toAgentTool, toErrorResult, toToolResult } from './mcp-tools.ts';
+import { toAgentError, toAgentTool, toCount, toErrorResult, toShortName, toToolResult } from './mcp-tools.ts';
 import type { SampleAnswers } from './sample-answers.ts';
-import { mayList, noSolution, SOLUTIONS_URI, solutionFailed } from './solution-faults.ts';
+import { mayHaveSolution, noSolution, SOLUTIONS_URI, solutionFailed } from './solution-faults.ts';
 
 const TOO_DEEP = `nested more than ${MAX_JSON_DEPTH} deep`;
 
@@ -65,6 +74,8 @@ export class McpEnvironmentClient implements EnvironmentClient {
   readonly handshakeMeta: JsonObject;
   /** Number of sessions that may share a process, as the handshake says. */
   readonly sessionsPerProcess: number;
+  sandboxEnds: readonly SandboxEnd[] = [];
+  onSandboxRefusal: EnvironmentClient['onSandboxRefusal'];
 
   readonly #connection: McpConnection;
   readonly #link: EnvironmentLink;
@@ -90,10 +101,13 @@ export class McpEnvironmentClient implements EnvironmentClient {
       this.#resolveClosed = resolve;
     });
     this.lost = new Promise((resolve) => {
-      connection.onclose = () => {
-        if (!this.#isClosing) resolve(this.#toLost());
-      };
+      connection.onclose = () => this.#isClosing || resolve(this.#toLost());
     });
+  }
+
+  /** True if its sessions have sandboxes, as the handshake says. */
+  get hasSandboxes(): boolean {
+    return this.handshakeMeta[META.sandboxes] === true;
   }
 
   get isLost(): boolean {
@@ -108,6 +122,14 @@ export class McpEnvironmentClient implements EnvironmentClient {
     }
     const result = await this.#request(attempt, 'resources/read', { uri: SCENARIOS_URI }, options);
     return this.#parse(scenarioListSchema, jsonOf(result), attempt).scenarios;
+  }
+
+  async makeSandboxes(scenario: string, args: JsonObject, run: string, options: CallOptions = {}) {
+    if (!this.hasSandboxes) return [];
+    const attempt = toAttempt('environment', `making the sandboxes of the scenario "${scenario}"`, options);
+    const _meta = { [META.sandboxes]: true, [META.run]: run };
+    const params = { name: 'setup', arguments: { name: toShortName(scenario), arguments: args }, _meta };
+    return this.#parse(sandboxOpeningSchema, await this.#callHub(params, attempt, options), attempt).sandboxes;
   }
 
   async setup(scenario: string, args: JsonObject, options: CallOptions = {}): Promise<SetupResult> {
@@ -137,7 +159,7 @@ export class McpEnvironmentClient implements EnvironmentClient {
     try {
       return toToolResult(await this.#request(attempt, 'tools/call', params, options));
     } catch (error) {
-      const told = this.#toAgentError(name, error);
+      const told = toAgentError(name, error, this.#onLog);
       if (told === undefined) throw error;
       return told;
     }
@@ -182,7 +204,11 @@ export class McpEnvironmentClient implements EnvironmentClient {
     try {
       return this.#parse(solutionSchema, await this.#callHub(params, attempt, options, toFailure), attempt);
     } catch (error) {
-      if (options.signal?.aborted || (await this.#mayHaveSolution(params.arguments.name, options))) throw error;
+      const reading = toAttempt('environment', `reading ${SOLUTIONS_URI}`, options);
+      const read = () => this.#request(reading, 'resources/read', { uri: SOLUTIONS_URI }, options);
+      // A server at a URL also hides the hub if the harness key is wrong.
+      const hides = this.#link.kind === 'url';
+      if (options.signal?.aborted || (await mayHaveSolution(read, params.arguments.name, hides))) throw error;
       throw noSolution(scenario, error);
     }
   }
@@ -208,17 +234,6 @@ export class McpEnvironmentClient implements EnvironmentClient {
     this.#isClosing = true;
     await this.#connection.close();
     this.#resolveClosed();
-  }
-
-  /** False if the server has no hub `solution`, or does not list the scenario among the functions of that hub. */
-  async #mayHaveSolution(scenario: string, options: CallOptions): Promise<boolean> {
-    const attempt = toAttempt('environment', `reading ${SOLUTIONS_URI}`, options);
-    try {
-      return mayList(await this.#request(attempt, 'resources/read', { uri: SOLUTIONS_URI }, options), scenario);
-    } catch (error) {
-      // A server at a URL also hides the hub if the harness key is wrong.
-      return this.#link.kind === 'url' || !isUnknownName(error);
-    }
   }
 
   /** Calls a function of a hub as the harness and returns its structured content. An error result is thrown. */
@@ -247,9 +262,16 @@ export class McpEnvironmentClient implements EnvironmentClient {
   ): Promise<ResultTypeMap[Method]> {
     // The server would refuse such a message or crash.
     if (isTooDeep({ params })) throw this.#failure(attempt, `did not get the request: its arguments are ${TOO_DEEP}`);
-    return await this.#during(attempt, options, (settings, meta) =>
+    const result = await this.#during(attempt, options, (settings, meta) =>
       this.#connection.request(method, { ...params, _meta: { ...meta, ...params._meta } }, settings),
     );
+    if (this.hasSandboxes && method === 'tools/call') {
+      const { ends, refusals, failure } = readSandboxMeta(result, attempt.doing, this.#shownName);
+      for (const refusal of refusals) this.onSandboxRefusal?.(refusal);
+      this.sandboxEnds = ends ?? this.sandboxEnds;
+      if (failure !== undefined) throw failure;
+    }
+    return result;
   }
 
   async #during<Result>(
@@ -267,18 +289,6 @@ export class McpEnvironmentClient implements EnvironmentClient {
       if (signal?.aborted) throw signal.reason;
       throw await toBoundaryError(error, attempt, this.#shownName, this.#link);
     }
-  }
-
-  /** The result that tells an agent about the error of its call. Undefined if the run cannot go on. */
-  #toAgentError(name: string, error: unknown): ToolResult | undefined {
-    const cause = error instanceof BoundaryError ? error.cause : error;
-    if (!(cause instanceof ProtocolError)) return undefined;
-    // Wrong parameters, such as an unknown tool name, are the model's mistake, so it gets the server's message.
-    if (cause.code === ProtocolErrorCode.InvalidParams) return toErrorResult(cause.message);
-    if (cause.code !== ProtocolErrorCode.InternalError) return undefined;
-    const message = `The tool "${name}" failed: ${cause.message}`;
-    this.#onLog?.({ level: 'error', logger: 'environment', message });
-    return toErrorResult(`The tool "${name}" failed`);
   }
 
   #parse<Value>(schema: z.ZodType<Value>, value: unknown, attempt: Attempt): Value {
@@ -306,14 +316,4 @@ export class McpEnvironmentClient implements EnvironmentClient {
   get #shownName(): string {
     return JSON.stringify(this.name);
   }
-}
-
-/** The short name of a scenario, which is its function name in hubs. */
-function toShortName(scenario: string): string {
-  return scenario.slice(scenario.indexOf(':') + 1);
-}
-
-/** The number of sessions, or 1 if the value is invalid: a foreign server may send any value. */
-function toCount(value: unknown): number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 ? value : 1;
 }

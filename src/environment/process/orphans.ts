@@ -1,12 +1,11 @@
 import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
 import { sleep } from '../../support/runtime/backoff.ts';
+import { PERIODS_MS } from '../../support/runtime/periods.ts';
 import { isThere, type OwnProcess, processNamespace, readOwnProcesses } from './process-table.ts';
 import { endCgroupsOf } from './run-cgroup.ts';
 import { type MarkOwner, ownersIn } from './run-mark.ts';
 import { WATCHDOG_NAME } from './watchdog.ts';
 
-/** Milliseconds between two checks whether the processes have ended. */
-const LOOK_EVERY_MS = 100;
 /** Maximum number of rounds of SIGKILL. Processes that start meanwhile are found in the next round. */
 const MAX_KILLS = 20;
 
@@ -25,12 +24,12 @@ export async function endOrphans(signal: AbortSignal): Promise<number> {
     if (performance.now() >= endsAt || signal.aborted) break;
     for (const pid of left) if (!found.has(pid)) end(pid, 'SIGTERM');
     for (const pid of left) found.add(pid);
-    await sleep(LOOK_EVERY_MS, signal).catch(() => {});
+    await sleep(PERIODS_MS.leftProcesses, signal).catch(() => {});
   }
   for (let round = 0, left = findOrphans(); left.length > 0 && round < MAX_KILLS; round++, left = findOrphans()) {
     for (const pid of left) end(pid, 'SIGKILL');
     for (const pid of left) found.add(pid);
-    await sleep(LOOK_EVERY_MS);
+    await sleep(PERIODS_MS.leftProcesses);
   }
   const isOrphaned = orphanedAmong(readOwnProcesses());
   endCgroupsOf((name) => ownersIn(name).some(isOrphaned));

@@ -10,10 +10,15 @@ const TERMINAL_SEQUENCE = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it removes
 const CONTROL_CHARACTER = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f]/g;
 
+/** Removes colours and other control sequences of terminals from a text of several lines. */
+export function withoutTerminalSequences(text: string): string {
+  return text.replace(TERMINAL_SEQUENCE, '');
+}
+
 /** Cleans a line of output for logs and traces: removes the secret and everything that a terminal would act on. */
 export function toPlainLine(line: string, secret: string | undefined): string {
   const withoutSecret = secret ? line.replaceAll(secret, '[harness key]') : line;
-  return withoutSecret.replace(TERMINAL_SEQUENCE, '').replace(CONTROL_CHARACTER, '').trimEnd();
+  return withoutTerminalSequences(withoutSecret).replace(CONTROL_CHARACTER, '').trimEnd();
 }
 
 /**

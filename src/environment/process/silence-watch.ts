@@ -1,5 +1,5 @@
-/** Milliseconds between two checks for silence. */
-const LOOK_EVERY_MS = 500;
+import { PERIODS_MS } from '../../support/runtime/periods.ts';
+import { startTicker, type Ticker } from '../../support/runtime/ticker.ts';
 
 /**
  * Calls back once if a regular reporter has been silent for `limitMs`. A pause of this process itself counts as at most
@@ -9,7 +9,7 @@ export class SilenceWatch {
   readonly #limitMs: number;
   readonly #onSilent: (silentMs: number) => void;
   #silentMs = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #ticker: Ticker | undefined;
 
   constructor(limitMs: number, onSilent: (silentMs: number) => void) {
     this.#limitMs = limitMs;
@@ -18,14 +18,14 @@ export class SilenceWatch {
 
   start(): void {
     let lookedAt = performance.now();
-    this.#timer ??= setInterval(() => {
+    this.#ticker ??= startTicker(() => {
       const now = performance.now();
-      this.#silentMs += Math.min(now - lookedAt, 2 * LOOK_EVERY_MS);
+      this.#silentMs += Math.min(now - lookedAt, 2 * PERIODS_MS.silence);
       lookedAt = now;
       if (this.#silentMs < this.#limitMs) return;
       this.stop();
       this.#onSilent(Math.round(this.#silentMs));
-    }, LOOK_EVERY_MS).unref();
+    }, PERIODS_MS.silence);
   }
 
   /** Records a report, which restarts the limit. */
@@ -34,6 +34,6 @@ export class SilenceWatch {
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#ticker?.stop();
   }
 }

@@ -37,7 +37,7 @@ export interface EgressProxy {
   listen(at: { readonly host: string } | { readonly socketPath: string }): Promise<{ readonly port: number }>;
 }
 
-/** Whose a sandbox is. Engines keep these as labels, so that what a dead process left can be found and removed. */
+/** Labels that tell whose a sandbox is. Engines keep them, so that what a dead process left can be found and removed. */
 export interface SandboxLabels {
   /** The id of the database. Sandboxes of another database are never touched. */
   readonly owner: string;
@@ -65,6 +65,8 @@ export interface SandboxSpec {
   readonly capabilities: 'default' | 'drop-all' | 'engine';
   /** Files and folders of this machine that the sandbox sees. Only the harness adds them. */
   readonly mounts: readonly SandboxMount[];
+  /** Folders of this machine that stay covered where programs or mounts of the machine contain them. */
+  readonly hidden?: readonly string[] | undefined;
   readonly labels: SandboxLabels;
   /** Milliseconds after which the sandbox ends by itself, even if nobody is left to end it. */
   readonly lifeMs: number;
@@ -93,7 +95,7 @@ export interface FrozenFiles {
   remove(): Promise<void>;
 }
 
-/** What an engine has, and what it can enforce. */
+/** Resources of an engine, and the limits that it cannot enforce. */
 export interface EngineFigures {
   /** `docker`, `podman`, `bubblewrap`, `kubernetes` or `none`: the word that traces show. */
   readonly kind: string;

@@ -91,7 +91,8 @@ async function untilExited(child: SandboxProcess, timeoutMs: number, signal: Abo
 /** Memory kills that were seen, by sandbox: a kill of an earlier command is not told again. */
 const seenKills = new WeakMap<EngineSandbox, number>();
 
-async function hasNewMemoryKills(sandbox: EngineSandbox, signal: AbortSignal): Promise<boolean> {
+/** True if the kernel has ended a process for its memory since the last question. */
+export async function hasNewMemoryKills(sandbox: EngineSandbox, signal: AbortSignal): Promise<boolean> {
   const before = seenKills.get(sandbox) ?? 0;
   const now = await sandbox.memoryKills(signal);
   seenKills.set(sandbox, now);

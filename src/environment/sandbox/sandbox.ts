@@ -1,4 +1,3 @@
-import type { Readable, Writable } from 'node:stream';
 import type {
   ExposedPort,
   FileChanges,
@@ -129,4 +128,4 @@ export interface Sandbox {
   readonly notEnforced: Partial<Readonly<Record<LimitName, string>>>;
 }
 
-export type { ExecResult, ExposedPort, FileChanges, FileEntry, Readable, SandboxProcess, Writable };
+export type { ExecResult, ExposedPort, FileChanges, FileEntry, SandboxProcess };

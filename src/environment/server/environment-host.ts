@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Transport } from '@modelcontextprotocol/server';
-import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
+import { PROCESS_VARIABLES, SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
 import { describeUnmatched } from '../../support/text/tool-patterns.ts';
 import type { EnvironmentDefinition } from '../authoring/definition.ts';
 import { type EnvironmentSource, instantiateEnvironment } from '../authoring/environment-source.ts';
+import type { SandboxEngines } from '../sandbox/open-engine.ts';
 import type { HarnessAuthority } from './audience.ts';
 import { type CleanupStep, type Report, runCleanup } from './cleanup.ts';
 import type { ConnectedSource } from './session/connected-source.ts';
@@ -18,6 +19,10 @@ export interface HostOptions {
   readonly onChange?: ((change: SessionChange) => void) | undefined;
   /** The environments in this process through which this one was connected, as their authors gave them. */
   readonly connectedBy?: readonly unknown[];
+  /** Settings of sandboxes, as `PROCTOR_SANDBOX` has them. Default: that variable. */
+  readonly sandbox?: string | undefined;
+  /** The engines of sandboxes. Default: those of this host, which it closes. */
+  readonly engines?: (() => Promise<SandboxEngines>) | undefined;
 }
 
 /**
@@ -43,11 +48,14 @@ export class EnvironmentHost implements SessionHost {
   /** An instance that no session uses yet. */
   #spare: EnvironmentDefinition | undefined;
   #latest: EnvironmentDefinition;
+  readonly #options: HostOptions;
+  #engines: Promise<SandboxEngines> | undefined;
   #isClosed = false;
 
   /** @throws TypeError if it is not an environment; any error of the author's constructor or factory. */
   constructor(source: EnvironmentSource, options: HostOptions) {
     this.#source = source;
+    this.#options = options;
     this.authority = options.authority;
     this.report = options.report;
     this.#onChange = options.onChange;
@@ -99,7 +107,8 @@ export class EnvironmentHost implements SessionHost {
     this.#latest = definition;
     const { authority = this.authority, report = this.report } = own;
     const openServer = (server: unknown) => this.#openConnected(server);
-    const options = { id: randomUUID(), era, definition, authority, report, hasHandle, openServer };
+    const engines = () => this.#openEngines();
+    const options = { id: randomUUID(), era, definition, authority, report, hasHandle, openServer, engines };
     const session = new EnvironmentSession(options);
     if (this.#onChange !== undefined) session.changes.on(this.#onChange);
     this.#open.add(session);
@@ -131,7 +140,12 @@ export class EnvironmentHost implements SessionHost {
     connectedBy: readonly unknown[],
   ): Promise<() => Promise<void>> {
     const authority = { harnessKey: undefined, isPeerTrusted: false };
-    const host = new EnvironmentHost(source, { authority, report: this.report, connectedBy });
+    const host = new EnvironmentHost(source, {
+      authority,
+      report: this.report,
+      connectedBy,
+      engines: () => this.#openEngines(),
+    });
     await host.openSession('legacy').connect(transport);
     return () => host.close(SHUTDOWN_GRACE_MS.environment);
   }
@@ -168,6 +182,19 @@ export class EnvironmentHost implements SessionHost {
   async #endSessions(budgetMs: number): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...[...this.#open].map((session) => session.close(budgetMs)), ...this.#ending]);
+    await this.#engines?.then((engines) => engines.close()).catch(() => {}); // They could not be opened.
+  }
+
+  /** The engines of sandboxes, which are loaded when a session needs the first one. @throws TypeError for bad settings. */
+  #openEngines(): Promise<SandboxEngines> {
+    const { engines, sandbox = process.env[PROCESS_VARIABLES.sandbox] } = this.#options;
+    if (engines !== undefined) return engines();
+    this.#engines ??= import('../sandbox/open-engine.ts').then(
+      // Settings that came from another process have the variables of its operator.
+      ({ SandboxEngines: Engines, parseSandboxSettings }) =>
+        new Engines({ variables: process.env, ...parseSandboxSettings(sandbox) }),
+    );
+    return this.#engines;
   }
 
   async #takeDown(definitions: ReadonlySet<EnvironmentDefinition>, end: CleanupStep, budgetMs: number): Promise<void> {

@@ -26,6 +26,16 @@ export function takeHarnessKey(
   );
 }
 
+/**
+ * Takes the settings of sandboxes out of the variables, so that programs of the environment do not see them. For a
+ * process that serves one environment and nothing else.
+ */
+export function takeSandboxVariable(variables: Record<string, string | undefined> = process.env): string {
+  const settings = variables[PROCESS_VARIABLES.sandbox] ?? '';
+  delete variables[PROCESS_VARIABLES.sandbox];
+  return settings;
+}
+
 export interface Descriptor {
   readonly fd: number;
   readonly kind: 'pipe' | 'file' | 'terminal';

@@ -2,7 +2,7 @@ import type { Transport } from '@modelcontextprotocol/server';
 import { SHUTDOWN_GRACE_MS } from '../../contract/names.ts';
 import type { EnvironmentSource } from '../authoring/environment-source.ts';
 import { type Report, reportToStderr } from './cleanup.ts';
-import { EnvironmentHost } from './environment-host.ts';
+import { EnvironmentHost, type HostOptions } from './environment-host.ts';
 import { createLinkedTransports } from './linked-transports.ts';
 import { serveConnection } from './serve-connection.ts';
 
@@ -13,6 +13,8 @@ export interface InMemoryOptions {
   readonly harnessKey?: string;
   /** Receives errors that no client gets. Default: writes to standard error. */
   readonly report?: Report;
+  /** The engines of sandboxes. Default: those of the session, by `PROCTOR_SANDBOX`. */
+  readonly engines?: HostOptions['engines'];
 }
 
 export interface InMemoryEnvironment {
@@ -56,7 +58,7 @@ export function inMemory(environment: EnvironmentSource): InMemoryTarget {
 export function openInMemory(environment: EnvironmentSource, options: InMemoryOptions = {}): InMemoryEnvironment {
   const report = options.report ?? reportToStderr;
   const authority = { harnessKey: options.harnessKey, isPeerTrusted: true };
-  const host = new EnvironmentHost(environment, { authority, report });
+  const host = new EnvironmentHost(environment, { authority, report, engines: options.engines });
   const [clientTransport, serverTransport] = createLinkedTransports();
   const connection = serveConnection(host, serverTransport);
   return {

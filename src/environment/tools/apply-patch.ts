@@ -1,115 +1,140 @@
 import { z } from 'zod';
-import { ToolError } from '../authoring/tool-result.ts';
+import { ToolError, type ToolResult } from '../authoring/tool-result.ts';
 import type { ToolSet } from '../authoring/tool-set.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import { applyHunks } from './apply-hunks.ts';
-import { TextFiles } from './file-turns.ts';
 import { nativeMeta } from './native.ts';
-import { type PatchStep, parsePatch } from './parse-patch.ts';
+import { TextFiles } from './text-files.ts';
+import { textResult } from './tool-output.ts';
+import { applyHunks, type FilePatch, PatchError, parsePatch } from './v4a.ts';
 
-const DESCRIPTION = [
-  'Changes files by a patch: `*** Begin Patch`, then for each file `*** Add File: path` with `+` lines,',
-  '`*** Delete File: path`, or `*** Update File: path` (and `*** Move to: path`) with hunks of `@@` and lines that begin',
-  'with a blank, `-` or `+`, then `*** End Patch`. Paths are relative to the working folder. If a part does not fit, nothing is changed.',
-].join(' ');
+const DESCRIPTION = `Changes files by a patch. All of it is checked before anything is written: if a part does not fit, nothing is changed. Paths are relative. The form:
+*** Begin Patch
+*** Add File: new.txt
++a line of the new file
+*** Update File: src/main.js
+*** Move to: src/start.js
+@@ function main() {
+ a line of context
+-a removed line
++an added line
+*** Delete File: old.txt
+*** End Patch
+Give 3 lines of context around a change. \`@@\` and a line before it, such as a function's head, narrow the place down. \`*** Move to\` and \`*** End of File\` are optional.`;
 
-/** Milliseconds to put back what a patch that failed has written. */
-const PUT_BACK_MS = 30_000;
-
-/** A line of the result: a file that was added, changed or removed. */
-interface Listed {
-  readonly mark: 'A' | 'M' | 'D';
-  readonly path: string;
-}
-
-/** The tool `apply_patch`: makes, changes, moves and removes text files by a patch in OpenAI's format V4A. */
+/** Adds `apply_patch`, which takes patches in the format V4A. */
 export function applyPatch(sandbox: Sandbox): ToolSet {
   return {
     role: 'patch',
     addTo(env) {
-      env.tool(
-        'apply_patch',
-        {
-          description: DESCRIPTION,
-          args: { input: z.string().min(1).describe('The patch.') },
-          annotations: { destructiveHint: true, openWorldHint: false },
-          meta: nativeMeta('patch', { openai: 'apply_patch' }),
-        },
-        async ({ input }, { signal }) => {
-          const steps = parsePatch(input);
-          const files = TextFiles.of(sandbox);
-          const paths = steps.flatMap((step) =>
-            step.kind === 'update' && step.moveTo ? [step.path, step.moveTo] : [step.path],
-          );
-          const writes = await files.inTurn(paths, () => apply(files, steps, signal));
-          const lines = writes.map(({ mark, path }) => `${mark} ${path}`);
-          return `Success. Updated the following files:\n${lines.join('\n')}\n`;
-        },
-      );
+      const files = new TextFiles(sandbox, { root: sandbox.workdir });
+      const args = { input: z.string().describe('The whole patch, from "*** Begin Patch" to "*** End Patch".') };
+      const meta = nativeMeta({ role: 'patch', openai: 'apply_patch' });
+      env.tool('apply_patch', { description: DESCRIPTION, args, meta }, async ({ input }, { signal }) => {
+        try {
+          return await apply(files, parsePatch(input), signal);
+        } catch (error) {
+          if (error instanceof PatchError) throw new ToolError(error.message);
+          throw error;
+        }
+      });
     },
   };
 }
 
-/** A file as the patch leaves it. Undefined: it is removed. */
-type Target = { readonly text: string; readonly mode: number | undefined } | undefined;
+/** A file after the patch: its text, or undefined if it is gone. */
+interface Outcome {
+  readonly given: string;
+  readonly text: string | undefined;
+}
 
-/** Checks all steps, and then writes all files. */
-async function apply(files: TextFiles, steps: readonly PatchStep[], signal: AbortSignal): Promise<readonly Listed[]> {
-  const changed = new Map<string, Target>();
-  const listed: Listed[] = [];
-  for (const step of steps) {
-    const { path } = step;
-    const known = changed.has(path) ? changed.get(path) : await readTarget(files, path, signal);
-    if (step.kind === 'add') {
-      if (known !== undefined) throw new ToolError(`Failed to add ${path}: it exists already. Use '*** Update File:'`);
-      changed.set(path, { text: step.lines.map((line) => `${line}\n`).join(''), mode: undefined });
-      listed.push({ mark: 'A', path });
-      continue;
-    }
-    if (known === undefined) throw new ToolError(`Failed to ${step.kind} ${path}: there is no such file`);
-    if (step.kind === 'delete') {
-      changed.set(path, undefined);
-      listed.push({ mark: 'D', path });
-      continue;
-    }
-    const before = changed.has(path) ? known.text : await files.read(path, signal);
-    const target = step.moveTo ?? path;
-    if (target !== path) {
-      const there = changed.has(target) ? changed.get(target) : await files.stat(target, signal);
-      if (there !== undefined) throw new ToolError(`Failed to move ${path}: ${target} exists already`);
-      changed.set(path, undefined);
-    }
-    changed.set(target, { text: applyHunks(path, before, step.hunks), mode: known.mode });
-    listed.push({ mark: 'M', path: target });
+async function apply(files: TextFiles, patches: readonly FilePatch[], signal: AbortSignal): Promise<ToolResult> {
+  const given = patches.flatMap((patch) => [patch.path, ...(patch.kind === 'update' ? (patch.movedTo ?? []) : [])]);
+  for (const path of given) {
+    if (path === '' || path.startsWith('/')) throw new PatchError(`The path '${path}' has to be relative.`);
   }
-  await writeAll(files, changed, signal);
-  return listed;
+  const real: string[] = [];
+  for (const path of given) real.push((await files.locate(path, signal)).path);
+  return await files.inLine([...new Set(real)], async () => {
+    const outcomes = await check(files, patches, signal);
+    const before = await saved(files, outcomes, signal);
+    try {
+      // Texts are written first: what a failure leaves is put back from `before`.
+      for (const { given: path, text } of outcomes.values()) {
+        if (text !== undefined) await files.write(path, await files.locate(path, signal), text, signal);
+      }
+      for (const [path, { text }] of outcomes)
+        if (text === undefined) await files.sandbox.files.remove(path, { signal });
+    } catch (error) {
+      for (const [path, content] of before) {
+        if (content === undefined) await files.sandbox.files.remove(path).catch(() => {});
+        else await files.sandbox.files.write(path, content).catch(() => {});
+      }
+      throw error;
+    }
+    const lines = patches.map(lineOf);
+    const changes = lines.map((line) => ({ kind: line.slice(0, 1), path: line.slice(2) }));
+    return textResult(`Success. Updated the following files:\n${lines.join('\n')}\n`, { changes });
+  });
 }
 
-/** A file as it is, without its text. @throws ToolError for a folder. */
-async function readTarget(files: TextFiles, path: string, signal: AbortSignal): Promise<Target> {
-  const entry = await files.stat(path, signal);
-  if (entry?.type === 'folder') throw new ToolError(`${path} is a directory, and patches change files`);
-  return entry && { text: '', mode: entry.mode };
+function lineOf(patch: FilePatch): string {
+  if (patch.kind === 'update') return `M ${patch.movedTo ?? patch.path}`;
+  return `${patch.kind === 'add' ? 'A' : 'D'} ${patch.path}`;
 }
 
-/** Writes files, then removes files, so that a moved file is there all the time. A failure puts back what was written. */
-async function writeAll(files: TextFiles, changed: ReadonlyMap<string, Target>, signal: AbortSignal): Promise<void> {
-  const written: [string, Target][] = [];
+/** All files after the patch, by their real paths. A later part of the patch sees what an earlier one did. */
+async function check(
+  files: TextFiles,
+  patches: readonly FilePatch[],
+  signal: AbortSignal,
+): Promise<Map<string, Outcome>> {
+  const outcomes = new Map<string, Outcome>();
+  for (const patch of patches) {
+    const found = await files.locate(patch.path, signal);
+    const earlier = outcomes.get(found.path);
+    if (patch.kind === 'add') {
+      files.checkWritable(patch.path, found);
+      outcomes.set(found.path, { given: patch.path, text: patch.text });
+      continue;
+    }
+    if (earlier === undefined && found.type === 'missing') {
+      const verb = patch.kind === 'delete' ? 'delete' : 'read file to update';
+      throw new PatchError(`Failed to ${verb} ${patch.path}: No such file or directory`);
+    }
+    if (earlier === undefined) files.checkWritable(patch.path, found);
+    if (patch.kind === 'delete') {
+      outcomes.set(found.path, { given: patch.path, text: undefined });
+      continue;
+    }
+    const text = earlier?.text ?? (await files.readLocated(patch.path, found, signal));
+    const changed = changedBy(patch, text);
+    if (patch.movedTo === undefined) {
+      outcomes.set(found.path, { given: patch.path, text: changed });
+      continue;
+    }
+    const target = await files.locate(patch.movedTo, signal);
+    files.checkWritable(patch.movedTo, target);
+    outcomes.set(found.path, { given: patch.path, text: undefined });
+    outcomes.set(target.path, { given: patch.movedTo, text: changed });
+  }
+  return outcomes;
+}
+
+function changedBy({ path, hunks }: Extract<FilePatch, { kind: 'update' }>, text: string): string {
   try {
-    for (const [path, target] of changed) {
-      if (target === undefined) continue;
-      const entry = await files.stat(path, signal);
-      const before = entry && { text: await files.read(path, signal), mode: entry.mode };
-      await files.write(path, target.text, signal, target.mode);
-      written.push([path, before]);
-    }
+    return hunks.length === 0 ? text : applyHunks(text, hunks);
   } catch (error) {
-    const limit = AbortSignal.timeout(PUT_BACK_MS); // The call itself may have been cancelled.
-    for (const [path, before] of written.reverse()) {
-      await (before ? files.write(path, before.text, limit, before.mode) : files.remove(path, limit));
-    }
-    throw error;
+    if (!(error instanceof PatchError)) throw error;
+    throw new PatchError(`${path}: ${error.message}`);
   }
-  for (const [path, target] of changed) if (target === undefined) await files.remove(path, signal);
+}
+
+/** Bytes of files before the patch; undefined for files that it adds. */
+async function saved(files: TextFiles, outcomes: ReadonlyMap<string, Outcome>, signal: AbortSignal) {
+  const before = new Map<string, Uint8Array | undefined>();
+  for (const path of outcomes.keys()) {
+    const entry = await files.sandbox.files.stat(path, { signal });
+    before.set(path, entry?.type === 'file' ? await files.sandbox.files.read(path, { signal }) : undefined);
+  }
+  return before;
 }

@@ -1,16 +1,17 @@
 import type { JsonObject } from '../../contract/json.ts';
 
-/** Key in a tool's `_meta` that names the types under which providers know the tool. */
+/** Key of `_meta` of a tool that names the types of providers which the tool stands for. */
 export const NATIVE_META = 'proctor/native';
 
-/** Types of tools that providers define themselves, and that their models were trained with. */
 export interface NativeTypes {
+  readonly role: string;
+  /** Type in requests of Anthropic Messages, such as `bash_20250124`. */
   readonly anthropic?: string;
+  /** Type in requests of OpenAI Responses, such as `shell`. */
   readonly openai?: string;
-  readonly gemini?: string;
 }
 
-/** `_meta` of a tool that providers know. */
-export function nativeMeta(role: string, types: NativeTypes, more: JsonObject = {}): JsonObject {
-  return { [NATIVE_META]: { role, ...types, ...more } };
+/** `_meta` of a tool that a provider knows as a type of its own. */
+export function nativeMeta(types: NativeTypes): JsonObject {
+  return { [NATIVE_META]: { ...types } };
 }

@@ -1,86 +1,93 @@
-import { posix } from 'node:path';
-import { z } from 'zod';
-import type { EnvironmentServer } from '../authoring/environment-server.ts';
 import { ToolError } from '../authoring/tool-result.ts';
-import { OutputWindow } from '../sandbox/output-window.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import { TextFiles, toText } from './file-turns.ts';
-import { globToPattern, Matcher } from './matcher.ts';
-import { walkFiles } from './walk-files.ts';
+import { MAX_FILE_BYTES, walk } from './walk.ts';
 
-const MAX_PATHS = 200;
+const MAX_GLOB_RESULTS = 200;
 const MAX_GREP_BYTES = 100 * 1024;
-/** Lines that are longer are no lines that somebody wrote. */
-const MAX_LINE_LENGTH = 2_000;
-/** Files that are larger are passed over, and counted. */
-const MAX_SEARCHED_BYTES = 1024 * 1024;
-const MAX_PATH_LENGTH = 4_096;
-const folderPath = z.string().min(1).default('.').describe('A folder or file. Default: the working folder.');
-const annotations = { readOnlyHint: true, openWorldHint: false } as const;
+const MAX_LINE_CHARACTERS = 2_000;
 
-/** Adds `glob` and `grep`. They walk through the files of the sandbox, and need no program of its image. */
-export function addSearchTools(env: EnvironmentServer, sandbox: Sandbox): void {
-  env.tool(
-    'glob',
-    {
-      description: `Lists files whose paths match a pattern such as **/*.ts, at most ${MAX_PATHS}.`,
-      args: { pattern: z.string().min(1).max(MAX_PATH_LENGTH).describe('The pattern.'), path: folderPath },
-      annotations,
-    },
-    async ({ pattern, path }, { signal }) => {
-      if (pattern.startsWith('/') || pattern.split('/').includes('..')) {
-        throw new ToolError(`glob: the pattern ${pattern} must be relative, and stay in the folder`);
-      }
-      const texts = TextFiles.of(sandbox);
-      const { files, note } = await walkFiles(texts, texts.confined(path), signal);
-      const matcher = new Matcher(globToPattern(pattern));
-      const found = matcher.indexes(files.join('\0'), '\0', MAX_PATH_LENGTH).map((index) => files[index] ?? '');
-      const lines = found.slice(0, MAX_PATHS).map((file) => posix.join(path, file));
-      if (found.length > MAX_PATHS) lines.push(`[${found.length - MAX_PATHS} more]`);
-      return [...(lines.length === 0 ? ['no matches'] : lines), ...(note === undefined ? [] : [note])].join('\n');
-    },
-  );
-  env.tool(
-    'grep',
-    {
-      description: `Finds lines of text files by a regular expression of JavaScript. Lines over ${MAX_LINE_LENGTH} characters are passed over.`,
-      args: { pattern: z.string().min(1).max(MAX_PATH_LENGTH).describe('The regular expression.'), path: folderPath },
-      annotations,
-    },
-    async ({ pattern, path }, { signal }) => await grep(sandbox, pattern, path, signal),
-  );
+/** Paths below a folder that fit a pattern, in order. */
+export async function globFiles(sandbox: Sandbox, folder: string, pattern: string, signal: AbortSignal) {
+  const fits = globExpression(pattern);
+  const { entries, isCut } = await walk(sandbox, folder, { signal });
+  const paths = entries.flatMap(({ path, type }) => (type === 'file' && fits.test(path) ? [path] : []));
+  return { paths: paths.slice(0, MAX_GLOB_RESULTS), omitted: Math.max(0, paths.length - MAX_GLOB_RESULTS), isCut };
 }
 
-async function grep(sandbox: Sandbox, pattern: string, path: string, signal: AbortSignal): Promise<string> {
-  const files = TextFiles.of(sandbox);
-  const folder = files.confined(path);
-  const matcher = new Matcher(pattern);
-  const entry = await files.stat(folder, signal);
-  if (entry === undefined) throw new ToolError(`grep: ${path} does not exist`);
-  const walk = entry.type === 'folder' ? await walkFiles(files, folder, signal) : { files: [''], note: undefined };
-  const window = new OutputWindow(MAX_GREP_BYTES, 0);
-  let count = 0;
-  let tooLarge = 0;
-  for (const name of walk.files) {
-    const shown = name === '' ? path : posix.join(path, name);
-    const full = posix.join(folder, name);
-    const size = (name === '' ? entry : await files.stat(full, signal))?.size ?? 0;
-    if (size > MAX_SEARCHED_BYTES) {
-      tooLarge += 1;
-      continue;
-    }
-    const text = toText(await files.readBytes(full, signal));
-    if (text === undefined) continue;
-    const lines = text.replaceAll('\r\n', '\n').replace(/\n$/, '');
-    const rows = lines.split('\n');
-    for (const index of matcher.indexes(lines, '\n', MAX_LINE_LENGTH)) {
-      window.write(Buffer.from(`${count === 0 ? '' : '\n'}${shown}:${index + 1}:${rows[index]}`));
-      count += 1;
-    }
-    if (window.omitted > 0) break;
+/** Lines below a folder that fit a regular expression, as `path:line:text`. Binary files and long lines are left out. */
+export async function grepFiles(
+  sandbox: Sandbox,
+  folder: string,
+  expression: RegExp,
+  signal: AbortSignal,
+): Promise<{ readonly lines: readonly string[]; readonly isCut: boolean }> {
+  const found = new Map<string, string[]>();
+  let bytes = 0;
+  const onContent = (path: string, content: Buffer) => {
+    if (bytes > 8 * MAX_GREP_BYTES || content.includes(0)) return;
+    const text = content.subarray(0, MAX_FILE_BYTES).toString('utf8');
+    const lines = matchesOf(path, text, expression);
+    bytes += lines.reduce((sum, line) => sum + line.length, 0);
+    if (lines.length > 0) found.set(path, lines);
+  };
+  const walked = await walk(sandbox, folder, { signal, onContent });
+  const all = walked.entries.flatMap(({ path }) => found.get(path) ?? []);
+  const lines: string[] = [];
+  let kept = 0;
+  for (const line of all) {
+    kept += Buffer.byteLength(line) + 1;
+    if (kept > MAX_GREP_BYTES) return { lines, isCut: true };
+    lines.push(line);
   }
-  const notes = walk.note === undefined ? [] : [walk.note];
-  if (tooLarge > 0) notes.push(`[files over ${MAX_SEARCHED_BYTES} bytes that were passed over: ${tooLarge}]`);
-  if (window.omitted > 0) notes.push('[there are more matches: search in a smaller folder, or for less]');
-  return [count === 0 ? 'no matches' : window.text().trimEnd(), ...notes].join('\n');
+  return { lines, isCut: walked.isCut || bytes > 8 * MAX_GREP_BYTES };
+}
+
+/** Lines of one text that fit. */
+export function matchesOf(path: string, text: string, expression: RegExp): string[] {
+  const lines = text.replace(/\n$/, '').split('\n');
+  return lines.flatMap((line, index) => {
+    const plain = line.replace(/\r$/, '');
+    return plain.length <= MAX_LINE_CHARACTERS && expression.test(plain) ? [`${path}:${index + 1}:${plain}`] : [];
+  });
+}
+
+/** @throws ToolError for a pattern that is no regular expression. */
+export function toExpression(pattern: string): RegExp {
+  try {
+    return new RegExp(pattern, 'u');
+  } catch (error) {
+    throw new ToolError(
+      `The pattern ${JSON.stringify(pattern)} is no regular expression: ${error instanceof Error ? error.message : error}`,
+    );
+  }
+}
+
+/** `**` crosses folders, `*` and `?` do not, `{a,b}` is one of several. @throws ToolError for a path out of the folder. */
+function globExpression(pattern: string): RegExp {
+  if (pattern.startsWith('/') || pattern.split('/').includes('..')) {
+    throw new ToolError(`The pattern ${JSON.stringify(pattern)} has to be relative, without "..".`);
+  }
+  let source = '';
+  let depth = 0;
+  for (let at = 0; at < pattern.length; at += 1) {
+    const rest = pattern.slice(at);
+    const character = pattern.charAt(at);
+    if (rest.startsWith('**/')) {
+      source += '(?:[^/]+/)*';
+      at += 2;
+    } else if (rest.startsWith('**')) {
+      source += '.*';
+      at += 1;
+    } else if (character === '*') source += '[^/]*';
+    else if (character === '?') source += '[^/]';
+    else if (character === '{' && rest.includes('}')) {
+      source += '(?:';
+      depth += 1;
+    } else if (character === '}' && depth > 0) {
+      source += ')';
+      depth -= 1;
+    } else if (character === ',' && depth > 0) source += '|';
+    else source += character.replace(/[.+^${}()|[\]\\]/, '\\$&');
+  }
+  return new RegExp(`^${source}${')'.repeat(depth)}$`, 's');
 }

@@ -1,19 +1,15 @@
 import { z } from 'zod';
 import type { ToolSet } from '../authoring/tool-set.ts';
 
-/** The tool `think`: takes a thought and gives nothing. It has no state and needs no sandbox. */
+const DESCRIPTION =
+  'Write down a thought. It changes nothing and gets no new information: use it to reason in steps, or to keep an intermediate result.';
+
+/** Adds `think`: a place for a thought, without effect and without state. */
 export function think(): ToolSet {
   return {
     addTo(env) {
-      env.tool(
-        'think',
-        {
-          description: 'Notes a thought. It changes nothing and gives nothing new.',
-          args: { thought: z.string().describe('The thought.') },
-          annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
-        },
-        () => '',
-      );
+      const args = { thought: z.string().describe('The thought.') };
+      env.tool('think', { description: DESCRIPTION, args, annotations: { readOnlyHint: true } }, () => '');
     },
   };
 }

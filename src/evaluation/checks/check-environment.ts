@@ -1,5 +1,5 @@
 import { messageOf } from '../../contract/errors.ts';
-import type { CheckedEnvironment, FindingName } from '../../contract/service/check.ts';
+import type { CheckedEnvironment, CheckProgress, FindingName } from '../../contract/service/check.ts';
 import type { EnvironmentTarget } from '../../environment/client/environment-client.ts';
 import type { Secret } from '../../support/redaction/redactor.ts';
 import { Budget } from './budget.ts';
@@ -25,18 +25,6 @@ export interface CheckSettings {
   readonly keys: readonly Secret[];
   readonly signal: AbortSignal;
   readonly onProgress?: ((progress: CheckProgress) => void) | undefined;
-}
-
-/** Progress of the check of one environment. */
-export interface CheckProgress {
-  readonly environment: string;
-  /** Sessions that were played. */
-  readonly sessions: number;
-  /** Milliseconds since the check began, and the most that it may take. */
-  readonly elapsedMs: number;
-  readonly maxMs: number;
-  /** The task of the last session, such as `count_to/three`. */
-  readonly task: string;
 }
 
 export interface EnvironmentChecked {
@@ -69,7 +57,7 @@ export async function checkEnvironment(settings: CheckSettings): Promise<Environ
     onPlayed: (task, played) => {
       sessions += 1;
       const shown = `${task.scenario.short_name}/${task.id}`;
-      onProgress?.({ environment: name, sessions, elapsedMs: maxMs - budget.leftMs, maxMs, task: shown });
+      onProgress?.({ environment: name, sessions, elapsed_ms: maxMs - budget.leftMs, max_ms: maxMs, task: shown });
       if (played.trace.evaluation !== null) coverage.tried('bounded', { task });
       if (rewards.length >= MAX_REWARDS) return;
       const found = bounded(task, played, bench);

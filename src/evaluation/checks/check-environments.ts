@@ -1,13 +1,19 @@
 import { setMaxListeners } from 'node:events';
 import { LOCAL_ACCOUNT } from '../../contract/names.ts';
-import type { CheckedEnvironment, CheckFinding, CheckReport, FindingLevel } from '../../contract/service/check.ts';
+import type {
+  CheckedEnvironment,
+  CheckFinding,
+  CheckProgress,
+  CheckReport,
+  FindingLevel,
+} from '../../contract/service/check.ts';
 import { findingNameSchema } from '../../contract/service/check.ts';
 import type { EnvironmentTarget } from '../../environment/client/environment-client.ts';
 import type { Secret } from '../../support/redaction/redactor.ts';
-import { type CheckProgress, checkEnvironment } from './check-environment.ts';
+import { checkEnvironment } from './check-environment.ts';
 import { CHECK_DEFAULTS } from './defaults.ts';
 import { countFindings, type Finding } from './finding.ts';
-import type { Played } from './player/play.ts';
+import type { PlayedSession } from './player/play.ts';
 import { type PlayedStore, savePlayed } from './player/save-played.ts';
 import type { OnlyTasks } from './read-environment.ts';
 
@@ -32,9 +38,13 @@ export interface CheckOptions {
   readonly signal?: AbortSignal | undefined;
   /** Stores the traces that findings show. */
   readonly store?: PlayedStore | undefined;
+  /** Account of those traces. Default `local`. */
+  readonly account?: string | undefined;
   /** Called for each trace that cannot be stored. Its finding has no trace then; the report is still complete. */
   readonly onUnkept?: ((error: unknown) => void) | undefined;
   readonly onProgress?: ((progress: CheckProgress) => void) | undefined;
+  /** Called with the result of each environment; the next one waits for it. */
+  readonly onChecked?: ((checked: CheckedEnvironment) => Promise<void>) | undefined;
 }
 
 export interface EnvironmentToCheck {
@@ -74,7 +84,9 @@ export async function checkEnvironments(
       const { found, mayShare, tried, scenarios, command } = await checkEnvironment(settings);
       const findings: CheckFinding[] = [];
       for (const each of inOrder(found)) findings.push(await toFinding(each, command, options));
-      checked.push({ name, may_share_process: mayShare, scenarios: [...scenarios], tried, findings });
+      const result = { name, may_share_process: mayShare, scenarios: [...scenarios], tried, findings };
+      checked.push(result);
+      await options.onChecked?.(result);
     }
     return {
       object: 'check',
@@ -86,10 +98,7 @@ export async function checkEnvironments(
   }
 }
 
-/** Account of the traces and reports, because commands belong to one local user. */
-export const CHECKS_ACCOUNT = LOCAL_ACCOUNT;
-
-type Keeping = Pick<CheckOptions, 'store' | 'onUnkept'>;
+type Keeping = Pick<CheckOptions, 'store' | 'account' | 'onUnkept'>;
 
 async function toFinding(found: Finding, command: string, keeping: Keeping): Promise<CheckFinding> {
   const { finding, level, task, message, reproduce = command, played, isUntried = false } = found;
@@ -106,10 +115,13 @@ async function toFinding(found: Finding, command: string, keeping: Keeping): Pro
 }
 
 /** Stores a trace. @returns its id; null if it could not be stored. */
-async function keep(played: Played, { store, onUnkept }: Keeping): Promise<string | null> {
+async function keep(
+  played: PlayedSession,
+  { store, account = LOCAL_ACCOUNT, onUnkept }: Keeping,
+): Promise<string | null> {
   if (store === undefined) return null;
   try {
-    return await savePlayed(store, CHECKS_ACCOUNT, played);
+    return await savePlayed(store, account, played);
   } catch (error) {
     onUnkept?.(error);
     return null;

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../contract/json.ts';
 import type { ScenarioEntry } from '../../contract/scenario.ts';
 import type { CheckFinding, FindingCounts, FindingLevel, FindingName } from '../../contract/service/check.ts';
-import type { Played } from './player/play.ts';
+import type { PlayedSession } from './player/play.ts';
 
 /** A task to try. */
 export interface CheckTask {
@@ -18,7 +18,7 @@ export interface CheckTask {
 /** A task with the run of its solution. */
 export interface Subject {
   readonly task: CheckTask;
-  readonly solved: Played;
+  readonly solved: PlayedSession;
   /** `no solution`: random calls were played instead. */
   readonly state: 'solved' | 'unsolved' | 'no solution';
   /** True if later runs may be compared with it: no call failed, and a second run was the same. */
@@ -39,7 +39,7 @@ export interface Finding {
   /** True for a note that a finding was not tried, or not completely. Default false. */
   readonly isUntried?: boolean | undefined;
   /** Session that shows the finding. */
-  readonly played?: Played | undefined;
+  readonly played?: PlayedSession | undefined;
 }
 
 /** Counts the findings of each level. */

@@ -2,7 +2,7 @@ import type { FindingName } from '../../contract/service/check.ts';
 import type { AgentToolEntry } from '../../environment/client/environment-client.ts';
 import type { Finding, Subject } from './finding.ts';
 import { illTold } from './player/described.ts';
-import type { Played } from './player/play.ts';
+import type { PlayedSession } from './player/play.ts';
 import type { SessionPlayer } from './player/session-player.ts';
 import { deterministic } from './tries/deterministic.ts';
 import { echo } from './tries/echo.ts';
@@ -18,7 +18,7 @@ export interface TaskCheckParts {
   /** Everything that agents of the scenario see without a call. */
   readonly seen: Seen;
   /** A session with wrong calls of every tool. */
-  readonly clumsy: Played;
+  readonly clumsy: PlayedSession;
   readonly again: PlayAgain;
 }
 
@@ -54,7 +54,7 @@ export class TaskCheck {
     const paidIdle = await idle(subject, bench);
     const isPaid = paidIdle.some(({ level }) => level === 'error');
     const found: Finding[] = [];
-    const plays: Played[] = [subject.solved, ...(isFirst ? [clumsy] : [])];
+    const plays: PlayedSession[] = [subject.solved, ...(isFirst ? [clumsy] : [])];
     const { task } = subject;
     const leaveOut = (findings: FindingName | readonly FindingName[], why: string) =>
       bench.coverage.notTried(findings, why, { task });
@@ -100,7 +100,7 @@ export class TaskCheck {
 }
 
 /** Calls that break the schema must give error results and not end the environment. */
-function crashOf({ task }: Subject, played: Played): readonly Finding[] {
+function crashOf({ task }: Subject, played: PlayedSession): readonly Finding[] {
   const { error } = played.trace;
   if (error?.boundary !== 'environment') return [];
   const message = `A wrong call of an agent ends the environment: ${error.message}`;

@@ -56,7 +56,7 @@ export function createAttemptGuards(options: AttemptGuardsOptions): AttemptGuard
   const { database, logger, timing = {} } = options;
   const limits = new GatewayLimits({ ...options, ...timing });
   const budgets: Budgets = createBudgets({ ...options, ...timing });
-  const evaluations = new Map<string, Watched>();
+  const evaluations = new Map<string, GuardedEvaluation>();
   const readAgain = async () => {
     if (evaluations.size === 0) return;
     const known = await readEvaluations(database, [...evaluations.keys()]);
@@ -111,7 +111,7 @@ export function createAttemptGuards(options: AttemptGuardsOptions): AttemptGuard
   };
 }
 
-interface Watched {
+interface GuardedEvaluation {
   readonly attempts: Set<GuardedAttempt>;
 }
 

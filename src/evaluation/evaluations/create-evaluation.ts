@@ -15,6 +15,10 @@ import { checkLimits } from './limits/check-limits.ts';
 /** Rows per statement, so that other work gets its turn in between. */
 const TASKS_AT_ONCE = 2_000;
 
+interface Beginning extends Pick<CreateOptions, 'paused'> {
+  readonly now: () => number;
+}
+
 export interface CreatedRow {
   readonly evaluationId: string;
   readonly status: string;
@@ -30,10 +34,10 @@ export interface CreatedRow {
 export async function createEvaluation(
   database: Database,
   evaluation: NewEvaluation,
-  options: Pick<CreateOptions, 'resume'> & {
-    readonly now: () => number;
-    readonly inTransaction: (transaction: DatabaseTransaction, created: CreatedRow) => Promise<void>;
-  },
+  options: Pick<CreateOptions, 'resume'> &
+    Beginning & {
+      readonly inTransaction: (transaction: DatabaseTransaction, created: CreatedRow) => Promise<void>;
+    },
 ): Promise<CreatedRow> {
   checkLimits(evaluation);
   // Two concurrent resumes must find the same evaluation.
@@ -42,8 +46,8 @@ export async function createEvaluation(
     const known = options.resume ? await findSame(transaction, evaluation) : undefined;
     const created =
       known === undefined
-        ? await insertEvaluation(database, transaction, evaluation, options.now())
-        : await goOn(transaction, known, evaluation, options.now());
+        ? await insertEvaluation(database, transaction, evaluation, options)
+        : await goOn(transaction, known, evaluation, options);
     await options.inTransaction(transaction, created);
     return created;
   }, locking);
@@ -71,34 +75,39 @@ async function goOn(
   transaction: DatabaseTransaction,
   row: EvaluationRow,
   { attempts, concurrency, budget }: NewEvaluation,
-  now: number,
+  { now, paused }: Beginning,
 ): Promise<CreatedRow> {
   const patch = {
     ...(attempts > row.attempts ? { attempts } : {}),
     ...(concurrency === undefined ? {} : { concurrency }),
     ...(budget === undefined ? {} : { budget }),
   };
-  const status = await changeEvaluation(transaction, row, patch, now);
-  const isPaused = status === 'paused';
-  if (isPaused) {
+  const changed = await changeEvaluation(transaction, row, patch, now());
+  const status = changed === 'completed' || row.status === 'running' ? changed : firstStatus(paused);
+  if (status !== changed) {
     await transaction
       .updateTable('evaluations')
-      .set({ status: 'running' })
+      .set({ status })
       .where('evaluation_id', '=', row.evaluation_id)
       .execute();
   }
-  return { evaluationId: row.evaluation_id, status: isPaused ? 'running' : status, isNew: false };
+  return { evaluationId: row.evaluation_id, status, isNew: false };
+}
+
+function firstStatus(paused = false): 'running' | 'paused' {
+  return paused ? 'paused' : 'running';
 }
 
 async function insertEvaluation(
   database: Database,
   transaction: DatabaseTransaction,
   evaluation: NewEvaluation,
-  now: number,
+  { now, paused }: Beginning,
 ): Promise<CreatedRow> {
   const { account, parent = null, taskset, models, resolved = [] } = evaluation;
   if (parent !== null) await findEvaluation(transaction, account, parent, 'parent');
   const evaluationId = `eval_${newId()}`;
+  const status = firstStatus(paused);
   const settings: EvaluationSettings = {
     models,
     ...(resolved.length === 0 ? {} : { resolved }),
@@ -116,7 +125,7 @@ async function insertEvaluation(
       name: evaluation.name,
       identity: identityOf(evaluation),
       parent,
-      status: 'running',
+      status,
       settings: JSON.stringify(settings),
       taskset_name: taskset.name,
       taskset_version: taskset.version,
@@ -125,13 +134,13 @@ async function insertEvaluation(
       concurrency: evaluation.concurrency ?? DEFAULT_CONCURRENCY,
       budget_usd: evaluation.budget?.usd ?? null,
       budget_tokens: evaluation.budget?.tokens ?? null,
-      created_at: now,
+      created_at: now(),
       finished_at: null,
       report: null,
     })
     .execute();
   await insertTasks(database, transaction, evaluationId, taskset.tasks);
-  return { evaluationId, status: 'running', isNew: true };
+  return { evaluationId, status, isNew: true };
 }
 
 async function insertTasks(

@@ -89,6 +89,7 @@ class DatabaseEvaluationStore implements EvaluationStore {
     checkPrices(modelsOf(resolved), evaluation.budget, this.#canPrice);
     const created = await createEvaluation(this.#database, resolved, {
       ...(options.resume === undefined ? {} : { resume: options.resume }),
+      ...(options.paused === undefined ? {} : { paused: options.paused }),
       now: this.#now,
       inTransaction: async (transaction, row) => await options.inTransaction?.(transaction, toCreated(row)),
     });

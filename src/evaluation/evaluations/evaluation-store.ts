@@ -123,6 +123,8 @@ export interface NewEvaluation {
 export interface CreateOptions {
   /** True resumes the evaluation that `find` finds; more attempts are added, fewer change nothing. Default false. */
   readonly resume?: boolean;
+  /** True: what is new, or does not run, is paused until `resume`. Default false. */
+  readonly paused?: boolean;
   /** Makes further writes in the same transaction. */
   readonly inTransaction?: (transaction: DatabaseTransaction, created: CreatedEvaluation) => Promise<void>;
 }

@@ -1,6 +1,7 @@
 import { removeTraces } from '../../store/traces/remove-trace.ts';
 import { UNFINISHED } from '../../store/traces/rows/trace-rows.ts';
 import { sleep } from '../../support/runtime/backoff.ts';
+import { PERIODS_MS } from '../../support/runtime/periods.ts';
 import { type CancelOptions, endQueued } from './cancel-attempts.ts';
 import { DELETED } from './evaluation-rows.ts';
 
@@ -8,9 +9,6 @@ import { DELETED } from './evaluation-rows.ts';
 const TRACES_AT_ONCE = 50;
 /** Attempts that one transaction deletes. */
 const TASKS_AT_ONCE = 500;
-/** Milliseconds between two checks of attempts that workers are ending. */
-const LOOK_EVERY_MS = 100;
-
 /**
  * Deletes the rest of a deleted evaluation: its traces as their attempts end, then its rows. It can be interrupted at
  * any point and repeated; two concurrent calls do no harm.
@@ -54,7 +52,7 @@ async function removeSomeTraces(
     .limit(1)
     .executeTakeFirst();
   if (running === undefined) return false;
-  await sleep(LOOK_EVERY_MS, signal);
+  await sleep(PERIODS_MS.removals, signal);
   return true;
 }
 

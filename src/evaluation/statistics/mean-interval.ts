@@ -3,7 +3,7 @@ import { isRounding, sumOf } from './sum.ts';
 
 export interface MeanInterval {
   readonly n: number;
-  /** Groups of values that depend on each other; `n` where every value stands alone. */
+  /** Number of groups of values that depend on each other; `n` if all values are independent. */
   readonly clusters: number;
   /** Null for no values. */
   readonly mean: number | null;
@@ -19,7 +19,7 @@ const UPPER_95 = 0.975;
  * The mean of values and how far it may be from the mean of all that could have been drawn. Values of one cluster, such as
  * tasks about one document, may depend on each other; clusters do not.
  *
- * @param clusters the cluster of each value. Without them every value is one of its own.
+ * @param clusters the cluster of each value. Default: each value is a cluster.
  */
 export function meanInterval(values: ArrayLike<number>, clusters?: ArrayLike<string | number>): MeanInterval {
   const n = values.length;
@@ -72,7 +72,7 @@ function residualsOf(
   return sums.subarray(0, count).map((sum, ordinal) => (isRounding(sum, magnitudes[ordinal] ?? 0) ? 0 : sum));
 }
 
-/** The root of the sum of squares, which neither overflows nor vanishes where it can be told. */
+/** The root of the sum of squares. Scaling avoids overflow and underflow. */
 function lengthOf(values: Float64Array): number {
   const largest = values.reduce((max, value) => Math.max(max, Math.abs(value)), 0);
   if (largest === 0 || !Number.isFinite(largest)) return largest;

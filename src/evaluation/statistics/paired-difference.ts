@@ -22,7 +22,7 @@ export interface PairedDifference {
 /**
  * How much larger the values of `b` are than those of `a` of the same index.
  *
- * @param clusters the cluster of each pair. Without them every pair is one of its own.
+ * @param clusters the cluster of each pair. Default: each pair is a cluster.
  * @throws RangeError where `a` and `b` have different lengths.
  */
 export function pairedDifference(

@@ -7,7 +7,7 @@ export type Interval = readonly [low: number, high: number] | null;
  * The 95 % interval of the mean of values that lie between 0 and 1. Independent values that are all 0 or 1 have Wilson's.
  * Student's is left out where it leaves that range: the values are too few for it, and an end below 0 says nothing.
  *
- * @param ci95 by Student's t. It stands where some value lies outside the range.
+ * @param ci95 by Student's t. It is used if a value lies outside of the range.
  */
 export function rateInterval(
   values: ArrayLike<number>,

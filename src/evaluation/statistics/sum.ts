@@ -1,7 +1,7 @@
 /** The share of the values added up that rounding may leave. */
 const ROUNDING = 1e-12;
 
-/** Whether a sum or difference of values of this magnitude is but what rounding left of 0. */
+/** True if a sum or difference of values of this magnitude is 0 except for rounding. */
 export function isRounding(value: number, magnitude: number): boolean {
   return Number.isFinite(magnitude) && Math.abs(value) <= ROUNDING * magnitude;
 }

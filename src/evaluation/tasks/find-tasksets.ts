@@ -26,7 +26,7 @@ export interface TasksetsOptions {
   readonly declared: DeclaredTasks;
 }
 
-/** The tasksets of a working directory and its environments. Each is read whenever it is asked for. */
+/** The tasksets of a working directory and its environments. A taskset is read anew for each request. */
 export interface Tasksets {
   /** In order of name. One that cannot be read is listed with the reason, and so is an environment. */
   list(signal?: AbortSignal): Promise<TasksetList['data']>;

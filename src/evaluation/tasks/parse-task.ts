@@ -5,7 +5,7 @@ import { preview } from '../../support/schema/json-schema.ts';
 import { didYouMean } from '../../support/text/did-you-mean.ts';
 import { canonicalJson } from './canonical-json.ts';
 
-/** Where tasks come from decides what becomes of fields that a task does not have: a file is refused, a request is not. */
+/** The source of tasks. Unknown fields of a task are refused in a file and ignored in a request. */
 export type TaskForm = 'file' | 'request';
 
 /** One thing that is wrong with one task; `field` is dotted (`args.id`), empty for the task itself. */

@@ -109,7 +109,7 @@ function orRefused<T>(label: string, read: () => T): T {
   }
 }
 
-/** Looks at no more than it has to: what an alias stands for is one object, however often it is used. */
+/** Stops at the limit, because one object may be used by any number of YAML aliases. */
 function expandedSize(value: unknown, limit: number): number {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 1;

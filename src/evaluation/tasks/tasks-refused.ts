@@ -3,7 +3,7 @@ import type { Task } from '../../contract/task.ts';
 
 /** Where tasks were found. */
 export interface GivenOrigin {
-  /** As messages name it; null for a list that no file holds. */
+  /** Name of the file in messages; null for a list that is not from a file. */
   readonly file: string | null;
   /** Lines count from 1, indices from 0. */
   readonly by: 'line' | 'index';
@@ -30,7 +30,7 @@ export interface TaskProblem {
 /**
  * The error of tasks that cannot be played as they are. Its message has a line for each problem, at most 20 of them.
  *
- * @param total how many problems there are in all, where `problems` holds the first of them.
+ * @param total number of all problems; `problems` has the first ones.
  */
 export function tasksRefused(
   origin: Origin,

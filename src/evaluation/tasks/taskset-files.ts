@@ -2,12 +2,12 @@ import { readdir, realpath } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
 import { TASKSET_ENDINGS } from './read-taskset-file.ts';
 
-/** The folder in a working directory that holds its tasksets. */
+/** Name of the folder with the tasksets of a working directory. */
 export const TASKSETS_FOLDER = 'tasksets';
 const MAX_FILES = 10_000;
 const MAX_DEPTH = 16;
 
-/** A file of a working directory that holds a taskset. */
+/** A file with a taskset, in a working directory. */
 export interface TasksetFile {
   /** Its path in the folder, without its ending, with `/` on every system. */
   readonly name: string;

@@ -31,7 +31,7 @@ export function createTaskset(name: string | null, given: readonly Task[], origi
   return { name, tasks, version: hashLines(tasks), origin: { file: origin.file, by: origin.by, positions } };
 }
 
-/** SHA-256 of what a task asks for, as 64 lowercase hex digits. Tasks of one id with different ones are not the same task. */
+/** SHA-256 of the content of a task, as 64 lowercase hex digits. Two tasks with one id and different hashes are different tasks. */
 export function hashTaskContent({
   env,
   scenario,

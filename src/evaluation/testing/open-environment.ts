@@ -49,7 +49,7 @@ export interface OpenEnvironment extends AsyncDisposable {
   /**
    * The scenario's solution; of one that is a generator, its first call.
    *
-   * @throws BoundaryError where there is none.
+   * @throws BoundaryError if the scenario has no solution.
    */
   solution(...task: TaskArguments<CallOptions>): Promise<Solution>;
   /**
@@ -139,7 +139,7 @@ function toStarted(client: McpEnvironmentClient, setup: SetupResult): StartedSce
   };
 }
 
-/** A tool tells its agent no more than that it failed; whoever reads the test wants the cause. */
+/** Prints the cause of a failed tool, because the agent's result says only that it failed. */
 function printFaults({ level, logger, message }: Omit<LogRecord, 'at'>): void {
   if (level === 'warning' || level === 'error') console.error(`[${logger}] ${message}`);
 }

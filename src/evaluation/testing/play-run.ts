@@ -19,7 +19,7 @@ export interface TestRunOptions {
    * random before that.
    */
   readonly model?: string | ChatModel;
-  /** Plays the scenario's user: a `scriptedModel(...)`, or `proctor/user-script`, which says what the `user_script` of the task or of the arguments lists. */
+  /** The simulated user: a `scriptedModel(...)`, or `proctor/user-script`, which sends the lines of `user_script` of the task or its arguments. */
   readonly user?: typeof USER_SCRIPT | ChatModel;
   /** Judges for the evaluation. */
   readonly judge?: ChatModel;

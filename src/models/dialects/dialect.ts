@@ -41,7 +41,7 @@ export interface Dialect {
   writeTokenCount(tokens: number): JsonObject;
   /** The request for a gateway that speaks this dialect. */
   toRelayed(request: DialectRequest, options: RelayOptions): RelayedRequest;
-  /** Reads a gateway's answer that is not streamed. @throws AnswerFailure for an error or an unknown format. */
+  /** Reads a gateway's answer that is not streamed. @throws GatewayFailure for an error or an unknown format. */
   readResponse(request: DialectRequest, body: unknown): ModelOutput;
   /** Starts reading a gateway's streamed answer. */
   createStreamReader(request: DialectRequest): StreamReader;
@@ -171,7 +171,7 @@ export interface StreamReader {
    * Called at the end of the stream.
    *
    * @returns the response. `heldBack` is sent to the agent once the response is stored.
-   * @throws AnswerFailure for an error in the stream or a missing end; `heldBack` has the bytes that were not passed
+   * @throws GatewayFailure for an error in the stream or a missing end; `heldBack` has the bytes that were not passed
    *   on.
    */
   finish(): ModelOutput;

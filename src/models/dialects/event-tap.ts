@@ -1,5 +1,6 @@
 import { createParser } from 'eventsource-parser';
-import { AnswerFailure, MAX_EVENT_BYTES, MAX_RESPONSE_BYTES } from './answer-failure.ts';
+import { GatewayFailure } from '../gateway-failure.ts';
+import { MAX_EVENT_BYTES, MAX_RESPONSE_BYTES } from '../response-limits.ts';
 import type { StreamReader } from './dialect.ts';
 import type { ModelDelta, ModelOutput } from './model-output.ts';
 
@@ -8,10 +9,10 @@ export interface EventAssembly {
   /**
    * @param data JSON of an event; undefined for `[DONE]`.
    * @returns true from the event on that tells an agent that the answer is complete.
-   * @throws AnswerFailure for an error in place of the rest.
+   * @throws GatewayFailure for an error in place of the rest.
    */
   add(data: unknown): boolean;
-  /** Builds the response. @throws AnswerFailure if the answer is incomplete. */
+  /** Builds the response. @throws GatewayFailure if the answer is incomplete. */
   finish(): ModelOutput;
 }
 
@@ -29,7 +30,7 @@ export class EventTap implements StreamReader {
   #begunSize = 0;
   readonly #held: Uint8Array[] = [];
   #isOver = false;
-  #failure: AnswerFailure | undefined;
+  #failure: GatewayFailure | undefined;
   readonly #parser = createParser({ onEvent: ({ data }) => this.#take(data) });
 
   /** @param createAssembly makes the assembly. Its argument must be called with each piece of text. */
@@ -80,7 +81,7 @@ export class EventTap implements StreamReader {
     try {
       if (this.#assembly.add(parseData(data))) this.#isOver = true;
     } catch (thrown) {
-      if (!(thrown instanceof AnswerFailure)) throw thrown;
+      if (!(thrown instanceof GatewayFailure)) throw thrown;
       // The agent gets the error at its place in the stream, with everything after it.
       this.#failure = thrown;
       this.#isOver = true;
@@ -93,12 +94,12 @@ function parseData(data: string): unknown {
   try {
     return JSON.parse(data);
   } catch {
-    throw new AnswerFailure('lost', 'the reply holds what is not JSON, as if it had been cut');
+    throw new GatewayFailure('lost', 'the reply holds what is not JSON, as if it had been cut');
   }
 }
 
-function tooLarge(message: string): AnswerFailure {
-  return new AnswerFailure('answered', message);
+function tooLarge(message: string): GatewayFailure {
+  return new GatewayFailure('answered', message);
 }
 
 /** Index after the empty line that ends the event at `start`; -1 if the event is incomplete. */

@@ -1,8 +1,8 @@
 import type { BoundaryError } from '../../contract/errors.ts';
 import type { DialectName } from '../dialects/dialect.ts';
 import type { ModelOutput } from '../dialects/model-output.ts';
+import type { GatewayFailure } from '../gateway-failure.ts';
 import type { AgentAnswer, AgentCall, AgentModel, AgentModelOptions, CalledAnswer } from './agent-call.ts';
-import type { GatewayFailure } from './gateway-failure.ts';
 import { withWatch } from './guarded-tries.ts';
 import { withCost } from './prices.ts';
 import { relayCall } from './relay-call.ts';

@@ -1,5 +1,5 @@
 import type { Usage } from '../../contract/chat.ts';
-import type { GatewayFailure } from './gateway-failure.ts';
+import type { GatewayFailure } from '../gateway-failure.ts';
 
 /** Controls the model calls of one session: lets them wait, and gets their results. */
 export interface CallGuard {

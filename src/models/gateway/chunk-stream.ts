@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { createParser } from 'eventsource-parser';
 import { untilAborted } from '../../support/runtime/deadline.ts';
-import { MAX_EVENT_BYTES, MAX_RESPONSE_BYTES } from '../dialects/answer-failure.ts';
+import { GatewayFailure } from '../gateway-failure.ts';
+import { MAX_EVENT_BYTES, MAX_RESPONSE_BYTES } from '../response-limits.ts';
 import type { GatewayClient } from './gateway-client.ts';
-import { GatewayFailure } from './gateway-failure.ts';
 
 export interface ChunkOptions {
   readonly signal: AbortSignal;

@@ -1,14 +1,14 @@
 import { ApiError, BoundaryError } from '../../contract/errors.ts';
 import type { ResolvedModel } from '../../contract/model.ts';
 import type { ModelList } from '../../contract/service/run.ts';
+import { once } from '../../support/runtime/once.ts';
 import { preview } from '../../support/schema/json-schema.ts';
-import type { AgentGateway, AgentModel } from './agent-call.ts';
-import { createAgentModel } from './agent-model.ts';
+import type { AgentGateway, AgentModel, AgentModelOptions } from './agent-call.ts';
 import type { CallGuard } from './call-guard.ts';
 import type { ChatModel, ReferenceContext } from './chat-model.ts';
-import { createGatewayModel } from './gateway.ts';
 import { createGatewayClient, redactingClient } from './gateway-client.ts';
 import { type Fetch, redactingFetch } from './gateway-fetch.ts';
+import { lazyModel } from './lazy-model.ts';
 import {
   type ConfiguredGateway,
   type HarnessModels,
@@ -16,7 +16,7 @@ import {
   OPENAI_URL,
   type ServedModels,
 } from './model-config.ts';
-import { createModelList, type ListedGateway } from './model-list.ts';
+import type { ListedGateway } from './model-list.ts';
 import type { Prices } from './prices.ts';
 import { checkReferenceModel, createReferenceModel, isReferenceModel } from './reference/reference-models.ts';
 
@@ -77,6 +77,10 @@ function modelsOf(config: ModelConfig, served: ServedModels | undefined): Models
     if (find(asked) === undefined)
       throw gateway === null ? noGateway(target) : unknownGateway(target, gateway, gateways);
   };
+  const list = once(async () => {
+    const { createModelList } = await import('./model-list.ts');
+    return createModelList(gateways, config.timing?.now);
+  });
   const models: Models = {
     check,
     harness: config.harness ?? {},
@@ -86,7 +90,7 @@ function modelsOf(config: ModelConfig, served: ServedModels | undefined): Models
       if (gateway === undefined) check(asked);
       if (gateway === undefined) throw notForAgents(name);
       const { idleTimeoutMs, timing } = config;
-      return createAgentModel(name, { ...gateway, guard, idleTimeoutMs, timing });
+      return agentModel(name, { ...gateway, guard, idleTimeoutMs, timing });
     },
     canPrice: (asked) => isReference(asked) || find(asked)?.prices !== undefined,
     gatewayOf: (asked) => (isReference(asked) ? undefined : find(asked)),
@@ -104,19 +108,30 @@ function modelsOf(config: ModelConfig, served: ServedModels | undefined): Models
       if (isReferenceModel(name)) return createReferenceModel(name, context);
       const gateway = find(asked);
       if (gateway === undefined) throw new TypeError(`No gateway for ${name}`);
-      return createGatewayModel(name, {
-        client: gateway.client,
-        keys: gateway.keys,
-        prices: gateway.prices,
-        guard,
-        idleTimeoutMs: config.idleTimeoutMs,
-        timing: config.timing,
+      const { client, keys, prices } = gateway;
+      const { idleTimeoutMs, timing } = config;
+      return lazyModel(name, async () => {
+        const { createGatewayModel } = await import('./gateway.ts');
+        return createGatewayModel(name, { client, keys, prices, guard, idleTimeoutMs, timing });
       });
     },
-    list: createModelList(gateways, config.timing?.now),
+    list: async (signal) => await (await list.get())(signal),
     serving: (others) => (served === undefined ? modelsOf(config, others) : models),
   };
   return models;
+}
+
+/** The code of the protocols is loaded at the first call. */
+function agentModel(name: string, options: AgentModelOptions): AgentModel {
+  const { address } = options;
+  return {
+    name,
+    speaks: (dialect) => address?.dialects.includes(dialect) === true,
+    ask: async (call) => {
+      const { createAgentModel } = await import('./agent-model.ts');
+      return await createAgentModel(name, options).ask(call);
+    },
+  };
 }
 
 function toAsked(asked: AskedModel): Pick<ResolvedModel, 'target' | 'gateway'> {

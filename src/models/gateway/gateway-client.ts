@@ -1,6 +1,6 @@
-import { OpenAI } from 'openai';
 import { isJsonObject, type Json } from '../../contract/json.ts';
 import type { Redactor } from '../../support/redaction/redactor.ts';
+import { once } from '../../support/runtime/once.ts';
 import { type Fetch, gatewayFetch } from './gateway-fetch.ts';
 
 /** The part of an `openai` client that is used. Any version, or a compatible client, fits. */
@@ -24,8 +24,29 @@ export interface GatewayAddress {
 /** Placeholder, because the client requires a key. It is not sent. */
 const NO_KEY = 'no-key-is-configured';
 
-/** Makes an `openai` client that reads no environment variables, retries nothing and prints nothing. */
+/**
+ * Makes an `openai` client that reads no environment variables, retries nothing and prints nothing. The package is loaded
+ * at the first request, since many programs with a gateway ask nothing of it.
+ */
 export function createGatewayClient(address: GatewayAddress): GatewayClient {
+  const client = once(() => loadClient(address));
+  return {
+    chat: {
+      completions: {
+        // The response itself: it is read by `readChunks`.
+        create: async (body, options) => {
+          const { chat } = await client.get();
+          // Our own types do not name the fields of a request. The author or the agent chooses them.
+          return await chat.completions.create(body as never, options).asResponse();
+        },
+      },
+    },
+    models: { list: async (options) => await (await client.get()).models.list(options) },
+  };
+}
+
+async function loadClient(address: GatewayAddress) {
+  const { OpenAI } = await import('openai');
   return new OpenAI({
     baseURL: address.baseUrl,
     apiKey: address.apiKey ?? NO_KEY,

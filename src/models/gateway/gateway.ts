@@ -1,12 +1,11 @@
 import { loopSlices } from '../../support/runtime/loop-slices.ts';
-import { AnswerFailure } from '../dialects/answer-failure.ts';
 import { ChatAssembly } from '../dialects/chat/chat-assembly.ts';
 import { toGatewayMessages, toGatewayTool } from '../dialects/chat/transcript-to-chat.ts';
+import { GatewayFailure, isRefusal, sendWithUsage, toGatewayFailure } from '../gateway-failure.ts';
 import type { CallGuard } from './call-guard.ts';
 import type { ChatModel, ModelRequest, ModelResponse } from './chat-model.ts';
 import { readChunks } from './chunk-stream.ts';
 import { createGatewayClient, type GatewayClient } from './gateway-client.ts';
-import { GatewayFailure, isRefusal, sendWithUsage, toGatewayFailure } from './gateway-failure.ts';
 import type { Fetch } from './gateway-fetch.ts';
 import { withWatch } from './guarded-tries.ts';
 import { type Prices, withCost } from './prices.ts';
@@ -154,8 +153,7 @@ class GatewayModel implements ChatModel {
       limit.cut();
       signal.throwIfAborted();
       // The model had finished, so at most the usage is lost.
-      const isFailure = thrown instanceof GatewayFailure || thrown instanceof AnswerFailure;
-      const isAnswered = isFailure && thrown.kind === 'answered';
+      const isAnswered = thrown instanceof GatewayFailure && thrown.kind === 'answered';
       if (!assembly.isFinished || isAnswered) throw limit.silence ?? thrown;
     }
     return assembly.finish();

@@ -1,6 +1,6 @@
 import type { Usage } from '../../contract/chat.ts';
+import { type GatewayFailure, toGatewayFailure } from '../gateway-failure.ts';
 import type { CallWatch } from './call-guard.ts';
-import { type GatewayFailure, toGatewayFailure } from './gateway-failure.ts';
 
 export interface GuardedTries {
   readonly signal: AbortSignal;

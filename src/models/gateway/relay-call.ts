@@ -1,9 +1,9 @@
 import { isJsonObject } from '../../contract/json.ts';
 import type { RelayedRequest } from '../dialects/dialect.ts';
+import { answeredFailure, GatewayFailure, sendWithUsage } from '../gateway-failure.ts';
 import type { AgentCall, AgentGateway, AgentModelOptions, CalledAnswer } from './agent-call.ts';
 import { limitBytes, readBytesOf } from './chunk-stream.ts';
 import { withReadableErrors } from './gateway-client.ts';
-import { answeredFailure, GatewayFailure, sendWithUsage } from './gateway-failure.ts';
 import { gatewayFetch } from './gateway-fetch.ts';
 import { DEFAULT_IDLE_TIMEOUT_MS, limitSilence } from './silence-limit.ts';
 

@@ -1,6 +1,6 @@
 import { type Backoff, backoffMs, sleep } from '../../support/runtime/backoff.ts';
+import type { GatewayFailure } from '../gateway-failure.ts';
 import type { CallWatch, OnWait } from './call-guard.ts';
-import type { GatewayFailure } from './gateway-failure.ts';
 
 /** Tries of a call: the first and two retries (contract section 3, "Gateway retries"). */
 export const MAX_TRIES = 3;

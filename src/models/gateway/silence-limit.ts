@@ -1,4 +1,4 @@
-import { GatewayFailure } from './gateway-failure.ts';
+import { GatewayFailure } from '../gateway-failure.ts';
 
 /** Just below the 300 s of silence after which Node's `fetch` fails. */
 export const DEFAULT_IDLE_TIMEOUT_MS = 290_000;

@@ -1,6 +1,6 @@
+import type { GatewayFailure } from '../gateway-failure.ts';
 import type { AgentCall, AgentModelOptions, CalledAnswer } from './agent-call.ts';
 import { createGatewayModel } from './gateway.ts';
-import type { GatewayFailure } from './gateway-failure.ts';
 
 /**
  * Asks a gateway in chat completions, and answers the agent in its own protocol. Makes one try.

@@ -14,7 +14,7 @@ import {
   RequestError,
   type RequestPermissionResponse,
 } from '@agentclientprotocol/sdk';
-import { isJsonObject, type JsonObject } from '../../contract/json.ts';
+import { isJsonObject, type JsonObject, parseObject } from '../../contract/json.ts';
 import { withDeadline } from '../../support/runtime/deadline.ts';
 import { LineSplitter } from '../../support/runtime/line-splitter.ts';
 import { PROCTOR_VERSION } from '../../support/runtime/version.ts';
@@ -183,7 +183,7 @@ export class AcpSession {
       this.close(new Error(`It sent a message of more than ${MAX_MESSAGE_LENGTH} characters`));
       return;
     }
-    const message = parse(line);
+    const message = line.startsWith('{') ? parseObject(line) : undefined;
     // Lines that are not JSON are in the log already.
     if (message === undefined) return;
     const { id, method } = message;
@@ -232,15 +232,6 @@ function toRpcError({ code, message }: JsonObject): { code: number; message: str
     code: typeof code === 'number' ? code : INTERNAL_ERROR,
     message: typeof message === 'string' ? message : 'it gave no reason',
   };
-}
-
-function parse(line: string): JsonObject | undefined {
-  if (!line.startsWith('{')) return undefined;
-  try {
-    return asObject(JSON.parse(line));
-  } catch {
-    return undefined;
-  }
 }
 
 function asObject(value: unknown): JsonObject {

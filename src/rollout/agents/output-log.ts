@@ -1,14 +1,12 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { LogRecord } from '../../contract/service/trace.ts';
 import { toPlainLine } from '../../environment/process/output-tail.ts';
+import { PERIODS_MS } from '../../support/runtime/periods.ts';
 
 /** Bytes that are kept at the start of an output, and again at its end (contract section 8, "Commands"). */
 const KEPT_BYTES = 1_024 * 1_024;
 /** Largest record in bytes. Short lines are joined into one record. */
 const RECORD_BYTES = 32 * 1_024;
-/** Milliseconds that a line waits for more lines of the same record. */
-const RECORD_EVERY_MS = 500;
-
 export interface OutputLogOptions {
   /** Stream of the output. Lines of `stdout` get the level information, those of `stderr` the level warning. */
   readonly source: 'stdout' | 'stderr';
@@ -58,7 +56,7 @@ export class OutputLog {
     this.#headBytes += chunk.length;
     this.#waiting += this.#decoder.write(chunk);
     if (this.#waiting.length >= RECORD_BYTES) this.#flush(true);
-    if (this.#waiting !== '') this.#timer ??= setTimeout(() => this.#flush(true), RECORD_EVERY_MS).unref();
+    if (this.#waiting !== '') this.#timer ??= setTimeout(() => this.#flush(true), PERIODS_MS.agentOutput).unref();
   }
 
   #addToTail(chunk: Buffer): void {

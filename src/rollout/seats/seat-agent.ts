@@ -31,7 +31,7 @@ export interface SeatAgentOptions {
 }
 
 /** The step in which a model requested a call, and the id of that call. */
-export interface AskedCall {
+export interface CallOrigin {
   readonly step: number;
   readonly id: string;
 }
@@ -126,7 +126,7 @@ export class SeatAgent implements Agent {
    * @param asked the request of the agent's model for this call, if any.
    * @returns the result; an error result for the agent once the run has ended.
    */
-  async call(name: string, args: JsonObject, signal: AbortSignal, asked?: AskedCall): Promise<ToolResult> {
+  async call(name: string, args: JsonObject, signal: AbortSignal, asked?: CallOrigin): Promise<ToolResult> {
     const turn = this.#turn;
     if (turn === undefined || this.isOver) return toErrorResult('The run has ended: no tool can be called any more.');
     if (this.#countsCalls && this.#calls >= turn.maxSteps) {
@@ -233,5 +233,5 @@ interface CallInput {
   readonly name: string;
   readonly args: JsonObject;
   readonly signal: AbortSignal;
-  readonly asked: AskedCall | undefined;
+  readonly asked: CallOrigin | undefined;
 }

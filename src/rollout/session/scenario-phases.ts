@@ -74,7 +74,9 @@ export async function evaluateAnswer(
     const { meta } = own;
     const evaluation = await limited(phase, 'evaluate', (signal) =>
       client.evaluate(scenario, answer, { signal, timeoutMs: 0, meta: { ...meta, ...more } }),
-    );
+    ).finally(() => {
+      for (const end of client.sandboxEnds ?? []) recorder.record({ type: 'sandbox.ended', ...end });
+    });
     addEvaluation(span.isRecording ? span : own, scenario, evaluation);
     return evaluation;
   });

@@ -27,8 +27,6 @@ import { type TurnEnding, type TurnOptions, type TurnResult, tapRecorder, toCutT
 import type { UserConversation } from './user/user-conversation.ts';
 
 export interface ScenarioSessionOptions extends StageOptions {
-  /** Name of the session in errors. */
-  readonly id: string;
   /** Forwarded to the gateway with every request. */
   readonly sampling: JsonObject;
   readonly limits?: Partial<RolloutLimits> | undefined;
@@ -131,7 +129,7 @@ export class ScenarioSession {
     // The setup reports a lost environment itself.
     const signal = AbortSignal.any([stopped, this.lost]);
     try {
-      this.#stage ??= await openStage(this.#options, this.#opening(stopped, span));
+      this.#stage ??= await openStage(this.#options, this.#opening(stopped, span, options.onWait));
       if (this.#state.phase === 'opening') this.#state = { phase: 'turn', over: this.#state.over };
       const { transcript, agent, user, ...stage } = this.#stage;
       const written = tapRecorder(recorder, options.onEvent);
@@ -244,10 +242,11 @@ export class ScenarioSession {
   }
 
   /** Callbacks and signals for the opening of the session. */
-  #opening(signal: AbortSignal, span: TraceSpan): Opening {
+  #opening(signal: AbortSignal, span: TraceSpan, onWait: TurnOptions['onWait']): Opening {
     return {
       signal,
       span,
+      onWait,
       setupMs: this.#limits.setupMs,
       ended: AbortSignal.any([this.#stopping.signal, this.lost, this.#options.recorder.failed]),
       enter: (boundary) => {

@@ -1,5 +1,6 @@
 import type { AgentTool, ToolCall } from '../../contract/chat.ts';
 import type { Boundary } from '../../contract/error-shapes.ts';
+import { BoundaryError } from '../../contract/errors.ts';
 import type { JsonObject } from '../../contract/json.ts';
 import type { SetupResult, UserOfSetup } from '../../contract/scenario.ts';
 import type {
@@ -8,9 +9,11 @@ import type {
   EnvironmentClient,
   Sampler,
 } from '../../environment/client/environment-client.ts';
+import type { OnWait } from '../../models/gateway/call-guard.ts';
 import type { ReferenceContext } from '../../models/gateway/chat-model.ts';
 import type { EventRecorder } from '../../store/traces/event-recorder.ts';
-import { endsWithin } from '../../support/runtime/deadline.ts';
+import { endsWithin, withDeadline } from '../../support/runtime/deadline.ts';
+import { during, startMcpSpan } from '../../support/telemetry/spans.ts';
 import type { TraceSpan } from '../../support/telemetry/trace-span.ts';
 import type { Agent } from './agent.ts';
 import { toReferenceContext } from './reference-context.ts';
@@ -23,8 +26,12 @@ import { toVersions } from './versions.ts';
 
 /** Milliseconds for the questions of an evaluation that is over, which are aborted with it. */
 const LAST_ANSWERS_MS = 1_000;
+/** Milliseconds for the sandboxes of a session, with pulls and builds of their images. */
+const SANDBOXES_MS = 30 * 60_000;
 
 export interface StageOptions {
+  /** Name of the session in errors and in the labels of its sandboxes: the id of its trace. */
+  readonly id: string;
   readonly scenario: string;
   readonly args: JsonObject;
   /** Seed of the environment and of a reference model. */
@@ -40,7 +47,7 @@ export interface StageOptions {
    *
    * @throws BoundaryError boundary `worker` if it cannot.
    */
-  createUser?(user: UserOfSetup, client: EnvironmentClient): ConversationUser;
+  createUser?(user: UserOfSetup, client: EnvironmentClient): Promise<ConversationUser>;
   /** Makes the sampler that answers the environment's questions to a model. Without it they are not answered. */
   createSampler?(recorder: EventRecorder, ended: AbortSignal): Sampler;
   readonly recorder: EventRecorder;
@@ -60,6 +67,8 @@ export interface Opening {
   /** Span of the run or the turn. */
   readonly span: TraceSpan;
   readonly setupMs: number;
+  /** Called when the session waits for its sandboxes. The returned function ends the wait. */
+  readonly onWait?: OnWait | undefined;
   /** Aborted when the session ends. */
   readonly ended: AbortSignal;
   /** Called at the start of each part with its boundary. */
@@ -111,6 +120,7 @@ export async function openStage(options: StageOptions, opening: Opening): Promis
   opening.onConnected(client);
   const open = new Set<Promise<unknown>>();
   if (options.createSampler) client.answerSamples?.(keptIn(open, options.createSampler(recorder, opening.ended)));
+  await makeSandboxes(options, opening, client);
   opening.enter('setup');
   const startedAt = performance.now();
   const phase = { client, scenario, signal, limitMs: setupMs, span };
@@ -128,11 +138,38 @@ export async function openStage(options: StageOptions, opening: Opening): Promis
   });
   const transcript = new Transcript(setup.system, setup.prompt);
   if (setup.user && agent.playsOnce) transcript.addSpoken();
-  const created = setup.user && options.createUser?.(setup.user, client);
+  const created = setup.user && (await options.createUser?.(setup.user, client));
   const user = created && new UserConversation({ user: created, transcript, recorder, ended: opening.ended });
   const questionsOver = () => endsWithin(Promise.allSettled(open), LAST_ANSWERS_MS);
   const readOnlyTools = readOnlyOf(listed);
   return { client, setup, tools, readOnlyTools, transcript, unanswered: new Set(), agent, user, questionsOver };
+}
+
+/**
+ * Makes the sandboxes of the session, and records them. A pull of an image may take long, so the time of the setup begins
+ * afterwards, and that of the run stands still where its limit is that of a task.
+ */
+async function makeSandboxes(
+  { id, scenario, args, recorder }: StageOptions,
+  { signal, span, onWait }: Opening,
+  client: EnvironmentClient,
+): Promise<void> {
+  if (client.hasSandboxes !== true) return;
+  const resume = onWait?.(new Error('The sandboxes of the session were not ready'));
+  try {
+    const toError = (limit: string) =>
+      new BoundaryError('environment', 'environment_failed', `The sandboxes were not ready within ${limit}`);
+    const facts = await during(startMcpSpan(span, 'tools/call', client, 'setup'), ({ meta }) =>
+      withDeadline(
+        async (until) => await client.makeSandboxes?.(scenario, args, id, { signal: until, timeoutMs: 0, meta }),
+        { signal, ms: SANDBOXES_MS, toError },
+      ),
+    );
+    client.onSandboxRefusal = (refusal) => recorder.record({ type: 'sandbox.refused', ...refusal });
+    for (const each of facts ?? []) recorder.record({ type: 'sandbox.started', ...each });
+  } finally {
+    resume?.();
+  }
 }
 
 function keptIn(open: Set<Promise<unknown>>, sampler: Sampler): Sampler {

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
-import { chatRequestSchema, type TurnFields, turnRequestSchema } from '../../contract/chat-completions.ts';
+import { chatRequestSchema, type TurnFields } from '../../contract/chat-completions.ts';
 import { ApiError } from '../../contract/errors.ts';
 import type { PromptMessage } from '../../contract/scenario.ts';
+import { geminiRequestSchema, messagesRequestSchema, responsesRequestSchema } from '../../contract/turn-requests.ts';
 import { type Dialect, type DialectName, type ReplyHead, toDialectError } from '../../models/dialects/dialect.ts';
 import { DIALECTS } from '../../models/dialects/dialects.ts';
 import type { Idempotency } from '../../store/accounts/idempotency.ts';
@@ -69,12 +70,12 @@ const PROTOCOLS: readonly ChatProtocol[] = [
     by: 'OpenAI chat completions',
     schema: chatRequestSchema,
   },
-  { dialect: 'responses', path: '/v1/responses', by: 'OpenAI Responses', schema: turnRequestSchema },
+  { dialect: 'responses', path: '/v1/responses', by: 'OpenAI Responses', schema: responsesRequestSchema },
   {
     dialect: 'messages',
     path: '/v1/messages',
     by: 'Anthropic Messages',
-    schema: turnRequestSchema,
+    schema: messagesRequestSchema,
     keyHeader: 'x-api-key',
   },
   {
@@ -82,7 +83,7 @@ const PROTOCOLS: readonly ChatProtocol[] = [
     // A wildcard, since names of models may contain a slash.
     path: '/v1beta/models/*operation',
     by: 'Gemini: `<model>:generateContent` or `<model>:streamGenerateContent`',
-    schema: turnRequestSchema,
+    schema: geminiRequestSchema,
     keyHeader: 'x-goog-api-key',
     keyQuery: 'key',
   },

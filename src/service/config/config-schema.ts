@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { EngineName } from '../../environment/sandbox/engine.ts';
 import { DIALECT_NAMES } from '../../models/dialects/dialect.ts';
 import { agentEntrySchema, variablesSchema } from '../../rollout/agents/agent-definition.ts';
 import { trainerSchema } from '../../training/trainer-config.ts';
@@ -47,6 +48,18 @@ const gatewaySchema = z.strictObject({
   maxOutputTokens: z.int().min(1).optional(),
 });
 
+/** The engines, as `ENGINE_NAMES` has them: a command that needs no sandbox does not load that file. */
+export const SANDBOX_ENGINES = ['bubblewrap', 'docker', 'kubernetes', 'none'] as const satisfies readonly EngineName[];
+
+/** Settings of sandboxes of environments. */
+const sandboxSchema = z.strictObject({
+  engine: z.enum(SANDBOX_ENGINES).optional(),
+  docker: z.strictObject({ host: z.string().min(1).optional() }).optional(),
+  kubernetes: z
+    .strictObject({ namespace: z.string().min(1).optional(), context: z.string().min(1).optional() })
+    .optional(),
+});
+
 const portSchema = z.int().min(0).max(65_535);
 
 export const configSchema = z.strictObject({
@@ -59,6 +72,8 @@ export const configSchema = z.strictObject({
   trainers: z.record(z.string().min(1).max(200), trainerSchema).default({}),
   /** Models for the harness: `user` for simulated users, `judge` for judges. */
   models: z.strictObject({ user: z.string().min(1).optional(), judge: z.string().min(1).optional() }).default({}),
+  /** The engine that makes sandboxes, and where it is. */
+  sandbox: sandboxSchema.default({}),
   store: z.string().min(1).optional(),
   queue: z.string().min(1).optional(),
   ports: z.strictObject({ runService: portSchema.optional(), scenarioServer: portSchema.optional() }).default({}),

@@ -1,7 +1,9 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { ApiError } from '../../contract/errors.ts';
+import { PROCESS_VARIABLES } from '../../contract/names.ts';
 import type { EnvironmentLimits, EnvironmentTarget } from '../../environment/client/environment-client.ts';
+import type { SandboxSettings } from '../../environment/sandbox/open-engine.ts';
 import { didYouMean } from '../../support/text/did-you-mean.ts';
 import { withScheme } from '../../support/text/with-scheme.ts';
 import type { ParsedConfig } from './config-schema.ts';
@@ -32,6 +34,15 @@ export function findEnvironments(directory: string, config: ParsedConfig): Reado
 }
 
 /**
+ * Gives the process of an environment the settings of sandboxes, in a variable that it takes away from its programs. The
+ * variables of its configuration win.
+ */
+export function withSandbox(target: EnvironmentTarget, sandbox: SandboxSettings): EnvironmentTarget {
+  if ((target.kind !== 'module' && target.kind !== 'command') || Object.keys(sandbox).length === 0) return target;
+  return { ...target, env: { [PROCESS_VARIABLES.sandbox]: JSON.stringify(sandbox), ...target.env } };
+}
+
+/**
  * Finds an environment by its name, its URL, the path of its module, or a directory with a module.
  *
  * @throws ApiError env_not_found with the known names.
@@ -40,6 +51,7 @@ export function resolveEnvironment(
   nameOrPathOrUrl: string,
   known: ReadonlyMap<string, EnvironmentTarget>,
   directory: string,
+  sandbox: SandboxSettings = {},
 ): NamedEnvironment {
   const target = known.get(nameOrPathOrUrl);
   if (target !== undefined) return { name: nameOrPathOrUrl, target };
@@ -50,7 +62,10 @@ export function resolveEnvironment(
   // A module of the configuration keeps its settings, even when it is named by its path.
   const isAt = (each: EnvironmentTarget) => each.kind === 'module' && each.path === path;
   if (path !== undefined)
-    return { name: nameOf(path), target: [...known.values()].find(isAt) ?? { kind: 'module', path } };
+    return {
+      name: nameOf(path),
+      target: [...known.values()].find(isAt) ?? withSandbox({ kind: 'module', path }, sandbox),
+    };
   const names = [...known.keys()].join(', ');
   throw new ApiError(
     'env_not_found',

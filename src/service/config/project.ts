@@ -4,7 +4,7 @@ import { isDeepStrictEqual, parseEnv } from 'node:util';
 import { messageOf } from '../../contract/errors.ts';
 import type { EnvironmentTarget } from '../../environment/client/environment-client.ts';
 import { type Agents, createAgents } from '../../rollout/agents/agents.ts';
-import { findEnvironments } from './find-environments.ts';
+import { findEnvironments, withSandbox } from './find-environments.ts';
 import { refuseKeysOfOthers } from './known-secrets.ts';
 import { configVersion, loadConfig } from './load-config.ts';
 import { readSettings, type Settings } from './settings.ts';
@@ -39,8 +39,12 @@ export async function loadProject(
   loadDotenv(directory, variables);
   let version = configVersion(directory);
   let config = await loadConfig(directory);
-  const settings = readSettings(variables, config);
-  const environments = new Map(findEnvironments(directory, config));
+  const settings = readSettings(variables, config, directory);
+  const find = () => {
+    const all = [...findEnvironments(directory, config)];
+    return new Map(all.map(([name, target]) => [name, withSandbox(target, settings.sandbox)]));
+  };
+  const environments = find();
   refuseKeysOfOthers({ settings, environments });
   const createAgentsNow = () => {
     const hidden = ownFolders(directory, settings, environments);
@@ -60,7 +64,7 @@ export async function loadProject(
         return config;
       });
     }
-    const found = findEnvironments(directory, config);
+    const found = find();
     if (config === used && isDeepStrictEqual(found, environments)) return;
     refuseKeysOfOthers({ settings, environments: found });
     used = config;

@@ -1,10 +1,14 @@
-import { DEFAULT_PORTS } from '../../contract/names.ts';
+import { createHash } from 'node:crypto';
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import { DEFAULT_PORTS, PROCESS_VARIABLES } from '../../contract/names.ts';
+import type { SandboxSettings } from '../../environment/sandbox/open-engine.ts';
 import { type ModelConfig, modelConfigFromEnvironment } from '../../models/gateway/model-config.ts';
 import { DEFAULT_DATABASE_URL } from '../../store/database/key-file.ts';
 import { parseAllowedHosts } from '../../support/http/origin-guard.ts';
 import { withScheme } from '../../support/text/with-scheme.ts';
 import type { TrainerConfig } from '../../training/trainer-config.ts';
-import type { ParsedConfig } from './config-schema.ts';
+import { type ParsedConfig, SANDBOX_ENGINES } from './config-schema.ts';
 
 /**
  * Settings of an installation. An environment variable comes before the configuration, which comes before a default.
@@ -29,6 +33,8 @@ export interface Settings {
   readonly trainers: Readonly<Record<string, TrainerConfig>>;
   /** Agents by configured name. */
   readonly agents: ParsedConfig['agents'];
+  /** The engine of sandboxes, and what it needs of the operator's variables. */
+  readonly sandbox: SandboxSettings;
   /** API key for clients of a run service. */
   readonly apiKey: string | undefined;
   /** Whether secrets are removed from stored data. Logs and spans are always redacted. */
@@ -38,14 +44,16 @@ export interface Settings {
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /** @throws Error with the variable at fault, its value and a valid one. */
-export function readSettings(variables: Variables, config: ParsedConfig): Settings {
+export function readSettings(variables: Variables, config: ParsedConfig, directory: string = process.cwd()): Settings {
   const ports = {
     runService: config.ports.runService ?? DEFAULT_PORTS.runService,
     scenarioServer: config.ports.scenarioServer ?? DEFAULT_PORTS.scenarioServer,
   };
   const appUrl = readUrl(variables, 'PROCTOR_APP_URL');
+  const databaseUrl = readDatabaseUrl(variables, config);
   return {
-    databaseUrl: readDatabaseUrl(variables, config),
+    databaseUrl,
+    sandbox: readSandbox(variables, config, ownerOf(databaseUrl, directory)),
     queueUrl: readQueueUrl(variables, config),
     appUrl: appUrl ?? `http://127.0.0.1:${ports.runService}`,
     isAppUrlNamed: appUrl !== undefined,
@@ -68,6 +76,46 @@ function readDatabaseUrl(variables: Variables, config: ParsedConfig): string {
     `PROCTOR_DATABASE_URL (or "store" in the configuration) starts with ${JSON.stringify(scheme)}; it has to be ` +
       '"sqlite:<path>" or "postgres://...".',
   );
+}
+
+/** Variables that engines read. The processes of environments do not get them otherwise. */
+const ENGINE_VARIABLES = [
+  'DOCKER_HOST',
+  'DOCKER_CONTEXT',
+  'DOCKER_CONFIG',
+  'DOCKER_CERT_PATH',
+  'DOCKER_TLS_VERIFY',
+  'XDG_RUNTIME_DIR',
+  'KUBECONFIG',
+  'KUBERNETES_SERVICE_HOST',
+  'KUBERNETES_SERVICE_PORT',
+  'PROCTOR_SANDBOX_DISK_FLOOR',
+] as const;
+
+function readSandbox(variables: Variables, { sandbox }: ParsedConfig, owner: string): SandboxSettings {
+  const named = readVariable(variables, PROCESS_VARIABLES.sandbox);
+  const engine = SANDBOX_ENGINES.find((known) => known === named);
+  if (named !== undefined && engine === undefined) {
+    throw new Error(
+      `PROCTOR_SANDBOX is ${JSON.stringify(named)}; it has to be one of ${SANDBOX_ENGINES.join(', ')}, or nothing.`,
+    );
+  }
+  const found = ENGINE_VARIABLES.flatMap((name) => {
+    const value = readVariable(variables, name);
+    return value === undefined ? [] : [[name, value]];
+  });
+  const given = { ...sandbox, engine: engine ?? sandbox.engine, owner };
+  return found.length === 0 ? given : { ...given, variables: Object.fromEntries(found) };
+}
+
+/**
+ * The id of a database in the labels of sandboxes, by which they are found again. It tells nothing of the address, which
+ * may contain a password. A file belongs to its machine.
+ */
+function ownerOf(databaseUrl: string, directory: string): string {
+  const [, file] = /^sqlite:(.+)$/.exec(databaseUrl) ?? [];
+  const address = file === undefined ? databaseUrl : `${hostname()}:${resolve(directory, file)}`;
+  return createHash('sha256').update(address).digest('hex').slice(0, 16);
 }
 
 function readQueueUrl(variables: Variables, config: ParsedConfig): string | undefined {

@@ -1,12 +1,11 @@
-import type { Catalogue } from '../../environment/client/catalogue.ts';
 import { createEvaluationStore } from '../../evaluation/evaluations/database-evaluation-store.ts';
-import { loadDeclaredTasks } from '../../evaluation/tasks/find-tasksets.ts';
 import type { Models } from '../../models/gateway/create-model.ts';
 import type { Database } from '../../store/database/database.ts';
 import { RegisteredModels } from '../../store/models/registered-models.ts';
 import type { RunQueue } from '../../store/queue/run-queue.ts';
 import type { TraceStore } from '../../store/traces/trace-store.ts';
 import { NO_REDACTION, type Redactor } from '../../support/redaction/redactor.ts';
+import { type DeclaringCatalogue, declaredBy } from '../../training/dataset/declared-tasks.ts';
 import { createTraining, type Training, type TrainingOptions } from '../../training/training.ts';
 
 export interface DefaultTrainingOptions extends Partial<Pick<TrainingOptions, 'trainers' | 'gateways' | 'now'>> {
@@ -20,8 +19,8 @@ export interface DefaultTrainingOptions extends Partial<Pick<TrainingOptions, 't
   readonly models: Models;
   readonly appUrl: string;
   readonly redactor?: Redactor;
-  /** Tasks that scenarios declare, for traces outside of evaluations. */
-  readonly catalogue: Pick<Catalogue, 'declaredTasks'>;
+  /** Tasks that scenarios declare, for traces outside of evaluations, and the defaults of their arguments. */
+  readonly catalogue: DeclaringCatalogue;
 }
 
 /** Creates the training of a service from its parts. */
@@ -42,7 +41,7 @@ export function createDefaultTraining(options: DefaultTrainingOptions): Training
       database,
       traces: store,
       redactor,
-      declaredTasks: async (environment, scenario) => (await loadDeclaredTasks(catalogue, environment, scenario)).tasks,
+      ...declaredBy(catalogue),
     },
   });
 }

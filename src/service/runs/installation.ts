@@ -1,3 +1,4 @@
+import type { Catalogue } from '../../environment/client/catalogue.ts';
 import type { EnvironmentTarget } from '../../environment/client/environment-client.ts';
 import { createModels, type Models } from '../../models/gateway/create-model.ts';
 import type { GatewayClient } from '../../models/gateway/gateway-client.ts';
@@ -9,11 +10,11 @@ import { openQueue } from '../../store/queue/open-queue.ts';
 import type { RunQueue } from '../../store/queue/run-queue.ts';
 import { createTraceStore } from '../../store/traces/database-store.ts';
 import type { TraceStore } from '../../store/traces/trace-store.ts';
-import { createRedactor, type Redactor } from '../../support/redaction/redactor.ts';
+import { createRedactor, type Redactor, type Secret } from '../../support/redaction/redactor.ts';
 import { once } from '../../support/runtime/once.ts';
 import { createImitationModels } from '../../training/imitation/imitation-models.ts';
 import type { Training } from '../../training/training.ts';
-import { knownSecrets, operatorSecrets } from '../config/known-secrets.ts';
+import { knownSecrets, operatorKeys, operatorSecrets } from '../config/known-secrets.ts';
 import { loadProject, type Project } from '../config/project.ts';
 import type { DefaultTrainingOptions } from './default-training.ts';
 
@@ -26,6 +27,8 @@ export interface Installation extends Project, AsyncDisposable {
   readonly models: Models;
   /** Jobs and trainers, created on first use. @throws Error with the name of a trainer whose settings are wrong. */
   training(): Promise<Training>;
+  /** Keys of gateways, trainers and the service, which no process of an environment may hold. */
+  readonly operatorKeys: readonly Secret[];
   /** Redacts the secrets of the project from logs and spans, even if traces are stored unredacted. */
   readonly redactor: Redactor;
 }
@@ -48,7 +51,11 @@ export async function openInstallation(options: InstallationOptions = {}): Promi
   const project = withOptions(await loadProject(options.directory), options);
   const { settings } = project;
   let knowing = createRedactor(knownSecrets(project, process.env));
-  const redactor: Redactor = { text: (text) => knowing.text(text), json: (value) => knowing.json(value) };
+  const redactor: Redactor = {
+    text: (text) => knowing.text(text),
+    json: (value) => knowing.json(value),
+    parts: () => knowing.parts(),
+  };
   const database = await openDatabase(settings.databaseUrl);
   const queue = await openQueue(settings.queueUrl, database).catch(async (error: unknown) => {
     await database.close();
@@ -82,6 +89,7 @@ export async function openInstallation(options: InstallationOptions = {}): Promi
     accounts: createAccounts(database),
     models,
     training: training.get,
+    operatorKeys: operatorKeys(settings),
     redactor,
     lookAgain: (onChange) =>
       project.lookAgain(() => {
@@ -112,15 +120,19 @@ function withOptions(project: Project, { port, environments, client, databaseUrl
 
 /** Catalogue for a process that has none. It starts an environment for each question and ends it. */
 function catalogueOnce(environments: ReadonlyMap<string, EnvironmentTarget>): DefaultTrainingOptions['catalogue'] {
+  const ask = async <Answer>(question: (catalogue: Catalogue) => Promise<Answer>): Promise<Answer> => {
+    const { createCatalogue } = await import('../../environment/client/catalogue.ts');
+    const catalogue = createCatalogue(environments);
+    try {
+      return await question(catalogue);
+    } finally {
+      await catalogue.close();
+    }
+  };
   return {
-    async declaredTasks(environment, scenario) {
-      const { createCatalogue } = await import('../../environment/client/catalogue.ts');
-      const catalogue = createCatalogue(environments);
-      try {
-        return await catalogue.declaredTasks(environment, scenario);
-      } finally {
-        await catalogue.close();
-      }
-    },
+    environments: () => [...environments.keys()],
+    declaringScenarios: (environment) => ask((catalogue) => catalogue.declaringScenarios(environment)),
+    declaredTasks: (environment, scenario) => ask((catalogue) => catalogue.declaredTasks(environment, scenario)),
+    find: (environment, scenario) => ask((catalogue) => catalogue.find(environment, scenario)),
   };
 }

@@ -14,6 +14,8 @@ export interface OpenServiceOptions extends Omit<WorkerSettings, 'pool'> {
   readonly plays?: 'own' | 'queue';
   /** Account of its client. Default `local`. */
   readonly account?: string | undefined;
+  /** Names of environments in commands that a check reports. Default: the names of `environments`. */
+  readonly typedNames?: ReadonlyMap<string, string> | undefined;
   /** Called when another worker has taken over a run that was played here. */
   readonly onTakenOver?: (traceId: string) => void;
 }
@@ -40,7 +42,7 @@ const CLOSING_SHARE = 0.8;
 
 /** Opens the service of an installation without an address. */
 export async function openService(installation: Installation, options: OpenServiceOptions): Promise<OpenService> {
-  const { plays, environments, logger, account, onTakenOver, ...settings } = options;
+  const { plays, environments, logger, account, typedNames, onTakenOver, ...settings } = options;
   const service = createService({
     ...installation,
     environments: environments ?? installation.environments,
@@ -52,6 +54,7 @@ export async function openService(installation: Installation, options: OpenServi
     playsOwnRuns: plays === 'own',
     allowsCommands: true,
     account,
+    typedNames,
     onTakenOver,
     training: () => installation.training(),
   });

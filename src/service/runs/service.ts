@@ -12,6 +12,7 @@ import type { TraceStore } from '../../store/traces/trace-store.ts';
 import { LOCAL_CALLER } from '../../support/http/api/api-keys.ts';
 import { createInProcessFetch } from '../../support/http/api/in-process-fetch.ts';
 import { RouteTable } from '../../support/http/api/route-table.ts';
+import type { Secret } from '../../support/redaction/redactor.ts';
 import { endsWithin } from '../../support/runtime/deadline.ts';
 import { once } from '../../support/runtime/once.ts';
 import type { Training } from '../../training/training.ts';
@@ -51,6 +52,13 @@ export interface ServiceOptions {
   readonly account?: string | undefined;
   /** True lets a caller name any program of this machine as its agent (`acp:<command>`). Default false. */
   readonly allowsCommands?: boolean;
+  /**
+   * Keys of gateways, trainers and the service. A check looks for them in the processes of environments. Default: no
+   * known keys.
+   */
+  readonly operatorKeys?: readonly Secret[] | undefined;
+  /** Names of environments in commands that a check reports. Default: the names of `environments`. */
+  readonly typedNames?: ReadonlyMap<string, string> | undefined;
   /** For tests: milliseconds between the comments of a stream. Default 10,000. */
   readonly keepAliveMs?: number | undefined;
   readonly seats?: SeatSettings | undefined;
@@ -73,7 +81,7 @@ export interface Service {
   /** The worker, if one was started. */
   readonly worker: Worker | undefined;
   seats(): Promise<SeatService>;
-  /** Runs the shutdown hooks of sessions when they end. Called when the process gets SIGTERM. */
+  /** Sessions that end from now on run their shutdown hooks. Called before the process ends, for any reason. */
   shutDown(): void;
   /** Starts a worker for queued runs, evaluations, regrades and training jobs. Other processes may have workers too. */
   startWorker(settings: ServiceWorkerSettings): Promise<Worker>;
@@ -99,7 +107,11 @@ export function createService(options: ServiceOptions): Service {
   const deltas = new LiveDeltas();
   const onDelta: WorkerOptions['onDelta'] = (traceId, attempt, delta) => deltas.publish(traceId, { attempt, ...delta });
   let worker: Worker | undefined;
-  const { player, seats, training } = createParts(options, { catalogue, onDelta });
+  const { player, runs, seats, training, works } = createParts(options, {
+    catalogue,
+    onDelta,
+    closing: closing.signal,
+  });
   const routes = new RouteTable(
     createServiceRoutes({
       catalogue,
@@ -115,17 +127,13 @@ export function createService(options: ServiceOptions): Service {
       keepAliveMs,
       now,
       deltas,
+      works: works.get,
+      operatorKeys: options.operatorKeys ?? [],
+      typedNames: options.typedNames ?? new Map(),
       closing: closing.signal,
       allowsCommands: options.allowsCommands ?? false,
       training: training.get,
-      runs: async () =>
-        new NewRuns({
-          store,
-          queue,
-          quota: new QueuedQuota(database),
-          player: await player.get(),
-          closing: closing.signal,
-        }),
+      runs,
       seatRoutes: async () => (await seats.get()).routes,
       cancelHere(traceId) {
         worker?.cancel(traceId);
@@ -157,11 +165,13 @@ export function createService(options: ServiceOptions): Service {
       const endsAt = performance.now() + graceMs;
       const remainingMs = () => Math.max(0, endsAt - performance.now());
       closing.abort(new Error('The service is shutting down'));
+      if (options.closesPool === true) pool.shutDown();
       // A run that is being created is given back below.
       await endsWithin(Promise.all(changing), remainingMs() / 2);
       // Both at once: killing environments takes half of the budget each time.
       await Promise.all([
         worker?.stop(remainingMs()),
+        works.made().then((made) => made && endsWithin(made.ended(), remainingMs())),
         player.made().then((made) => made?.stop(remainingMs())),
         catalogue.close(),
         // In this order, since seats use the processes of the pool.
@@ -197,11 +207,14 @@ function createOwnClient(
   return { client, changing };
 }
 
+interface PartsOptions {
+  readonly catalogue: Catalogue;
+  readonly onDelta: WorkerOptions['onDelta'];
+  readonly closing: AbortSignal;
+}
+
 /** Creates the rarely used parts of a service on first use. */
-function createParts(
-  options: ServiceOptions,
-  { catalogue, onDelta }: { readonly catalogue: Catalogue; readonly onDelta: WorkerOptions['onDelta'] },
-) {
+function createParts(options: ServiceOptions, { catalogue, onDelta, closing }: PartsOptions) {
   const { environments, database, store, queue, models, agents, pool, appUrl, logger } = options;
   const { now = Date.now, directory = process.cwd() } = options;
   const player = once<Player | undefined>(async () => {
@@ -230,5 +243,11 @@ function createParts(
     const { createDefaultTraining } = await import('./default-training.ts');
     return createDefaultTraining({ directory, database, store, queue, models, appUrl, catalogue, now });
   });
-  return { player, seats, training };
+  const runs = async () =>
+    new NewRuns({ store, queue, quota: new QueuedQuota(database), player: await player.get(), closing });
+  const works = once(async () => {
+    const { WorkStreams } = await import('../../support/http/work-streams.ts');
+    return new WorkStreams({ logger, closing, keepAliveMs: options.keepAliveMs });
+  });
+  return { player, runs, seats, training, works };
 }

@@ -20,6 +20,7 @@ import { createHealthRoutes } from '../../support/http/health-routes.ts';
 import { type HttpListener, listen } from '../../support/http/listen.ts';
 import { createHttpMetrics } from '../../support/http/metrics.ts';
 import { assertBindAllowed } from '../../support/http/origin-guard.ts';
+import type { Secret } from '../../support/redaction/redactor.ts';
 import { PROCTOR_VERSION } from '../../support/runtime/version.ts';
 import { createImitationModels } from '../../training/imitation/imitation-models.ts';
 import type { Training } from '../../training/training.ts';
@@ -65,6 +66,11 @@ export interface RunServiceOptions {
   readonly worker?: WorkerSettings | false;
   /** Limit of `close` in milliseconds. Default 10,000. */
   readonly shutdownGraceMs?: number;
+  /**
+   * Keys of gateways, trainers and the service. A check looks for them in the processes of environments. Default: no
+   * known keys.
+   */
+  readonly operatorKeys?: readonly Secret[];
   /** For tests: milliseconds between the comments of a stream. Default 10,000. */
   readonly keepAliveMs?: number;
   readonly seats?: SeatSettings;

@@ -30,6 +30,8 @@ export interface SignIns {
   redeemSignInToken(token: string): Promise<BrowserSession | undefined>;
   createBrowserSession(account: string): Promise<BrowserSession>;
   verifyBrowserSession(session: string): Promise<{ readonly account: string } | undefined>;
+  /** Removes the sign-in tokens and the browser sessions of an account. */
+  removeSignIns(account: string): Promise<void>;
 }
 
 export interface NewApiKey {

@@ -48,5 +48,11 @@ export function createDatabaseSignIns({ kysely }: Database, now: () => number): 
         .where('expires_at', '>', now())
         .executeTakeFirst();
     },
+
+    async removeSignIns(account) {
+      // Tokens go first: one that is spent afterwards would make another session.
+      await kysely.deleteFrom('sign_in_tokens').where('account', '=', account).execute();
+      await kysely.deleteFrom('browser_sessions').where('account', '=', account).execute();
+    },
   };
 }

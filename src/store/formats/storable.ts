@@ -18,7 +18,7 @@ export function refuseUnstorable(trace: ImportedTrace): void {
     throw new FormatError(`The reward is ${reward}; it has to be finite.`);
 }
 
-function refuse(name: string, number: number | null, limit: number): void {
-  if (number === null || (number >= 0 && number <= limit)) return;
+function refuse(name: string, number: number | null | undefined, limit: number): void {
+  if (number === null || number === undefined || (number >= 0 && number <= limit)) return;
   throw new FormatError(`It has ${name} of ${number}; from 0 to ${limit} can be stored.`);
 }

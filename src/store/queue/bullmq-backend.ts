@@ -1,6 +1,7 @@
 import type { Queue, Worker } from 'bullmq';
 import { ApiError, messageOf } from '../../contract/errors.ts';
 import { withDeadline } from '../../support/runtime/deadline.ts';
+import { PERIODS_MS } from '../../support/runtime/periods.ts';
 import { withoutPassword } from '../database/postgres/postgres-address.ts';
 import { toStoreError } from '../database/postgres/postgres-errors.ts';
 import { ConnectionLostError } from '../database/store-errors.ts';
@@ -29,7 +30,6 @@ export interface BullBackendOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
-const CHECK_EVERY_MS = 5_000;
 /** A job that lost its holder is never dropped here: the worker decides how often a run starts again. */
 const NEVER = 1_000_000_000;
 
@@ -39,7 +39,7 @@ const NEVER = 1_000_000_000;
  * @throws Error with the address, without its password, and the way out.
  */
 export async function openBullBackend(options: BullBackendOptions): Promise<BullBackend> {
-  const { url, name = 'proctor-runs', checkEveryMs = CHECK_EVERY_MS, leaseMs = LEASE.durationMs } = options;
+  const { url, name = 'proctor-runs', checkEveryMs = PERIODS_MS.queueConnection, leaseMs = LEASE.durationMs } = options;
   const bullmq = await import('bullmq');
   const connection = { url, connectTimeout: CONNECT_TIMEOUT_MS, maxRetriesPerRequest: null, enableReadyCheck: true };
   const parts: Part[] = [];

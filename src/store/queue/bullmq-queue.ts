@@ -1,5 +1,6 @@
 import type { Job } from 'bullmq';
 import { newId } from '../../support/runtime/new-id.ts';
+import { PERIODS_MS } from '../../support/runtime/periods.ts';
 import { afterCommit, type Database, type DatabaseTransaction } from '../database/database.ts';
 import { type BullBackend, type BullBackendOptions, openBullBackend, within } from './bullmq-backend.ts';
 import { isRedelivered, type RunJob, toEntry, toJobData, toJobId, toJobOptions, toTraceId } from './bullmq-job.ts';
@@ -18,8 +19,6 @@ const MAX_BATCH = 500;
 const PARK_BATCH = 20;
 /** Milliseconds that one call of `lease` spends on parking jobs. */
 const LOOK_FOR_MS = 500;
-/** Milliseconds between two looks of a worker without limits for parked entries. */
-const LOOK_PARKED_EVERY_MS = 1_000;
 const MAX_ASKED = 100;
 
 /**
@@ -285,7 +284,8 @@ class BullRunQueue implements RunQueue {
   async #leaseParked(worker: string, leaseMs: number, filter: LeaseFilter): Promise<readonly Lease[]> {
     if (!isSelective(filter) && performance.now() < this.#nextParkedLook) return [];
     const leases = await this.#parked.lease(worker, { leaseMs, filter });
-    if (leases.length === 0 && !isSelective(filter)) this.#nextParkedLook = performance.now() + LOOK_PARKED_EVERY_MS;
+    if (leases.length === 0 && !isSelective(filter))
+      this.#nextParkedLook = performance.now() + PERIODS_MS.parkedEntries;
     return leases;
   }
 }

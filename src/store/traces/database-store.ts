@@ -9,7 +9,6 @@ import { untilWritten } from '../database/until-written.ts';
 import { TraceCreator } from './create-traces.ts';
 import { EventAppender } from './event-appender.ts';
 import { redactBytes, redactEvent } from './redact-event.ts';
-import { removeTrace } from './remove-trace.ts';
 import { BLOB_PREFIX } from './rows/blob-references.ts';
 import { putBlob, readBlob } from './rows/blob-rows.ts';
 import {
@@ -36,8 +35,7 @@ import {
   type TraceRow,
   type TraceStore,
 } from './trace-store.ts';
-import { summarizeTraces } from './trace-summary.ts';
-import { readUsage, type UsageQuery } from './usage.ts';
+import type { UsageQuery } from './usage.ts';
 
 export interface TraceStoreOptions {
   /** Address of the pages: a trace is at `{appUrl}/traces/<trace_id>`. A function when the address is not known yet. */
@@ -162,6 +160,7 @@ class DatabaseTraceStore implements TraceStore {
   }
 
   async remove(traceId: string): Promise<boolean> {
+    const { removeTrace } = await import('./remove-trace.ts');
     return await removeTrace(this.#database, traceId);
   }
 
@@ -226,10 +225,12 @@ class DatabaseTraceStore implements TraceStore {
   }
 
   async summary(filters: TraceFilters, options?: SummaryOptions): Promise<TraceTotals> {
+    const { summarizeTraces } = await import('./trace-summary.ts');
     return await summarizeTraces(this.#database.scans, filters, options);
   }
 
   async usage(query: UsageQuery): Promise<readonly UsageGroup[]> {
+    const { readUsage } = await import('./usage.ts');
     return await readUsage(this.#database.scans, query);
   }
 

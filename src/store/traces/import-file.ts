@@ -16,7 +16,7 @@ export interface ImportFileOptions extends ReadOptions {
   /** Limits of an import. Default: those of the contract. */
   readonly limits?: ImportLimits;
   /** Ends the check of a file. A file whose check has passed is stored whole. */
-  readonly signal?: AbortSignal;
+  readonly signal?: Pick<AbortSignal, 'throwIfAborted'>;
 }
 
 export interface ImportedFile {

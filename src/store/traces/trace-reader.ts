@@ -7,7 +7,6 @@ import type { DatabaseSchema } from '../database/tables/schema.ts';
 import { readTrace } from './rows/event-rows.ts';
 import { readGrades } from './rows/grades.ts';
 import { parseSummary, toSummary } from './rows/projection.ts';
-import { listTraceRows, readSummaries } from './trace-list.ts';
 import type { TraceQuery } from './trace-store.ts';
 
 /** Number of unfinished traces of a list that are projected at once. Each is in memory meanwhile. */
@@ -45,6 +44,7 @@ export class TraceReader {
   }
 
   async list(query: TraceQuery): Promise<{ data: TraceSummary[]; nextCursor: string | null }> {
+    const { listTraceRows, readSummaries } = await import('./trace-list.ts');
     const { rows, nextCursor } = await listTraceRows(this.#queries, query);
     const loaded = fitting(rows, ({ bytes }) => bytes ?? 0);
     const stored = await readSummaries(this.#queries, loaded);

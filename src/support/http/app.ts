@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 import { ApiError } from '../../contract/errors.ts';
 import { once } from '../runtime/once.ts';
@@ -142,8 +142,11 @@ function createExchange(options: HttpAppOptions) {
       return toPreflight(allowedMethods(routes), allowedHeaders(request));
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     const route = routes.find((candidate) => candidate.method === method);
-    const headers = withProtocolKey(request, routes[0]?.protocol);
-    const caller = await authenticate(route?.access ?? strictestAccess(routes), { method: request.method, headers });
+    const caller = await authenticate(route?.access ?? strictestAccess(routes), {
+      method: request.method,
+      headers: request.headers,
+      otherKeys: protocolKeys(request, routes[0]?.protocol),
+    });
     if (routes.length === 0) {
       const reply = options.answerUnknown?.(request.originalUrl);
       if (reply !== undefined) return reply;
@@ -264,13 +267,12 @@ function toText(value: string | readonly string[]): string {
   return typeof value === 'string' ? value : value.join('/');
 }
 
-/** The headers of a request. A key in the protocol's own header or query is added as a bearer token. */
-function withProtocolKey({ headers, url }: Request, protocol: RouteProtocol | undefined): IncomingHttpHeaders {
+/** The keys in the protocol's own header and query. */
+function protocolKeys({ headers, url }: Request, protocol: RouteProtocol | undefined): readonly string[] {
   const { keyHeader, keyQuery } = protocol ?? {};
-  const shown = keyHeader === undefined ? undefined : headers[keyHeader];
-  const key =
-    shown ?? (keyQuery === undefined ? undefined : new URLSearchParams(url.replace(/^[^?]*/, '')).get(keyQuery));
-  return key === undefined || key === null || key === '' ? headers : { ...headers, authorization: `Bearer ${key}` };
+  const inHeader = keyHeader === undefined ? undefined : headers[keyHeader];
+  const inQuery = keyQuery === undefined ? [] : new URLSearchParams(url.replace(/^[^?]*/, '')).getAll(keyQuery);
+  return [inHeader, ...inQuery].filter((key): key is string => typeof key === 'string' && key !== '');
 }
 
 /**

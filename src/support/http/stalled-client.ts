@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { startTicker } from '../runtime/ticker.ts';
 
 /** Milliseconds without progress after which a client counts as stalled. */
 const STALLED_MS = 60_000;
@@ -28,13 +29,12 @@ export function letGoWhenStalled(
     waiting -= 1;
     taken += 1;
   };
-  const timer = setInterval(() => {
+  const ticker = startTicker(() => {
     checksWithoutProgress = waiting > 0 && taken === takenBefore ? checksWithoutProgress + 1 : 0;
     takenBefore = taken;
     if (checksWithoutProgress >= CHECKS) letGo();
   }, stalledMs / CHECKS);
-  timer.unref();
-  response.once('close', () => clearInterval(timer));
+  response.once('close', () => ticker.stop());
   return (piece) => {
     waiting += 1;
     return response.write(piece, onTaken);

@@ -14,10 +14,22 @@ export interface Redactor {
   text(text: string): string;
   /** Redacts every text and key inside of a JSON value. A value without secrets is returned as the same object. */
   json<T>(value: T): T;
+  /** The arguments of `createRedactor` that make an equal one in another thread. Absent if there are none. */
+  parts?(): RedactorParts;
+}
+
+/** Plain data, which threads can pass on. */
+export interface RedactorParts {
+  readonly secrets: readonly Secret[];
+  readonly shapes: readonly SecretShape[];
 }
 
 /** The redactor of an installation with `redact: false`. */
-export const NO_REDACTION: Redactor = { text: (text) => text, json: (value) => value };
+export const NO_REDACTION: Redactor = {
+  text: (text) => text,
+  json: (value) => value,
+  parts: () => ({ secrets: [], shapes: [] }),
+};
 
 /** Shorter values are parts of too many words. */
 const MIN_SECRET_LENGTH = 8;
@@ -45,7 +57,7 @@ const PLACEHOLDERS: ReadonlySet<string> = new Set(
 export function createRedactor(
   secrets: readonly Secret[] = [],
   shapes: readonly SecretShape[] = SECRET_SHAPES,
-): Redactor {
+): Required<Redactor> {
   const names = new Map<string, string>();
   for (const { name, value } of secrets) {
     for (const spelling of spellingsOf(value)) if (!names.has(spelling)) names.set(spelling, toLabel(name));
@@ -61,7 +73,7 @@ export function createRedactor(
     return `${groups[`before${index}`] ?? ''}[redacted:${name}]`;
   };
   const text = (given: string) => (signs.some((sign) => sign.test(given)) ? given.replace(expression, replace) : given);
-  return { text, json: (value) => redactJson(value, text) };
+  return { text, json: (value) => redactJson(value, text), parts: () => ({ secrets, shapes }) };
 }
 
 /** True for a value that is long enough and not a common word or number. */

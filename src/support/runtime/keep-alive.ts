@@ -1,16 +1,12 @@
 import { PERIODS_MS } from './periods.ts';
+import { startTicker, type Ticker } from './ticker.ts';
 
-export interface KeepAlive {
-  /** Restarts the wait, after another message was sent. */
-  refresh(): void;
-  stop(): void;
-}
+export type KeepAlive = Ticker;
 
 /**
- * Calls `beat` periodically, so that the peer and proxies do not drop the connection. It does not keep the process
- * alive.
+ * Calls `beat` periodically, so that the peer and proxies do not drop the connection. `refresh` restarts the wait, after
+ * another message was sent.
  */
 export function startKeepAlive(beat: () => void, everyMs: number = PERIODS_MS.keepAlive): KeepAlive {
-  const timer = setInterval(beat, everyMs).unref();
-  return { refresh: () => void timer.refresh(), stop: () => clearInterval(timer) };
+  return startTicker(beat, everyMs);
 }

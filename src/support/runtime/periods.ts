@@ -1,12 +1,14 @@
 /**
- * Milliseconds between two runs of the background loops. Events of this process wake the loops at once; the periods are
- * for changes by other processes, and for the passing of time.
+ * Milliseconds between two runs of background loops, two looks at something that others change, or two lines of progress.
+ * Events of this process wake the loops at once.
  */
 export const PERIODS_MS = {
   /** New queue entries of other processes, and expired leases. */
   queue: 1_000,
   /** Accepted runs without a queue entry, because a Redis may have been emptied. */
   forgottenRuns: 15_000,
+  /** Sandboxes whose process is gone. */
+  sandboxes: 60_000,
   /** Runs played here that another process asks to cancel. */
   cancelRequests: 3_000,
   /** Attempts that may start, while an evaluation runs. */
@@ -43,6 +45,43 @@ export const PERIODS_MS = {
   turns: 1_000,
   /** New events of a trace or a job that another process writes. */
   follow: 500,
+  /** Attempts that workers are ending, before their evaluation is deleted. */
+  removals: 100,
+  /** The evaluations that prove a trained model. */
+  proofs: 1_000,
+  /** The begin and the end of a training program. */
+  trainingProgram: 50,
+  /** Reports of a process that holds many sessions. */
+  silence: 500,
+  /** Processes that an environment has left behind, until they have ended. */
+  leftProcesses: 100,
+  /** A line of an agent's output waits so long for more lines of the same record. */
+  agentOutput: 500,
+  /** Hints of new work to other processes. Each is a commit, and other commits of the server wait for it. */
+  hints: 10,
+  /** The connection to a Redis. */
+  queueConnection: 5_000,
+  /** Parked queue entries, by a worker without limits. */
+  parkedEntries: 1_000,
+  /** Progress events of a dataset that is built. */
+  datasetProgress: 1_000,
+  /** Lines of a dataset's progress. */
+  datasetLines: 2_000,
+  /** A regrade that a command follows. */
+  regrades: 300,
+  /** The runs of a detached command, until a worker takes one. */
+  takenRuns: 100,
+  /** Lines of an evaluation's progress without a terminal. Their period grows, so that a log of hours stays readable. */
+  evaluationLines: 1_000,
+  longestEvaluationLines: 60_000,
+  /** Lines of a check's progress without a terminal. CI stops jobs that are silent for long. */
+  checkLines: 30_000,
+  /** Seconds and tables on a terminal. */
+  redraws: 1_000,
+  /** The line of a check on a terminal. */
+  checkRedraws: 100,
+  /** Memory of the sandboxes that are processes of this machine. Their disk is measured in each tenth look. */
+  sandboxUse: 200,
   /** Keys of stream readers. A revoked key must stop working within 5 s (contract section 3, "Keys"). */
   permissions: 2_000,
 } as const;

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type { Ajv, ErrorObject, Options, ValidateFunction } from 'ajv';
-import type { JsonSchema } from '../../contract/json.ts';
+import type { Json, JsonSchema } from '../../contract/json.ts';
 
 /** One fault of a value. `path` is dotted (`address.zip`, `items.0`), and empty for the value itself. */
 export interface SchemaIssue {
@@ -32,6 +32,23 @@ export function validateJsonSchema(schema: JsonSchema, value: unknown): readonly
   return (validate.errors ?? []).map(toIssue);
 }
 
+const fillers = new WeakMap<JsonSchema, ValidateFunction>();
+
+/**
+ * A copy of a value that has the defaults of the schema where the value leaves something out. Everything else stays,
+ * whether or not it fits.
+ *
+ * @throws Error when the schema cannot be compiled.
+ */
+export function withDefaults<Value extends Json>(schema: JsonSchema, value: Value): Value {
+  const fill =
+    fillers.get(schema) ?? createAjv(dialectOf(schema), { validateSchema: false, useDefaults: true }).compile(schema);
+  fillers.set(schema, fill);
+  const filled = structuredClone(value);
+  fill(filled);
+  return filled;
+}
+
 /**
  * Loads and compiles everything that the first check needs, about 60 ms, for a server that has no time for it later.
  */
@@ -48,13 +65,17 @@ type Dialect = 'draft-07' | '2020-12';
 const schemaCheckers = new Map<Dialect, Ajv>();
 
 function compile(schema: JsonSchema): ValidateFunction {
-  const dialect = typeof schema.$schema === 'string' && schema.$schema.includes('draft-07') ? 'draft-07' : '2020-12';
+  const dialect = dialectOf(schema);
   const checker = schemaCheckers.get(dialect) ?? createAjv(dialect);
   schemaCheckers.set(dialect, checker);
   void checker.validateSchema(schema, true); // It throws for an invalid schema.
   const validate = createAjv(dialect, { validateSchema: false }).compile(schema);
   compiled.set(schema, validate);
   return validate;
+}
+
+function dialectOf({ $schema }: JsonSchema): Dialect {
+  return typeof $schema === 'string' && $schema.includes('draft-07') ? 'draft-07' : '2020-12';
 }
 
 function createAjv(dialect: Dialect, options: Options = {}): Ajv {

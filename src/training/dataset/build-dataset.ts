@@ -11,6 +11,15 @@ import { writeDataset } from './write-dataset.ts';
 
 export type { DatasetOptions, DatasetParts, DatasetPlan, DatasetRequest } from './dataset-request.ts';
 
+/** Checks that the evaluations of a source exist. @throws ApiError evaluation_not_found */
+export async function findSource(
+  { database }: Pick<DatasetParts, 'database'>,
+  { from, account }: Pick<DatasetRequest, 'from' | 'account'>,
+): Promise<void> {
+  if (!('evaluations' in from)) return;
+  for (const id of from.evaluations) await findEvaluation(database.kysely, account, id, 'from.evaluations');
+}
+
 /**
  * Runs all steps before rendering: select, deduplicate, choose, split and guard. It writes nothing.
  *
@@ -21,12 +30,8 @@ export async function planDataset(
   request: DatasetRequest,
   options: DatasetOptions,
 ): Promise<DatasetPlan> {
-  const { from, select, format, account } = request;
-  if ('evaluations' in from) {
-    for (const id of from.evaluations) {
-      await findEvaluation(parts.database.kysely, account, id, 'from.evaluations');
-    }
-  }
+  const { select, format } = request;
+  await findSource(parts, request);
   const selected = await selectTraces(parts, request, options);
   const choose = new StepCounts('choose');
   const isPairs = format === 'openai-dpo';

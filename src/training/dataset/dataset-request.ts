@@ -1,3 +1,4 @@
+import type { JsonSchema } from '../../contract/json.ts';
 import type {
   DatasetCounts,
   DatasetFormat,
@@ -20,6 +21,10 @@ export interface DatasetParts {
   /** Tasks that a scenario declares, for traces outside of evaluations. Empty for an unknown environment. */
   readonly declaredTasks?:
     | ((env: string, scenario: string, signal: AbortSignal) => Promise<readonly Task[]>)
+    | undefined;
+  /** Schema of a scenario's arguments, whose defaults are filled in before tasks are compared. */
+  readonly argsSchema?:
+    | ((env: string, scenario: string, signal: AbortSignal) => Promise<JsonSchema | undefined>)
     | undefined;
 }
 

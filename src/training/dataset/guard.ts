@@ -3,7 +3,8 @@ import { preview } from '../../support/schema/json-schema.ts';
 import { countText } from '../../support/text/figures.ts';
 import type { Candidate, ChosenLine } from './candidate.ts';
 import type { DatasetOptions, DatasetParts, DatasetRequest } from './dataset-request.ts';
-import { isHeldOut, readHeldOutTasks, taskKeyOf } from './source-tasks.ts';
+import { findHeldOut } from './held-out-tasks.ts';
+import { isHeldOut, readHeldOutTasks } from './source-tasks.ts';
 
 /** Largest number of ids in an error message. */
 const MAX_NAMED = 20;
@@ -11,31 +12,32 @@ const MAX_NAMED = 20;
 /**
  * Refuses a dataset with a task that must not be trained on: a task that is held out or of the split `test`, in its
  * evaluation or in its scenario's declaration, or a task of a held-out taskset. Tasks are compared by environment,
- * scenario and arguments, not by id.
+ * scenario and arguments with their defaults, not by id.
  *
  * @throws ApiError `held_out_task` with at most 20 ids.
  */
 export async function guardLines(
-  { database, declaredTasks }: DatasetParts,
+  parts: DatasetParts,
   { heldOut, from }: DatasetRequest,
   lines: readonly ChosenLine[],
   { signal }: Pick<DatasetOptions, 'signal'>,
 ): Promise<void> {
+  const { database, declaredTasks } = parts;
   const traces = lines.flatMap(({ trace, rejected }) => (rejected === undefined ? [trace] : [trace, rejected]));
   const evaluations = new Set(traces.flatMap(({ evaluationId }) => evaluationId ?? []));
   if ('evaluations' in from) for (const id of from.evaluations) evaluations.add(id);
-  const forbidden = new Map(await readHeldOutTasks(database.scans, [...evaluations]));
-  for (const task of heldOut.flatMap(({ tasks }) => tasks)) forbidden.set(taskKeyOf(task), task.id);
+  const forbidden = [...(await readHeldOutTasks(database.scans, [...evaluations]))];
+  for (const { tasks } of heldOut) for (const task of tasks) forbidden.push(task);
   if (declaredTasks !== undefined) {
     for (const [env, scenario] of outsideEvaluations(traces)) {
       for (const task of await declaredTasks(env, scenario, signal)) {
-        if (isHeldOut(task)) forbidden.set(taskKeyOf(task), task.id);
+        if (isHeldOut(task)) forbidden.push(task);
       }
     }
   }
-  const found = traces.filter(({ taskKey }) => forbidden.has(taskKey));
+  const found = await findHeldOut(parts, traces, forbidden, signal);
   // Sorted by name, because the attempts of an evaluation come in any order.
-  const ids = [...new Set(found.map(({ taskId, taskKey }) => taskId ?? forbidden.get(taskKey) ?? ''))].sort();
+  const ids = [...new Set(found.map(({ trace, taskId }) => trace.taskId ?? taskId))].sort();
   if (ids.length > 0) throw heldOutTasks(ids);
 }
 

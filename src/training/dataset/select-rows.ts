@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import type { JsonObject } from '../../contract/json.ts';
 import type { DatasetFilter, DatasetSource } from '../../contract/service/dataset.ts';
 import type { DatabaseSchema } from '../../store/database/tables/schema.ts';
 import {
@@ -15,7 +16,7 @@ type Queries = Kysely<DatabaseSchema>;
 
 /** Ids per query: few enough for memory, and enough to need few queries. */
 const IDS_AT_ONCE = 50_000;
-const ROWS_AT_ONCE = 400;
+export const ROWS_AT_ONCE = 400;
 
 /** The row of a source's trace. */
 export interface SourceRow {
@@ -33,6 +34,11 @@ export interface SourceRow {
   readonly task_id: string | null;
   /** JSON of the request. */
   readonly request: string;
+}
+
+/** Arguments as they were asked for: a trace has no secrets any more. */
+export function argumentsOf({ request }: Pick<SourceRow, 'request'>): JsonObject {
+  return (JSON.parse(request) as { readonly scenario_args: JsonObject }).scenario_args;
 }
 
 /** The traces of a source in batches, oldest first. An evaluation that is named twice is read once. */
@@ -103,7 +109,8 @@ async function* selectIds(queries: Queries, filters: TraceFilters): AsyncGenerat
   }
 }
 
-async function readRows(queries: Queries, ids: readonly string[]): Promise<readonly SourceRow[]> {
+/** Rows in the order of the ids. Ids without a trace are left out. */
+export async function readRows(queries: Queries, ids: readonly string[]): Promise<readonly SourceRow[]> {
   if (ids.length === 0) return [];
   const rows = await queries
     .selectFrom('traces')

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { Json, JsonObject } from '../../contract/json.ts';
+import type { Json } from '../../contract/json.ts';
 import type { Trace } from '../../contract/service/trace.ts';
 import { canonicalJson } from '../../evaluation/tasks/canonical-json.ts';
 import { readTraces } from '../../store/traces/read-traces.ts';
 import type { Candidate, TraceFacts } from './candidate.ts';
 import { StepCounts } from './counts.ts';
 import type { DatasetOptions, DatasetParts, DatasetRequest } from './dataset-request.ts';
-import { type SourceRow, selectRows } from './select-rows.ts';
+import { argumentsOf, type SourceRow, selectRows } from './select-rows.ts';
 import { rowReason, type SelectRules, traceReason } from './select-rules.ts';
 import { readTasksOf, taskKeyOf } from './source-tasks.ts';
 
@@ -77,10 +77,8 @@ function toFacts(row: SourceRow, taskKey: string): TraceFacts {
   };
 }
 
-/** The task key uses the original request, because the trace has no secrets any more. */
-function keyOf({ env_name: env, scenario_name: scenario, request }: SourceRow): string {
-  const { scenario_args: args } = JSON.parse(request) as { readonly scenario_args: JsonObject };
-  return taskKeyOf({ env, scenario, args });
+function keyOf(row: SourceRow): string {
+  return taskKeyOf({ env: row.env_name, scenario: row.scenario_name, args: argumentsOf(row) });
 }
 
 /** Hash, in base64, of the actions of a trace: its calls with their arguments, and its answer. */

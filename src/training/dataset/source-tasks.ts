@@ -7,9 +7,13 @@ import type { SourceRow } from './select-rows.ts';
 type Queries = Kysely<DatabaseSchema>;
 
 /** A key that equal tasks share: a hash of environment, short name of the scenario, and canonical arguments. */
-export function taskKeyOf({ env, scenario, args }: Pick<Task, 'env' | 'scenario' | 'args'>): string {
-  const short = scenario.startsWith(`${env}:`) ? scenario.slice(env.length + 1) : scenario;
-  return hashTaskContent({ env, scenario: short, args });
+export function taskKeyOf(task: Pick<Task, 'env' | 'scenario' | 'args'>): string {
+  return hashTaskContent({ env: task.env, scenario: shortNameOf(task), args: task.args });
+}
+
+/** The name of a task's scenario without that of its environment. */
+export function shortNameOf({ env, scenario }: Pick<Task, 'env' | 'scenario'>): string {
+  return scenario.startsWith(`${env}:`) ? scenario.slice(env.length + 1) : scenario;
 }
 
 /** True when a task must not be trained on. */
@@ -38,12 +42,9 @@ export async function readTasksOf(queries: Queries, rows: readonly SourceRow[]):
   return tasks;
 }
 
-/** Held-out tasks of evaluations, whether or not they were played. The map gives the task's id by its key. */
-export async function readHeldOutTasks(
-  queries: Queries,
-  evaluationIds: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  const heldOut = new Map<string, string>();
+/** Held-out tasks of evaluations, whether or not they were played. */
+export async function readHeldOutTasks(queries: Queries, evaluationIds: readonly string[]): Promise<readonly Task[]> {
+  const heldOut: Task[] = [];
   for (const evaluationId of evaluationIds) {
     const rows = await queries
       .selectFrom('evaluation_tasks')
@@ -54,7 +55,7 @@ export async function readHeldOutTasks(
       .execute();
     for (const row of rows) {
       const task = JSON.parse(row.task) as Task;
-      if (isHeldOut(task)) heldOut.set(taskKeyOf(task), task.id);
+      if (isHeldOut(task)) heldOut.push(task);
     }
   }
   return heldOut;

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../contract/json.ts';
+import { isJsonObject, type Json, type JsonObject, parseObject } from '../../contract/json.ts';
 import { type Token, tokensOf } from './tokens.ts';
 
 /** The parts of a message that are learned. */
@@ -38,20 +38,10 @@ function callsOf(message: JsonObject, toolsById: Map<string, string>): LearnedMe
     const called = isJsonObject(call.function) ? call.function : {};
     if (typeof called.name !== 'string') return [];
     toolsById.set(String(call.id), called.name);
-    const given = parse(called.arguments);
+    const { arguments: said } = called;
+    const given = typeof said === 'string' ? parseObject(said) : isJsonObject(said) ? said : undefined;
     return given === undefined ? [] : [{ name: called.name, arguments: given }];
   });
-}
-
-function parse(given: Json | undefined): JsonObject | undefined {
-  if (isJsonObject(given)) return given;
-  if (typeof given !== 'string') return undefined;
-  try {
-    const value: unknown = JSON.parse(given);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function textOf(content: Json | undefined): string {

@@ -1,22 +1,11 @@
-import { ApiError, BoundaryError } from '../../contract/errors.ts';
-import { isJsonObject } from '../../contract/json.ts';
-import { IMITATION_PROVIDER } from '../../contract/service/training-states.ts';
-import { toGatewayMessages } from '../../models/dialects/chat/transcript-to-chat.ts';
-import type { ChatModel, ModelRequest, ModelResponse } from '../../models/gateway/chat-model.ts';
-import type { ServedBase, ServedModels } from '../../models/gateway/model-config.ts';
-import { answerWith, callsWith } from '../../models/gateway/reference/reference-response.ts';
+import { lazyModel } from '../../models/gateway/lazy-model.ts';
+import type { ServedModels } from '../../models/gateway/model-config.ts';
 import type { Database } from '../../store/database/database.ts';
-import { toLearnedMessages } from './conversation.ts';
-import { imitate, type Lesson, toLesson } from './imitate.ts';
+import type { Learned } from './imitation-model.ts';
 
 const NAME = /^proctor\/imitation:[0-9a-f]{64}(?:-[0-9a-f]{8})?$/;
 /** Largest number of models in memory. */
 const MAX_LOADED = 4;
-
-export interface Learned {
-  readonly lessons: readonly Lesson[];
-  readonly base: ServedBase;
-}
 
 /** True for a name in the form of `proctor/imitation`. The model may not exist. */
 function isImitationName(name: string): boolean {
@@ -29,7 +18,7 @@ export function createImitationModels({ kysely }: Pick<Database, 'kysely'>): Ser
   const load = (name: string) => {
     const known = loaded.get(name);
     if (known !== undefined) return known;
-    const loading = readLearned(kysely, name);
+    const loading = import('./imitation-model.ts').then(({ readLearned }) => readLearned(kysely, name));
     loaded.set(name, loading);
     // A failed load is forgotten, because the model may be created later.
     loading.catch(() => loaded.delete(name));
@@ -39,85 +28,13 @@ export function createImitationModels({ kysely }: Pick<Database, 'kysely'>): Ser
   return {
     has: isImitationName,
     create: (name, _context, createOther, guard) =>
-      new ImitationModel(
-        name,
-        () => load(name),
-        (base) => createOther(base, guard),
-      ),
+      lazyModel(name, async () => {
+        const { ImitationModel } = await import('./imitation-model.ts');
+        return new ImitationModel(
+          name,
+          () => load(name),
+          (base) => createOther(base, guard),
+        );
+      }),
   };
-}
-
-/** Parses the lines of a dataset in OpenAI's form. */
-export function toLessons(lines: string): readonly Lesson[] {
-  // The first of two equally similar lessons wins. Sorting keeps the random order of trace ids from deciding.
-  return lines
-    .split('\n')
-    .sort()
-    .flatMap((line) => {
-      const value: unknown = line.trim() === '' ? undefined : JSON.parse(line);
-      if (!isJsonObject(value) || !Array.isArray(value.messages)) return [];
-      return [toLesson(toLearnedMessages(value.messages))];
-    });
-}
-
-async function readLearned(kysely: Database['kysely'], name: string): Promise<Learned> {
-  const row = await kysely.selectFrom('imitation_models').selectAll().where('name', '=', name).executeTakeFirst();
-  if (row !== undefined)
-    return { lessons: toLessons(row.conversations), base: { target: row.base, gateway: row.base_gateway } };
-  throw new ApiError(
-    'model_not_found',
-    `There is no model ${name}: ${IMITATION_PROVIDER} has not made it in this database.`,
-    {
-      param: 'model',
-    },
-  );
-}
-
-/**
- * Imitates the nearest conversation of its dataset. From the first turn without a similar lesson on, its base model
- * plays the rest.
- */
-class ImitationModel implements ChatModel {
-  readonly name: string;
-  readonly #load: () => Promise<Learned>;
-  readonly #createBase: (base: ServedBase) => ChatModel;
-  #base: ChatModel | undefined;
-  #made = 0;
-
-  constructor(name: string, load: () => Promise<Learned>, createBase: (base: ServedBase) => ChatModel) {
-    this.name = name;
-    this.#load = load;
-    this.#createBase = createBase;
-  }
-
-  async respond(request: ModelRequest): Promise<ModelResponse> {
-    request.signal.throwIfAborted();
-    if (this.#base !== undefined) return await this.#base.respond(request);
-    const { lessons, base } = await this.#learned();
-    const next = imitate(lessons, toLearnedMessages(toGatewayMessages(request.messages)));
-    const tools = new Set(request.tools.map(({ name }) => name));
-    if (next === undefined || next.calls.some(({ name }) => !tools.has(name))) {
-      this.#base = this.#createBase(base);
-      return await this.#base.respond(request);
-    }
-    if (next.calls.length === 0) return answerWith(next.text, request.onDelta);
-    const calls = next.calls.map((call) => {
-      this.#made += 1;
-      return { id: `imitation_${this.#made}`, ...call, raw_arguments: null };
-    });
-    return callsWith(calls);
-  }
-
-  checkResults(results: Parameters<NonNullable<ChatModel['checkResults']>>[0]): void {
-    this.#base?.checkResults?.(results);
-  }
-
-  async #learned(): Promise<Learned> {
-    try {
-      return await this.#load();
-    } catch (cause) {
-      if (!(cause instanceof ApiError)) throw cause;
-      throw new BoundaryError('model', cause.code, cause.message, { cause });
-    }
-  }
 }

@@ -4,7 +4,7 @@ import { messageOf } from '../../contract/errors.ts';
 import { IMITATION_PROVIDER } from '../../contract/service/training-states.ts';
 import type { Database } from '../../store/database/database.ts';
 import { ProviderRefused, type TrainingProvider, type TrainingWork } from '../providers/provider.ts';
-import { toLessons } from './imitation-models.ts';
+import { toLessons } from './imitation-model.ts';
 
 /** Largest dataset in bytes. A model in use has it in memory. */
 const MAX_BYTES = 32 * 1024 * 1024;

@@ -1,14 +1,12 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { ComparisonList } from '../../contract/service/evaluation.ts';
 import { createTaskset } from '../../evaluation/tasks/taskset.ts';
+import { PERIODS_MS } from '../../support/runtime/periods.ts';
 import { countText, differenceText } from '../../support/text/figures.ts';
 import type { JobLease } from './job-lease.ts';
 import { type Job, readJobTasks } from './job-rows.ts';
 import { verdictOfProof } from './proof-verdict.ts';
 import type { StepParts } from './step-parts.ts';
-
-/** Milliseconds between two checks of the evaluations. */
-const LOOK_EVERY_MS = 1_000;
 
 type Side = 'baseEvaluation' | 'modelEvaluation';
 
@@ -25,7 +23,7 @@ export async function prove(parts: StepParts, lease: JobLease): Promise<number> 
     const [a = '', b = ''] = [result.baseEvaluation, result.modelEvaluation];
     const states = await Promise.all([a, b].map((id) => parts.evaluations.status(account, id)));
     if (states.includes('cancelled')) return await leave(lease, 'One of its evaluations was cancelled.');
-    if (states.some((state) => state !== 'completed')) return LOOK_EVERY_MS;
+    if (states.some((state) => state !== 'completed')) return PERIODS_MS.proofs;
     const compare = await parts.evaluations.compare(account, { a, b, a_model: request.base, b_model: request.name });
     const missing = whyNoProof(compare);
     if (missing !== undefined) return await leave(lease, missing);

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { isJsonObject, type JsonObject } from '../../contract/json.ts';
+import { type JsonObject, parseObject } from '../../contract/json.ts';
 import type { Checkpoint } from '../../contract/model.ts';
 import type { NewTrainingEvent } from '../../contract/service/training.ts';
 import { toChildVariables } from '../../environment/process/child-variables.ts';
@@ -204,7 +204,7 @@ class OutputReader {
 
   take(line: string): void {
     if (line.trim() === '') return;
-    const value = parse(line);
+    const value = line.startsWith('{') ? parseObject(line) : undefined;
     if (value === undefined || !this.#takeEvent(value)) this.#log(line);
   }
 
@@ -244,15 +244,5 @@ class OutputReader {
 
   #log(line: string): void {
     if (this.events.length < MAX_LINES) this.events.push({ type: 'log', level: 'info', message: shortText(line) });
-  }
-}
-
-function parse(line: string): JsonObject | undefined {
-  if (!line.startsWith('{')) return undefined;
-  try {
-    const value: unknown = JSON.parse(line);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
   }
 }

@@ -5,6 +5,7 @@ import { messageOf } from '../../contract/errors.ts';
 import { signalGroup } from '../../environment/process/process-group.ts';
 import { readOwnProcesses } from '../../environment/process/process-table.ts';
 import { sleep } from '../../support/runtime/backoff.ts';
+import { PERIODS_MS } from '../../support/runtime/periods.ts';
 
 /**
  * A training program in the folder of its job. It keeps running when the service ends, and is found again by its files.
@@ -27,7 +28,6 @@ export type ProgramState =
 const SHELL = 'set -C; echo $$ > "$1" || exit 75; set +C; exit_file=$2; shift 2; "$@"; echo $? > "$exit_file"';
 /** Name of the shell in the process list, to recognize it. */
 const SHELL_NAME = 'proctor-training';
-const LOOK_EVERY_MS = 50;
 /** Milliseconds between SIGTERM and SIGKILL. */
 const GRACE_MS = 5_000;
 /** Milliseconds that a new shell has to write its pid. */
@@ -55,7 +55,7 @@ export async function startProgram(
     await Promise.all([output.close(), errors.close()]);
   }
   const endsAt = performance.now() + BEGINNING_MS;
-  while (performance.now() < endsAt && (await stateOf(place)).state === 'lost') await sleep(LOOK_EVERY_MS);
+  while (performance.now() < endsAt && (await stateOf(place)).state === 'lost') await sleep(PERIODS_MS.trainingProgram);
 }
 
 export async function stateOf(place: ProgramPlace): Promise<ProgramState> {
@@ -75,9 +75,9 @@ export async function endProgram(place: ProgramPlace): Promise<void> {
   if (found.state !== 'running') return;
   signalGroup(found.pid, 'SIGTERM');
   const endsAt = performance.now() + GRACE_MS;
-  while (performance.now() < endsAt && isGroupThere(found.pid)) await sleep(LOOK_EVERY_MS);
+  while (performance.now() < endsAt && isGroupThere(found.pid)) await sleep(PERIODS_MS.trainingProgram);
   signalGroup(found.pid, 'SIGKILL');
-  while (performance.now() < endsAt + GRACE_MS && isGroupThere(found.pid)) await sleep(LOOK_EVERY_MS);
+  while (performance.now() < endsAt + GRACE_MS && isGroupThere(found.pid)) await sleep(PERIODS_MS.trainingProgram);
 }
 
 /** Kills the processes that an ended program left behind. */

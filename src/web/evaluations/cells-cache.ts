@@ -1,17 +1,18 @@
+import { isDeepStrictEqual } from 'node:util';
 import { isEnded } from '../../contract/service/ended.ts';
 import type { GradesQuery } from '../../contract/service/replay.ts';
 import type { EvaluationPlan } from '../../evaluation/evaluations/evaluation-plan.ts';
+import type { Cell } from '../../evaluation/evaluations/report/read-cells.ts';
 import type { Database } from '../../store/database/database.ts';
-import { readAttempts, readTaskIds } from './read-attempts.ts';
-import type { TaskCells } from './task-cells.ts';
+import { readTaskCells, readTaskIds, type TaskCells } from './task-cells.ts';
 
 /** Cells that are read again at most so often, in milliseconds, however fast that is. */
 const LEAST_MS = 1_000;
 /** Reading again may take one part in so many of the time. */
 const SHARE = 100;
-/** Evaluations whose cells are kept, as long as they have no more attempts together: 9 bytes for each. */
+/** Evaluations whose cells are kept, as long as they have no more cells together: about 130 bytes for each. */
 const MOST_KEPT = 8;
-const MOST_ATTEMPTS = 2_000_000;
+const MOST_CELLS = 200_000;
 
 export interface VersionedCells {
   readonly cells: TaskCells;
@@ -69,9 +70,9 @@ export class CellsCache {
 
   async #readNow(plan: EvaluationPlan, grades: GradesQuery): Promise<CachedCells> {
     const known = this.#kept.get(`${plan.evaluationId} ${grades}`);
-    const taskIds = known?.cells.taskIds ?? (await readTaskIds(this.#database, plan));
+    const taskIds = known?.cells.taskIds ?? (await readTaskIds(this.#database, plan.evaluationId));
     const startedAt = this.#now();
-    const cells = await readAttempts(this.#database, plan, taskIds, grades);
+    const cells = await readTaskCells(this.#database, plan, taskIds, grades);
     const readAt = this.#now();
     const isSame = known !== undefined && isEqual(known.cells, cells);
     this.#lastVersion += isSame ? 0 : 1;
@@ -88,10 +89,10 @@ export class CellsCache {
   #keep(key: string, kept: CachedCells): void {
     this.#kept.delete(key);
     this.#kept.set(key, kept);
-    let attempts = 0;
+    let count = 0;
     for (const [index, [id, { cells }]] of [...this.#kept].toReversed().entries()) {
-      attempts += cells.states.length;
-      if (index > 0 && (index >= MOST_KEPT || attempts > MOST_ATTEMPTS)) this.#kept.delete(id);
+      count += cells.cells.length;
+      if (index > 0 && (index >= MOST_KEPT || count > MOST_CELLS)) this.#kept.delete(id);
     }
   }
 }
@@ -107,8 +108,21 @@ function keyOf({ status, finishedAt, attempts }: EvaluationPlan): string {
 function isEqual(one: TaskCells, other: TaskCells): boolean {
   return (
     one.attempts === other.attempts &&
-    one.states.length === other.states.length &&
-    one.states.every((state, at) => state === other.states[at]) &&
-    one.rewards.every((reward, at) => Object.is(reward, other.rewards[at]))
+    one.cells.length === other.cells.length &&
+    isDeepStrictEqual(one.open, other.open) &&
+    one.cells.every((cell, place) => isSameCell(cell, other.cells[place])) &&
+    isDeepStrictEqual(one.byModel, other.byModel)
+  );
+}
+
+/** A deep comparison of 100,000 cells would take the event loop for a tenth of a second. */
+function isSameCell(one: Cell | undefined, other: Cell | undefined): boolean {
+  return (
+    one?.done === other?.done &&
+    one?.mean === other?.mean &&
+    one?.lowest === other?.lowest &&
+    one?.highest === other?.highest &&
+    one?.passed === other?.passed &&
+    one?.others.join() === other?.others.join()
   );
 }

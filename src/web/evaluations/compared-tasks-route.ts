@@ -9,8 +9,8 @@ import { accountOf } from '../../support/http/api/api-keys.ts';
 import { defineRoute, type Route } from '../../support/http/api/route.ts';
 import type { CellsCache } from './cells-cache.ts';
 import { COMPARED_KINDS, type ComparedKind, type ComparedTasks } from './evaluation-data.ts';
-import { readTraces } from './read-traces.ts';
-import { toGroup } from './select-tasks.ts';
+import { readDrawnAttempts } from './read-drawn-attempts.ts';
+import { meanOf, toGroup } from './select-tasks.ts';
 import type { TaskCells } from './task-cells.ts';
 
 const querySchema = z.object({
@@ -56,13 +56,15 @@ export function createComparedTasksRoute(database: Database, cache: CellsCache):
       // Those that differ most first; the order of ids decides among equal ones.
       found.sort((one, other) => Math.abs(other.difference) - Math.abs(one.difference) || one.a - other.a);
       const shown = found.slice(offset, offset + limit);
-      const tracesA = await readTraces(database, a, {
+      const drawnA = await readDrawnAttempts(database, a, {
         tasks: shown.map((pair) => pair.a),
         attempts: sideA.cells.attempts,
+        grades,
       });
-      const tracesB = await readTraces(database, b, {
+      const drawnB = await readDrawnAttempts(database, b, {
         tasks: shown.map((pair) => pair.b),
         attempts: sideB.cells.attempts,
+        grades,
       });
       const body: ComparedTasks = {
         pass_threshold: sideB.cells.passThreshold,
@@ -71,8 +73,8 @@ export function createComparedTasksRoute(database: Database, cache: CellsCache):
         rows: shown.map((pair) => ({
           id: sideA.cells.taskIds[pair.a] ?? '',
           difference: pair.difference,
-          a: toGroup(sideA.cells, pair.a, sideA.model, (attempt) => tracesA(pair.a, sideA.model, attempt)),
-          b: toGroup(sideB.cells, pair.b, sideB.model, (attempt) => tracesB(pair.b, sideB.model, attempt)),
+          a: toGroup(sideA.cells, pair.a, sideA.model, (attempt) => drawnA(pair.a, sideA.model, attempt)),
+          b: toGroup(sideB.cells, pair.b, sideB.model, (attempt) => drawnB(pair.b, sideB.model, attempt)),
         })),
       };
       return { body };
@@ -102,13 +104,9 @@ async function readCommon({ scans }: Database, a: EvaluationPlan, b: string): Pr
 /** Tasks of which both have a mean. */
 function toPairs(a: Side, b: Side, common: readonly (readonly [number, number])[]): Pair[] {
   return common.flatMap(([taskA, taskB]) => {
-    const difference = meanOf(b, taskB) - meanOf(a, taskA);
-    return Number.isNaN(difference) ? [] : [{ a: taskA, b: taskB, difference }];
+    const [meanA, meanB] = [meanOf(a.cells, taskA, a.model), meanOf(b.cells, taskB, b.model)];
+    return meanA === null || meanB === null ? [] : [{ a: taskA, b: taskB, difference: meanB - meanA }];
   });
-}
-
-function meanOf({ cells, model }: Side, task: number): number {
-  return cells.means[task * cells.models.length + model] ?? Number.NaN;
 }
 
 function kindOf(difference: number): ComparedKind {

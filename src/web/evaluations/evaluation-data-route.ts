@@ -9,10 +9,9 @@ import { accountOf } from '../../support/http/api/api-keys.ts';
 import { defineRoute, type Route } from '../../support/http/api/route.ts';
 import type { CellsCache } from './cells-cache.ts';
 import { CELL_FILTERS, type EvaluationData, type MatrixPage, TASK_SORTS } from './evaluation-data.ts';
-import { countOpen } from './read-attempts.ts';
-import { readTraces } from './read-traces.ts';
+import { readDrawnAttempts } from './read-drawn-attempts.ts';
 import { selectTasks, toGroup } from './select-tasks.ts';
-import type { TaskCells } from './task-cells.ts';
+import { readOpen, type TaskCells } from './task-cells.ts';
 
 /** Attempts that a reply may have: rows beyond it are left for the next one. */
 const MOST_CELLS = 6_000;
@@ -56,13 +55,13 @@ export function createEvaluationDataRoute(database: Database, cache: CellsCache)
       // Reading the cells has a pace of its own; between two of them a reply says how many have ended.
       const { cells, version } = await cache.get(plan, queryValues.grades);
       const startedAt = performance.now();
-      const open = hasEnded ? 0 : await countOpen(database, plan.evaluationId);
+      const open = hasEnded ? 0 : (await readOpen(database, plan.evaluationId)).length;
       const isKnown = queryValues.since === version;
       const page = isKnown ? undefined : await toPage(database, plan, cells, queryValues);
       const tookMs = performance.now() - startedAt;
       const body: EvaluationData = {
         status: plan.status,
-        done: hasEnded ? cells.states.length : Math.max(0, plan.begun - open),
+        done: hasEnded ? cells.cells.length * cells.attempts : Math.max(0, plan.begun - open),
         version,
         again_ms: hasEnded ? null : againMs(plan, tookMs * SHARE),
         ...(page && { cells: page }),
@@ -87,7 +86,11 @@ async function toPage(
   const found = selectTasks(cells, { ...query, models });
   const rows = Math.max(1, Math.min(query.limit, Math.floor(MOST_CELLS / (models.length * cells.attempts))));
   const tasks = [...found.subarray(query.offset, query.offset + rows)];
-  const traceOf = await readTraces(database, evaluationId, { tasks, attempts: cells.attempts });
+  const drawn = await readDrawnAttempts(database, evaluationId, {
+    tasks,
+    attempts: cells.attempts,
+    grades: query.grades,
+  });
   return {
     attempts: cells.attempts,
     tasks: cells.taskIds.length,
@@ -98,7 +101,7 @@ async function toPage(
     offset: query.offset,
     rows: tasks.map((task) => ({
       id: cells.taskIds[task] ?? '',
-      groups: models.map((model) => toGroup(cells, task, model, (attempt) => traceOf(task, model, attempt))),
+      groups: models.map((model) => toGroup(cells, task, model, (attempt) => drawn(task, model, attempt))),
     })),
   };
 }

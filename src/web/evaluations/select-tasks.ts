@@ -1,13 +1,13 @@
 import { naturalOrder } from '../../support/text/natural-order.ts';
 import {
   CELL_LETTERS,
-  CELL_STATES,
   type CellFilter,
   type CellGroup,
   MOST_DRAWN_ATTEMPTS,
   type TaskSort,
 } from './evaluation-data.ts';
-import { byLetter, stateCode, type TaskCells } from './task-cells.ts';
+import type { DrawnAttempt } from './read-drawn-attempts.ts';
+import { addStates, byLetter, type TaskCells } from './task-cells.ts';
 
 export interface TaskSelection {
   readonly sort: TaskSort;
@@ -49,55 +49,51 @@ function ranksOf(taskIds: readonly string[]): Int32Array {
   return ranks;
 }
 
-/** The attempts of a task with one model, as a reply has them. `traces` are those of the drawn attempts. */
+/** The attempts of a task with one model, as a reply has them. `drawn` gives those that are drawn one by one. */
 export function toGroup(
   cells: TaskCells,
   task: number,
   model: number,
-  traceOf: (attempt: number) => string | null,
+  drawn: (attempt: number) => DrawnAttempt | undefined,
 ): CellGroup {
-  const { attempts, models, states, rewards, means, passThreshold } = cells;
-  const group = task * models.length + model;
-  const mean = orNull(means[group] ?? Number.NaN);
-  const [from, to] = [group * attempts, (group + 1) * attempts];
-  if (attempts <= MOST_DRAWN_ATTEMPTS) {
-    return {
-      mean,
-      states: Array.from(states.subarray(from, to), (code) => CELL_LETTERS[CELL_STATES[code] ?? 'none']).join(''),
-      rewards: Array.from(rewards.subarray(from, to), orNull),
-      traces: Array.from({ length: attempts }, (_, index) => traceOf(index + 1)),
-    };
+  const place = placeOf(cells, task, model);
+  const cell = cells.cells[place];
+  const mean = cell?.mean ?? null;
+  if (cells.attempts > MOST_DRAWN_ATTEMPTS) {
+    return { mean, counts: byLetter(addStates({}, cells, place)), passed: cell?.passed ?? 0 };
   }
-  const counts = new Uint32Array(CELL_STATES.length);
-  for (const code of states.subarray(from, to)) counts[code] = (counts[code] ?? 0) + 1;
-  const passed = rewards.subarray(from, to).reduce((sum, reward) => sum + (reward >= passThreshold ? 1 : 0), 0);
-  return { mean, counts: byLetter(counts), passed };
+  const attempts = Array.from({ length: cells.attempts }, (_, index) => drawn(index + 1));
+  return {
+    mean,
+    states: attempts.map((each) => CELL_LETTERS[each?.state ?? cells.rest]).join(''),
+    rewards: attempts.map((each) => each?.reward ?? null),
+    traces: attempts.map((each) => each?.trace ?? null),
+  };
+}
+
+/** Mean of the rewards of a task with one model; null without any. */
+export function meanOf(cells: TaskCells, task: number, model: number): number | null {
+  return cells.cells[placeOf(cells, task, model)]?.mean ?? null;
+}
+
+function placeOf({ models }: TaskCells, task: number, model: number): number {
+  return task * models.length + model;
 }
 
 function toFilter(cells: TaskCells, { models, outcome, differing, text }: TaskSelection): (task: number) => boolean {
   const searched = text?.toLowerCase() ?? '';
   const hasText = (task: number) => cells.taskIds[task]?.toLowerCase().includes(searched) === true;
-  const hasOutcome = outcome === undefined ? undefined : toCellTest(cells, outcome);
   return (task) =>
     (searched === '' || hasText(task)) &&
     (differing !== true || spreadOf(cells, task, models) > 0) &&
-    (hasOutcome === undefined || someCell(cells, task, models, hasOutcome));
+    (outcome === undefined || models.some((model) => hasAttempt(cells, placeOf(cells, task, model), outcome)));
 }
 
-function toCellTest({ states, rewards, passThreshold }: TaskCells, filter: CellFilter): (at: number) => boolean {
-  if (filter === 'passed') return (at) => (rewards[at] ?? Number.NaN) >= passThreshold;
-  if (filter === 'failed') return (at) => (rewards[at] ?? Number.NaN) < passThreshold;
-  const code = stateCode(filter);
-  return (at) => states[at] === code;
-}
-
-function someCell(cells: TaskCells, task: number, models: readonly number[], test: (at: number) => boolean): boolean {
-  const { attempts } = cells;
-  return models.some((model) => {
-    const from = (task * cells.models.length + model) * attempts;
-    for (let at = from; at < from + attempts; at++) if (test(at)) return true;
-    return false;
-  });
+function hasAttempt(cells: TaskCells, place: number, filter: CellFilter): boolean {
+  const { passed, valid } = cells.cells[place] ?? { passed: 0, valid: 0 };
+  if (filter === 'passed') return passed > 0;
+  if (filter === 'failed') return passed < valid;
+  return addStates({}, cells, place)[filter] !== undefined;
 }
 
 /** Smaller ones come first. Undefined: the natural order of the ids. */
@@ -106,39 +102,27 @@ function sortKey(cells: TaskCells, { sort, models }: TaskSelection): Float64Arra
   const ofTask =
     sort === 'differs'
       ? (task: number) => -spreadOf(cells, task, models)
-      : (task: number) => meanOf(cells, task, models);
+      : (task: number) => meanOfModels(cells, task, models);
   return Float64Array.from(cells.taskIds, (_, task) => ofTask(task));
 }
 
-/** Over the models that have one. Tasks without any come last. */
-function meanOf({ means, models: all }: TaskCells, task: number, models: readonly number[]): number {
-  let sum = 0;
-  let count = 0;
-  for (const model of models) {
-    const mean = means[task * all.length + model] ?? Number.NaN;
-    if (Number.isNaN(mean)) continue;
-    sum += mean;
-    count += 1;
-  }
-  return count === 0 ? Number.MAX_VALUE : sum / count;
+/** Over the models that have a mean. Tasks without any come last. */
+function meanOfModels(cells: TaskCells, task: number, models: readonly number[]): number {
+  const means = meansOf(cells, task, models);
+  return means.length === 0 ? Number.MAX_VALUE : means.reduce((sum, mean) => sum + mean / means.length, 0);
 }
 
 /** From the lowest to the highest: of the means of several models, of the rewards of one. */
-function spreadOf({ means, rewards, attempts, models: all }: TaskCells, task: number, models: readonly number[]) {
-  const [only = 0] = models;
-  const from = (task * all.length + only) * attempts;
-  let lowest = Number.POSITIVE_INFINITY;
-  let highest = Number.NEGATIVE_INFINITY;
-  const count = models.length === 1 ? attempts : models.length;
-  for (let index = 0; index < count; index++) {
-    const value =
-      (models.length === 1 ? rewards[from + index] : means[task * all.length + (models[index] ?? 0)]) ?? Number.NaN;
-    if (value < lowest) lowest = value;
-    if (value > highest) highest = value;
+function spreadOf(cells: TaskCells, task: number, models: readonly number[]): number {
+  const [only = 0, ...others] = models;
+  if (others.length === 0) {
+    const cell = cells.cells[placeOf(cells, task, only)];
+    return (cell?.highest ?? 0) - (cell?.lowest ?? 0);
   }
-  return highest > lowest ? highest - lowest : 0;
+  const means = meansOf(cells, task, models);
+  return means.length === 0 ? 0 : Math.max(...means) - Math.min(...means);
 }
 
-function orNull(value: number): number | null {
-  return Number.isNaN(value) ? null : value;
+function meansOf(cells: TaskCells, task: number, models: readonly number[]): number[] {
+  return models.map((model) => meanOf(cells, task, model)).filter((mean) => mean !== null);
 }

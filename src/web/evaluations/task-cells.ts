@@ -1,68 +1,113 @@
-import { REWARD_SCALE } from '../../evaluation/evaluations/report/read-cells.ts';
-import { toRewardBin } from '../../store/traces/rows/reward-bins.ts';
+import type { GradesQuery } from '../../contract/service/replay.ts';
+import { type EvaluationPlan, outcomeOfRest } from '../../evaluation/evaluations/evaluation-plan.ts';
+import { type Cell, countOutcomes, rangesOf, readCells } from '../../evaluation/evaluations/report/read-cells.ts';
+import { readRewardBins } from '../../evaluation/evaluations/report/read-reward-bins.ts';
+import type { Database } from '../../store/database/database.ts';
 import { CELL_LETTERS, CELL_STATES, type CellState, type ModelCells } from './evaluation-data.ts';
 
-/** Bins of `toRewardBin`. */
-const BINS = 14;
+/** State of an attempt that has begun and is not done. */
+export type OpenState = Extract<CellState, 'running' | 'waiting'>;
 
-/** The attempts of an evaluation in arrays: 9 bytes for each. An attempt is at `(task × models + model) × attempts + attempt − 1`. */
+/** The cells that the report of an evaluation has, with open attempts. Place of a cell: `task × models + model`. */
 export interface TaskCells {
   readonly taskIds: readonly string[];
   readonly models: readonly string[];
   /** Number of attempts of each task with each model. */
   readonly attempts: number;
   readonly passThreshold: number;
-  /** Index of the state in `CELL_STATES`. */
-  readonly states: Uint8Array;
-  /** NaN: it has none. */
-  readonly rewards: Float64Array;
-  /** At `task × models + model`; NaN: no attempt has a reward. */
-  readonly means: Float64Array;
+  /** State of attempts that have not begun. */
+  readonly rest: CellState;
+  /** By place; undefined without a done attempt. */
+  readonly cells: readonly (Cell | undefined)[];
+  /** Open attempts by place. There are no more of them than run at once. */
+  readonly open: ReadonlyMap<number, readonly OpenState[]>;
   readonly byModel: readonly ModelCells[];
 }
 
-export function stateCode(state: CellState): number {
-  return CELL_STATES.indexOf(state);
+/** Ids in the order of the tasks. */
+export async function readTaskIds({ scans }: Database, evaluationId: string): Promise<string[]> {
+  const rows = await scans
+    .selectFrom('evaluation_tasks')
+    .select('task_id')
+    .where('evaluation_id', '=', evaluationId)
+    .orderBy('task_index')
+    .execute();
+  return rows.map(({ task_id }) => task_id);
 }
 
-/** Adds up what is asked for of every attempt. */
-export function toTaskCells(cells: Omit<TaskCells, 'means' | 'byModel'>): TaskCells {
-  const { taskIds, models, attempts, states, rewards, passThreshold } = cells;
-  const means = new Float64Array(taskIds.length * models.length);
-  const sums = models.map(() => ({
-    counts: new Uint32Array(CELL_STATES.length),
-    bins: new Array<number>(BINS).fill(0),
-    passed: 0,
-  }));
-  for (let group = 0; group < means.length; group++) {
-    const sum = sums[group % models.length];
-    let total = 0;
-    let valid = 0;
-    for (let at = group * attempts; at < (group + 1) * attempts; at++) {
-      const state = states[at] ?? 0;
-      if (sum !== undefined) sum.counts[state] = (sum.counts[state] ?? 0) + 1;
-      const reward = rewards[at] ?? Number.NaN;
-      if (Number.isNaN(reward)) continue;
-      total += reward / REWARD_SCALE;
-      valid += 1;
-      if (sum === undefined) continue;
-      const bin = toRewardBin(reward);
-      sum.bins[bin] = (sum.bins[bin] ?? 0) + 1;
-      if (reward >= passThreshold) sum.passed += 1;
+/** Attempts that are queued, run or wait to be run again. */
+export async function readOpen({ kysely }: Database, evaluationId: string) {
+  return await kysely
+    .selectFrom('evaluation_attempts')
+    .select(['task_index', 'model_index', 'state'])
+    .where('evaluation_id', '=', evaluationId)
+    .where('state', '<>', 'done')
+    .execute();
+}
+
+export async function readTaskCells(
+  database: Database,
+  plan: EvaluationPlan,
+  taskIds: readonly string[],
+  grades?: GradesQuery,
+): Promise<TaskCells> {
+  const { models, attempts, passThreshold } = plan;
+  // Before the cells, so that an attempt that ends in between is done.
+  const open = toOpen(await readOpen(database, plan.evaluationId), models.length);
+  const cells = new Array<Cell | undefined>(taskIds.length * models.length).fill(undefined);
+  for (const range of rangesOf(plan)) {
+    for (const cell of await readCells(database.scans, plan, range, { grades })) {
+      cells[cell.taskIndex * models.length + cell.modelIndex] = cell;
     }
-    means[group] = valid === 0 ? Number.NaN : (total / valid) * REWARD_SCALE;
   }
-  const byModel = sums.map(({ counts, bins, passed }, index) => ({
-    model: models[index] ?? '',
-    counts: byLetter(counts),
-    passed,
-    bins,
-  }));
-  return { ...cells, means, byModel };
+  const bins = await readRewardBins(database, plan, grades);
+  const read = { taskIds, models, attempts, passThreshold, rest: outcomeOfRest(plan) ?? 'none', cells, open } as const;
+  return {
+    ...read,
+    byModel: models.map((model, index) => ({ model, ...sumModel(read, index), bins: bins[index] ?? [] })),
+  };
 }
 
-/** Counts by state, as counts by letter; those of nothing are left out. */
-export function byLetter(counts: Uint32Array): Readonly<Record<string, number>> {
-  const entries = CELL_STATES.map((state, code) => [CELL_LETTERS[state], counts[code] ?? 0] as const);
+/** Number of attempts by state. */
+export type StateCounts = Partial<Record<CellState, number>>;
+
+/** Adds the attempts of one task with one model. */
+export function addStates(counts: StateCounts, cells: Omit<TaskCells, 'byModel'>, place: number): StateCounts {
+  const cell = cells.cells[place];
+  if (cell !== undefined) countOutcomes(counts, cell);
+  let left = cells.attempts - (cell?.done ?? 0);
+  for (const state of cells.open.get(place) ?? []) {
+    if (left <= 0) break; // It has ended after it was read as open.
+    counts[state] = (counts[state] ?? 0) + 1;
+    left -= 1;
+  }
+  if (left > 0) counts[cells.rest] = (counts[cells.rest] ?? 0) + left;
+  return counts;
+}
+
+/** Counts by letter instead of by state. States without attempts are left out. */
+export function byLetter(counts: StateCounts): Readonly<Record<string, number>> {
+  const entries = CELL_STATES.map((state) => [CELL_LETTERS[state], counts[state] ?? 0] as const);
   return Object.fromEntries(entries.filter(([, count]) => count > 0));
+}
+
+function sumModel(cells: Omit<TaskCells, 'byModel'>, model: number): Pick<ModelCells, 'counts' | 'passed'> {
+  const counts: StateCounts = {};
+  let passed = 0;
+  for (let place = model; place < cells.cells.length; place += cells.models.length) {
+    addStates(counts, cells, place);
+    passed += cells.cells[place]?.passed ?? 0;
+  }
+  return { counts: byLetter(counts), passed };
+}
+
+function toOpen(rows: Awaited<ReturnType<typeof readOpen>>, models: number): Map<number, OpenState[]> {
+  const open = new Map<number, OpenState[]>();
+  for (const { task_index, model_index, state } of rows) {
+    const place = task_index * models + model_index;
+    const states = open.get(place) ?? [];
+    states.push(state === 'waiting' ? 'waiting' : 'running');
+    open.set(place, states);
+  }
+  return open;
 }

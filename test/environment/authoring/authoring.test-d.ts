@@ -388,7 +388,7 @@ describe('the decorator style checks', () => {
         return 1;
       }
 
-      use() {
+      reach() {
         return this.#hidden();
       }
     }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/contract/errors.ts';
 import type { Json, JsonObject } from '../../../src/contract/json.ts';
-import { AnswerFailure } from '../../../src/models/dialects/answer-failure.ts';
 import { toGatewayMessages, toGatewayTool } from '../../../src/models/dialects/chat/transcript-to-chat.ts';
 import { conversationKeys, readResults } from '../../../src/models/dialects/conversation.ts';
 import { DIALECT_NAMES, type DialectName } from '../../../src/models/dialects/dialect.ts';
 import { DIALECTS } from '../../../src/models/dialects/dialects.ts';
 import type { ModelOutput } from '../../../src/models/dialects/model-output.ts';
 import { createSeededRandom, type SeededRandom } from '../../../src/models/gateway/reference/seeded-random.ts';
+import { GatewayFailure } from '../../../src/models/gateway-failure.ts';
 import { call, output } from './outputs.ts';
 
 /** `FUZZ_REQUESTS=10000` sends more. */
@@ -242,7 +242,7 @@ function answerOf(read: () => ModelOutput): ModelOutput | undefined {
   try {
     return read();
   } catch (thrown) {
-    if (thrown instanceof AnswerFailure) return undefined;
+    if (thrown instanceof GatewayFailure) return undefined;
     throw thrown;
   }
 }

@@ -159,7 +159,7 @@ describe.each(DIALECT_NAMES)('%s', (name) => {
     const read = request(name);
     const cutShort = dialect.createStreamReader(read);
     cutShort.add(Buffer.from(dialect.createStream(read, HEAD).delta({ content: 'Half' })));
-    expect(() => cutShort.finish()).toThrow(expect.objectContaining({ name: 'AnswerFailure', kind: 'lost' }));
+    expect(() => cutShort.finish()).toThrow(expect.objectContaining({ name: 'GatewayFailure', kind: 'lost' }));
     const failed = dialect.createStreamReader(read);
     const error = { status: 503, code: 'x', message: 'Too many', param: null, headers: {} };
     const frames = dialect.createStream(read, HEAD).fail(error);

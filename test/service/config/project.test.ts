@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import type { EnvironmentTarget } from '../../../src/environment/client/environment-client.ts';
 import { defineConfig } from '../../../src/service/config/define-config.ts';
 import { findEnvironments, resolveEnvironment } from '../../../src/service/config/find-environments.ts';
 import { loadConfig } from '../../../src/service/config/load-config.ts';
@@ -20,6 +21,18 @@ function directoryOf(files: Readonly<Record<string, string>>): string {
     writeFileSync(join(directory, name), text);
   }
   return directory;
+}
+
+/** Environments without the settings of sandboxes, which each process gets in a variable. */
+function withoutSandbox(environments: ReadonlyMap<string, EnvironmentTarget>): ReadonlyMap<string, EnvironmentTarget> {
+  return new Map(
+    [...environments].map(([name, target]) => {
+      if (!('env' in target) || target.env === undefined) return [name, target];
+      const { PROCTOR_SANDBOX: _settings, ...env } = target.env;
+      const { env: _env, ...rest } = target;
+      return [name, (Object.keys(env).length === 0 ? rest : { ...rest, env }) as EnvironmentTarget];
+    }),
+  );
 }
 
 const NO_CONFIG = await loadConfig(directoryPath());
@@ -49,7 +62,7 @@ test('every environments/<name>/environment.ts|js under the working directory is
     'environments/file.ts': '',
   });
   const { environments } = await loadProject(directory, {});
-  expect([...environments]).toEqual([
+  expect([...withoutSandbox(environments)]).toEqual([
     ['a', { kind: 'module', path: join(directory, 'environments/a/environment.ts') }],
     ['b', { kind: 'module', path: join(directory, 'environments/b/environment.js') }],
     ['both', { kind: 'module', path: join(directory, 'environments/both/environment.ts') }],
@@ -74,6 +87,7 @@ test('a directory without environments, configuration and .env has the defaults'
       models: { gateways: [], harness: {} },
       apiKey: undefined,
       redact: true,
+      sandbox: { engine: undefined, owner: expect.stringMatching(/^[0-9a-f]{16}$/) },
       trainers: {},
       agents: {},
     },
@@ -134,7 +148,7 @@ test('the configuration adds environments of every kind, which win over found on
     }`,
   });
   const { environments } = await loadProject(directory, {});
-  expect(Object.fromEntries(environments)).toEqual({
+  expect(Object.fromEntries(withoutSandbox(environments))).toEqual({
     a: { kind: 'module', path: join(directory, 'other/environment.ts') },
     shop: { kind: 'module', path: join(directory, 'shop.ts') },
     python: { kind: 'command', command: 'python3', args: ['server.py'], env: { MODE: 'x' }, cwd: directory },
@@ -154,7 +168,7 @@ test('the configuration says what an environment may take; an address takes no m
     }`,
   });
   const { environments } = await loadProject(directory, {});
-  expect(Object.fromEntries(environments)).toEqual({
+  expect(Object.fromEntries(withoutSandbox(environments))).toEqual({
     shop: {
       kind: 'module',
       path: join(directory, 'other/environment.ts'),
@@ -333,4 +347,43 @@ test('the path of a module that the configuration names has the settings of that
   const { environments } = await loadProject(directory, {});
   const found = resolveEnvironment('./other/environment.js', environments, directory);
   expect(found).toMatchObject({ name: 'other', target: { kind: 'module', env: { MODE: 'x' } } });
+});
+
+test('the engine of sandboxes is named by the variable or the configuration, and each process gets it with the engine variables', async () => {
+  const files = {
+    'environments/a/environment.ts': '',
+    'proctor.config.js': `export default { sandbox: { engine: 'docker', docker: { host: 'unix:///one.sock' } } }`,
+  };
+  const settingsOf = async (variables: NodeJS.ProcessEnv) => {
+    const { environments } = await loadProject(directoryOf(files), variables);
+    const target = environments.get('a');
+    return JSON.parse((target?.kind === 'module' && target.env?.PROCTOR_SANDBOX) || '{}') as unknown;
+  };
+  const owner = expect.any(String);
+  expect(await settingsOf({})).toEqual({ engine: 'docker', docker: { host: 'unix:///one.sock' }, owner });
+  expect(await settingsOf({ PROCTOR_SANDBOX: 'none', DOCKER_HOST: 'tcp://h:1', SECRET: 's' })).toEqual({
+    engine: 'none',
+    docker: { host: 'unix:///one.sock' },
+    owner,
+    variables: { DOCKER_HOST: 'tcp://h:1' },
+  });
+});
+
+test('a wrong engine of sandboxes is refused with all names', async () => {
+  const wrong = loadProject(directoryOf({}), { PROCTOR_SANDBOX: 'dokcer' });
+  await expect(wrong).rejects.toThrow(
+    'PROCTOR_SANDBOX is "dokcer"; it has to be one of bubblewrap, docker, kubernetes, none, or nothing.',
+  );
+  const config = directoryOf({ 'proctor.config.js': `export default { sandbox: { engine: 'podman' } }` });
+  await expect(loadProject(config, {})).rejects.toThrow(/sandbox\.engine/);
+});
+
+test('two databases have two owners of sandboxes, and an address does not show in one', async () => {
+  const directory = directoryOf({});
+  const ownerOf = async (url?: string) =>
+    (await loadProject(directory, url === undefined ? {} : { PROCTOR_DATABASE_URL: url })).settings.sandbox.owner;
+  const owners = [await ownerOf(), await ownerOf('sqlite:other.db'), await ownerOf('postgres://u:secret@h/db')];
+  expect(new Set(owners).size).toBe(3);
+  expect(owners.join()).not.toContain('secret');
+  expect(await ownerOf()).toBe(owners[0]);
 });

@@ -1,3 +1,6 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import Counter from '../../../environments/counter/environment.ts';
@@ -12,6 +15,7 @@ import { newTrace } from '../../store/traces/events.ts';
 import { until } from '../../until.ts';
 import { APP_URL, COUNTER, openParts, type Parts, temporaryDirectory } from './service.ts';
 
+const HOOKED = fileURLToPath(new URL('./fixtures/hooked/environment.ts', import.meta.url));
 const RUN = { env_name: 'counter', scenario_name: 'count_to', scenario_args: { target: 3 }, model: 'proctor/oracle' };
 
 /** The service of a directory without a configuration, until the test ends. */
@@ -47,6 +51,18 @@ describe('a service without an address', () => {
     });
     expect(ended).toMatchObject({ reward: 1, attempt: 2, attempts: [{ end: 'lost' }, { end: 'completed' }] });
     expect(await answersOf(store, neighbour, 2)).toHaveLength(2);
+  });
+
+  it('runs the shutdown hooks of sessions that go on when it closes, also where they share a process', async () => {
+    const target: EnvironmentTarget = { kind: 'module', path: HOOKED };
+    const { service } = await open(new Map([['hooked', target]]), { plays: 'own', hosts: 1 });
+    const notes = join(temporaryDirectory(), 'notes');
+    const run = { env_name: 'hooked', scenario_name: 'hold', scenario_args: { notes }, model: 'proctor/oracle' };
+    await service.client.runs.create(run);
+    const lines = () => (existsSync(notes) ? readFileSync(notes, 'utf8').trim().split('\n') : []);
+    await until(() => lines().includes('held'), { withinMs: 20_000 });
+    await service[Symbol.asyncDispose]();
+    expect(lines()).toEqual(['held', 'close', 'shutdown']);
   });
 
   it('begins no run whose environment is still being asked when it closes', async () => {

@@ -25,11 +25,13 @@ export async function begin(
   const { taskset, ...settings } = toEvaluationInput(typed, options);
   const { evaluations } = place.client;
   const tasks = await readTasks(taskset, stop);
-  const { evaluation_id, is_new } = await evaluations.create({ ...settings, ...tasks }, { signal: stop });
+  // It is created paused: if Ctrl-C comes before the answer, nobody knows its id, and it must not run.
+  const wanted = { ...settings, ...tasks, paused: true };
+  const { evaluation_id, is_new } = await evaluations.create(wanted, { signal: stop });
   const evaluation = await evaluations.get(evaluation_id);
-  if (is_new) return evaluation;
-  view.note(describeResumed(evaluation));
-  return evaluation.status === 'paused' ? await evaluations.resume(evaluation_id) : evaluation;
+  if (!is_new) view.note(describeResumed(evaluation));
+  const stays = stop.aborted && options.detach !== true;
+  return evaluation.status === 'paused' && !stays ? await evaluations.resume(evaluation_id) : evaluation;
 }
 
 /** Reads the tasks of a file. For a name it sends the name, since the service knows its tasksets. */

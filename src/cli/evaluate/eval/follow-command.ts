@@ -8,6 +8,7 @@ import { judgeGate } from '../../../evaluation/evaluations/report/judge-gate.ts'
 import type { Worker } from '../../../service/runs/worker/worker.ts';
 import { DEFAULT_SPARES } from '../../../service/runs/worker/worker-pool.ts';
 import { sleep } from '../../../support/runtime/backoff.ts';
+import { PERIODS_MS } from '../../../support/runtime/periods.ts';
 import { DEFAULT_MIN_COVERAGE } from '../../../support/text/evaluation-figures.ts';
 import { countText, grouped } from '../../../support/text/figures.ts';
 import { shellQuoted } from '../../../support/text/shell-quote.ts';
@@ -133,6 +134,8 @@ async function follow(
   try {
     return await followToEnd(evaluations, evaluationId, view, stop);
   } finally {
+    // The command ends now: sessions that go on run their shutdown hooks, as at SIGTERM.
+    place.here?.shutDown();
     // Stops the worker before the report, so that the report names only processes that continue.
     await worker?.stop(SHUTDOWN_GRACE_MS.service * STOPPING_SHARE);
   }
@@ -159,8 +162,6 @@ async function pauseUnlessEnded(evaluationId: string, { client }: Place): Promis
 
 /** Milliseconds that a detached command waits for a worker to take its runs. Workers poll every second. */
 const TAKEN_WITHIN_MS = 2_000;
-const LOOK_EVERY_MS = 100;
-
 /** Prints which other processes still work on an evaluation, and how to stop each. */
 async function tellHolders(evaluation: EvaluationDetail, place: Place, isDetached: boolean): Promise<void> {
   if (place.here === undefined || isEnded(evaluation.status)) return;
@@ -170,7 +171,7 @@ async function tellHolders(evaluation: EvaluationDetail, place: Place, isDetache
   let holders = await read();
   for (const endsAt = performance.now() + TAKEN_WITHIN_MS; isDetached && holders.length === 0; holders = await read()) {
     if (performance.now() > endsAt) break;
-    await sleep(LOOK_EVERY_MS);
+    await sleep(PERIODS_MS.takenRuns);
   }
   for (const { pid, attempts } of holders) {
     const count = countText(attempts, 'attempt');

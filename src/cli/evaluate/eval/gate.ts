@@ -75,7 +75,7 @@ interface GateOptions extends Pick<PlaceOptions, 'service'> {
   readonly json?: boolean;
 }
 
-interface Judged {
+interface GateDecision {
   readonly verdict: GateVerdict;
   readonly evaluation: EvaluationDetail;
   readonly baseline: EvaluationDetail | undefined;
@@ -117,7 +117,7 @@ function checkOptions({ baseline, maxRegression, baselineModel }: GateOptions): 
   if (baselineModel !== undefined) throw new UsageError(`--baseline-model ${needs}`);
 }
 
-async function judge(named: string, options: GateOptions, evaluations: Evaluations): Promise<Judged> {
+async function judge(named: string, options: GateOptions, evaluations: Evaluations): Promise<GateDecision> {
   const { client } = evaluations;
   const by = byGrades(options.grades);
   const { model, minScore, maxRegression, minCoverage, strict } = options;
@@ -184,7 +184,7 @@ const WORDS: Readonly<Record<GateCode, string>> = {
 };
 const MARKS: Readonly<Record<GateCode, string>> = { 0: 'ok  ', 1: 'FAIL', 2: '?   ', 3: '?   ', 4: 'FAIL' };
 
-function tell({ verdict, evaluation, baseline, comparisons }: Judged): void {
+function tell({ verdict, evaluation, baseline, comparisons }: GateDecision): void {
   const paint = HEADLINES[verdict.code];
   print(`${paint(colors.bold(WORDS[verdict.code]))}: ${printable(evaluation.name ?? evaluation.evaluation_id)}`);
   for (const { code, sentence } of verdict.checks)
@@ -199,7 +199,7 @@ function tell({ verdict, evaluation, baseline, comparisons }: Judged): void {
 
 async function writeJunit(
   file: string,
-  { evaluation, verdict }: Judged,
+  { evaluation, verdict }: GateDecision,
   { model, grades, junitFail }: GateOptions,
   { client }: Evaluations,
 ): Promise<void> {
@@ -214,7 +214,7 @@ const MAX_LINKED = 10;
 
 async function writeMarkdown(
   file: string,
-  { verdict, evaluation, baseline, comparisons }: Judged,
+  { verdict, evaluation, baseline, comparisons }: GateDecision,
   { model }: GateOptions,
   { client }: Evaluations,
 ): Promise<void> {

@@ -1,4 +1,6 @@
 import type { EvaluationDetail } from '../../../contract/service/evaluation.ts';
+import { PERIODS_MS } from '../../../support/runtime/periods.ts';
+import { startTicker, type Ticker } from '../../../support/runtime/ticker.ts';
 import { displayWidth } from '../../../support/text/display-width.ts';
 import { Pace } from './pace.ts';
 import { progressLine, progressTable } from './progress-lines.ts';
@@ -56,9 +58,6 @@ class QuietView implements ProgressView {
   [Symbol.dispose](): void {}
 }
 
-/** Milliseconds between two lines. The interval grows, so that a log of hours stays readable. */
-const LINE_EVERY_MS = 1_000;
-const LONGEST_LINE_EVERY_MS = 60_000;
 const LINES_OF_AN_AGE = 30;
 
 class LineView implements ProgressView {
@@ -82,7 +81,7 @@ class LineView implements ProgressView {
     this.#latest = evaluation;
     const now = this.#now();
     const age = (now - this.#startedAt) / LINES_OF_AN_AGE;
-    const waitMs = Math.min(LONGEST_LINE_EVERY_MS, Math.max(LINE_EVERY_MS, age));
+    const waitMs = Math.min(PERIODS_MS.longestEvaluationLines, Math.max(PERIODS_MS.evaluationLines, age));
     if (now - this.#shownAt >= waitMs) this.#print(evaluation);
   }
 
@@ -104,7 +103,6 @@ class LineView implements ProgressView {
   }
 }
 
-const REDRAW_EVERY_MS = 1_000;
 const NARROWEST = 20;
 /** Clears the rest of a line after it was overwritten. */
 const CLEAR_TO_END_OF_LINE = '\u001b[K';
@@ -116,7 +114,7 @@ class LiveTable implements ProgressView {
   readonly #now: () => number;
   readonly #pace: Pace;
   readonly #startedAt: number;
-  readonly #timer: NodeJS.Timeout;
+  readonly #ticker: Ticker;
   readonly #onResize = () => this.#redraw(true);
   #lines: readonly string[] = [];
   #latest: EvaluationDetail | undefined;
@@ -126,8 +124,7 @@ class LiveTable implements ProgressView {
     this.#now = now;
     this.#pace = new Pace(now);
     this.#startedAt = now();
-    this.#timer = setInterval(() => this.#redraw(), REDRAW_EVERY_MS);
-    this.#timer.unref();
+    this.#ticker = startTicker(() => this.#redraw(), PERIODS_MS.redraws);
     output.on('resize', this.#onResize);
   }
 
@@ -144,7 +141,7 @@ class LiveTable implements ProgressView {
   }
 
   [Symbol.dispose](): void {
-    clearInterval(this.#timer);
+    this.#ticker.stop();
     this.#output.off('resize', this.#onResize);
     this.#redraw();
   }

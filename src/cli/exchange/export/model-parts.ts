@@ -26,7 +26,7 @@ const MERGED = {
   scenario_name: 'the head of the file has one name and one mean for all of them',
 } as const;
 
-interface Collected<Head> {
+interface ModelGroup<Head> {
   readonly model: string;
   readonly head: Head;
   readonly ids: string[];
@@ -44,7 +44,7 @@ export async function selectByModel<Head extends { add(trace: TraceSummary): voi
   plan: Selection & { readonly format: ExportFormat; readonly out: string | undefined },
   createHead: () => Head,
 ): Promise<readonly ModelPart<Head>[]> {
-  const byModel = new Map<string, Collected<Head>>();
+  const byModel = new Map<string, ModelGroup<Head>>();
   await selectTraces(source, plan, (trace) => {
     const part = byModel.get(trace.model) ?? collect(trace, createHead());
     byModel.set(trace.model, part);
@@ -73,7 +73,7 @@ export async function selectByModel<Head extends { add(trace: TraceSummary): voi
 
 const EMPTY = { model: null, ids: [], first: undefined, nameMerged: () => {} };
 
-function collect<Head>(first: TraceSummary, head: Head): Collected<Head> {
+function collect<Head>(first: TraceSummary, head: Head): ModelGroup<Head> {
   const fields = Object.keys(MERGED) as (keyof typeof MERGED)[];
   return { model: first.model, head, ids: [], first, facts: new Map(fields.map((field) => [field, new Set()])) };
 }

@@ -1,13 +1,13 @@
 import type { TraceSummary } from '../../../contract/service/trace.ts';
 
-interface Scored {
+interface RewardedTrace {
   readonly id: string;
   readonly reward: number;
 }
 
 /** The best and the worst trace of each environment, scenario and arguments. */
 export class Pairs {
-  readonly #ends = new Map<string, { best: Scored; worst: Scored }>();
+  readonly #ends = new Map<string, { best: RewardedTrace; worst: RewardedTrace }>();
 
   add({ trace_id: id, env_name, scenario_name, scenario_args, reward }: TraceSummary): void {
     if (reward === null) return;

@@ -1,7 +1,7 @@
 import { messageOf } from '../../../contract/errors.ts';
 import type { EnvironmentTarget } from '../../../environment/client/environment-client.ts';
 import { EnvironmentPool } from '../../../environment/client/pool/environment-pool.ts';
-import { readScenarioWarnings } from '../../../environment/client/scenario-warnings.ts';
+import { checkSandboxes, readScenarioWarnings } from '../../../environment/client/scenario-warnings.ts';
 import { withDeadline } from '../../../support/runtime/deadline.ts';
 import { countText } from '../../../support/text/figures.ts';
 import type { Finding } from './finding.ts';
@@ -42,6 +42,7 @@ export async function checkEnvironment(
     try {
       const [scenarios, tools] = await Promise.all([client.scenarios({ timeoutMs }), client.tools({ timeoutMs })]);
       await onUp?.();
+      await checkSandboxes(client);
       const message =
         `${client.name} ${client.version} is up in ${readyMs} ms over MCP ${client.protocol}: ` +
         `${countText(scenarios.length, 'scenario')}, ${countText(tools.length, 'tool')}`;

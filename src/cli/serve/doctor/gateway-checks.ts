@@ -1,7 +1,7 @@
 import { messageOf } from '../../../contract/errors.ts';
 import { isJsonObject } from '../../../contract/json.ts';
 import { gatewayFetch } from '../../../models/gateway/gateway-fetch.ts';
-import { cleanGatewayText } from '../../../models/gateway/gateway-text.ts';
+import { cleanGatewayText } from '../../../models/gateway-text.ts';
 import type { Settings } from '../../../service/config/settings.ts';
 import { countText } from '../../../support/text/figures.ts';
 import { shownAddress } from '../../base/shown-address.ts';

@@ -6,12 +6,12 @@ import {
   type DatasetFormat,
   type DatasetManifest,
   type DatasetPart,
-  type DatasetSelectInput,
   type DatasetSource,
   datasetFilterSchema,
   datasetManifestSchema,
   datasetSelectSchema,
 } from '../../../contract/service/dataset.ts';
+import { PERIODS_MS } from '../../../support/runtime/periods.ts';
 import { withDatasetFolder } from '../../../training/dataset/dataset-folder.ts';
 import { SilentFailure, UsageError } from '../../base/failure.ts';
 import { findEvaluation } from '../../base/find-evaluation.ts';
@@ -20,6 +20,7 @@ import { parseMoment } from '../../base/moments.ts';
 import { openPlace } from '../../base/place.ts';
 import { listenForStop } from '../../base/signals.ts';
 import { note, printJson } from '../../base/terminal.ts';
+import { parseFields } from '../parse-fields.ts';
 import { printManifest } from './show.ts';
 
 interface BuildOptions {
@@ -40,9 +41,6 @@ interface BuildOptions {
   readonly json?: boolean;
 }
 
-/** Milliseconds between two progress lines. */
-const TELL_EVERY_MS = 2_000;
-
 export async function build(options: BuildOptions): Promise<void> {
   const given = readSource(options);
   const select = readSelect(options);
@@ -55,12 +53,15 @@ export async function build(options: BuildOptions): Promise<void> {
   // Evaluations may be named as in `proctor eval show`; the dataset stores their ids.
   const from = 'filter' in given ? given : { evaluations: await Promise.all(given.evaluations.map(find)) };
   const parts = () => client.datasets.build({ from, format, select, held_out }, { signal: stop.signal });
-  const manifest = await withDatasetFolder(out, (folder) => writeParts(parts(), folder, json));
-  if (json) printJson(manifest);
-  else printManifest(manifest, out);
-  if (manifest.lines.train > 0) return;
-  note('No trace is left to train on: the steps say why each was dropped.');
-  throw new SilentFailure();
+  const tell = (manifest: DatasetManifest) => (json ? printJson(manifest) : printManifest(manifest, out));
+  const manifest = await withDatasetFolder(out, async (folder) => {
+    const written = await writeParts(parts(), folder, json);
+    if (written.lines.train > 0) return written;
+    tell(written);
+    note('No trace is left to train on, so nothing was written: the steps say why each was dropped.');
+    throw new SilentFailure();
+  });
+  tell(manifest);
 }
 
 async function writeParts(
@@ -76,7 +77,7 @@ async function writeParts(
     for await (const part of parts) {
       if (part.type === 'dataset') return datasetManifestSchema.parse(part.manifest);
       if (part.type === 'file') await files[part.file]?.write(part.text);
-      else if (!isQuiet && performance.now() - toldAt >= TELL_EVERY_MS) {
+      else if (!isQuiet && performance.now() - toldAt >= PERIODS_MS.datasetLines) {
         toldAt = performance.now();
         note(`${part.step}: ${part.done} traces`);
       }
@@ -105,18 +106,17 @@ function readSource({ evaluation = [], filter = [] }: BuildOptions): DatasetSour
     else given[name] = toFilterValue(name, value);
   }
   const wanted = { ...given, ...(Object.keys(metadata).length > 0 ? { metadata } : {}) };
-  const parsed = datasetFilterSchema.strict().safeParse(wanted);
-  if (parsed.success) return { filter: parsed.data };
-  const [issue] = parsed.error.issues;
-  const names = Object.keys(datasetFilterSchema.shape).map((name) => (name === 'metadata' ? 'metadata.<key>' : name));
-  if (issue?.code === 'unrecognized_keys') {
-    throw new UsageError(`--filter knows no ${issue.keys.join(', ')}: there are ${names.join(', ')}.`);
-  }
-  throw new UsageError(`--filter ${issue?.path.join('.')}: ${issue?.message}.`);
+  const names = Object.keys(datasetFilterSchema.shape);
+  const unknown = Object.keys(given).filter((name) => !names.includes(name));
+  if (unknown.length === 0) return { filter: parseFields(datasetFilterSchema, wanted, (field) => `--filter ${field}`) };
+  const known = names.map((name) => (name === 'metadata' ? 'metadata.<key>' : name));
+  throw new UsageError(`--filter knows no ${unknown.join(', ')}: there are ${known.join(', ')}.`);
 }
 
 function toFilterValue(name: string, value: string): unknown {
-  if (name === 'min_reward' || name === 'max_reward') return value.trim() === '' ? value : Number(value);
+  if (name === 'min_reward' || name === 'max_reward') {
+    return value.trim() === '' || !Number.isFinite(Number(value)) ? value : Number(value);
+  }
   if (name === 'since' || name === 'until') return new Date(parseMoment(value)).toISOString();
   return value;
 }
@@ -133,11 +133,10 @@ function readSelect({ minReward, maxPerTask, includeReference, split, ...options
     reasoning,
     splits: split === undefined ? undefined : [...split],
   };
-  const parsed = datasetSelectSchema.safeParse(given as DatasetSelectInput); // The schema reports invalid texts.
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const option = String(issue?.path[0] ?? '').replaceAll('_', '-');
-  throw new UsageError(`--${option === 'splits' ? 'split' : option}: ${issue?.message}.`);
+  return parseFields(datasetSelectSchema, given, (field) => {
+    const [name = ''] = field.split('.');
+    return `--${name === 'splits' ? 'split' : name.replaceAll('_', '-')}`;
+  });
 }
 
 /** Reads the tasks of local files. Other names are tasksets of the service. */

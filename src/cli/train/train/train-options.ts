@@ -7,6 +7,7 @@ import { IMITATION_PROVIDER } from '../../../contract/service/training-states.ts
 import { UsageError } from '../../base/failure.ts';
 import { collect, parseNumber, parseSampling, parseServiceUrl, wholeNumber } from '../../base/options.ts';
 import { addPoolOptions, type PoolCommandOptions } from '../../base/pool-options.ts';
+import { parseFields } from '../parse-fields.ts';
 
 /** Options of `proctor train` as typed. */
 export interface TrainOptions extends FollowOptions {
@@ -124,7 +125,8 @@ function toSource({ filter = [] }: TrainOptions, evaluations: readonly string[])
     const at = pair.indexOf('=');
     if (at < 1) throw new UsageError(`--filter takes name=value, not ${JSON.stringify(pair)}.`);
     const [key, text] = [pair.slice(0, at), pair.slice(at + 1)];
-    return [key, key.endsWith('_reward') ? Number(text) : text];
+    const isNumber = key.endsWith('_reward') && text.trim() !== '' && Number.isFinite(Number(text));
+    return [key, isNumber ? Number(text) : text];
   });
   const unknown = values.find(([key]) => !Object.hasOwn(datasetFilterSchema.shape, key));
   if (unknown !== undefined) {
@@ -132,8 +134,5 @@ function toSource({ filter = [] }: TrainOptions, evaluations: readonly string[])
       `--filter has no ${unknown[0]}: there are ${Object.keys(datasetFilterSchema.shape).join(', ')}.`,
     );
   }
-  const parsed = datasetFilterSchema.safeParse(Object.fromEntries(values));
-  if (parsed.success) return { filter: parsed.data };
-  const [issue] = parsed.error.issues;
-  throw new UsageError(`--filter ${issue?.path.join('.')}: ${issue?.message}.`);
+  return { filter: parseFields(datasetFilterSchema, Object.fromEntries(values), (field) => `--filter ${field}`) };
 }

@@ -1,14 +1,11 @@
-import type { CheckProgress } from '../../../evaluation/checks/check-environment.ts';
+import type { CheckProgress } from '../../../contract/service/check.ts';
+import { PERIODS_MS } from '../../../support/runtime/periods.ts';
 import { countText } from '../../../support/text/figures.ts';
 import { colors, printable } from '../../base/terminal.ts';
 
 const CLEAR_LINE = '\r\u001b[K';
-const EVERY_MS = 100;
 /** Most characters of a line. A longer one would wrap and could not be cleared. */
 const MAX_WIDTH = 100;
-/** Milliseconds between two lines without a terminal, since CI stops jobs that are silent for long. */
-const LINE_EVERY_MS = 30_000;
-
 export interface CheckView extends Disposable {
   show(progress: CheckProgress): void;
   clear(): void;
@@ -26,17 +23,17 @@ export function createCheckView(): CheckView {
     shownAt = 0;
   };
   return {
-    show({ environment, sessions, elapsedMs, maxMs, task }) {
+    show({ environment, sessions, elapsed_ms: elapsedMs, max_ms: maxMs, task }) {
       const now = performance.now();
       const time = `${Math.round(elapsedMs / 1_000)} of at most ${Math.round(maxMs / 1_000)} s`;
       const text = printable(`${environment}: ${countText(sessions, 'session')}, ${time}, ${task}`, MAX_WIDTH);
       if (process.stderr.isTTY !== true) {
-        if (now - toldAt < LINE_EVERY_MS) return;
+        if (now - toldAt < PERIODS_MS.checkLines) return;
         toldAt = now;
         process.stderr.write(`${text}\n`);
         return;
       }
-      if (now - shownAt < EVERY_MS) return;
+      if (now - shownAt < PERIODS_MS.checkRedraws) return;
       shownAt = now;
       process.stderr.write(`${CLEAR_LINE}${colors.dim(`  ${text}`)}`);
     },

@@ -7,7 +7,7 @@ import type { ConnectOptions, EnvironmentTarget } from '../environment-client.ts
 import { memoryOf } from '../environment-link.ts';
 import type { McpEnvironmentClient } from '../mcp-environment-client.ts';
 import { type HostedEnvironment, type HostFigures, HostPool, startHost } from './host-pool.ts';
-import { createHost, openHosted } from './hosted-link.ts';
+import type { createHost } from './hosted-link.ts';
 import { hashTargetCode } from './module-hash.ts';
 import type { Host } from './pooled-host.ts';
 import { SessionShares } from './session-shares.ts';
@@ -67,6 +67,7 @@ export class EnvironmentPool {
   /** Limits the unshared processes. If a host with hundreds of runs dies, memory may not suffice for all of them. */
   readonly #alone: Limit;
   readonly #options: EnvironmentPoolOptions;
+  readonly #onLog = ({ message }: { readonly message: string }) => this.#options.report?.(message);
   #isShuttingDown = false;
 
   constructor(options: EnvironmentPoolOptions) {
@@ -202,7 +203,8 @@ export class EnvironmentPool {
   async #enterHost(target: ModuleTarget, capacity: number, options: WarmConnectOptions): Promise<McpEnvironmentClient> {
     const { codeHash, kind = 'chat', since, ...connectOptions } = options;
     const { signal } = options;
-    const environment = this.#environmentOf(target);
+    const { createHost, openHosted } = await import('./hosted-link.ts');
+    const environment = this.#environmentOf(target, createHost);
     const place = await this.#hosts.enter(target, { environment, capacity, codeHash, kind, since, signal });
     const leave = await this.#opening.enter(kind, signal).catch((error: unknown) => {
       place.leave();
@@ -220,13 +222,13 @@ export class EnvironmentPool {
     }
   }
 
-  #environmentOf(target: ModuleTarget): HostedEnvironment<OpenSession> {
+  #environmentOf(target: ModuleTarget, create: typeof createHost): HostedEnvironment<OpenSession> {
     const known = this.#hosted.get(target);
     if (known !== undefined) return known;
     const memoryMiB = memoryOf(target);
     const environment: HostedEnvironment<OpenSession> = {
       ...(memoryMiB === 0 ? {} : { memoryBytes: memoryMiB * MEBIBYTE }),
-      launch: (onState) => launch(target, this.#options.report, onState),
+      launch: (onState) => launch(create(target, { onLog: this.#onLog, onGauges: onState })),
     };
     this.#hosted.set(target, environment);
     return environment;
@@ -248,9 +250,10 @@ export class EnvironmentPool {
 
   /** Opens a session in a new host. No other session enters this host, and it ends with the session. */
   async #startAsHost(target: ModuleTarget, options: ConnectOptions): Promise<McpEnvironmentClient> {
+    const { createHost, openHosted } = await import('./hosted-link.ts');
     const place = await this.#starts.enter('run', options.signal);
     options.onAdmitted?.();
-    const host = launch(target, this.#options.report, () => {});
+    const host = launch(createHost(target, { onLog: this.#onLog, onGauges: () => {} }));
     void host.ended.then(() => place.end());
     try {
       await startHost(host, options.signal);
@@ -292,12 +295,7 @@ export class EnvironmentPool {
   }
 }
 
-function launch(
-  target: ModuleTarget,
-  report: EnvironmentPoolOptions['report'],
-  onState: Parameters<HostedEnvironment<OpenSession>['launch']>[0],
-): Host<OpenSession> {
-  const host = createHost(target, { onLog: ({ message }) => report?.(message), onGauges: onState });
+function launch(host: ReturnType<typeof createHost>): Host<OpenSession> {
   return {
     ended: host.ended,
     async start(signal) {

@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Gauge, type Registry } from 'prom-client';
+import { startTicker } from '../../../support/runtime/ticker.ts';
 import type { EnvironmentTarget } from '../environment-client.ts';
 import type { EnvironmentPool } from './environment-pool.ts';
 
@@ -100,14 +101,14 @@ function watchLag(): { seconds(): number; stop(): void } {
   let last = 0;
   // The histogram includes the interval of its own timer, so it is subtracted.
   const current = () => Math.max(0, histogram.percentile(99) / NS_PER_S - resolutionMs / 1_000);
-  const timer = setInterval(() => {
+  const ticker = startTicker(() => {
     last = current();
     histogram.reset();
-  }, LAG_WINDOW_MS).unref();
+  }, LAG_WINDOW_MS);
   return {
     seconds: () => Math.max(last, current()),
     stop() {
-      clearInterval(timer);
+      ticker.stop();
       histogram.disable();
     },
   };

@@ -20,6 +20,11 @@ export interface AllowRule {
   matches(host: string): boolean;
 }
 
+/** True for a destination that an allow list may have. */
+export function isDestination(text: unknown): text is string {
+  return typeof text === 'string' && parseRule(text) !== undefined;
+}
+
 /** @throws TypeError that names the destination that cannot be read. */
 export function parseAllowList(texts: readonly string[]): readonly AllowRule[] {
   return texts.map((text) => {

@@ -7,6 +7,7 @@ import { MAX_SOCKET_PATH_BYTES } from '../../../contract/host.ts';
 import { SHUTDOWN_GRACE_MS } from '../../../contract/names.ts';
 import { describeThrown, describeUncaught } from '../describe-thrown.ts';
 import { EnvironmentHost } from '../environment-host.ts';
+import { takeSandboxVariable } from '../harness-key.ts';
 import { loadEnvironmentModule } from '../load-module.ts';
 import { onSigterm } from '../sigterm.ts';
 import { HostControl } from './host-control.ts';
@@ -55,7 +56,7 @@ function openHost(environment: unknown, path: string, wanted: number | undefined
   const authority = { harnessKey: undefined, isPeerTrusted: false };
   let host: EnvironmentHost;
   try {
-    host = new EnvironmentHost(environment, { authority, report });
+    host = new EnvironmentHost(environment, { authority, report, sandbox: takeSandboxVariable() });
   } catch (cause) {
     throw new Error(`${path}: ${messageOf(cause)}`, { cause });
   }

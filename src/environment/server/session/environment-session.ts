@@ -10,11 +10,9 @@ import {
 import { messageOf } from '../../../contract/errors.ts';
 import { META, SCENARIOS_URI, SHUTDOWN_GRACE_MS } from '../../../contract/names.ts';
 import type { ClientOffer, EnvironmentDefinition } from '../../authoring/definition.ts';
-import type { HarnessAuthority } from '../audience.ts';
-import { type Report, runCleanup } from '../cleanup.ts';
+import { runCleanup } from '../cleanup.ts';
 import { checkParamHeaders } from '../param-headers.ts';
 import type { Era, HostedSession } from '../session-host.ts';
-import type { ConnectedSource } from './connected-source.ts';
 import { SessionConnections } from './connections.ts';
 import { toProtocolError, unknownEntry } from './failures.ts';
 import { Initialization, refusedInitialization } from './initialize.ts';
@@ -24,24 +22,14 @@ import { type FoundResource, findResource, listResources, listResourceTemplates,
 import { ActiveScenario } from './scenarios/active-scenario.ts';
 import type { InputRequired, RequestTarget } from './scenarios/input-required.ts';
 import { RunningSolution } from './scenarios/running-solution.ts';
+import { ScenarioSandboxes } from './scenarios/scenario-sandboxes.ts';
 import { SessionCatalogue, type SessionContents } from './session-catalogue.ts';
 import { isNewsFor, type SessionChange, SessionChanges } from './session-changes.ts';
+import type { SessionOptions } from './session-options.ts';
 import { SessionPeer } from './session-peer.ts';
 import { createSessionServer, handshakeMeta, type SessionServer } from './session-server.ts';
 import { listTools } from './session-tools.ts';
 import { Subscriptions, sendChange } from './subscriptions.ts';
-
-export interface SessionOptions {
-  readonly id: string;
-  readonly era: Era;
-  readonly definition: EnvironmentDefinition;
-  readonly authority: HarnessAuthority;
-  readonly report: Report;
-  /** True if the client has to send the session id with each request. The result of `setup` then contains it. */
-  readonly hasHandle?: boolean;
-  /** Connects to a server in this process that is part of the environment. */
-  readonly openServer: (server: unknown) => Promise<ConnectedSource>;
-}
 
 /**
  * One session of an environment, from its handshake to its end. Every request passes through `#answer`, and the methods
@@ -61,6 +49,7 @@ export class EnvironmentSession implements HostedSession {
   readonly #initialization: Initialization;
   readonly #active: ActiveScenario;
   readonly #solution: RunningSolution;
+  readonly #sandboxes: ScenarioSandboxes | undefined;
   readonly #catalogue: SessionCatalogue;
   readonly #connections: SessionConnections;
   readonly #subscriptions = new Subscriptions();
@@ -69,7 +58,7 @@ export class EnvironmentSession implements HostedSession {
   #closing: Promise<void> | undefined;
 
   constructor(options: SessionOptions) {
-    const { id, era, definition, authority, report, openServer } = options;
+    const { id, era, definition, authority, report, openServer, engines } = options;
     const { changes } = this;
     this.id = id;
     this.era = era;
@@ -78,7 +67,10 @@ export class EnvironmentSession implements HostedSession {
     this.server = createSessionServer(definition, report);
     // Author code may show this id to an agent, so it must not be the id that clients send.
     this.#peer = new SessionPeer({ id: randomUUID(), era, server: this.server, authority, report });
-    this.#active = new ActiveScenario(report, () => this.#catalogue.agentToolNames());
+    if (definition.sandboxes.size > 0) {
+      this.#sandboxes = new ScenarioSandboxes({ definition, session: this.#peer.session.id, engines, report });
+    }
+    this.#active = new ActiveScenario(report, () => this.#catalogue.agentToolNames(), this.#sandboxes);
     this.#solution = new RunningSolution(report);
     this.#connections = new SessionConnections(definition.connections, { report, openServer, changes });
     const [active, solution, connections] = [this.#active, this.#solution, this.#connections];
@@ -185,7 +177,9 @@ export class EnvironmentSession implements HostedSession {
           this.server.projectCallToolResult(await tool.call(args, open), tool.entry.outputSchema),
         );
         const isOfHandle = this.#options.hasHandle === true && name === 'setup';
-        return isOfHandle ? { ...result, _meta: { [META.sessionId]: this.id } } : result;
+        const told = isOfHandle ? { ...result, _meta: { [META.sessionId]: this.id } } : result;
+        const isToHarness = this.#sandboxes !== undefined && this.#peer.isHarnessConnection !== false;
+        return isToHarness ? this.#sandboxes.addFacts(told) : told;
       }),
     );
   }
@@ -203,7 +197,10 @@ export class EnvironmentSession implements HostedSession {
         if (resource.isBuiltIn) {
           const read = await readResource(resource, uri, variables, request);
           const isForHarness = uri === SCENARIOS_URI && request.audience === 'harness';
-          return isForHarness ? this.#catalogue.withWarnings(read) : read;
+          if (!isForHarness) return read;
+          const told = this.#catalogue.withWarnings(read);
+          if (this.#sandboxes === undefined || mcp.mcpReq._meta?.[META.sandboxes] !== true) return told;
+          return { ...told, _meta: { ...told._meta, ...(await this.#sandboxes.problemMeta(mcp.mcpReq.signal)) } };
         }
         const called = { method: 'resources/read', name: uri, arguments: {} } as const;
         return this.#runAuthorCode(called, mcp, request, (open) => readResource(resource, uri, variables, open));
@@ -308,6 +305,7 @@ export class EnvironmentSession implements HostedSession {
         { name: 'The scenario', run: () => this.#active.close(budgetMs) },
         { name: 'The solution', run: () => this.#solution.close(budgetMs) },
         ...closeHooks.map((hook) => ({ name: 'A close hook', run: hook })),
+        { name: 'The end of the sandboxes', run: () => this.#sandboxes?.close() },
         { name: 'The end of the connected servers', run: () => disconnecting },
       ],
       budgetMs,

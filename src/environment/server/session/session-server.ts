@@ -93,8 +93,12 @@ export function negotiatedRevision(requested: string): string {
 }
 
 /** `_meta` of the answer to `initialize` and to `server/discover`. */
-export function handshakeMeta({ sessionsPerProcess, unsandboxed }: EnvironmentDefinition): JsonObject {
-  return { [META.sessionsPerProcess]: sessionsPerProcess, ...(unsandboxed && { [META.unsandboxed]: true }) };
+export function handshakeMeta({ sessionsPerProcess, unsandboxed, sandboxes }: EnvironmentDefinition): JsonObject {
+  return {
+    [META.sessionsPerProcess]: sessionsPerProcess,
+    ...(unsandboxed && { [META.unsandboxed]: true }),
+    ...(sandboxes.size > 0 && { [META.sandboxes]: true }),
+  };
 }
 
 /** Makes the SDK server of one session with the author's name, version and options. */

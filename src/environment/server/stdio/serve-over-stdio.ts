@@ -3,7 +3,7 @@ import { SHUTDOWN_GRACE_MS } from '../../../contract/names.ts';
 import type { EnvironmentSource } from '../../authoring/environment-source.ts';
 import { type Report, reportToStderr } from '../cleanup.ts';
 import { EnvironmentHost } from '../environment-host.ts';
-import { takeHarnessKey } from '../harness-key.ts';
+import { takeHarnessKey, takeSandboxVariable } from '../harness-key.ts';
 import { serveConnection } from '../serve-connection.ts';
 import type { SessionChange } from '../session/session-changes.ts';
 import { onSigterm } from '../sigterm.ts';
@@ -25,6 +25,8 @@ export interface StdioOptions {
 export interface StdioProcess {
   readonly guard: StdoutGuard;
   readonly harnessKey: string | undefined;
+  /** Settings of sandboxes, as `PROCTOR_SANDBOX` had them. */
+  readonly sandbox: string;
   /** The stream for protocol messages. */
   readonly output: Writable;
 }
@@ -37,14 +39,16 @@ export interface StdioServer {
 }
 
 /**
- * Redirects standard output, and removes the key and the protocol's descriptor from the environment variables.
+ * Redirects standard output, and removes the key, the protocol's descriptor and the settings of sandboxes from the
+ * environment variables.
  *
  * @throws Error for a bad descriptor or key.
  */
 export function takeStdio(harnessKey?: string): StdioProcess {
   const guard = guardStdout();
   try {
-    return { guard, harnessKey: takeHarnessKey(harnessKey), output: takeProtocolOutput() ?? guard.stdout };
+    const output = takeProtocolOutput() ?? guard.stdout;
+    return { guard, harnessKey: takeHarnessKey(harnessKey), sandbox: takeSandboxVariable(), output };
   } catch (error) {
     guard.release();
     throw error;
@@ -60,10 +64,11 @@ export function takeStdio(harnessKey?: string): StdioProcess {
  */
 export function serveOverStdio(environment: EnvironmentSource, options: StdioOptions = {}): StdioServer {
   const report = options.report ?? reportToStderr;
-  const { guard, harnessKey, output } = options.taken ?? takeStdio(options.harnessKey);
+  const { guard, harnessKey, sandbox, output } = options.taken ?? takeStdio(options.harnessKey);
   try {
     const { onChange } = options;
-    const host = new EnvironmentHost(environment, { authority: { harnessKey, isPeerTrusted: true }, report, onChange });
+    const authority = { harnessKey, isPeerTrusted: true };
+    const host = new EnvironmentHost(environment, { authority, report, onChange, sandbox });
     const { createTransport = (from, to) => new StdioTransport(from, to) } = options;
     const transport = createTransport(process.stdin, output);
     const connection = serveConnection(host, transport);

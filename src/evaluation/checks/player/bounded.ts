@@ -1,12 +1,12 @@
 import type { CheckTask, Finding } from '../finding.ts';
 import { shown } from './passes.ts';
-import type { Played } from './play.ts';
+import type { PlayedSession } from './play.ts';
 import type { SessionPlayer } from './session-player.ts';
 
 const TOLERANCE = 1e-6;
 
 /** Checks that rewards lie between 0 and 1 and match their subscores. */
-export function bounded(task: CheckTask, played: Played, bench: SessionPlayer): readonly Finding[] {
+export function bounded(task: CheckTask, played: PlayedSession, bench: SessionPlayer): readonly Finding[] {
   const { evaluation } = played.trace;
   if (evaluation === null) return [];
   const { reward, subscores } = evaluation;

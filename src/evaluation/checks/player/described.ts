@@ -4,7 +4,7 @@ import { preview } from '../../../support/schema/json-schema.ts';
 import { grouped } from '../../../support/text/figures.ts';
 import type { CheckTask, Finding } from '../finding.ts';
 import { resultsOf } from './observed.ts';
-import type { Played } from './play.ts';
+import type { PlayedSession } from './play.ts';
 import type { SessionPlayer } from './session-player.ts';
 
 /** Longest result in characters. A longer one takes too much of a model's context. */
@@ -30,7 +30,7 @@ export function undescribed(tools: readonly AgentTool[]): readonly Finding[] {
 }
 
 /** Finds results that are too long, and thrown errors that are no `ToolError`. */
-export function illTold(task: CheckTask, played: Played, bench: SessionPlayer): readonly Finding[] {
+export function illTold(task: CheckTask, played: PlayedSession, bench: SessionPlayer): readonly Finding[] {
   const reproduce = bench.commandOf(task, played);
   return resultsOf(played).flatMap(({ name, arguments: args, content, is_error }) => {
     const text = content.map((block) => (block.type === 'text' ? String(block.text) : '')).join('\n');

@@ -2,26 +2,26 @@ import type { JsonSchema } from '../../../contract/json.ts';
 import type { PromptMessage } from '../../../contract/scenario.ts';
 import type { EnvironmentTool } from '../../../contract/service/run.ts';
 import type { ToolResultRecord } from '../../../contract/service/trace.ts';
-import type { Played } from './play.ts';
+import type { PlayedSession } from './play.ts';
 
 type ToolOffer = Pick<EnvironmentTool, 'name' | 'description' | 'input_schema'>;
 
 /** The messages that the agent got at setup. */
-export function promptOf({ trace }: Played): readonly PromptMessage[] {
+export function promptOf({ trace }: PlayedSession): readonly PromptMessage[] {
   return trace.system === null ? trace.prompt : [{ role: 'system', content: trace.system }, ...trace.prompt];
 }
 
-export function toolsOf({ trace }: Played): readonly ToolOffer[] {
+export function toolsOf({ trace }: PlayedSession): readonly ToolOffer[] {
   return trace.tools;
 }
 
 /** All tool results, in order. */
-export function resultsOf({ trace }: Played): readonly ToolResultRecord[] {
+export function resultsOf({ trace }: PlayedSession): readonly ToolResultRecord[] {
   return trace.steps.flatMap(({ tool_results }) => tool_results);
 }
 
 /** Answer schema of the scenario; null if the answer is text. */
-export function answerSchemaOf({ log }: Played): JsonSchema | null {
+export function answerSchemaOf({ log }: PlayedSession): JsonSchema | null {
   for (const event of log.events) if (event.type === 'setup.completed') return event.answer_schema as JsonSchema | null;
   return null;
 }

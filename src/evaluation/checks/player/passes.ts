@@ -1,14 +1,14 @@
 import type { FindingName } from '../../../contract/service/check.ts';
 import type { Trace } from '../../../contract/service/trace.ts';
 import type { CheckTask, Finding } from '../finding.ts';
-import type { Played } from './play.ts';
+import type { PlayedSession } from './play.ts';
 import type { SessionPlayer } from './session-player.ts';
 
 /** A session that tries to get a reward without solving the task. */
 export interface Attempt {
   readonly finding: FindingName;
   readonly task: CheckTask;
-  readonly played: Played;
+  readonly played: PlayedSession;
   /** Subject and verb of the message, such as `An agent that does nothing and answers ""`. */
   readonly who: string;
   readonly reproduce: string;

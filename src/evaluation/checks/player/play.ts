@@ -38,7 +38,7 @@ export interface PlayOptions {
 }
 
 /** A session that was played to its end. */
-export interface Played {
+export interface PlayedSession {
   readonly trace: Trace;
   /** Volatile parts of the scenario; empty if the setup failed. */
   readonly volatile: readonly VolatilePart[];
@@ -61,7 +61,7 @@ const LIMITS_OF_A_SESSION = 10;
 const MAX_LOG_LINES = 200;
 
 /** Plays one session with the same code as a run, and keeps its events in memory. @throws the signal's reason. */
-export async function play(options: PlayOptions): Promise<Played> {
+export async function play(options: PlayOptions): Promise<PlayedSession> {
   const { model, createModel, open, around, verdict = true, limitMs, signal } = options;
   const log = new EventLog();
   const interrupt = new AbortController();

@@ -2,7 +2,7 @@ import type { EventBody } from '../../../contract/service/event.ts';
 import type { Database } from '../../../store/database/database.ts';
 import { writeWholeTraces } from '../../../store/traces/import-traces.ts';
 import type { Redactor } from '../../../support/redaction/redactor.ts';
-import type { Played } from './play.ts';
+import type { PlayedSession } from './play.ts';
 
 /** Store for the traces that findings show. */
 export interface PlayedStore {
@@ -17,7 +17,7 @@ export interface PlayedStore {
 export async function savePlayed(
   { database, redactor }: PlayedStore,
   account: string,
-  { log }: Played,
+  { log }: PlayedSession,
 ): Promise<string> {
   const { traceId } = log;
   const events = log.events.map(({ seq: _seq, at, attempt: _attempt, ...body }) => ({

@@ -9,7 +9,7 @@ import { CHECK_DEFAULTS } from '../defaults.ts';
 import type { CheckTask } from '../finding.ts';
 import type { ClientMiddleware } from './client-middleware.ts';
 import { inParallel } from './in-parallel.ts';
-import { isScript, type OpenSession, type Played, play } from './play.ts';
+import { isScript, type OpenSession, type PlayedSession, play } from './play.ts';
 import type { SessionLaunchers } from './session-launchers.ts';
 import { type Effort, FULL_EFFORT, type Tries } from './try-counts.ts';
 
@@ -32,7 +32,7 @@ export interface BenchOptions {
   readonly keys: readonly Secret[];
   readonly signal: AbortSignal;
   /** Called with each session that was played. */
-  readonly onPlayed: (task: CheckTask, played: Played) => void;
+  readonly onPlayed: (task: CheckTask, played: PlayedSession) => void;
 }
 
 export interface HowToPlay {
@@ -138,7 +138,7 @@ export class SessionPlayer {
    * Plays a task. Plays it again in its own process if the process died with other sessions in it, or if sessions
    * affect each other and the result would be reported.
    */
-  async play(task: CheckTask, how: HowToPlay): Promise<Played> {
+  async play(task: CheckTask, how: HowToPlay): Promise<PlayedSession> {
     if (how.open !== undefined) return await this.#playOnce(task, how);
     // Tasks and their tries both run concurrently, so that the limit applies to their sessions together.
     while (this.#playing >= this.#atOnce) await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -151,7 +151,7 @@ export class SessionPlayer {
     }
   }
 
-  async #playOnce(task: CheckTask, how: HowToPlay): Promise<Played> {
+  async #playOnce(task: CheckTask, how: HowToPlay): Promise<PlayedSession> {
     const startedAt = performance.now();
     const first = await this.#play(task, how, how.open ?? this.places.cheap);
     const isDoubtful = this.isDisturbed && how.open === undefined && this.#isRemarkable(how, first);
@@ -170,7 +170,7 @@ export class SessionPlayer {
    * that still gets a reward gets it from the grader's code. Otherwise only the judge decides, and a check cannot test
    * that.
    */
-  async #withoutVerdict(task: CheckTask, how: HowToPlay, played: Played): Promise<Played> {
+  async #withoutVerdict(task: CheckTask, how: HowToPlay, played: PlayedSession): Promise<PlayedSession> {
     const { finding } = how;
     const { reward } = played.trace;
     if (finding === undefined || !MEANT_TO_FAIL.includes(finding)) return played;
@@ -188,12 +188,12 @@ export class SessionPlayer {
    * True if the session would be reported: a solution that does not pass, or another agent that gets a reward or an
    * error.
    */
-  #isRemarkable({ model, createModel }: HowToPlay, { trace: { reward, error } }: Played): boolean {
+  #isRemarkable({ model, createModel }: HowToPlay, { trace: { reward, error } }: PlayedSession): boolean {
     if (model === 'proctor/oracle' && createModel === undefined) return reward === null || reward < this.threshold;
     return error !== null || (reward !== null && reward > 0);
   }
 
-  async #play(task: CheckTask, { seed = this.seed, ...how }: HowToPlay, open: OpenSession): Promise<Played> {
+  async #play(task: CheckTask, { seed = this.seed, ...how }: HowToPlay, open: OpenSession): Promise<PlayedSession> {
     const { scenario, args, userScript } = task;
     const { name: environment, limitMs, signal } = this;
     const what = { environment, scenario: scenario.short_name, args, userScript, seed };
@@ -218,7 +218,7 @@ export class SessionPlayer {
   }
 
   /** The command that repeats this session. */
-  commandOf(task: CheckTask, { isOwn, trace: { model, seed } }: Played): string {
+  commandOf(task: CheckTask, { isOwn, trace: { model, seed } }: PlayedSession): string {
     return isOwn ? this.checkCommand(task) : this.runCommand(task, model, seed ?? 0);
   }
 

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../contract/json.ts';
 import { CallsModel } from '../../../models/gateway/reference/calls-model.ts';
 import { resultsOf } from './observed.ts';
-import type { Played } from './play.ts';
+import type { PlayedSession } from './play.ts';
 
 export interface TrajectoryCall {
   readonly name: string;
@@ -15,7 +15,7 @@ export interface Trajectory {
   readonly answer: string;
 }
 
-export function trajectoryOf(played: Played): Trajectory {
+export function trajectoryOf(played: PlayedSession): Trajectory {
   const { answer } = played.trace;
   const calls = resultsOf(played).map(({ name, arguments: args }) => ({ name, arguments: args }));
   return { calls, answer: typeof answer === 'string' ? answer : answer === null ? '' : JSON.stringify(answer) };

@@ -5,13 +5,13 @@ import { preview } from '../../../support/schema/json-schema.ts';
 import { createObservations } from '../../replays/snapshots.ts';
 import { promptOf, resultsOf, textOfPrompt, toolsOf } from '../player/observed.ts';
 import { shown } from '../player/passes.ts';
-import type { Played } from '../player/play.ts';
+import type { PlayedSession } from '../player/play.ts';
 
 /**
  * The first difference between two sessions of one task, in words; undefined if they are the same. The check's own
  * temporary folders and volatile parts are not compared.
  */
-export function differenceOf(given: Played, other: Played): string | undefined {
+export function differenceOf(given: PlayedSession, other: PlayedSession): string | undefined {
   const [before, after] = [withoutFolders(given), withoutFolders(other)];
   const observations = createObservations(given.volatile);
   const [prompt, otherPrompt] = [promptOf(before), promptOf(after)];
@@ -54,7 +54,7 @@ function textOfResult({ content }: ToolResult): string {
 
 const FOLDER = /[^\s"'\\]*\/proctor-check-[A-Za-z0-9]+\/t-[A-Za-z0-9]+/g;
 
-function withoutFolders(played: Played): Played {
+function withoutFolders(played: PlayedSession): PlayedSession {
   const text = JSON.stringify(played.trace);
   if (!text.includes('/proctor-check-')) return played;
   return { ...played, trace: JSON.parse(text.replace(FOLDER, '$TMPDIR')) as Trace };

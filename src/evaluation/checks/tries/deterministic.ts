@@ -1,11 +1,11 @@
 import type { Finding, Subject } from '../finding.ts';
-import type { OpenSession, Played } from '../player/play.ts';
+import type { OpenSession, PlayedSession } from '../player/play.ts';
 import type { SessionPlayer } from '../player/session-player.ts';
 import { shiftedClock } from '../player/shifted-clock.ts';
 import { differenceOf } from './compare-played.ts';
 
 /** Repeats a task's trajectory. */
-export type Replay = (open: OpenSession | undefined) => Promise<Played>;
+export type Replay = (open: OpenSession | undefined) => Promise<PlayedSession>;
 
 /** Checks that sessions with the same seed are the same, in two processes and on another day. */
 export async function deterministic(
@@ -14,7 +14,7 @@ export async function deterministic(
   replay: Replay,
   isThorough: boolean,
 ): Promise<readonly Finding[]> {
-  const toFound = (played: Played, message: string): Finding => ({
+  const toFound = (played: PlayedSession, message: string): Finding => ({
     finding: 'deterministic',
     level: 'error',
     task,

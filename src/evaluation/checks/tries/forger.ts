@@ -6,7 +6,7 @@ import type { Finding, Subject } from '../finding.ts';
 import { connectAsAgent } from '../player/agent-connection.ts';
 import { resultsOf } from '../player/observed.ts';
 import { toFindings, worstOf } from '../player/passes.ts';
-import type { Played } from '../player/play.ts';
+import type { PlayedSession } from '../player/play.ts';
 import type { SessionPlayer } from '../player/session-player.ts';
 import { type Canaries, plantCanaries } from './canaries.ts';
 import { forgeConnection } from './protocol-attack.ts';
@@ -112,14 +112,14 @@ function error(message: string): Finding {
 }
 
 /** Calls of tools that were not offered, and that succeeded. */
-function reachedBy(played: Played): readonly string[] {
+function reachedBy(played: PlayedSession): readonly string[] {
   const offered = new Set(played.trace.tools.map(({ name }) => name));
   const reached = resultsOf(played).find(({ name, is_error }) => !is_error && !offered.has(name));
   return reached === undefined ? [] : [`An agent reaches ${JSON.stringify(reached.name)}, which it was not offered.`];
 }
 
 function lootOf(
-  played: Played,
+  played: PlayedSession,
   canaries: Canaries,
   isUnsandboxed: boolean,
 ): readonly Pick<Finding, 'finding' | 'level' | 'message'>[] {

@@ -6,7 +6,7 @@ import { canonicalJson } from '../../tasks/canonical-json.ts';
 import type { Finding, Subject } from '../finding.ts';
 import { answerSchemaOf, resultsOf } from '../player/observed.ts';
 import { isPassed } from '../player/passes.ts';
-import type { Played } from '../player/play.ts';
+import type { PlayedSession } from '../player/play.ts';
 import type { SessionPlayer } from '../player/session-player.ts';
 import { playing, trajectoryOf } from '../player/trajectory.ts';
 import { answerAlone, type Mutant, mutantsOf } from './mutants.ts';
@@ -102,7 +102,7 @@ async function answerOnly(
   return [{ finding: 'grader_strength', level: 'error', task, played, message }];
 }
 
-function isGiven(answer: string, solved: Played): boolean {
+function isGiven(answer: string, solved: PlayedSession): boolean {
   if (answer.length < 2) return false;
   return resultsOf(solved).some(({ content, structured_content }) =>
     JSON.stringify([content, structured_content]).includes(JSON.stringify(answer).slice(1, -1)),
@@ -113,7 +113,12 @@ function isGiven(answer: string, solved: Played): boolean {
  * The reason why the grader may reward a change; undefined without one. An equal `info` is a reason only for the order
  * of calls, because `info` may leave out the very part that the grader does not check.
  */
-function reasonFor(mutant: Mutant, solved: Played, played: Played, { tools }: MutantFacts): PaidReason | undefined {
+function reasonFor(
+  mutant: Mutant,
+  solved: PlayedSession,
+  played: PlayedSession,
+  { tools }: MutantFacts,
+): PaidReason | undefined {
   const hints = mutant.tools.map((name) => tools.get(name)?.annotations ?? {});
   const isReading = hints.some(({ readOnlyHint }) => readOnlyHint === true);
   if (mutant.kind !== 'answer' && hints.length > 0 && isReading) return 'read-only';
@@ -125,7 +130,7 @@ function reasonFor(mutant: Mutant, solved: Played, played: Played, { tools }: Mu
 }
 
 /** Says whether the order of swapped calls matters, as far as the environment shows it. */
-function describeOrder({ kind, origins }: Mutant, solved: Played, played: Played): string {
+function describeOrder({ kind, origins }: Mutant, solved: PlayedSession, played: PlayedSession): string {
   if (kind !== 'swapped') return '';
   if (Object.keys(infoOf(solved)).length > 0) return ' (their order matters: info differs)';
   const { sameResult } = createObservations(solved.volatile);
@@ -142,12 +147,12 @@ function toResult({ content, structured_content, is_error }: ReturnType<typeof r
   return { content, structured_content: isJsonObject(structured_content) ? structured_content : null, is_error };
 }
 
-function infoOf({ trace }: Played): JsonObject {
+function infoOf({ trace }: PlayedSession): JsonObject {
   return trace.evaluation?.info ?? {};
 }
 
 /** True if the environment reports its final state in `info` and it is the same. */
-function hasSameEnd(solved: Played, played: Played): boolean {
+function hasSameEnd(solved: PlayedSession, played: PlayedSession): boolean {
   const [before, after] = [infoOf(solved), infoOf(played)];
   return Object.keys(before).length > 0 && canonicalJson(unordered(before)) === canonicalJson(unordered(after));
 }

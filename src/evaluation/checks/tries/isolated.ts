@@ -1,5 +1,5 @@
 import type { Subject } from '../finding.ts';
-import type { OpenSession, Played } from '../player/play.ts';
+import type { OpenSession, PlayedSession } from '../player/play.ts';
 import { RoundRobin } from '../player/round-robin.ts';
 import type { SessionPlayer } from '../player/session-player.ts';
 import { differenceOf } from './compare-played.ts';
@@ -8,7 +8,7 @@ import { differenceOf } from './compare-played.ts';
 export type PlayAgain = (
   subject: Subject,
   how: { readonly open: OpenSession; readonly around?: ReturnType<RoundRobin['around']> },
-) => Promise<Played>;
+) => Promise<PlayedSession>;
 
 /** Two tasks that are played together. */
 export type Pair = readonly [Subject, Subject];
@@ -17,7 +17,7 @@ export type Pair = readonly [Subject, Subject];
 export interface Disturbed {
   readonly subject: Subject;
   readonly beside: Subject;
-  readonly played: Played;
+  readonly played: PlayedSession;
   readonly difference: string;
 }
 
@@ -44,7 +44,7 @@ export async function interleave(
       }),
     );
     for (const [index, subject] of order.entries()) {
-      const played = both[index] as Played;
+      const played = both[index] as PlayedSession;
       const difference = differenceOf(subject.solved, played);
       if (difference !== undefined) return { subject, beside: order[1 - index] as Subject, played, difference };
     }

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../contract/json.ts';
 import { preview } from '../../../support/schema/json-schema.ts';
 import type { Finding, Subject } from '../finding.ts';
 import { answerSchemaOf, resultsOf, textOfPrompt } from '../player/observed.ts';
-import type { Played } from '../player/play.ts';
+import type { PlayedSession } from '../player/play.ts';
 import type { SessionPlayer } from '../player/session-player.ts';
 import { leavesOf, trajectoryOf } from '../player/trajectory.ts';
 import { calledTool, type hubFunctionsIn } from './hub-functions.ts';
@@ -26,7 +26,7 @@ export function leak(
   { task, solved }: Subject,
   bench: SessionPlayer,
   seen: Seen,
-  plays: readonly Played[],
+  plays: readonly PlayedSession[],
 ): readonly Finding[] {
   const literals = literalsOfAnswer(solved);
   const own = solved.trace.tools.map((tool) => ({ where: `the tool ${tool.name}`, text: JSON.stringify(tool) }));
@@ -45,7 +45,7 @@ function fromOtherCalls(
   { task, solved }: Pick<Subject, 'task' | 'solved'>,
   bench: SessionPlayer,
   literals: readonly string[],
-  plays: readonly Played[],
+  plays: readonly PlayedSession[],
 ): readonly Finding[] {
   const called = (name: string, args: JsonObject) => calledTool(name, args, solved.trace.tools);
   const tools = new Set(trajectoryOf(solved).calls.map((call) => called(call.name, call.arguments)));
@@ -78,7 +78,7 @@ function fromOtherCalls(
  * Literals of the answer with 4 or more characters that are not in the prompt, the arguments or the choices of the
  * answer's schema.
  */
-function literalsOfAnswer(solved: Played): readonly string[] {
+function literalsOfAnswer(solved: PlayedSession): readonly string[] {
   const { answer } = trajectoryOf(solved);
   const schema = answerSchemaOf(solved);
   const leaves = schema === null ? [answer.trim(), ...tellingParts(answer)] : leavesOf(parsed(answer)).map(String);

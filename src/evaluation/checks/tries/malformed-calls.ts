@@ -4,7 +4,7 @@ import { CallsModel } from '../../../models/gateway/reference/calls-model.ts';
 import { randomArguments } from '../../../models/gateway/reference/random-arguments.ts';
 import { createSeededRandom } from '../../../models/gateway/reference/seeded-random.ts';
 import type { CheckTask } from '../finding.ts';
-import type { Played } from '../player/play.ts';
+import type { PlayedSession } from '../player/play.ts';
 import type { SessionPlayer } from '../player/session-player.ts';
 import type { Seen } from './leak.ts';
 
@@ -20,7 +20,7 @@ export async function playClumsily(
   task: CheckTask,
   bench: SessionPlayer,
   { tools, seen }: { readonly tools: readonly AgentTool[]; readonly seen: Seen },
-): Promise<Played> {
+): Promise<PlayedSession> {
   const random = createSeededRandom(bench.seed);
   const functions = seen.flatMap((place) => place.functions ?? []);
   const calls = tools.flatMap((tool) => {

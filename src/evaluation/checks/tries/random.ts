@@ -1,6 +1,6 @@
 import type { Finding, Subject } from '../finding.ts';
 import { isPassed, toFindings } from '../player/passes.ts';
-import type { Played } from '../player/play.ts';
+import type { PlayedSession } from '../player/play.ts';
 import type { SessionPlayer } from '../player/session-player.ts';
 
 /** Share of rewarded sessions from which a task rewards any attempt. Below it, the reward is luck. */
@@ -14,7 +14,7 @@ export async function random(
   { task }: Subject,
   bench: SessionPlayer,
   isFirst: boolean,
-): Promise<{ readonly found: readonly Finding[]; readonly plays: readonly Played[] }> {
+): Promise<{ readonly found: readonly Finding[]; readonly plays: readonly PlayedSession[] }> {
   const isOver = () => bench.budget.isOver('random', task);
   const tryOne = async (seed: number) => await bench.play(task, { finding: 'random', model: 'proctor/random', seed });
   const plays = await bench.each(seeds(1, bench.tries(isFirst).random), { isOver }, tryOne);
@@ -24,7 +24,7 @@ export async function random(
     const who = `An agent that calls tools by chance (seed ${seed})`;
     return toFindings({ finding: 'random', task, played, who, reproduce }, bench, false);
   });
-  const isPaid = ({ trace }: Played) => isPassed(trace, bench.threshold);
+  const isPaid = ({ trace }: PlayedSession) => isPassed(trace, bench.threshold);
   const paid = found.find(({ played }) => played !== undefined && isPaid(played));
   if (paid === undefined) return { found, plays };
   const { chances } = bench.effort;

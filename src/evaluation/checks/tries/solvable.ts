@@ -2,12 +2,12 @@ import type { Trace } from '../../../contract/service/trace.ts';
 import { preview } from '../../../support/schema/json-schema.ts';
 import type { CheckTask, Finding } from '../finding.ts';
 import { shown } from '../player/passes.ts';
-import type { Played } from '../player/play.ts';
+import type { PlayedSession } from '../player/play.ts';
 import type { SessionPlayer } from '../player/session-player.ts';
 
 /** The run of a solution and its faults. A missing solution or judge is reported once for each scenario. */
 export interface Solved {
-  readonly played: Played;
+  readonly played: PlayedSession;
   readonly state: 'solved' | 'unsolved' | 'no solution' | 'not set up' | 'not judged';
   readonly found: readonly Finding[];
 }
@@ -18,7 +18,7 @@ const NO_SOLUTION = /has no solution/;
 const NO_JUDGE = /models\.judge/;
 
 /** Judges the run of a solution: it has to pass, and no call may fail or be refused. */
-export function judgeSolution(bench: SessionPlayer, task: CheckTask, played: Played): Solved {
+export function judgeSolution(bench: SessionPlayer, task: CheckTask, played: PlayedSession): Solved {
   const { trace } = played;
   const reproduce = bench.runCommand(task, 'proctor/oracle');
   const toFound = (finding: 'solvable' | 'start', message: string): Finding => ({
@@ -47,7 +47,7 @@ export function judgeSolution(bench: SessionPlayer, task: CheckTask, played: Pla
   return { played, state: 'unsolved', found: [toFound('solvable', problem)] };
 }
 
-function isSetUp({ log }: Played): boolean {
+function isSetUp({ log }: PlayedSession): boolean {
   return log.events.some(({ type }) => type === 'setup.completed');
 }
 

@@ -1,41 +1,20 @@
-import type { JudgeScale, JudgeVote } from '../../../contract/service/judge.ts';
+import { ApiError, messageOf } from '../../../contract/errors.ts';
+import {
+  CALIBRATED_VOTES,
+  type CalibratedVotes,
+  type Calibration,
+  type JudgeScale,
+  type JudgeVote,
+  type LabelledCase,
+} from '../../../contract/service/judge.ts';
 import type { ChatModel } from '../../../models/gateway/chat-model.ts';
 import { judge } from '../../../rollout/session/judge/judge.ts';
+import { toPublicMessage } from '../../../support/redaction/machine-text.ts';
 import { agreementOf } from '../../statistics/agreement.ts';
-import { type LabelledCase, materialOf } from './labelled-cases.ts';
+import { materialOf } from './labelled-cases.ts';
 
-/** Numbers of votes that are compared. The judge gives the most votes once; fewer votes are the first of them. */
-export const CALIBRATED_VOTES = [1, 3, 5] as const;
-export type CalibratedVotes = (typeof CALIBRATED_VOTES)[number];
 /** Failures without any verdict until the rest is skipped. */
 const HOPELESS = 3;
-
-export interface Calibration {
-  /** Number of judged cases. */
-  readonly cases: number;
-  readonly by_votes: readonly {
-    readonly votes: number;
-    readonly agreement: number;
-    readonly kappa: number | null;
-    readonly kappa_ci95: readonly [number, number] | null;
-    readonly confusion: {
-      readonly both_yes: number;
-      readonly both_no: number;
-      readonly label_yes_only: number;
-      readonly judge_yes_only: number;
-    };
-    /** US dollars; null if a call's cost is unknown. */
-    readonly cost_usd: number | null;
-    readonly disagreements: readonly {
-      readonly id: string;
-      readonly label: boolean | number;
-      readonly score: number;
-      readonly reasons: readonly string[];
-    }[];
-  }[];
-  /** Cases that could not be judged, which no figure counts; absent without any. */
-  readonly failed?: readonly { readonly id: string; readonly message: string }[];
-}
 
 export interface CalibrateOptions {
   /** One or more. */
@@ -52,11 +31,11 @@ export interface CalibrateOptions {
 /**
  * Lets the model judge every case. Cases that could not be judged are listed in the result.
  *
- * @throws the signal's reason; Error with the first case if none could be judged.
+ * @throws the signal's reason; ApiError `model_failed` with the first case if none could be judged.
  */
 export async function calibrateJudge(options: CalibrateOptions): Promise<Calibration> {
   const { cases, votes: most = 5, signal } = options;
-  const judged: Judged[] = [];
+  const judged: CaseVotes[] = [];
   const failed: { readonly index: number; readonly id: string; readonly message: string }[] = [];
   const isHopeless = () => failed.length >= HOPELESS && judged.length === 0;
   const waiting = cases.values();
@@ -67,7 +46,7 @@ export async function calibrateJudge(options: CalibrateOptions): Promise<Calibra
         judged.push(await judgeCase(labelled, most, options));
       } catch (thrown) {
         signal.throwIfAborted();
-        failed.push({ index: cases.indexOf(labelled), id: labelled.id, message: (thrown as Error).message });
+        failed.push({ index: cases.indexOf(labelled), id: labelled.id, message: toPublicMessage(messageOf(thrown)) });
       }
       options.onJudged?.(judged.length + failed.length);
     }
@@ -75,7 +54,7 @@ export async function calibrateJudge(options: CalibrateOptions): Promise<Calibra
   await Promise.all(Array.from({ length: options.concurrency }, work));
   const [first] = failed.sort((a, b) => a.index - b.index);
   if (judged.length === 0) {
-    throw new Error(`The case ${JSON.stringify(first?.id)} could not be judged: ${first?.message}`);
+    throw new ApiError('model_failed', `The case ${JSON.stringify(first?.id)} could not be judged: ${first?.message}`);
   }
   const order = new Map(cases.map((labelled, index) => [labelled, index]));
   judged.sort((a, b) => (order.get(a.labelled) ?? 0) - (order.get(b.labelled) ?? 0));
@@ -86,7 +65,7 @@ export async function calibrateJudge(options: CalibrateOptions): Promise<Calibra
   };
 }
 
-interface Judged {
+interface CaseVotes {
   readonly labelled: LabelledCase;
   readonly votes: readonly JudgeVote[];
   /** US dollars of each vote. */
@@ -97,7 +76,7 @@ async function judgeCase(
   labelled: LabelledCase,
   most: number,
   { createModel, signal }: CalibrateOptions,
-): Promise<Judged> {
+): Promise<CaseVotes> {
   const { rubric, scale, context } = labelled;
   const costs: (number | null)[] = Array.from({ length: most }, () => 0);
   const { votes } = await judge({
@@ -112,7 +91,7 @@ async function judgeCase(
   return { labelled, votes, costs };
 }
 
-function summarize(judged: readonly Judged[], votes: number): Calibration['by_votes'][number] {
+function summarize(judged: readonly CaseVotes[], votes: number): Calibration['by_votes'][number] {
   const rated = judged.map(({ labelled, votes: cast }) => ({
     labelled,
     label: toUnit(labelled.label, labelled.scale),

@@ -74,7 +74,7 @@ function sideOf({ models }: EvaluationPlan, cells: readonly ModelCells[], index:
   return { model: models[index] ?? '', cells: cells[index] ?? new ModelCells(0) };
 }
 
-/** Corrects the p values for each other; a comparison without one is none that could find something. */
+/** Corrects the p values for multiple comparisons. A comparison without a p value does not count. */
 function withHolm(comparisons: readonly Comparison[]): Comparison[] {
   const tested = comparisons.map(({ p_value }) => p_value).filter((pValue) => pValue !== null);
   const corrected = holmCorrection(tested).values();

@@ -4,7 +4,7 @@ import { compareTasks } from './compare-tasks.ts';
 import type { ModelCells } from './model-cells.ts';
 import type { TaskMatch } from './pair-tasks.ts';
 
-/** Ids that a list of tasks holds. */
+/** Most ids in a list of tasks. */
 const MAX_IDS = 1_000;
 
 /** The first ids of a list that may be long, and how many there are. */

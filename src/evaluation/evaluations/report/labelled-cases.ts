@@ -1,21 +1,13 @@
-import { z } from 'zod';
 import { ApiError } from '../../../contract/errors.ts';
-import { type JudgeScale, judgeScaleSchema, MAX_JUDGE_MATERIAL } from '../../../contract/service/judge.ts';
+import {
+  type JudgeScale,
+  type LabelledCase,
+  labelledCaseSchema,
+  MAX_JUDGE_MATERIAL,
+} from '../../../contract/service/judge.ts';
 
 /** Most faults that an error lists. */
 const MAX_LISTED = 20;
-
-const labelledCaseSchema = z.strictObject({
-  id: z.string().min(1),
-  rubric: z.string().min(1),
-  /** Text or JSON for the judge. */
-  material: z.json(),
-  /** A boolean, or a number on the scale. */
-  label: z.union([z.boolean(), z.number()]),
-  scale: judgeScaleSchema.default('boolean'),
-  context: z.string().nullable().default(null),
-});
-export type LabelledCase = z.output<typeof labelledCaseSchema>;
 
 /**
  * Reads labelled cases, one JSON object a line; empty lines are left out.
@@ -41,14 +33,40 @@ export function readLabelledCases(text: string, file: string): readonly Labelled
   if (faults.length > MAX_LISTED) faults.splice(MAX_LISTED, faults.length, `and ${faults.length - MAX_LISTED} more`);
   if (faults.length > 0) throw refused(faults.join('\n'));
   if (cases.length === 0) throw refused(`${file} holds no case: write one JSON object a line`);
-  if (cases.some(({ scale }) => (scale === 'boolean') !== (cases[0]?.scale === 'boolean'))) {
+  if (isMixed(cases)) {
     throw refused(`${file} holds cases with yes or no and cases with numbers: put them into two files`);
   }
   return cases;
 }
 
-function refused(message: string): ApiError {
-  return new ApiError('invalid_parameter', message);
+/**
+ * Checks the cases of a request for faults that a schema cannot describe.
+ *
+ * @throws ApiError invalid_parameter with the path of the field.
+ */
+export function checkLabelledCases(cases: readonly LabelledCase[]): void {
+  const indexOf = new Map<string, number>();
+  for (const [index, labelled] of cases.entries()) {
+    const known = indexOf.get(labelled.id);
+    const fault =
+      known === undefined
+        ? faultOf(labelled)
+        : { field: 'id', sentence: `${JSON.stringify(labelled.id)} is the id of cases.${known} too` };
+    if (fault !== undefined) {
+      const param = `cases.${index}.${fault.field}`;
+      throw refused(`${param}: ${fault.sentence}.`, param);
+    }
+    indexOf.set(labelled.id, index);
+  }
+  if (isMixed(cases)) throw refused('cases has some with yes or no and some with numbers: send two requests.', 'cases');
+}
+
+function isMixed(cases: readonly LabelledCase[]): boolean {
+  return cases.some(({ scale }) => (scale === 'boolean') !== (cases[0]?.scale === 'boolean'));
+}
+
+function refused(message: string, param: string | null = null): ApiError {
+  return new ApiError('invalid_parameter', message, { param });
 }
 
 /** Text for a judge. */
@@ -69,16 +87,24 @@ function readCase(line: string): LabelledCase | string {
     const [issue] = parsed.error.issues;
     return `${issue?.path.join('.') || 'the line'}: ${issue?.message}`;
   }
-  const { label, scale } = parsed.data;
-  const fault = faultOf(label, scale);
-  if (fault !== undefined) return `label: ${fault}`;
-  const { length } = materialOf(parsed.data);
-  return length > MAX_JUDGE_MATERIAL
-    ? `material: it has ${length} characters, and may have ${MAX_JUDGE_MATERIAL}`
-    : parsed.data;
+  const fault = faultOf(parsed.data);
+  return fault === undefined ? parsed.data : `${fault.field}: ${fault.sentence}`;
 }
 
-function faultOf(label: boolean | number, scale: JudgeScale): string | undefined {
+interface CaseFault {
+  readonly field: 'label' | 'material' | 'id';
+  readonly sentence: string;
+}
+
+function faultOf(labelled: LabelledCase): CaseFault | undefined {
+  const sentence = labelFault(labelled.label, labelled.scale);
+  if (sentence !== undefined) return { field: 'label', sentence };
+  const { length } = materialOf(labelled);
+  if (length <= MAX_JUDGE_MATERIAL) return undefined;
+  return { field: 'material', sentence: `it has ${length} characters, and may have ${MAX_JUDGE_MATERIAL}` };
+}
+
+function labelFault(label: boolean | number, scale: JudgeScale): string | undefined {
   if (scale === 'boolean') return typeof label === 'boolean' ? undefined : `${label} is neither true nor false`;
   if (typeof label !== 'number') return `${label} is no number of the scale`;
   return label < scale.min || label > scale.max ? `${label} is not from ${scale.min} to ${scale.max}` : undefined;

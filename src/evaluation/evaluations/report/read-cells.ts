@@ -14,6 +14,9 @@ export interface Cell {
   readonly valid: number;
   /** Mean of their rewards; null without any. */
   readonly mean: number | null;
+  /** Lowest and highest of their rewards; null without any. */
+  readonly lowest: number | null;
+  readonly highest: number | null;
   /** Attempts with a reward at or above the threshold. */
   readonly passed: number;
   /** Outcomes other than `graded`, including repeats. */
@@ -46,7 +49,7 @@ export interface CellOptions {
   readonly grades?: GradesQuery | undefined;
 }
 
-/** Reward and outcome of an attempt: those of its run, or of its newest grade, where those are asked for. */
+/** Reward and outcome of an attempt: of its run, or of its newest grade if grades were requested. */
 export function resultColumns(grades: GradesQuery | undefined) {
   if (grades !== 'current') return { reward: sql<number | null>`reward`, outcome: sql<string | null>`outcome` };
   const current = (name: 'reward' | 'outcome') =>
@@ -72,7 +75,8 @@ export async function readCells(
     : sql`cast(null as text)`;
   const { rows } = await sql<CellRow>`
     select task_index, model_index, count(*) as done, count(${reward}) as valid,
-      sum(${reward} / ${sql.lit(REWARD_SCALE)}) as reward, sum(case when ${reward} >= ${passThreshold} then 1 else 0 end) as passed,
+      sum(${reward} / ${sql.lit(REWARD_SCALE)}) as reward,
+      min(${reward}) as lowest, max(${reward}) as highest, sum(case when ${reward} >= ${passThreshold} then 1 else 0 end) as passed,
       string_agg(case when ${outcome} <> 'graded' then ${outcome} end, ' ') as others, ${spreads} as spreads
     from evaluation_attempts
     where evaluation_id = ${evaluationId} and task_index >= ${from} and task_index < ${to} and state = 'done'
@@ -82,7 +86,7 @@ export async function readCells(
 }
 
 /** Rewards may be near the largest number. Divided by a power of 2 they keep all digits, and 1,000 of them do not overflow. */
-export const REWARD_SCALE = 1_024;
+const REWARD_SCALE = 1_024;
 
 interface CellRow {
   readonly task_index: number;
@@ -90,6 +94,8 @@ interface CellRow {
   readonly done: number;
   readonly valid: number;
   readonly reward: number | null;
+  readonly lowest: number | null;
+  readonly highest: number | null;
   readonly passed: number;
   readonly others: string | null;
   readonly spreads: string | null;
@@ -102,6 +108,8 @@ function toCell(row: CellRow): Cell {
     done: row.done,
     valid: row.valid,
     mean: row.reward === null ? null : (row.reward / row.valid) * REWARD_SCALE,
+    lowest: row.lowest,
+    highest: row.highest,
     passed: row.passed,
     others: row.others === null ? NONE : row.others.split(' ').map((name) => outcomeSchema.parse(name)),
     spreads: row.spreads === null ? NONE : row.spreads.split(' ').map(toSpread),

@@ -98,7 +98,7 @@ export class Comparison {
 
 const NOWHERE = { step: null, call: null } as const;
 
-/** A scenario without prompt, system text and tools cannot be told from one that was not set up, and need not be. */
+/** A scenario without prompt, system text and tools looks like one that was not set up. The comparison needs no distinction. */
 function wasSetUp({ prompt, turns, tools, system }: Trace): boolean {
   return prompt.length > 0 || tools.length > 0 || system !== null || turns.length > 0;
 }

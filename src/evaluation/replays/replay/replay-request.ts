@@ -6,7 +6,7 @@ import type { NewTrace, TraceRow } from '../../../store/traces/trace-store.ts';
 const LEAST_TIMEOUT_SECONDS = 600;
 
 /**
- * The run that repeats a trace, as its queue has it. Its metadata are its own. With `fresh` judges are asked again.
+ * The queued run that repeats a trace. It does not inherit metadata. With `fresh` judges are asked again.
  *
  * @param envName another environment than that of the trace.
  */

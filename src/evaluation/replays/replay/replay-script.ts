@@ -56,7 +56,7 @@ export function toScripted({ messages, cut, reply }: RepeatedTurn): ScriptedTurn
   return { messages, cut: cut.signal, hasReply: reply !== undefined };
 }
 
-/** As the trace ended. A failure of its evaluation is none of its run: it is evaluated again. */
+/** The end of the trace. If only its evaluation failed, the replay evaluates again. */
 function toFinish({ stop_reason, error, answer, outcome }: Trace): FinishOptions {
   const isFailed = error !== null && error.boundary !== 'evaluate';
   return {

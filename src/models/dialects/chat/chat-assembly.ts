@@ -1,6 +1,6 @@
 import type { AssistantMessage, FinishReason } from '../../../contract/chat.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../contract/json.ts';
-import { AnswerFailure, toAnswerFailure } from '../answer-failure.ts';
+import { answeredFailure, GatewayFailure } from '../../gateway-failure.ts';
 import type { ModelDelta, ModelOutput } from '../model-output.ts';
 import { textOrEmpty } from '../request-fields.ts';
 import { toExtra } from './assistant-extra.ts';
@@ -46,7 +46,7 @@ export class ChatAssembly {
     return this.#finishReason !== undefined;
   }
 
-  /** Adds a chunk. @throws AnswerFailure for an error in place of a chunk. */
+  /** Adds a chunk. @throws GatewayFailure for an error in place of a chunk. */
   add(received: unknown): void {
     // Gemini wraps its errors in a list.
     const chunk: unknown = Array.isArray(received) ? received[0] : received;
@@ -67,13 +67,13 @@ export class ChatAssembly {
     }
   }
 
-  /** Builds the response. @throws AnswerFailure if the stream ended early or with an error. */
+  /** Builds the response. @throws GatewayFailure if the stream ended early or with an error. */
   finish(): ModelOutput {
     if (this.#finishReason === undefined) {
-      throw new AnswerFailure('lost', 'the stream ended without a finish_reason');
+      throw new GatewayFailure('lost', 'the stream ended without a finish_reason');
     }
     if (this.#finishReason === 'error') {
-      throw new AnswerFailure('answered', 'the stream ended with the finish_reason "error"');
+      throw new GatewayFailure('answered', 'the stream ended with the finish_reason "error"');
     }
     const { calls, extras } = this.#calls.finish();
     if (this.#reasoningDetails.length > 0) this.#messageExtra.reasoning_details = this.#reasoningDetails;
@@ -204,8 +204,8 @@ function toFinishReason(reason: string, hasCalls: boolean): FinishReason {
 
 /** Throws for `{"error": ...}`, vLLM's `{"object": "error", ...}` and Anthropic's `{"type": "error", ...}`. */
 function throwIfError(chunk: JsonObject): void {
-  if (chunk.error !== undefined && chunk.error !== null && chunk.error !== false) throw toAnswerFailure(chunk.error);
-  if (chunk.object === 'error' || chunk.type === 'error') throw toAnswerFailure(chunk);
+  if (chunk.error !== undefined && chunk.error !== null && chunk.error !== false) throw answeredFailure(chunk.error);
+  if (chunk.object === 'error' || chunk.type === 'error') throw answeredFailure(chunk);
 }
 
 function firstChoice(chunk: JsonObject): JsonObject | undefined {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ToolCall } from '../../../contract/chat.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../contract/json.ts';
-import { AnswerFailure } from '../answer-failure.ts';
+import { GatewayFailure } from '../../gateway-failure.ts';
 import { parseArguments, toCustomArguments } from '../call-arguments.ts';
 import { textOrEmpty } from '../request-fields.ts';
 
@@ -20,7 +20,7 @@ export class ToolCallAssembly {
     return this.#calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
   }
 
-  /** Adds one entry of `tool_calls`, complete or in part. @throws AnswerFailure for too many calls. */
+  /** Adds one entry of `tool_calls`, complete or in part. @throws GatewayFailure for too many calls. */
   add(piece: Json): void {
     if (!isJsonObject(piece)) return;
     const custom = isJsonObject(piece.custom) ? piece.custom : undefined;
@@ -76,7 +76,7 @@ export class ToolCallAssembly {
   #begin(piece: JsonObject): PartialCall {
     const index = typeof piece.index === 'number' ? piece.index : undefined;
     if (this.#calls.length === MAX_CALLS) {
-      throw new AnswerFailure('answered', `the response has more than ${MAX_CALLS} tool calls`);
+      throw new GatewayFailure('answered', `the response has more than ${MAX_CALLS} tool calls`);
     }
     const call: PartialCall = { index, id: '', name: '', arguments: '', isCustom: false, extra: {} };
     this.#calls.push(call);

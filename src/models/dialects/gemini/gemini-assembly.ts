@@ -1,6 +1,6 @@
 import type { FinishReason, ToolCall, Usage } from '../../../contract/chat.ts';
 import { isJsonObject, type JsonObject } from '../../../contract/json.ts';
-import { AnswerFailure, toAnswerFailure } from '../answer-failure.ts';
+import { answeredFailure, GatewayFailure } from '../../gateway-failure.ts';
 import { toArguments } from '../call-arguments.ts';
 import type { EventAssembly } from '../event-tap.ts';
 import { type ModelDelta, type ModelOutput, NO_USAGE } from '../model-output.ts';
@@ -30,7 +30,7 @@ export class GeminiAssembly implements EventAssembly {
   add(received: unknown): boolean {
     const chunk: unknown = Array.isArray(received) ? received[0] : received;
     if (!isJsonObject(chunk)) return false;
-    if (isJsonObject(chunk.error)) throw toAnswerFailure(chunk.error);
+    if (isJsonObject(chunk.error)) throw answeredFailure(chunk.error);
     this.#id ??= textOrEmpty(chunk.responseId) || null;
     this.#model ??= textOrEmpty(chunk.modelVersion) || null;
     if (isJsonObject(chunk.usageMetadata)) this.#usage = { ...this.#usage, ...chunk.usageMetadata };
@@ -43,7 +43,7 @@ export class GeminiAssembly implements EventAssembly {
   }
 
   finish(): ModelOutput {
-    if (this.#finishReason === undefined) throw new AnswerFailure('lost', 'the answer ended without a finishReason');
+    if (this.#finishReason === undefined) throw new GatewayFailure('lost', 'the answer ended without a finishReason');
     const hasCalls = this.#calls.length > 0;
     return {
       message: {
@@ -78,7 +78,7 @@ export class GeminiAssembly implements EventAssembly {
 
   #addCall(call: JsonObject): void {
     if (this.#calls.length === MAX_CALLS) {
-      throw new AnswerFailure('answered', `the response has more than ${MAX_CALLS} tool calls`);
+      throw new GatewayFailure('answered', `the response has more than ${MAX_CALLS} tool calls`);
     }
     const id = textOrEmpty(call.id) || `call_${this.#calls.length + 1}`;
     this.#calls.push({ id, name: this.#names.toName(textOrEmpty(call.name)), ...toArguments(call.args) });

@@ -63,10 +63,16 @@ export function writeGeminiError(error: DialectError): ErrorReply {
   return { status: error.status, headers: error.headers, body: toGeminiError(error) };
 }
 
-/** Body of an error. Proctor's error code is a detail in Google's format. */
-export function toGeminiError({ status, message, code }: DialectError): JsonObject {
+/** Body of an error. Proctor's error code and the field at fault are details in Google's format. */
+export function toGeminiError({ status, message, code, param }: DialectError): JsonObject {
   const name = STATUS_NAMES[status] ?? (status < 500 ? 'INVALID_ARGUMENT' : 'INTERNAL');
-  const details = [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: code, domain: 'proctor' }];
+  const details: JsonObject[] = [
+    { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: code, domain: 'proctor' },
+  ];
+  if (param !== null) {
+    const fieldViolations = [{ field: param, description: message }];
+    details.push({ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations });
+  }
   return { error: { code: status, message, status: name, details } };
 }
 

@@ -1,6 +1,6 @@
 import type { FinishReason, ToolCall, Usage } from '../../../contract/chat.ts';
 import { isJsonObject, type JsonObject } from '../../../contract/json.ts';
-import { AnswerFailure, toAnswerFailure } from '../answer-failure.ts';
+import { answeredFailure, GatewayFailure } from '../../gateway-failure.ts';
 import { parseArguments, toArguments } from '../call-arguments.ts';
 import type { EventAssembly } from '../event-tap.ts';
 import { type ModelDelta, type ModelOutput, NO_USAGE } from '../model-output.ts';
@@ -28,7 +28,7 @@ export class MessagesAssembly implements EventAssembly {
     if (!isJsonObject(event)) return false;
     const { type, index } = event;
     const at = typeof index === 'number' ? index : -1;
-    if (type === 'error') throw toAnswerFailure(event.error ?? event);
+    if (type === 'error') throw answeredFailure(event.error ?? event);
     if (type === 'message_start' && isJsonObject(event.message)) this.#take(event.message);
     if (type === 'content_block_start' && isJsonObject(event.content_block)) this.#begin(at, event.content_block);
     if (type === 'content_block_delta' && isJsonObject(event.delta)) this.#addPiece(at, event.delta);
@@ -39,10 +39,10 @@ export class MessagesAssembly implements EventAssembly {
     return type === 'message_stop';
   }
 
-  /** Reads an answer that was not streamed. @throws AnswerFailure */
+  /** Reads an answer that was not streamed. @throws GatewayFailure */
   addWhole(body: unknown): void {
     if (!isJsonObject(body) || body.type === 'error' || !Array.isArray(body.content)) {
-      throw toAnswerFailure(isJsonObject(body) ? (body.error ?? body) : 'the reply is no message');
+      throw answeredFailure(isJsonObject(body) ? (body.error ?? body) : 'the reply is no message');
     }
     this.#take(body);
     objectsOf(body.content).forEach((block, index) => {
@@ -51,7 +51,7 @@ export class MessagesAssembly implements EventAssembly {
   }
 
   finish(): ModelOutput {
-    if (this.#stopReason === undefined) throw new AnswerFailure('lost', 'the stream ended without a stop_reason');
+    if (this.#stopReason === undefined) throw new GatewayFailure('lost', 'the stream ended without a stop_reason');
     const blocks = [...this.#blocks.entries()].sort(([a], [b]) => a - b).map(([, block]) => block);
     const textOf = (type: string) => blocks.map((block) => (block.type === type ? block.text : '')).join('');
     const calls = blocks.flatMap((block) => (block.type === 'tool_use' ? [this.#toCall(block)] : []));
@@ -80,7 +80,7 @@ export class MessagesAssembly implements EventAssembly {
 
   #begin(index: number, block: JsonObject): void {
     if (this.#blocks.size === MAX_BLOCKS) {
-      throw new AnswerFailure('answered', `the response has more than ${MAX_BLOCKS} blocks`);
+      throw new GatewayFailure('answered', `the response has more than ${MAX_BLOCKS} blocks`);
     }
     const type = textOrEmpty(block.type);
     const text = textOrEmpty(type === 'thinking' ? block.thinking : block.text);

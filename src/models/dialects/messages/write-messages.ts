@@ -56,9 +56,9 @@ export function writeMessagesError(error: DialectError): ErrorReply {
   return { status, headers: error.headers, body: toMessagesError({ ...error, status }) };
 }
 
-export function toMessagesError({ status, message, code }: DialectError): JsonObject {
+export function toMessagesError({ status, message, code, param }: DialectError): JsonObject {
   const type = ERROR_TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
-  return { type: 'error', error: { type, message, code } };
+  return { type: 'error', error: { type, message, code, ...(param === null ? {} : { param }) } };
 }
 
 const ERROR_TYPES: Readonly<Record<number, string>> = {

@@ -1,6 +1,6 @@
 import type { FinishReason, ToolCall } from '../../../contract/chat.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../contract/json.ts';
-import { AnswerFailure, toAnswerFailure } from '../answer-failure.ts';
+import { answeredFailure, GatewayFailure } from '../../gateway-failure.ts';
 import { parseArguments, toCustomArguments } from '../call-arguments.ts';
 import { toUsage } from '../chat/chat-usage.ts';
 import type { EventAssembly } from '../event-tap.ts';
@@ -27,7 +27,7 @@ export class ResponsesAssembly implements EventAssembly {
   add(event: unknown): boolean {
     if (!isJsonObject(event)) return false;
     const type = textOrEmpty(event.type);
-    if (type === 'error') throw toAnswerFailure(event.error ?? event);
+    if (type === 'error') throw answeredFailure(event.error ?? event);
     if (type === 'response.failed') throw failureOf(event.response);
     if (type === 'response.output_item.done' && isJsonObject(event.item)) this.#items.push(event.item);
     const field = DELTAS.get(type);
@@ -37,7 +37,7 @@ export class ResponsesAssembly implements EventAssembly {
     return true;
   }
 
-  /** Reads an answer that was not streamed. @throws AnswerFailure */
+  /** Reads an answer that was not streamed. @throws GatewayFailure */
   addWhole(body: unknown): void {
     if (!isJsonObject(body) || !Array.isArray(body.output) || body.status === 'failed') throw failureOf(body);
     this.#response = body;
@@ -45,7 +45,7 @@ export class ResponsesAssembly implements EventAssembly {
 
   finish(): ModelOutput {
     const response = this.#response;
-    if (response === undefined) throw new AnswerFailure('lost', 'the stream ended without its last event');
+    if (response === undefined) throw new GatewayFailure('lost', 'the stream ended without its last event');
     const own = objectsOf(response.output);
     const items = own.length > 0 ? own : this.#items;
     const calls = items.flatMap((item) => this.#toCalls(item));
@@ -87,9 +87,9 @@ const DELTAS: ReadonlyMap<string, keyof ModelDelta> = new Map(
   }),
 );
 
-function failureOf(response: unknown): AnswerFailure {
-  if (!isJsonObject(response)) return new AnswerFailure('answered', 'the reply is no response');
-  return toAnswerFailure(response.error ?? response);
+function failureOf(response: unknown): GatewayFailure {
+  if (!isJsonObject(response)) return new GatewayFailure('answered', 'the reply is no response');
+  return answeredFailure(response.error ?? response);
 }
 
 function textOf(items: readonly JsonObject[], type: string, field: string): string {

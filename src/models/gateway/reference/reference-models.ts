@@ -2,11 +2,8 @@ import { ApiError } from '../../../contract/errors.ts';
 import { preview } from '../../../support/schema/json-schema.ts';
 import { didYouMean } from '../../../support/text/did-you-mean.ts';
 import type { ChatModel, ModelRequest, ModelResponse, ReferenceContext } from '../chat-model.ts';
-import { EchoModel } from './echo-model.ts';
-import { ForgerModel } from './forger-model.ts';
-import { NoviceModel } from './novice-model.ts';
+import { lazyModel } from '../lazy-model.ts';
 import { OracleModel } from './oracle-model.ts';
-import { RandomModel } from './random-model.ts';
 import { answerWith, leastAnswer } from './reference-response.ts';
 
 /** The built-in models, which need no gateway (contract section 3, "Models"). */
@@ -46,13 +43,13 @@ export function createReferenceModel(name: string, context: ReferenceContext): C
     case 'proctor/noop':
       return new NoopModel(name, context);
     case 'proctor/random':
-      return new RandomModel(name, context);
+      return lazyModel(name, async () => new (await import('./random-model.ts')).RandomModel(name, context));
     case 'proctor/novice':
-      return new NoviceModel(name, context);
+      return lazyModel(name, async () => new (await import('./novice-model.ts')).NoviceModel(name, context));
     case 'proctor/echo':
-      return new EchoModel(name, context);
+      return lazyModel(name, async () => new (await import('./echo-model.ts')).EchoModel(name, context));
     case 'proctor/forger':
-      return new ForgerModel(name, context);
+      return lazyModel(name, async () => new (await import('./forger-model.ts')).ForgerModel(name, context));
   }
 }
 

@@ -7,7 +7,7 @@ import type { LedgerEntry } from '../../../contract/service/trace.ts';
 import type { AgentToolEntry, ToolResult } from '../../../environment/client/environment-client.ts';
 import { type ReportedToolResult, readResults } from '../../../models/dialects/conversation.ts';
 import type { DialectRequest } from '../../../models/dialects/dialect.ts';
-import type { AskedCall } from '../seat-agent.ts';
+import type { CallOrigin } from '../seat-agent.ts';
 import type { SeatTools } from '../seat-tools.ts';
 
 /** Longest text of an entry, in characters. */
@@ -67,7 +67,7 @@ export class CallMatcher {
   }
 
   /** Finds the model's call that an MCP call carries out; undefined if none fits. */
-  match(name: string, args: JsonObject): (AskedCall & { returned(result: ToolResult): void }) | undefined {
+  match(name: string, args: JsonObject): (CallOrigin & { returned(result: ToolResult): void }) | undefined {
     const schema = this.#entries.get(name)?.input_schema;
     const isFit = (asked: RequestedCall) =>
       !asked.isCalled && asked.name === name && (name === SUBMIT_ANSWER || areEqual(asked.args, args, schema));

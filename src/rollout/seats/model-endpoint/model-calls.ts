@@ -17,7 +17,7 @@ import { endsWithin } from '../../../support/runtime/deadline.ts';
 import { startKeepAlive } from '../../../support/runtime/keep-alive.ts';
 import { during, setChatResponse, startChatSpan } from '../../../support/telemetry/spans.ts';
 import type { AgentTurn } from '../../session/agent.ts';
-import type { AskedCall, SeatAgent } from '../seat-agent.ts';
+import type { CallOrigin, SeatAgent } from '../seat-agent.ts';
 import type { SeatTools } from '../seat-tools.ts';
 import { type BegunStep, Steps } from '../steps.ts';
 import { ToolsListedCheck } from '../tools-listed-check.ts';
@@ -87,7 +87,7 @@ export class ModelCalls {
   async call(name: string, args: JsonObject, signal: AbortSignal): Promise<ToolResult> {
     clearTimeout(this.#lastCalls);
     const matched = this.#ledger.match(name, args) ?? (await this.#matchLater(name, args));
-    const asked: AskedCall | undefined = matched && { step: matched.step, id: matched.id };
+    const asked: CallOrigin | undefined = matched && { step: matched.step, id: matched.id };
     const ownId = `call_${randomBytes(8).toString('hex')}`;
     try {
       const { agent } = this.#options;

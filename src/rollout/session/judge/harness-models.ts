@@ -9,8 +9,8 @@ import type { EventRecorder } from '../../../store/traces/event-recorder.ts';
 import { once } from '../../../support/runtime/once.ts';
 import { ROLLOUT_LIMITS } from '../limits.ts';
 import type { RunOptions } from '../run.ts';
-import { RecordedUser, type RecordedWords } from '../user/recorded-user.ts';
-import { type ConversationUser, FunctionUser, ModelUser, ScriptedUser } from '../user/simulated-user.ts';
+import type { RecordedWords } from '../user/recorded-user.ts';
+import type { ConversationUser } from '../user/simulated-user.ts';
 
 interface UserParts {
   readonly client: EnvironmentClient;
@@ -29,14 +29,19 @@ interface UserParts {
  * @throws BoundaryError boundary `worker`, code `user_error`, if no model is named; boundary `model` for a name that
  *   cannot be used.
  */
-export function createUser(setup: UserOfSetup, parts: UserParts): ConversationUser {
+export async function createUser(setup: UserOfSetup, parts: UserParts): Promise<ConversationUser> {
   const { recorded } = parts;
-  return recorded === undefined
-    ? createLiveUser(setup, parts)
-    : new RecordedUser(createLiveUser(setup, parts), recorded);
+  const live = await createLiveUser(setup, parts);
+  if (recorded === undefined) return live;
+  const { RecordedUser } = await import('../user/recorded-user.ts');
+  return new RecordedUser(live, recorded);
 }
 
-function createLiveUser(setup: UserOfSetup, { client, seed, args, options, recorded }: UserParts): ConversationUser {
+async function createLiveUser(
+  setup: UserOfSetup,
+  { client, seed, args, options, recorded }: UserParts,
+): Promise<ConversationUser> {
+  const { FunctionUser, ModelUser, ScriptedUser } = await import('../user/simulated-user.ts');
   const { request, harnessModels = {} } = options;
   const name = request.user_model ?? setup.model ?? harnessModels.user;
   const script = request.user_script ?? args.user_script;

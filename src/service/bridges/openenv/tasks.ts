@@ -16,7 +16,7 @@ export interface TaskChoiceOptions extends ScenarioTasksOptions, PlayableOptions
 }
 
 /** The episode that a `reset` asks for. */
-export interface AskedEpisode {
+export interface EpisodeTask {
   readonly scenario: string;
   readonly args: JsonObject;
   readonly seed: number | null;
@@ -59,7 +59,7 @@ export class TaskChoice {
    * @throws OpenEnvError VALIDATION_ERROR; ApiError invalid_scenario_args; also as `assertPlayable` and
    * `tasksOfScenario`.
    */
-  async choose(data: JsonObject): Promise<AskedEpisode> {
+  async choose(data: JsonObject): Promise<EpisodeTask> {
     const { seed, episode_id, task_id, ...rest } = parse(resetSchema, data);
     const given: JsonObject = isJsonObject(rest) ? rest : {};
     const { entry, args } = this.#scenarioOf(given);

@@ -139,6 +139,7 @@ class Creation {
     const wanted = toNewEvaluation(request, { taskset, models, ...this.#agentOf(body) });
     const options: CreateOptions = {
       resume: body.resume,
+      paused: body.paused,
       ...(keep && { inTransaction: (transaction, row) => keep(transaction, toAccepted(row)) }),
     };
     if (only.ends === undefined) return toAccepted(await evaluations.create(wanted, options));

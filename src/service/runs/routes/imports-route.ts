@@ -3,7 +3,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { Logger } from 'pino';
 import { ApiError } from '../../../contract/errors.ts';
 import {
   type ImportedTraces,
@@ -14,23 +13,18 @@ import {
 import type { Database } from '../../../store/database/database.ts';
 import { IMPORT_LIMITS, type ImportLimits } from '../../../store/formats/import-limits.ts';
 import { FormatError } from '../../../store/formats/imported-trace.ts';
-import { importFile } from '../../../store/traces/import-file.ts';
+import { importInThread } from '../../../store/traces/import-in-thread.ts';
 import type { TraceStore } from '../../../store/traces/trace-store.ts';
 import { accountOf } from '../../../support/http/api/api-keys.ts';
 import { defineRoute, type Route } from '../../../support/http/api/route.ts';
-import { streamWork } from '../../../support/http/work-stream.ts';
+import type { WorkStreams } from '../../../support/http/work-streams.ts';
+import { WorkPlaces } from './work-places.ts';
 
 export interface ImportsRouteOptions {
   readonly database: Database;
   readonly store: TraceStore;
-  readonly logger: Logger;
-  /** Aborted when the service shuts down. */
-  readonly closing: AbortSignal;
-  readonly keepAliveMs?: number | undefined;
+  readonly works: WorkStreams;
 }
-
-/** Reading a file takes memory and turns of the event loop, which all requests share. */
-const MAX_IMPORTS = 2;
 
 /** Lower than those of a command, which has a process to itself. */
 const LIMITS: ImportLimits = {
@@ -43,8 +37,8 @@ const LIMITS: ImportLimits = {
 };
 
 /** Stores the traces of a file for the account of the caller: all of them, or none. */
-export function createImportsRoute({ database, store, logger, closing, keepAliveMs }: ImportsRouteOptions): Route {
-  const importing = new Set<string>();
+export function createImportsRoute({ database, store, works }: ImportsRouteOptions): Route {
+  const places = new WorkPlaces({ most: 2, underWay: 'A file is being imported', atOnce: 'imports 2 files' });
   return defineRoute({
     method: 'POST',
     path: '/v1/imports',
@@ -55,43 +49,26 @@ export function createImportsRoute({ database, store, logger, closing, keepAlive
     about: { contentType: 'text/event-stream', errors: ['quota_exceeded', 'capacity_exceeded', 'store_unavailable'] },
     async handle({ requestId, queryValues, file = none(), caller, signal: gone }) {
       const account = accountOf(caller);
-      const signal = AbortSignal.any([gone, closing]);
-      admit(importing, account);
-      importing.add(account);
-      const folder = new ImportFolder(() => void importing.delete(account));
-      const work = async (path: string): Promise<ImportedTraces> => {
+      const place = places.take(account);
+      const folder = new ImportFolder(() => place[Symbol.dispose]());
+      const work = async (path: string, signal: AbortSignal): Promise<ImportedTraces> => {
         const { env_name: envName, scenario_name: scenarioName, score } = queryValues;
         const options = { account, redactor: store.redactor, envName, scenarioName, score, limits: LIMITS, signal };
-        const { traceIds, added, losses } = await importFile(database, path, options).catch(refuse);
-        return { type: 'imported', trace_ids: traceIds, added, lost: losses.toList() };
+        const { traceIds, added, lost } = await importInThread(database, path, options).catch(refuse);
+        return { type: 'imported', trace_ids: [...traceIds], added, lost: [...lost] };
       };
       try {
-        const path = await folder.keep(file, queryValues, signal);
-        return streamWork<ImportedTraces>(
-          async (send) => {
-            const imported = await work(path).finally(() => folder.remove());
-            await send(imported);
-          },
-          { requestId, logger, signal, keepAliveMs },
-        );
+        const path = await folder.keep(file, queryValues, works.endedBy(gone));
+        return await works.stream<ImportedTraces>({ requestId, signal: gone }, async (send, signal) => {
+          const imported = await work(path, signal).finally(() => folder.remove());
+          await send(imported);
+        });
       } catch (error) {
         await folder.remove();
         throw error;
       }
     },
   });
-}
-
-/** @throws ApiError quota_exceeded, capacity_exceeded */
-function admit(importing: ReadonlySet<string>, account: string): void {
-  const headers = { 'retry-after': '5' };
-  if (importing.has(account)) {
-    const message = 'A file is being imported for this account already: send the next one when that is done.';
-    throw new ApiError('quota_exceeded', message, { headers });
-  }
-  if (importing.size < MAX_IMPORTS) return;
-  const message = `This service imports ${MAX_IMPORTS} files at a time, and is at that limit: try again in a moment.`;
-  throw new ApiError('capacity_exceeded', message, { headers });
 }
 
 /** The file of a request, alone in a folder: no path of it leads to a file of this machine. */

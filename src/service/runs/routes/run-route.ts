@@ -12,8 +12,7 @@ import {
 import { checkSize } from '../../../contract/size-limits.ts';
 import type { Catalogue } from '../../../environment/client/catalogue.ts';
 import { checkScenarioArgs } from '../../../environment/client/scenario-args.ts';
-import { type ForkedRequest, toForkedRequest } from '../../../evaluation/replays/fork/fork-request.ts';
-import { toForkParent } from '../../../evaluation/replays/replay/replay-request.ts';
+import type { ForkedRequest } from '../../../evaluation/replays/fork/fork-request.ts';
 import type { Models } from '../../../models/gateway/create-model.ts';
 import type { Agents } from '../../../rollout/agents/agents.ts';
 import { toQueuedRun } from '../../../rollout/session/queued-run.ts';
@@ -55,8 +54,8 @@ export interface RunRouteOptions {
   readonly now: () => number;
 }
 
-/** An accepted run, before any wait for its end. */
-type Accepted = Pick<RunAccepted, 'trace_id' | 'trace_url'>;
+/** Id and page of an accepted run. */
+type RunAddress = Pick<RunAccepted, 'trace_id' | 'trace_url'>;
 type Incoming = RouteRequest<RunBody>;
 
 /** `POST /v1/agent/run`. A run is created only after all checks, and an accepted run is durable. */
@@ -102,7 +101,7 @@ export function createRunRoute(options: RunRouteOptions): Route {
 class Runs {
   readonly #options: RunRouteOptions;
   readonly #registered: RegisteredModels;
-  readonly #idempotency: Idempotency<Accepted>;
+  readonly #idempotency: Idempotency<RunAddress>;
 
   constructor(options: RunRouteOptions) {
     this.#options = options;
@@ -130,7 +129,7 @@ class Runs {
   }
 
   /** Creates a run, or finds the one that an earlier request with the same idempotency key created. */
-  async #accept(request: Incoming): Promise<Accepted> {
+  async #accept(request: Incoming): Promise<RunAddress> {
     const key = request.headers['idempotency-key'];
     if (typeof key !== 'string') return await this.#start(request);
     const place = { account: accountOf(request.caller), key };
@@ -142,8 +141,8 @@ class Runs {
 
   async #start(
     { body: given, caller }: Incoming,
-    keep?: (transaction: DatabaseTransaction, accepted: Accepted) => Promise<void>,
-  ): Promise<Accepted> {
+    keep?: (transaction: DatabaseTransaction, accepted: RunAddress) => Promise<void>,
+  ): Promise<RunAddress> {
     const { catalogue, models, store, runs, toTraceUrl } = this.#options;
     const body = await toRequest(given, store, accountOf(caller));
     const scenario = await catalogue.find(body.env_name, body.scenario_name);
@@ -152,7 +151,8 @@ class Runs {
     checkRunHarness(scenario, body, models);
     checkSize('sampling', body.sampling);
     checkMetadata(body.metadata);
-    const parent = given.fork && toForkParent(given.fork);
+    const parent =
+      given.fork && (await import('../../../evaluation/replays/replay/replay-request.ts')).toForkParent(given.fork);
     const queued = toQueuedRun({ ...body, origin: 'run', scenario_name: scenario.short_name, model, parent });
     const toAccepted = (id: string) => ({ trace_id: id, trace_url: toTraceUrl(id) });
     const traceId = await runs.create(
@@ -189,6 +189,7 @@ async function toRequest(body: RunBody, store: TraceStore, account: string): Pro
   }
   const trace = await findTrace(store, fork.trace_id, account, 'fork.trace_id');
   const { request: asked } = await findRow(store, fork.trace_id, account);
+  const { toForkedRequest } = await import('../../../evaluation/replays/fork/fork-request.ts');
   return toForkedRequest(body, fork, { trace, asked });
 }
 

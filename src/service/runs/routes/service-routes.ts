@@ -11,6 +11,8 @@ import type { RunQueue } from '../../../store/queue/run-queue.ts';
 import type { TraceStore } from '../../../store/traces/trace-store.ts';
 import type { Route } from '../../../support/http/api/route.ts';
 import type { RouteGroup } from '../../../support/http/api/route-table.ts';
+import type { WorkStreams } from '../../../support/http/work-streams.ts';
+import type { Secret } from '../../../support/redaction/redactor.ts';
 import type { Training } from '../../../training/training.ts';
 import type { EventsRouteOptions } from '../../traces/events-route.ts';
 import type { LiveDeltas } from '../../traces/live-deltas.ts';
@@ -32,6 +34,12 @@ export interface ServiceRoutesOptions {
   /** Aborted when the service shuts down. */
   readonly closing: AbortSignal;
   readonly keepAliveMs?: number | undefined;
+  /** Replies of requests whose work takes minutes, created on first use. */
+  works(): Promise<WorkStreams>;
+  /** Keys of gateways, trainers and the service, which no process of an environment may hold. */
+  readonly operatorKeys: readonly Secret[];
+  /** Names of environments in commands, where these differ. */
+  readonly typedNames: ReadonlyMap<string, string>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly deltas: LiveDeltas;
@@ -110,7 +118,7 @@ function readGroups(options: ServiceRoutesOptions): readonly RouteGroup[] {
       paths: ['/v1/imports'],
       async load() {
         const { createImportsRoute } = await import('./imports-route.ts');
-        return [createImportsRoute({ database: options.database, store, logger, closing, keepAliveMs })];
+        return [createImportsRoute({ database: options.database, store, works: await options.works() })];
       },
     },
     {
@@ -189,7 +197,18 @@ function jobGroups(options: ServiceRoutesOptions): readonly RouteGroup[] {
       paths: ['/v1/checks', '/v1/checks/:check_id'],
       async load() {
         const { createCheckRoutes } = await import('./check-routes.ts');
-        return createCheckRoutes({ database, appUrl });
+        const { createCreateCheckRoute } = await import('./create-check-route.ts');
+        return [
+          createCreateCheckRoute({ ...options, works: await options.works() }),
+          ...createCheckRoutes({ database, appUrl }),
+        ];
+      },
+    },
+    {
+      paths: ['/v1/calibrations'],
+      async load() {
+        const { createCalibrationsRoute } = await import('./calibrations-route.ts');
+        return [createCalibrationsRoute({ models, works: await options.works() })];
       },
     },
     {
@@ -212,7 +231,7 @@ function jobGroups(options: ServiceRoutesOptions): readonly RouteGroup[] {
       async load() {
         const { createDatasetsRoute } = await import('./datasets-route.ts');
         const [{ datasets }, tasksets] = await Promise.all([options.training(), tasksetsOf(options)]);
-        return [createDatasetsRoute({ datasets, catalogue, tasksets, logger, closing, keepAliveMs })];
+        return [createDatasetsRoute({ datasets, catalogue, tasksets, works: await options.works() })];
       },
     },
     {

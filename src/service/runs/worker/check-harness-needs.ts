@@ -2,7 +2,6 @@ import type { ScenarioEntry } from '../../../contract/scenario.ts';
 import type { Budget } from '../../../contract/service/evaluation.ts';
 import type { EventOf } from '../../../contract/service/event.ts';
 import { checkScenarioNeeds } from '../../../environment/client/scenario-needs.ts';
-import { checkPrices } from '../../../evaluation/evaluations/limits/check-limits.ts';
 import type { ScenarioCatalogue } from '../../../evaluation/tasks/check-tasks.ts';
 import type { Taskset } from '../../../evaluation/tasks/taskset.ts';
 import type { Models } from '../../../models/gateway/create-model.ts';
@@ -57,6 +56,7 @@ export async function checkHarnessNeeds(
     checkScenarioNeeds(entry, task, named);
     for (const need of entry.needs ?? []) asked.add(named[need] ?? null);
   }
+  const { checkPrices } = await import('../../../evaluation/evaluations/limits/check-limits.ts');
   const priced = [...asked].filter((name) => name !== null);
   checkPrices(
     priced.map((model) => ({ model, target: model, gateway: null })),

@@ -22,6 +22,7 @@ import { Admission, type Candidate } from './admission.ts';
 import { type CancelWatch, createCancelWatch } from './cancel-watch.ts';
 import { createKeyClaims } from './key-claims.ts';
 import { executeLease, type LeasedRunOptions } from './leased-run.ts';
+import { startSandboxSweep } from './sandbox-sweep.ts';
 import { startSweeps } from './sweep.ts';
 import { createWorkerPool } from './worker-pool.ts';
 
@@ -109,6 +110,7 @@ class QueueWorker implements Worker {
   readonly #unsubscribe: () => void;
   readonly #loop: Loop;
   readonly #sweeps: Loop | undefined;
+  readonly #sandboxSweep: Loop;
   readonly #guards: AttemptGuards | undefined;
   readonly #jobs: Promise<JobDriver | undefined> | undefined;
   #isStopping = false;
@@ -144,6 +146,7 @@ class QueueWorker implements Worker {
     });
     this.#unsubscribe = queue.onEntry(() => this.#loop.wake());
     this.#sweeps = database && startSweeps(database, queue, logger);
+    this.#sandboxSweep = startSandboxSweep(options.environments, logger);
     this.#guards = database && createAttemptGuards({ database, worker: this.name, logger });
     const cancelHere = (traceId: string) => this.cancel(traceId);
     const jobs = database && [createRegradeWork({ ...options, database, now: Date.now })];
@@ -170,13 +173,14 @@ class QueueWorker implements Worker {
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
     this.#unsubscribe();
-    // The owner of a shared pool tells it, and only at SIGTERM.
+    // A pool that was given has an owner, who knows whether the process ends.
     if (this.#options.pool === undefined) this.pool.shutDown();
     for (const run of this.#active) run.interrupt.abort(new RunInterrupted('released'));
     const runs = [...this.#active];
     const ended = [
       this.#loop.stop(),
       this.#sweeps?.stop(),
+      this.#sandboxSweep.stop(),
       this.driver?.stop(),
       this.#jobs?.then((jobs) => jobs?.stop()),
       ...runs.map((run) => run.ended),

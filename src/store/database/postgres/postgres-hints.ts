@@ -1,14 +1,11 @@
 import type { Pool, PoolClient } from 'pg';
 import { sleep } from '../../../support/runtime/backoff.ts';
+import { PERIODS_MS } from '../../../support/runtime/periods.ts';
 import type { Hints } from '../database.ts';
 
 /** Every process of the database listens to this channel. Channel names are local to a database. */
 const CHANNEL = 'proctor_queue';
 
-/**
- * Milliseconds between two hints of this process. Each hint is a commit, and other commits of the server wait for it.
- */
-const SEND_EVERY_MS = 10;
 /** Milliseconds until a lost connection is opened again; doubled after each failure. */
 const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 30_000;
@@ -62,7 +59,7 @@ export class PostgresHints implements Hints {
       this.#isAsked = false;
       // If the hint gets lost, listeners find the work at their next poll.
       await this.#options.execute(`select pg_notify('${CHANNEL}', '')`).catch(() => {});
-      await new Promise<void>((resolve) => void setTimeout(resolve, SEND_EVERY_MS).unref());
+      await new Promise<void>((resolve) => void setTimeout(resolve, PERIODS_MS.hints).unref());
     }
     this.#isSending = false;
   }

@@ -84,7 +84,7 @@ async function createTraces({ schema }: Kysely<unknown>): Promise<void> {
 }
 
 /**
- * The primary key of `events` keeps two writers of a trace apart (traces/append-events.ts). The foreign key stops
+ * The primary key of `events` keeps two writers of a trace apart (store/traces/append-events.ts). The foreign key stops
  * writers from recreating a deleted trace.
  */
 async function createEvents(database: Kysely<unknown>): Promise<void> {

@@ -18,7 +18,7 @@ export interface SeatsTable {
   account: string;
   /** SHA-256 of the seat's secret, in hex. */
   secret_hash: string;
-  /** JSON of the owner process (database/row-lease.ts). */
+  /** JSON of the owner process (store/database/row-lease.ts). */
   owner: string;
   /** Time of the owner's last sign of life. */
   seen_at: number;

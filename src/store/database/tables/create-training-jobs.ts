@@ -85,7 +85,7 @@ export interface TrainingJobsTable {
   cancel_requested: Generated<number>;
   /** Number of consecutive failed calls to the provider. */
   failures: Generated<number>;
-  /** JSON of the process that works on the job (database/row-lease.ts); null when it is free. */
+  /** JSON of the process that works on the job (store/database/row-lease.ts); null when it is free. */
   owner: string | null;
   /** Time of the owner's last sign of life. */
   seen_at: number | null;

@@ -110,7 +110,7 @@ export interface BlobsTable {
 
 export interface QueueTable {
   trace_id: string;
-  /** Environment of the run. An index lets a worker skip entries that it may not take (queue/entry-groups.ts). */
+  /** Environment of the run. An index lets a worker skip entries that it may not take (store/queue/entry-groups.ts). */
   env_name: Generated<string>;
   /** Key of the run; empty without a key. */
   key_id: Generated<string>;
@@ -123,7 +123,7 @@ export interface QueueTable {
   is_redelivered: number;
 }
 
-/** Runs that count against the limit of their key (service/runs/key-claims.ts). */
+/** Runs that count against the limit of their key (service/runs/worker/key-claims.ts). */
 export interface RunClaimsTable {
   trace_id: string;
   key_id: string;
@@ -203,7 +203,7 @@ export interface OutcomesTable {
   status: string;
   created_at: number;
   reward: number | null;
-  /** A bin of traces/rows/reward-bins.ts; -1 without a reward. */
+  /** A bin of store/traces/rows/reward-bins.ts; -1 without a reward. */
   reward_bin: number;
   /** Tokens of the last attempt, as in the trace. */
   prompt_tokens: number;
@@ -251,7 +251,7 @@ export interface EvaluationsTable {
   concurrency: number;
   budget_usd: number | null;
   budget_tokens: number | null;
-  /** Cost of finished model calls (evaluation/evaluations/budget.ts). */
+  /** Cost of finished model calls (evaluation/evaluations/limits/budget.ts). */
   spent_usd: Generated<number>;
   spent_tokens: Generated<number>;
   /**

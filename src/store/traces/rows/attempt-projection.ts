@@ -9,9 +9,10 @@ import type {
   UserReplyRecord,
 } from '../../../contract/service/trace.ts';
 import { sumUsage } from '../../../contract/service/usage.ts';
-import { HarnessUsages } from './harness-usages.ts';
+import { SandboxRows } from './sandbox-fields.ts';
 import { ToolResults } from './tool-results.ts';
 import type { LastResponse } from './trace-outcome.ts';
+import { HarnessUsages } from './usage-totals.ts';
 
 /** Fields of a trace that come from one attempt. */
 export type AttemptFields = Pick<
@@ -21,6 +22,7 @@ export type AttemptFields = Pick<
   | 'system'
   | 'prompt'
   | 'tools'
+  | 'sandboxes'
   | 'turns'
   | 'steps'
   | 'tool_calls'
@@ -56,6 +58,7 @@ export class AttemptProjection {
   readonly #toolResults = new ToolResults();
   readonly #judgements: JudgementRecord[] = [];
   readonly #harness = new HarnessUsages();
+  readonly #sandboxes = new SandboxRows();
   /** The opening message of a simulated user, before the first turn. */
   #opening: UserReplyRecord | undefined;
   #answer: Trace['answer'] = null;
@@ -77,6 +80,11 @@ export class AttemptProjection {
         this.#environmentMs += event.duration_ms;
         this.#waitedMs += event.waited_ms ?? 0;
         this.#versions = event.versions;
+        break;
+      case 'sandbox.started':
+      case 'sandbox.refused':
+      case 'sandbox.ended':
+        this.#sandboxes.add(event);
         break;
       case 'setup.completed':
         this.#setup = event;
@@ -145,6 +153,7 @@ export class AttemptProjection {
       system: this.#setup?.system ?? null,
       prompt: this.#setup?.prompt ?? [],
       tools: this.#setup?.tools ?? [],
+      ...this.#sandboxes.toFields(),
       turns: this.#turns.map((turn, index) => this.#toTraceTurn(turn, index === 0 ? this.#opening : undefined)),
       steps: this.#steps.map((step) => ({ ...step, tool_results: this.#toolResults.of(step.step) })),
       ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
@@ -154,8 +163,12 @@ export class AttemptProjection {
       evaluation: this.#evaluated?.evaluation ?? null,
       usage: { ...this.#sumUsage(), ...this.#harness.toFields() },
       timing: {
-        queued_ms: this.#startedAt === null ? 0 : millisecondsBetween(this.#queuedAt, this.#startedAt) + this.#waitedMs,
+        queued_ms:
+          this.#startedAt === null
+            ? 0
+            : millisecondsBetween(this.#queuedAt, this.#startedAt) + this.#waitedMs + this.#sandboxes.queuedMs,
         environment_ms: this.#environmentMs,
+        ...this.#sandboxes.toTiming(),
         setup_ms: this.#setup?.duration_ms ?? 0,
         model_ms: sum(this.#steps.map(({ model_ms }) => model_ms)),
         tool_ms: sum(this.#turns.map((turn) => turn.end?.toolMs ?? this.#sumToolMs(turn))),

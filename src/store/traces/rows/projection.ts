@@ -25,6 +25,7 @@ export function projectTrace(events: Iterable<TraceEvent>, identity: TraceIdenti
 
 /** A trace in a list. */
 export function toSummary({
+  sandboxes: _sandboxes,
   steps: _steps,
   tool_calls: _calls,
   ledger: _ledger,

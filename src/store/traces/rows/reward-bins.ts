@@ -10,6 +10,9 @@ const LAST_TENTH = 11;
 const ONE = 12;
 const ABOVE_ONE = 13;
 
+/** Number of bins of `toRewardBin`. */
+export const REWARD_BINS = ABOVE_ONE + 1;
+
 /** Number of bins in the summary's histogram, from 0 to 1. */
 export const HISTOGRAM_BINS = 10;
 

@@ -27,7 +27,12 @@ export interface Authentication {
   /** @throws ApiError invalid_api_key; forbidden for a change without the browser's page token. */
   authenticate(
     access: Route['access'],
-    request: { readonly method: string; readonly headers: IncomingHttpHeaders },
+    request: {
+      readonly method: string;
+      readonly headers: IncomingHttpHeaders;
+      /** Bare keys that the request carries in other places than `Authorization`. Default: none. */
+      readonly otherKeys?: readonly string[];
+    },
   ): Promise<Caller | undefined>;
   /**
    * Authenticates by key only; undefined on servers without keys. It returns a promise only if `verifyKey` does: a tool
@@ -64,12 +69,16 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   const { verifyKey } = options;
   const findKey =
     verifyKey &&
-    ((headers: IncomingHttpHeaders): Promise<Caller> | Caller => {
-      const authorization = authorizationOf(headers, options.keyHeader);
+    ((headers: IncomingHttpHeaders, otherKeys: readonly string[] = []): Promise<Caller> | Caller => {
+      const [authorization, ...others] = authorizationsOf(headers, options.keyHeader, otherKeys);
       if (authorization === undefined) {
         throw unauthorized('This needs an API key: send the header "Authorization: Bearer <API_KEY>".');
       }
-      const key = /^bearer +([\x21-\x7e]+) *$/i.exec(authorization)?.[1];
+      const key = bearerOf(authorization);
+      // Which of the keys counts would depend on the server: a proxy and this one might pick differently.
+      if (others.some((other) => bearerOf(other) !== key)) {
+        throw unauthorized('This request has different keys in its headers or its address: send one.');
+      }
       if (key === undefined) {
         throw unauthorized('The Authorization header has to be "Bearer <API_KEY>"; this one has another form.');
       }
@@ -83,7 +92,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
 
   return {
     findKey,
-    async authenticate(access, { method, headers }) {
+    async authenticate(access, { method, headers, otherKeys = [] }) {
       if (access === 'public' || access === 'page') return undefined;
       if (access === 'loopback' && isLoopbackHost(options.host)) return undefined;
       if (access === 'browser') {
@@ -91,16 +100,27 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
         if (browser !== undefined) return browser;
         throw unauthorized('This is for pages of this server in a browser that is signed in.');
       }
-      const isAnonymous = headers.authorization === undefined;
+      const isAnonymous = headers.authorization === undefined && otherKeys.length === 0;
       const browser = access === 'key-or-browser' && isAnonymous ? await findBrowser(method, headers) : undefined;
-      return browser ?? findKey?.(headers) ?? LOCAL_CALLER;
+      return browser ?? findKey?.(headers, otherKeys) ?? LOCAL_CALLER;
     },
   };
 }
 
-function authorizationOf(headers: IncomingHttpHeaders, keyHeader: string | undefined): string | undefined {
-  const key = keyHeader === undefined ? undefined : headers[keyHeader];
-  return headers.authorization ?? (key === undefined ? undefined : `Bearer ${key}`);
+/** All credentials of a request, in the form of the `Authorization` header. */
+function authorizationsOf(
+  { authorization, ...headers }: IncomingHttpHeaders,
+  keyHeader: string | undefined,
+  otherKeys: readonly string[],
+): readonly string[] {
+  const inHeader = keyHeader === undefined ? undefined : headers[keyHeader];
+  const bare = typeof inHeader === 'string' ? [inHeader, ...otherKeys] : otherKeys;
+  const all = bare.map((key) => `Bearer ${key}`);
+  return authorization === undefined ? all : [authorization, ...all];
+}
+
+function bearerOf(authorization: string): string | undefined {
+  return /^bearer +([\x21-\x7e]+) *$/i.exec(authorization)?.[1];
 }
 
 const CSRF_HEADER = 'x-csrf-token';

@@ -21,6 +21,16 @@ function upstreamCode(error: BoundaryError) {
   return error.boundary === 'model' ? 'model_failed' : 'environment_failed';
 }
 
+/** Runs a check whose errors name fields of another request, and sets `param` to the field of this one. */
+export async function asField<T>(field: string, check: () => T | Promise<T>): Promise<T> {
+  try {
+    return await check();
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw new ApiError(error.code, error.message, { param: field, headers: error.headers, cause: error });
+  }
+}
+
 /** The error for new work after SIGTERM. */
 export function shuttingDown(): ApiError {
   return new ApiError('shutting_down', 'The server is shutting down and takes no new work; try again in a moment.', {

@@ -70,8 +70,17 @@ function describeNumber(schema: JsonSchema): string {
 }
 
 function describeAll(schemas: readonly unknown[]): string | undefined {
-  const words = schemas.map((schema) => describeSchema(asSchema(schema)));
+  const objects = schemas.map(asSchema).filter((schema) => schema?.type === 'object');
+  // Several kinds of objects differ by what they need.
+  const words = schemas.map(
+    (schema) => (objects.length > 1 ? describeNeeds(asSchema(schema)) : undefined) ?? describeSchema(asSchema(schema)),
+  );
   return words.every((word) => word !== undefined) ? words.join(' or ') : undefined;
+}
+
+function describeNeeds(schema: JsonSchema | undefined): string | undefined {
+  if (schema?.type !== 'object' || !Array.isArray(schema.required) || schema.required.length === 0) return undefined;
+  return `an object with ${schema.required.join(', ')}`;
 }
 
 /** Removes null from a type. zod writes nullable as `anyOf`, or as a list of types for a bare type. */

@@ -13,7 +13,9 @@ export interface SessionState {
   readonly environment: string;
   /** Responses of the model that are complete. */
   readonly steps: number;
-  /** The last turn; undefined before the first one. */
+  /** Turns that have begun. */
+  readonly turns: number;
+  /** The last turn; undefined before the first event. A session is set up for its first turn. */
   readonly turn: 'running' | EventOf<'turn.finished'>['status'] | undefined;
   /** Why the last response of the model ended. */
   readonly finishReason: EventOf<'model.responded'>['finish_reason'] | undefined;
@@ -51,6 +53,7 @@ const NOTHING: SessionState = {
   pending: undefined,
   environment: '',
   steps: 0,
+  turns: 0,
   turn: undefined,
   finishReason: undefined,
   answerSchema: null,
@@ -87,11 +90,11 @@ function changesOf(state: SessionState, event: TraceEvent | ModelDeltaEvent): Pa
       return { pending: { content: `${content}${said}`, reasoning: `${reasoning}${event.reasoning ?? ''}` } };
     }
     case 'run.queued':
-      return { environment: event.env_name };
+      return { environment: event.env_name, turn: 'running' };
     case 'setup.completed':
       return { answerSchema: event.answer_schema };
     case 'turn.started':
-      return { turn: 'running' };
+      return { turns: event.turn, turn: 'running' };
     case 'model.responded':
       return { pending: undefined, steps: state.steps + 1, finishReason: event.finish_reason };
     case 'turn.finished':

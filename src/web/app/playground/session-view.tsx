@@ -46,11 +46,15 @@ function Conversation({
   const [wasLeft] = useState(hasLeftFirstTurn);
   const message = useRef<HTMLTextAreaElement>(null);
   const isBusy = player.isRunning || state?.turn === 'running';
-  const isActive = state !== undefined && state.end === undefined;
+  const isActive = state !== undefined && state.end === undefined && entry.status === 'active';
+  // The events come by a connection of their own: they may be behind what the server has said of the session.
+  const [known, setKnown] = useState(entry.turns);
+  const hasMore = state?.turn === undefined || state.turns < known || entry.status !== 'active';
+  const isBehind = state !== undefined && state.end === undefined && !isBusy && hasMore;
   useFollow(state, player.note);
   useLayoutEffect(() => {
-    if (isActive && !isBusy && task === undefined) message.current?.focus({ preventScroll: true });
-  }, [isActive, isBusy, task]);
+    if (isActive && !isBusy && !isBehind && task === undefined) message.current?.focus({ preventScroll: true });
+  }, [isActive, isBusy, isBehind, task]);
 
   const attempt = async (work: () => Promise<unknown>) => {
     player.setNote(undefined);
@@ -59,6 +63,11 @@ function Conversation({
     } catch (failure) {
       player.setNote(toNote(failure));
     }
+  };
+  const say = async (text: string) => {
+    const before = state?.turns ?? 0;
+    setKnown(before + 1);
+    if (!(await player.play({ sessionId: id, message: text }))) setKnown(before);
   };
   const finish = async (answer: unknown) => {
     setTask('evaluating');
@@ -79,24 +88,24 @@ function Conversation({
       </section>
       <section class="playground-chat" aria-label="Conversation">
         {error === undefined ? null : <Failure error={error} retry={retry} />}
-        <div id="log" role="log" aria-live="polite" aria-busy={isBusy} tabIndex={-1}>
+        <div id="log" role="log" aria-live="polite" aria-busy={isBusy || isBehind} tabIndex={-1}>
           {state === undefined ? null : (
             <Transcript attempts={state.attempts} isLive={isBusy} pending={state.pending} />
           )}
-          <TurnNotes state={state} note={player.note} isBusy={isBusy} />
+          <TurnNotes state={state} note={player.note} isBusy={isBusy || isBehind} />
           {state?.end === undefined ? null : (
             <EndNote end={state.end} note={player.note} traceUrl={entry.trace_url} wasLeft={wasLeft} />
           )}
         </div>
         <div class="playground-foot">
           <p id="state" class="quiet" role="status">
-            {describePhase(state, isBusy, task)}
+            {describePhase(state, isBehind, isBusy, task)}
           </p>
           {isActive && task === undefined ? (
             <SayForm
               field={message}
-              isBusy={isBusy}
-              onSend={(text) => void player.play({ sessionId: id, message: text })}
+              isBusy={isBusy || isBehind}
+              onSend={(text) => void say(text)}
               onStop={player.isRunning ? player.stop : undefined}
               onFinish={() => setTask('answering')}
             />
@@ -130,9 +139,14 @@ function useFeed(id: string) {
   return { state, error, retry: () => setRound(round + 1) };
 }
 
-function describePhase(state: SessionState | undefined, isBusy: boolean, task: 'answering' | 'evaluating' | undefined) {
-  if (state === undefined) return 'Reading the conversation…';
-  if (state.isAway) return 'The server does not answer. Trying again…';
+function describePhase(
+  state: SessionState | undefined,
+  isBehind: boolean,
+  isBusy: boolean,
+  task: 'answering' | 'evaluating' | undefined,
+) {
+  if (state?.isAway) return 'The server does not answer. Trying again…';
+  if (state === undefined || isBehind) return 'Reading the conversation…';
   if (state.end !== undefined) return null;
   if (task === 'evaluating') return 'Evaluating…';
   if (isBusy) {

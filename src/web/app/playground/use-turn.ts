@@ -14,7 +14,8 @@ export interface TurnNote {
 export interface TurnPlayer {
   readonly isRunning: boolean;
   readonly note: TurnNote | undefined;
-  play(turn: Turn): Promise<void>;
+  /** @returns true if the model has answered. */
+  play(turn: Turn): Promise<boolean>;
   stop(): void;
   setNote(note: TurnNote | undefined): void;
 }
@@ -39,7 +40,7 @@ export function useTurn(onSession: (id: string) => void): TurnPlayer {
     setNote,
     stop: () => running.current?.abort(),
     async play(turn) {
-      if (running.current !== undefined) return;
+      if (running.current !== undefined) return false;
       const controller = new AbortController();
       running.current = controller;
       setRunning(true);
@@ -57,11 +58,13 @@ export function useTurn(onSession: (id: string) => void): TurnPlayer {
           },
         });
         if (id !== undefined) remember(id);
+        return true;
       } catch (error) {
         const isStopped = controller.signal.aborted;
         setNote(isStopped ? stoppedNote(isFirst) : toNote(error));
         // A connection is lost when the page is left, too: only then the first turn stays remembered.
         if (id !== undefined && (isStopped || !isAway(error))) remember(id);
+        return false;
       } finally {
         running.current = undefined;
         setRunning(false);

@@ -20,7 +20,7 @@ export function TimeBar({
 }: Pick<TraceSummary, 'timing'> & { readonly attempts: readonly AttemptView[] }) {
   const segments = useMemo(() => toSegments(attempts), [attempts]);
   const phases = PHASES.map(([key, phase, label]) => {
-    return { phase, label, ms: timing[key] + unfinishedMs(attempts.at(-1), phase) };
+    return { phase, label, ms: (timing[key] ?? 0) + unfinishedMs(attempts.at(-1), phase) };
   }).filter(({ ms }) => ms > 0);
   if (segments.length === 0) return null;
   return (

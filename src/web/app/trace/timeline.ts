@@ -2,6 +2,7 @@ import type { RunErrorBody } from '../../../contract/error-shapes.ts';
 import { OUTSIDE_STEPS } from '../../../contract/names.ts';
 import type { EventOf, TraceEvent } from '../../../contract/service/event.ts';
 import type { AttemptEnd, LedgerEntry, LogRecord } from '../../../contract/service/trace.ts';
+import { toSandboxEnd, toSandboxStart } from './steps/sandbox-lines.ts';
 
 type Stamp = Pick<TraceEvent, 'seq' | 'at' | 'attempt'>;
 export type Stamped<Type extends TraceEvent['type']> = EventOf<Type> & Stamp;
@@ -137,6 +138,21 @@ class Attempt {
         return;
       case 'environment.ready':
         this.#push({ kind: 'environment', id: `environment-${event.seq}`, event });
+        return;
+      case 'sandbox.started':
+        this.#addLog({ ...event, type: 'log', logger: 'sandbox', ...toSandboxStart(event) });
+        return;
+      case 'sandbox.refused':
+        this.#addLog({
+          ...event,
+          type: 'log',
+          level: 'warning',
+          logger: 'sandbox',
+          message: `${event.sandbox}: the network refused ${event.host}:${event.port}`,
+        });
+        return;
+      case 'sandbox.ended':
+        this.#addLog({ ...event, type: 'log', logger: 'sandbox', ...toSandboxEnd(event) });
         return;
       case 'setup.completed':
         this.#push({ kind: 'setup', id: 'prompt', event });

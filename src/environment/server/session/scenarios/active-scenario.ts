@@ -1,5 +1,5 @@
 import { META, SHUTDOWN_GRACE_MS } from '../../../../contract/names.ts';
-import type { Evaluation, SetupResult } from '../../../../contract/scenario.ts';
+import type { Evaluation, SandboxFacts, SetupResult } from '../../../../contract/scenario.ts';
 import { untilAborted } from '../../../../support/runtime/deadline.ts';
 import { preview } from '../../../../support/schema/json-schema.ts';
 import { describeUnmatched, matchesToolPatterns } from '../../../../support/text/tool-patterns.ts';
@@ -8,6 +8,7 @@ import { ToolError } from '../../../authoring/tool-result.ts';
 import { type Report, runCleanup } from '../../cleanup.ts';
 import { hasConversation } from './judge-question.ts';
 import { ScenarioContext, withoutWords } from './scenario-context.ts';
+import type { ScenarioSandboxes } from './scenario-sandboxes.ts';
 
 /** How a scenario was started: by a harness with the hub `setup`, or by any client with the scenario's prompt. */
 export type Starter = 'harness' | 'prompt';
@@ -16,6 +17,7 @@ interface ScenarioInstance {
   readonly name: string;
   readonly tools: ScenarioDefinition['tools'];
   readonly user: ScenarioDefinition['user'];
+  readonly isGradedLive: boolean;
   readonly starter: Starter;
   readonly run: ScenarioRun;
   readonly context: ScenarioContext;
@@ -37,12 +39,17 @@ export class ActiveScenario {
   readonly #report: Report;
   readonly #agentTools: () => readonly string[];
   #state: State = { kind: 'idle', evaluated: undefined };
+  readonly #sandboxes: ScenarioSandboxes | undefined;
   #settling: Promise<void> = Promise.resolve();
 
-  /** @param agentTools returns the names of all tools that an agent may get now. */
-  constructor(report: Report, agentTools: () => readonly string[]) {
+  /**
+   * @param agentTools returns the names of all tools that an agent may get now.
+   * @param sandboxes are those of the session. Undefined if its environment has none.
+   */
+  constructor(report: Report, agentTools: () => readonly string[], sandboxes?: ScenarioSandboxes) {
     this.#report = report;
     this.#agentTools = agentTools;
+    this.#sandboxes = sandboxes;
   }
 
   get starter(): Starter | undefined {
@@ -57,6 +64,23 @@ export class ActiveScenario {
 
   allowsTool(name: string): boolean {
     return matchesToolPatterns(name, this.toolPatterns);
+  }
+
+  /**
+   * Makes the sandboxes for a setup that follows, so that its time begins when they are there.
+   *
+   * @throws ToolError while a scenario is active; EngineError.
+   */
+  prepare(
+    scenario: ScenarioDefinition,
+    args: unknown,
+    request: ToolContext,
+  ): Promise<{ readonly sandboxes: readonly SandboxFacts[] }> {
+    const preparing = async () => {
+      this.#admit('harness');
+      return { sandboxes: (await this.#sandboxes?.prepare(scenario, args, request)) ?? [] };
+    };
+    return this.#settle(preparing());
   }
 
   /**
@@ -110,13 +134,14 @@ export class ActiveScenario {
     request: ToolContext,
     starter: Starter,
   ): Promise<SetupResult> {
-    const { name, tools, user } = scenario;
+    const { name, tools, user, isGradedLive = false } = scenario;
     const replaced = this.#admit(starter);
     this.#become({ kind: 'starting', name, starter });
     const context = new ScenarioContext(request);
     let run: ScenarioRun | undefined;
     try {
       if (replaced !== undefined) await this.#end(replaced, SHUTDOWN_GRACE_MS.environment);
+      await this.#sandboxes?.ensure(scenario, args, request);
       const running = scenario.start(args, context);
       run = running;
       // Any client may get a prompt. The messages of the setup may contain an answer key, so only a harness gets them.
@@ -128,7 +153,7 @@ export class ActiveScenario {
       if (fault !== undefined) throw new ToolError(fault);
       // A client that has disconnected would not know that the scenario is active, and could not set up another one.
       request.signal.throwIfAborted();
-      this.#become({ kind: 'active', name, tools, user, starter, run, context });
+      this.#become({ kind: 'active', name, tools, user, isGradedLive, starter, run, context });
       return {
         scenario: name,
         prompt: [...prompt],
@@ -140,7 +165,7 @@ export class ActiveScenario {
       };
     } catch (error) {
       if (run !== undefined)
-        await this.#end({ name, tools, user, starter, run, context }, SHUTDOWN_GRACE_MS.environment);
+        await this.#end({ name, tools, user, isGradedLive, starter, run, context }, SHUTDOWN_GRACE_MS.environment);
       this.#become({ kind: 'idle', evaluated: undefined });
       throw error;
     }
@@ -151,6 +176,7 @@ export class ActiveScenario {
     this.#become({ ...started, kind: 'evaluating' });
     try {
       if (started.user !== undefined && !hasConversation(request.meta)) throw new ToolError(userNotPlayed(name));
+      await this.#sandboxes?.beforeEvaluation(started.isGradedLive);
       return await started.context.during(request, () => untilAborted(started.run.evaluate(answer), request.signal));
     } finally {
       await this.#end(started, SHUTDOWN_GRACE_MS.environment);

@@ -10,7 +10,7 @@ import {
   MAX_JUDGE_MATERIAL,
 } from '../../../../contract/service/judge.ts';
 import type { JudgeQuestion, ToolContext } from '../../../authoring/definition.ts';
-import { NoJudgeError } from '../../../authoring/no-judge-error.ts';
+import { NoJudgeError } from '../../../authoring/tool-result.ts';
 
 /** Maximum number of tokens of a verdict with its reasons. */
 const VERDICT_TOKENS = 4_096;

@@ -67,6 +67,7 @@ function setupFunction(
     handler: async (args, context) => {
       // Done before the scenario is active, so that an error in the user's instructions is a failure of setup.
       const user = describeUser(scenario, args, definition);
+      if (context.meta[META.sandboxes] === true) return await active.prepare(scenario, args, context);
       const setup = await active.setup(scenario, args, context, 'harness');
       return user === undefined ? setup : { ...setup, user };
     },

@@ -44,7 +44,7 @@ export function LazySection({
 
 type OnChange = (isNear: boolean, heightPx: number) => void;
 
-interface Watched {
+interface LazySection {
   readonly onChange: OnChange;
   isNear: boolean;
 }
@@ -56,7 +56,7 @@ interface Change {
   readonly distancePx: number;
 }
 
-const watched = new Map<Element, Watched>();
+const watched = new Map<Element, LazySection>();
 /** The newest change of each section that is to be drawn, or not any more: they wait for their frame. */
 const waiting = new Map<Element, Change>();
 let observer: IntersectionObserver | undefined;

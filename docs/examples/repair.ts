@@ -1,0 +1,29 @@
+import { EnvironmentServer } from 'proctor';
+import { z } from 'zod';
+
+const BROKEN = 'exports.add = (a, b) => a - b;\n';
+const HIDDEN_TEST = "process.exit(require('../src/main.js').add(1, 2) === 3 ? 0 : 1);\n";
+
+export default class Repair extends EnvironmentServer {
+  readonly box = this.sandbox({
+    image: 'node:22-slim',
+    memory: '1GiB',
+    network: 'none',
+    files: { 'src/main.js': BROKEN },
+  });
+
+  constructor() {
+    super({ name: 'repair', version: '1.0.0' });
+    const { box } = this;
+    this.tool('run', { description: 'Runs a command.', args: { command: z.string() } }, async ({ command }) => {
+      const { exitCode, stdout, stderr } = await box.exec(command, { timeoutMs: 60_000 });
+      return { exitCode, stdout, stderr };
+    });
+    this.scenario('fix', { description: 'Make the tests pass.' }, async function* () {
+      yield 'The function add in src/main.js is wrong. Repair it.';
+      const clean = await box.fresh({ keep: ['src'] }); // nothing of the agent runs there
+      await clean.copyIn({ 'check.js': HIDDEN_TEST }, 'test');
+      return (await clean.exec(['node', 'test/check.js'])).exitCode === 0;
+    });
+  }
+}

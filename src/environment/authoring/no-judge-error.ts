@@ -1,4 +1,0 @@
-/** The harness has no model for judges. */
-export class NoJudgeError extends Error {
-  override readonly name = 'NoJudgeError';
-}
