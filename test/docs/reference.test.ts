@@ -13,6 +13,7 @@ const ENTRIES = {
   'proctor/scenario-server': 'scenario-server',
   'proctor/run-service': 'run-service',
   'proctor/testing': 'testing',
+  'proctor/tools': 'tools',
 } as const;
 
 it('docs/reference/command-line.md says what the commands say; "npm run docs:commands" writes it', async () => {

@@ -45,6 +45,8 @@ export function applyPatch(sandbox: Sandbox): ToolSet {
 interface Outcome {
   readonly given: string;
   readonly text: string | undefined;
+  /** Mode of a file that was moved here. */
+  readonly mode?: number | undefined;
 }
 
 async function apply(files: TextFiles, patches: readonly FilePatch[], signal: AbortSignal): Promise<ToolResult> {
@@ -59,15 +61,15 @@ async function apply(files: TextFiles, patches: readonly FilePatch[], signal: Ab
     const before = await saved(files, outcomes, signal);
     try {
       // Texts are written first: what a failure leaves is put back from `before`.
-      for (const { given: path, text } of outcomes.values()) {
-        if (text !== undefined) await files.write(path, await files.locate(path, signal), text, signal);
+      for (const { given: path, text, mode } of outcomes.values()) {
+        if (text !== undefined) await files.write(path, await files.locate(path, signal), text, signal, mode);
       }
       for (const [path, { text }] of outcomes)
         if (text === undefined) await files.sandbox.files.remove(path, { signal });
     } catch (error) {
       for (const [path, content] of before) {
         if (content === undefined) await files.sandbox.files.remove(path).catch(() => {});
-        else await files.sandbox.files.write(path, content).catch(() => {});
+        else await files.sandbox.files.write(path, content.bytes, { mode: content.mode }).catch(() => {});
       }
       throw error;
     }
@@ -97,7 +99,7 @@ async function check(
       outcomes.set(found.path, { given: patch.path, text: patch.text });
       continue;
     }
-    if (earlier === undefined && found.type === 'missing') {
+    if (earlier === undefined ? found.type === 'missing' : earlier.text === undefined) {
       const verb = patch.kind === 'delete' ? 'delete' : 'read file to update';
       throw new PatchError(`Failed to ${verb} ${patch.path}: No such file or directory`);
     }
@@ -109,13 +111,14 @@ async function check(
     const text = earlier?.text ?? (await files.readLocated(patch.path, found, signal));
     const changed = changedBy(patch, text);
     if (patch.movedTo === undefined) {
-      outcomes.set(found.path, { given: patch.path, text: changed });
+      outcomes.set(found.path, { given: patch.path, text: changed, mode: earlier?.mode });
       continue;
     }
     const target = await files.locate(patch.movedTo, signal);
     files.checkWritable(patch.movedTo, target);
     outcomes.set(found.path, { given: patch.path, text: undefined });
-    outcomes.set(target.path, { given: patch.movedTo, text: changed });
+    const mode = earlier?.mode ?? (await files.sandbox.files.stat(found.path, { signal }))?.mode;
+    outcomes.set(target.path, { given: patch.movedTo, text: changed, mode });
   }
   return outcomes;
 }
@@ -129,12 +132,16 @@ function changedBy({ path, hunks }: Extract<FilePatch, { kind: 'update' }>, text
   }
 }
 
-/** Bytes of files before the patch; undefined for files that it adds. */
+/** Bytes and modes of files before the patch; undefined for files that it adds. */
 async function saved(files: TextFiles, outcomes: ReadonlyMap<string, Outcome>, signal: AbortSignal) {
-  const before = new Map<string, Uint8Array | undefined>();
+  const before = new Map<string, { readonly bytes: Uint8Array; readonly mode: number } | undefined>();
   for (const path of outcomes.keys()) {
     const entry = await files.sandbox.files.stat(path, { signal });
-    before.set(path, entry?.type === 'file' ? await files.sandbox.files.read(path, { signal }) : undefined);
+    const isFile = entry?.type === 'file';
+    before.set(
+      path,
+      isFile ? { bytes: await files.sandbox.files.read(path, { signal }), mode: entry.mode } : undefined,
+    );
   }
   return before;
 }

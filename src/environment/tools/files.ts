@@ -4,8 +4,9 @@ import type { EnvironmentServer } from '../authoring/environment-server.ts';
 import { ToolError } from '../authoring/tool-result.ts';
 import type { ToolSet } from '../authoring/tool-set.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import { linesOf, positionsOf } from './line-texts.ts';
-import { globFiles, grepFiles, matchesOf, toExpression } from './search.ts';
+import { hasCrlf, linesOf, positionsOf, withLineEnds } from './line-texts.ts';
+import { Matcher } from './matcher.ts';
+import { globFiles, grepFiles, matchesOf } from './search.ts';
 import { TextFiles } from './text-files.ts';
 import { textResult } from './tool-output.ts';
 
@@ -78,12 +79,14 @@ function addEdit(env: EnvironmentServer, texts: TextFiles): void {
     return await texts.inLine([path], async () => {
       const found = await texts.locate(file_path, signal);
       const text = await texts.readLocated(file_path, found, signal);
-      const count = positionsOf(text, old_string).length;
+      // An agent writes LF, also for a file with CRLF.
+      const old = text.includes(old_string) ? old_string : withLineEnds(old_string, hasCrlf(text));
+      const count = positionsOf(text, old).length;
       if (count === 0) throw new ToolError(`edit: old_string not found in ${file_path}`);
       if (count > 1 && !replace_all) {
         throw new ToolError(`edit: old_string appears ${count} times in ${file_path} (must be unique)`);
       }
-      await texts.write(file_path, found, text.split(old_string).join(new_string), signal);
+      await texts.write(file_path, found, text.split(old).join(withLineEnds(new_string, hasCrlf(text))), signal);
       return textResult(`edited ${file_path} (${count} replacement(s))`, { path: file_path, replacements: count });
     });
   });
@@ -109,12 +112,12 @@ function addGrep(env: EnvironmentServer, texts: TextFiles): void {
     path: z.string().min(1).default('.').describe('The file or folder to search.'),
   };
   env.tool('grep', { description, args, annotations: READS }, async ({ pattern, path }, { signal }) => {
-    const expression = toExpression(pattern);
+    const matcher = new Matcher(pattern);
     const found = await texts.locate(path, signal);
     const { lines, isCut } =
       found.type === 'folder'
-        ? await grepFiles(texts.sandbox, found.path, expression, signal)
-        : { lines: matchesOf(path, await texts.readLocated(path, found, signal), expression), isCut: false };
+        ? await grepFiles(texts.sandbox, found.path, matcher, signal)
+        : { lines: matchesOf(path, await texts.readLocated(path, found, signal), matcher), isCut: false };
     const prefix = found.type !== 'folder' || path === '.' ? '' : `${path.replace(/^\.\/|\/+$/g, '')}/`;
     const text = lines.length === 0 ? 'no matches' : lines.map((line) => prefix + line).join('\n');
     return textResult(isCut ? `${text}\n[output truncated]` : text, { matches: lines.length, truncated: isCut });

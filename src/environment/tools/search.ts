@@ -1,16 +1,22 @@
 import { ToolError } from '../authoring/tool-result.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
+import { globToPattern, Matcher } from './matcher.ts';
 import { MAX_FILE_BYTES, walk } from './walk.ts';
 
 const MAX_GLOB_RESULTS = 200;
 const MAX_GREP_BYTES = 100 * 1024;
 const MAX_LINE_CHARACTERS = 2_000;
+const MAX_PATH_CHARACTERS = 4_096;
 
 /** Paths below a folder that fit a pattern, in order. */
 export async function globFiles(sandbox: Sandbox, folder: string, pattern: string, signal: AbortSignal) {
-  const fits = globExpression(pattern);
+  if (pattern.startsWith('/') || pattern.split('/').includes('..')) {
+    throw new ToolError(`The pattern ${JSON.stringify(pattern)} has to be relative, without "..".`);
+  }
+  const matcher = new Matcher(globToPattern(pattern), 's');
   const { entries, isCut } = await walk(sandbox, folder, { signal });
-  const paths = entries.flatMap(({ path, type }) => (type === 'file' && fits.test(path) ? [path] : []));
+  const files = entries.flatMap(({ path, type }) => (type === 'file' ? [path] : []));
+  const paths = matcher.indexes(files.join('\0'), '\0', MAX_PATH_CHARACTERS).map((index) => files[index] ?? '');
   return { paths: paths.slice(0, MAX_GLOB_RESULTS), omitted: Math.max(0, paths.length - MAX_GLOB_RESULTS), isCut };
 }
 
@@ -18,19 +24,26 @@ export async function globFiles(sandbox: Sandbox, folder: string, pattern: strin
 export async function grepFiles(
   sandbox: Sandbox,
   folder: string,
-  expression: RegExp,
+  matcher: Matcher,
   signal: AbortSignal,
 ): Promise<{ readonly lines: readonly string[]; readonly isCut: boolean }> {
   const found = new Map<string, string[]>();
   let bytes = 0;
+  let failure: unknown;
   const onContent = (path: string, content: Buffer) => {
-    if (bytes > 8 * MAX_GREP_BYTES || content.includes(0)) return;
+    if (failure !== undefined || bytes > 8 * MAX_GREP_BYTES || content.includes(0)) return;
     const text = content.subarray(0, MAX_FILE_BYTES).toString('utf8');
-    const lines = matchesOf(path, text, expression);
+    let lines: string[] = [];
+    try {
+      lines = matchesOf(path, text, matcher);
+    } catch (error) {
+      failure = error; // The walk reads a stream, and its end tells.
+    }
     bytes += lines.reduce((sum, line) => sum + line.length, 0);
     if (lines.length > 0) found.set(path, lines);
   };
   const walked = await walk(sandbox, folder, { signal, onContent });
+  if (failure !== undefined) throw failure;
   const all = walked.entries.flatMap(({ path }) => found.get(path) ?? []);
   const lines: string[] = [];
   let kept = 0;
@@ -43,51 +56,8 @@ export async function grepFiles(
 }
 
 /** Lines of one text that fit. */
-export function matchesOf(path: string, text: string, expression: RegExp): string[] {
-  const lines = text.replace(/\n$/, '').split('\n');
-  return lines.flatMap((line, index) => {
-    const plain = line.replace(/\r$/, '');
-    return plain.length <= MAX_LINE_CHARACTERS && expression.test(plain) ? [`${path}:${index + 1}:${plain}`] : [];
-  });
-}
-
-/** @throws ToolError for a pattern that is no regular expression. */
-export function toExpression(pattern: string): RegExp {
-  try {
-    return new RegExp(pattern, 'u');
-  } catch (error) {
-    throw new ToolError(
-      `The pattern ${JSON.stringify(pattern)} is no regular expression: ${error instanceof Error ? error.message : error}`,
-    );
-  }
-}
-
-/** `**` crosses folders, `*` and `?` do not, `{a,b}` is one of several. @throws ToolError for a path out of the folder. */
-function globExpression(pattern: string): RegExp {
-  if (pattern.startsWith('/') || pattern.split('/').includes('..')) {
-    throw new ToolError(`The pattern ${JSON.stringify(pattern)} has to be relative, without "..".`);
-  }
-  let source = '';
-  let depth = 0;
-  for (let at = 0; at < pattern.length; at += 1) {
-    const rest = pattern.slice(at);
-    const character = pattern.charAt(at);
-    if (rest.startsWith('**/')) {
-      source += '(?:[^/]+/)*';
-      at += 2;
-    } else if (rest.startsWith('**')) {
-      source += '.*';
-      at += 1;
-    } else if (character === '*') source += '[^/]*';
-    else if (character === '?') source += '[^/]';
-    else if (character === '{' && rest.includes('}')) {
-      source += '(?:';
-      depth += 1;
-    } else if (character === '}' && depth > 0) {
-      source += ')';
-      depth -= 1;
-    } else if (character === ',' && depth > 0) source += '|';
-    else source += character.replace(/[.+^${}()|[\]\\]/, '\\$&');
-  }
-  return new RegExp(`^${source}${')'.repeat(depth)}$`, 's');
+export function matchesOf(path: string, text: string, matcher: Matcher): string[] {
+  const whole = text.replaceAll('\r\n', '\n').replace(/\n$/, '');
+  const lines = whole.split('\n');
+  return matcher.indexes(whole, '\n', MAX_LINE_CHARACTERS).map((index) => `${path}:${index + 1}:${lines[index]}`);
 }

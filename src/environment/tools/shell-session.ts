@@ -151,7 +151,8 @@ function newWindow(): OutputWindow {
  * it runs does not print a marker. `jobs` without options forgets jobs that are done.
  */
 function toScript(command: string, nonce: string): string {
-  const quoted = `'${command.replaceAll("'", "'\\''")}'`;
+  // The blank keeps a command that begins with `-` from being an option of `eval`.
+  const quoted = `' ${command.replaceAll("'", "'\\''")}'`;
   const marker = `\\036${nonce}\\n`;
   return [
     `command eval ${quoted} </dev/null >&9 2>&1 9>&-`,

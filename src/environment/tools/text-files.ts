@@ -13,16 +13,21 @@ export interface TextFile {
   readonly text: string;
 }
 
+/** Changes that wait, by their real paths. All tools of a sandbox share them, so that none loses a change of another. */
+const linesOf = new WeakMap<Sandbox, Map<string, Promise<unknown>>>();
+
 /** Reads and writes text files of a sandbox with the rights of its user. Changes of one file stand in a line. */
 export class TextFiles {
   readonly sandbox: Sandbox;
   /** Only paths that really lead below this folder. Undefined: every path. */
   readonly #root: string | undefined;
   readonly #maxBytes: number;
-  readonly #lines = new Map<string, Promise<unknown>>();
+  readonly #lines: Map<string, Promise<unknown>>;
 
   constructor(sandbox: Sandbox, options: { readonly root?: string; readonly maxBytes?: number } = {}) {
     this.sandbox = sandbox;
+    this.#lines = linesOf.get(sandbox) ?? new Map();
+    linesOf.set(sandbox, this.#lines);
     this.#root = options.root;
     this.#maxBytes = options.maxBytes ?? MAX_TEXT_BYTES;
   }
@@ -56,10 +61,10 @@ export class TextFiles {
     return decoded(path, await this.sandbox.files.read(found.path, { maxBytes: this.#maxBytes, signal }));
   }
 
-  /** Writes a file that `locate` found. A file that exists keeps its mode. */
-  async write(path: string, found: Located, text: string, signal: AbortSignal): Promise<void> {
+  /** Writes a file that `locate` found. Without a mode, a file that exists keeps its own. */
+  async write(path: string, found: Located, text: string, signal: AbortSignal, mode?: number): Promise<void> {
     this.checkWritable(path, found);
-    await this.sandbox.files.write(found.path, text, { signal });
+    await this.sandbox.files.write(found.path, text, { signal, ...(mode !== undefined && { mode }) });
   }
 
   checkWritable(path: string, found: Located): void {

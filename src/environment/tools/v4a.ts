@@ -9,11 +9,14 @@ export type FilePatch =
       readonly hunks: readonly Hunk[];
     };
 
+/** A line after the patch: a new text, or the index of an old line that stays. */
+export type NewLine = string | number;
+
 export interface Hunk {
   /** Line behind which the hunk lies, from `@@ header`. */
   readonly header: string | undefined;
   readonly old: readonly string[];
-  readonly new: readonly string[];
+  readonly new: readonly NewLine[];
   readonly isAtEnd: boolean;
 }
 
@@ -85,7 +88,7 @@ function readHunks(reader: Lines, path: string): Hunk[] {
 
 function readHunk(reader: Lines, header: string | undefined, path: string): Hunk {
   const before: string[] = [];
-  const after: string[] = [];
+  const after: NewLine[] = [];
   let isAtEnd = false;
   while (!reader.isDone && !reader.peek().startsWith('@@') && !isFileHead(reader.peek())) {
     const line = reader.take();
@@ -95,8 +98,8 @@ function readHunk(reader: Lines, header: string | undefined, path: string): Hunk
     }
     const text = line.slice(1);
     if (line === '' || line.startsWith(' ')) {
+      after.push(before.length);
       before.push(text);
-      after.push(text);
     } else if (line.startsWith('-')) before.push(text);
     else if (line.startsWith('+')) after.push(text);
     else throw new PatchError(`Invalid Line: ${line}`);
@@ -139,33 +142,25 @@ export function applyHunks(text: string, hunks: readonly Hunk[]): string {
 
 function findPlace(lines: readonly string[], hunk: Hunk, from: number) {
   // Lines without an old text go to the end.
-  if (hunk.old.length === 0) return { at: lines.length, length: 0, new: hunk.new };
+  if (hunk.old.length === 0) return { at: lines.length, length: 0, new: written(lines, lines.length, hunk.new) };
   const at = seek(lines, hunk.old, from, hunk.isAtEnd);
-  if (at !== undefined) return { at, length: hunk.old.length, new: kept(lines, at, hunk.old, hunk.new) };
+  if (at !== undefined) return { at, length: hunk.old.length, new: written(lines, at, hunk.new) };
   if (hunk.old.at(-1) === '') {
     // The empty line stands for the end of the file.
     const old = hunk.old.slice(0, -1);
-    const added = hunk.new.at(-1) === '' ? hunk.new.slice(0, -1) : hunk.new;
+    const added = hunk.new.filter(
+      (line, index) => line !== old.length && !(line === '' && index === hunk.new.length - 1),
+    );
     const found = old.length === 0 ? undefined : seek(lines, old, from, hunk.isAtEnd);
-    if (found !== undefined) return { at: found, length: old.length, new: kept(lines, found, old, added) };
+    if (found !== undefined) return { at: found, length: old.length, new: written(lines, found, added) };
   }
   const kind = hunk.isAtEnd ? 'Invalid EOF Context' : 'Invalid Context';
   throw new PatchError(`${kind} ${from}:\n${hunk.old.join('\n')}`);
 }
 
-/** The new lines, in which unchanged lines at the beginning and the end are those of the file: a match may be loose. */
-function kept(lines: readonly string[], at: number, old: readonly string[], added: readonly string[]): string[] {
-  const result = [...added];
-  let start = 0;
-  while (start < old.length && start < result.length && old[start] === added[start]) {
-    result[start] = lines[at + start] ?? '';
-    start += 1;
-  }
-  for (let back = 1; back <= Math.min(old.length, result.length) - start; back += 1) {
-    if (old[old.length - back] !== added[added.length - back]) break;
-    result[result.length - back] = lines[at + old.length - back] ?? '';
-  }
-  return result;
+/** The lines after a hunk. Those that stay are those of the file, which may differ from the patch: a match may be loose. */
+function written(lines: readonly string[], at: number, added: readonly NewLine[]): string[] {
+  return added.map((line) => (typeof line === 'number' ? (lines[at + line] ?? '') : line));
 }
 
 const PASSES: readonly ((line: string) => string)[] = [
