@@ -28,15 +28,13 @@ describe('traces of a run service', PATIENCE, () => {
     expect([account.code, account.stderr]).toEqual([2, expect.stringContaining('leave --account out')]);
   });
 
-  it('are not pruned from afar, nor are keys made, environments checked and judges measured there: the message says where', async () => {
+  it('are not pruned from afar, nor are keys made there: the message says where', async () => {
     const options = { cwd: createProject() };
     const at = ['--service', 'https://proctor.example'];
     for (const command of [
       ['traces', 'prune', '--keep-last', '1'],
       ['traces', 'backup', 'x.db'],
       ['keys', 'list'],
-      ['check', 'counter'],
-      ['judge', 'calibrate', 'cases.jsonl'],
     ]) {
       const { code, stderr } = await proctor([...command, ...at], options);
       expect([code, stderr]).toEqual([2, expect.stringContaining('at the machine of that service')]);
