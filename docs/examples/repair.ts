@@ -1,5 +1,5 @@
 import { EnvironmentServer } from 'proctor';
-import { z } from 'zod';
+import { applyPatch, bash, editor } from 'proctor/tools';
 
 const BROKEN = 'exports.add = (a, b) => a - b;\n';
 const HIDDEN_TEST = "process.exit(require('../src/main.js').add(1, 2) === 3 ? 0 : 1);\n";
@@ -14,14 +14,10 @@ export default class Repair extends EnvironmentServer {
 
   constructor() {
     super({ name: 'repair', version: '1.0.0' });
-    const { box } = this;
-    this.tool('run', { description: 'Runs a command.', args: { command: z.string() } }, async ({ command }) => {
-      const { exitCode, stdout, stderr } = await box.exec(command, { timeoutMs: 60_000 });
-      return { exitCode, stdout, stderr };
-    });
-    this.scenario('fix', { description: 'Make the tests pass.' }, async function* () {
+    this.use(bash(this.box), editor(this.box), applyPatch(this.box));
+    this.scenario('fix', { description: 'Make the tests pass.' }, async function* (this: Repair) {
       yield 'The function add in src/main.js is wrong. Repair it.';
-      const clean = await box.fresh({ keep: ['src'] }); // nothing of the agent runs there
+      const clean = await this.box.fresh({ keep: ['src'] }); // nothing of the agent runs there
       await clean.copyIn({ 'check.js': HIDDEN_TEST }, 'test');
       return (await clean.exec(['node', 'test/check.js'])).exitCode === 0;
     });

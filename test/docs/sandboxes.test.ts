@@ -13,7 +13,7 @@ it.each([
     const engine = new FakeEngine();
     const client = await connectInMemory(Repair, { meta: HARNESS, engines: async () => enginesOf(engine) });
     await setup(client, 'fix');
-    await client.callTool({ name: 'run', arguments: { command }, _meta: { 'svc/audience': 'agent' } });
+    await client.callTool({ name: 'bash', arguments: { command }, _meta: { 'svc/audience': 'agent' } });
     const { structuredContent } = await evaluate(client, 'fix');
     expect(structuredContent).toMatchObject({ reward });
     expect(engine.opened).toHaveLength(2);

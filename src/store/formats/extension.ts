@@ -55,6 +55,7 @@ export const traceExtensionSchema = kept.extend({
   /** Calls outside of steps, when the format cannot hold them. */
   outside: traceSchema.shape.tool_calls,
   ledger: traceSchema.shape.ledger,
+  sandboxes: traceSchema.shape.sandboxes,
   model_target: z.string().optional(),
   /** Absent when the trace repeats no other trace. */
   parent: parentSchema.optional(),
@@ -110,6 +111,7 @@ export function toTraceExtension(trace: Trace, context: WriteContext): JsonObjec
     ...(isPromptTold ? {} : { prompt: withAddresses(trace.prompt, 'prompt', context) }),
     tool_calls: trace.usage.tool_calls,
     ledger: trace.ledger,
+    sandboxes: trace.sandboxes,
     ...toRepetition(trace, context),
     harness: toHarness(trace.usage),
   });
@@ -179,6 +181,7 @@ export function fromExtension(
     tool_calls: calls,
     outside,
     ledger,
+    sandboxes,
     beside,
     parent,
     grades,
@@ -210,6 +213,7 @@ export function fromExtension(
     steps,
     ...(toolCalls === undefined ? {} : { tool_calls: toolCalls }),
     ...(ledger === undefined ? {} : { ledger }),
+    ...(sandboxes === undefined ? {} : { sandboxes }),
     usage: {
       model_calls: own.length,
       tool_calls: calls,

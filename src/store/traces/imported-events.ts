@@ -27,6 +27,7 @@ export function toImportedEvents(trace: ImportedTrace, now: number): readonly Ti
   return [
     { at: createdAt, body: toQueued(trace) },
     ...toStart(trace, createdAt, startedAt),
+    ...toSandboxes(trace, base, finishedAt),
     ...toSetup(trace, base),
     ...toTurns(trace, base, finishedAt),
     ...toEnd(trace, finishedAt),
@@ -57,12 +58,22 @@ function toQueued(trace: ImportedTrace): EventBody {
 function toStart(trace: ImportedTrace, createdAt: number, startedAt: number | undefined): TimedEvent[] {
   if (startedAt === undefined) return [];
   const { versions, timing } = trace;
-  // The run waited in the queue until it started, and then for a process. Earlier attempts can make this negative.
-  const waitedMs = timing.queued_ms - Math.max(0, startedAt - createdAt);
+  // The run waited in the queue until it started, then for a process, and then for its sandboxes. Earlier attempts can make this negative.
+  const sandboxMs = Math.max(0, ...(trace.sandboxes ?? []).map(({ queued_ms }) => queued_ms));
+  const waitedMs = timing.queued_ms - sandboxMs - Math.max(0, startedAt - createdAt);
   const started: TimedEvent = { at: startedAt, body: { type: 'run.started', worker: 'import', versions } };
   if (timing.environment_ms === 0 && waitedMs === 0) return [started];
   const duration = { waited_ms: waitedMs, duration_ms: timing.environment_ms };
   return [started, { at: startedAt, body: { type: 'environment.ready', name: trace.env_name, versions, ...duration } }];
+}
+
+function* toSandboxes({ sandboxes = [] }: ImportedTrace, at: number, finishedAt: number): Generator<TimedEvent> {
+  for (const { end, refused, ...facts } of sandboxes) {
+    yield { at, body: { type: 'sandbox.started', ...facts } };
+    for (const each of refused)
+      yield { at: finishedAt, body: { type: 'sandbox.refused', sandbox: facts.name, ...each } };
+    if (end !== null) yield { at: finishedAt, body: { type: 'sandbox.ended', name: facts.name, ...end } };
+  }
 }
 
 function toSetup({ system, prompt, tools, timing }: ImportedTrace, at: number): TimedEvent[] {

@@ -47,6 +47,10 @@ function randomEvents(seed: number): readonly TraceEvent[] {
   if (random.chance(0.9)) {
     record({ type: 'environment.ready', name: 'counter', versions, waited_ms: random.integer(0, 50), duration_ms: 40 });
   }
+  if (random.chance(0.2)) {
+    record({ type: 'sandbox.started', ...SANDBOX });
+    record({ type: 'sandbox.refused', sandbox: SANDBOX.name, host: 'example.org', port: 443 });
+  }
   if (random.chance(0.05)) {
     const error = { boundary: 'setup' as const, code: 'environment_failed', message: text(random) };
     record({ type: 'run.finished', status: 'failed', stop_reason: 'error', reward: null, error });
@@ -56,6 +60,21 @@ function randomEvents(seed: number): readonly TraceEvent[] {
   endRun(random, kind, record);
   return events;
 }
+
+const SANDBOX = {
+  name: 'main',
+  engine: 'docker',
+  engine_version: '20.10',
+  image: 'node:22-slim',
+  digest: 'sha256:1',
+  network: 'allow' as const,
+  limits: { memory_bytes: 1, cpus: 1, processes: 1, disk_bytes: null },
+  not_enforced: { disk: 'the storage driver has no limits' },
+  warnings: [],
+  queued_ms: 0,
+  image_ms: 1,
+  start_ms: 2,
+};
 
 type Kind = 'run' | 'eval' | 'chat' | 'seat';
 

@@ -31,7 +31,7 @@ const FIELDS = [
   ...(['grades', 'judgements', 'tool_calls', 'ledger'] as const),
   ...(['origin', 'evaluation_id', 'task_id', 'attempt_index', 'attempts', 'env_name', 'scenario_name'] as const),
   ...(['scenario_args', 'model', 'max_steps', 'seed', 'sampling', 'metadata', 'versions', 'created_at'] as const),
-  ...(['started_at', 'finished_at', 'reward', 'evaluation', 'usage', 'timing', 'error', 'logs'] as const),
+  ...(['started_at', 'finished_at', 'reward', 'evaluation', 'usage', 'timing', 'error', 'logs', 'sandboxes'] as const),
 ];
 
 const STEP_FIELDS = [
