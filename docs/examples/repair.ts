@@ -19,7 +19,11 @@ export default class Repair extends EnvironmentServer {
       const { exitCode, stdout, stderr } = await box.exec(command, { timeoutMs: 60_000 });
       return { exitCode, stdout, stderr };
     });
-    this.scenario('fix', { description: 'Make the tests pass.' }, async function* () {
+    const solution = {
+      calls: [{ name: 'run', arguments: { command: "sed -i 's/-/+/' src/main.js" } }],
+      answer: 'Done.',
+    };
+    this.scenario('fix', { description: 'Make the tests pass.', solution: () => solution }, async function* () {
       yield 'The function add in src/main.js is wrong. Repair it.';
       const clean = await box.fresh({ keep: ['src'] }); // nothing of the agent runs there
       await clean.copyIn({ 'check.js': HIDDEN_TEST }, 'test');
