@@ -15,11 +15,19 @@ export default class Repair extends EnvironmentServer {
   constructor() {
     super({ name: 'repair', version: '1.0.0' });
     this.use(bash(this.box), editor(this.box), applyPatch(this.box));
-    this.scenario('fix', { description: 'Make the tests pass.' }, async function* (this: Repair) {
-      yield 'The function add in src/main.js is wrong. Repair it.';
-      const clean = await this.box.fresh({ keep: ['src'] }); // nothing of the agent runs there
-      await clean.copyIn({ 'check.js': HIDDEN_TEST }, 'test');
-      return (await clean.exec(['node', 'test/check.js'])).exitCode === 0;
-    });
+    const solution = {
+      calls: [{ name: 'bash', arguments: { command: "sed -i 's/-/+/' src/main.js" } }],
+      answer: 'Done.',
+    };
+    this.scenario(
+      'fix',
+      { description: 'Make the tests pass.', solution: () => solution },
+      async function* (this: Repair) {
+        yield 'The function add in src/main.js is wrong. Repair it.';
+        const clean = await this.box.fresh({ keep: ['src'] }); // nothing of the agent runs there
+        await clean.copyIn({ 'check.js': HIDDEN_TEST }, 'test');
+        return (await clean.exec(['node', 'test/check.js'])).exitCode === 0;
+      },
+    );
   }
 }

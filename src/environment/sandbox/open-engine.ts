@@ -70,6 +70,9 @@ function diskFloorOf(variables: SandboxSettings['variables']): { readonly diskFl
   return { diskFloorBytes: bytesOf(text, 'PROCTOR_SANDBOX_DISK_FLOOR') };
 }
 
+/** Ways to choose an engine, for messages. */
+const CHOOSING = '--sandbox or PROCTOR_SANDBOX';
+
 /** An engine that answers, with its figures. */
 export interface ReadyEngine {
   readonly engine: Engine;
@@ -110,11 +113,11 @@ export class SandboxEngines {
     const engine = await this.#opened(name);
     if (image !== undefined && !engine.takesImages) {
       const message = `The sandbox needs the image ${image}, and the engine ${name} takes none`;
-      throw new EngineError('refused', `${message}: set PROCTOR_SANDBOX to docker or kubernetes, or leave it out`);
+      throw new EngineError('refused', `${message}: choose docker or kubernetes (${CHOOSING}), or leave it out`);
     }
     if (image === undefined && (name === 'docker' || name === 'kubernetes')) {
       const message = `The sandbox has no image, and the engine ${name} needs one`;
-      throw new EngineError('refused', `${message}: give the sandbox an image, or set PROCTOR_SANDBOX to bubblewrap`);
+      throw new EngineError('refused', `${message}: give the sandbox an image, or choose bubblewrap (${CHOOSING})`);
     }
     const figures = this.#figures.get(name) ?? (await engine.check(signal));
     this.#figures.set(name, figures);

@@ -339,7 +339,7 @@ describe('the start of an environment', () => {
     const engine = Object.assign(new FakeEngine(), { takesImages: false });
     const engines = enginesOf(engine, { engine: 'bubblewrap' });
     await expect(engines.ready('node:22', new AbortController().signal)).rejects.toThrow(
-      'needs the image node:22, and the engine bubblewrap takes none: set PROCTOR_SANDBOX to docker',
+      'needs the image node:22, and the engine bubblewrap takes none: choose docker or kubernetes (--sandbox or PROCTOR_SANDBOX)',
     );
   });
 });

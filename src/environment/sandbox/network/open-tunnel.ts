@@ -9,6 +9,7 @@ import type { EgressGate, OpenDestination } from './egress-gate.ts';
 export const CONNECT_MS = 30_000;
 const HELLO_MS = 30_000;
 const TLS_PORT = 443;
+const HTTP_PORT = 80;
 const FIRST_TLS_BYTE = 22;
 
 /** Answers a `CONNECT`. Never rejects: each end is an answer to the client, or a closed connection. */
@@ -104,7 +105,8 @@ function firstBytes(client: Duplex, head: Buffer, { port }: OpenDestination): Pr
 function isRightName(gate: EgressGate, destination: OpenDestination, hello: Buffer): boolean {
   const { host, port } = destination;
   const isTls = hello[0] === FIRST_TLS_BYTE;
-  if (!isTls && port !== TLS_PORT) return true;
+  // A plain request to a web server names its host in a header that nobody checks here: it goes through the other way.
+  if (!isTls && port !== TLS_PORT && port !== HTTP_PORT) return true;
   const asked = isTls ? readServerName(hello) : 'none';
   if (typeof asked === 'object') {
     if (isIP(host) !== 0 || canonicalHost(asked.name) === host) return true;

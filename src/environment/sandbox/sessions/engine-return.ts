@@ -36,7 +36,7 @@ export async function whenEngineIsBack<T>(
       awaySince ??= performance.now();
       const leftMs = awayMs - (performance.now() - awaySince);
       if (leftMs <= 0) {
-        const message = `${error.message} It was away for ${Math.round(awayMs / 1_000)} s.`;
+        const message = `${error.message.replace(/\.$/, '')}. The engine was away for ${Math.round(awayMs / 1_000)} s.`;
         throw new EngineError('unreachable', message, { cause: error });
       }
       onAway?.(error);
