@@ -242,6 +242,15 @@ describe('the proxy of a sandbox', () => {
     expect((await get(port, '/relative', authorization)).status).toBe(400);
   });
 
+  it.each([
+    ['no status that exists', 'HTTP/1.1 000 Zero\r\ncontent-length: 0\r\n\r\n'],
+    ['a change of the protocol', 'HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n'],
+  ])('answers 502 for a server that replies with %s', async (_what, reply) => {
+    const target = await openTarget(reply);
+    const { port, authorization } = await openProxy([`127.0.0.1:${target.port}`]);
+    expect((await get(port, `http://127.0.0.1:${target.port}/`, authorization)).status).toBe(502);
+  });
+
   it('closes with all its connections, and opens no new one', async () => {
     const target = await openTarget();
     const { port, authorization, proxy } = await openProxy([`127.0.0.1:${target.port}`]);

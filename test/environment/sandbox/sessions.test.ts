@@ -260,6 +260,24 @@ describe('a sandbox that fails', () => {
     ]);
   });
 
+  it('is never told to an agent, also where each request proves its own sender', async () => {
+    const key = 'k'.repeat(32);
+    const harness = { ...HARNESS, 'svc/harness_key': key };
+    const engine = new FakeEngine();
+    const engines = enginesOf(engine, { owner: 'db-1' });
+    const made = environment({});
+    const options = { mode: 'modern', harnessKey: key, engines: async () => engines } as const;
+    const client = await connectInMemory(() => new made(), options);
+    const call = (name: string, args: object, _meta: object) =>
+      client.callTool({ name, arguments: { ...args }, _meta: { ..._meta } });
+    expect((await call('setup', { name: 'fix' }, harness)).isError).toBeFalsy();
+    engine.opened[0]?.lose({ by: 'agent', reason: 'was ended by its own command' });
+    const toAgent = await call('run', { command: 'true' }, {});
+    expect(Object.keys(toAgent._meta ?? {}).filter((name) => name.startsWith('svc/sandbox'))).toEqual([]);
+    const toHarness = await call('run', { command: 'true' }, { ...harness, ...AGENT });
+    expect(toHarness._meta?.['svc/sandbox_fault']).toMatchObject({ by: 'agent' });
+  });
+
   it('by its engine is told as a failure of the engine', async () => {
     const engine = new FakeEngine();
     engine.createError = new EngineError('create', 'No space left on the disk of the engine.');

@@ -4,6 +4,8 @@ import type { EgressGate } from './egress-gate.ts';
 import { CONNECT_MS, dial } from './open-tunnel.ts';
 
 const HTTP_PORT = 80;
+/** Lower numbers are no status, and no reply can be sent with one. */
+const LEAST_STATUS = 100;
 /** Headers about the connection to the proxy, not about the request (RFC 9110 section 7.6.1). */
 const HOP_HEADERS = ['proxy-authorization', 'proxy-connection', 'connection', 'keep-alive', 'te', 'trailer', 'upgrade'];
 
@@ -42,10 +44,18 @@ export async function forwardRequest(
     });
     response.once('close', () => socket.destroy());
     upstream.on('response', (reply) => {
+      const { statusCode = 0 } = reply;
+      if (statusCode < LEAST_STATUS) {
+        return refuse(response, 502, `${url.host}: the reply has the status ${statusCode}`);
+      }
       const kept = Object.entries(reply.headers).filter(([name]) => !HOP_HEADERS.includes(name));
-      response.writeHead(reply.statusCode ?? 502, Object.fromEntries(kept));
+      response.writeHead(statusCode, Object.fromEntries(kept));
       reply.on('error', () => response.destroy());
       reply.pipe(response);
+    });
+    // An upgrade is no reply and no error, so that the client would wait for one.
+    upstream.on('upgrade', (reply) => {
+      refuse(response, 502, `${url.host}: the server changed the protocol, with the status ${reply.statusCode}`);
     });
     upstream.on('error', (error) => {
       if (response.headersSent) response.destroy();

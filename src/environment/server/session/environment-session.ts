@@ -178,8 +178,7 @@ export class EnvironmentSession implements HostedSession {
         );
         const isOfHandle = this.#options.hasHandle === true && name === 'setup';
         const told = isOfHandle ? { ...result, _meta: { [META.sessionId]: this.id } } : result;
-        const isToHarness = this.#sandboxes !== undefined && this.#peer.isHarnessConnection !== false;
-        return isToHarness ? this.#sandboxes.addFacts(told) : told;
+        return this.#sandboxes !== undefined && request.isHarnessPeer ? this.#sandboxes.addFacts(told) : told;
       }),
     );
   }

@@ -12,6 +12,8 @@ import type { SessionServer } from './session-server.ts';
 /** One MCP request of a session. */
 export interface EnvironmentRequest {
   readonly audience: Audience;
+  /** True if the reply goes to a harness, even if the request names another audience. */
+  readonly isHarnessPeer: boolean;
   /** The context for the author's code. */
   readonly context: ToolContext;
   /** Reports progress. Undefined if the client did not ask for it. It has to be finished before the reply. */
@@ -31,6 +33,7 @@ export function openRequest(mcp: ServerContext, peer: SessionPeer): EnvironmentR
   const context = new RequestContext(mcp, peer, { audience, meta }, progress?.report ?? NO_PROGRESS);
   return {
     audience,
+    isHarnessPeer,
     context,
     progress,
     reportFailure(what, error) {

@@ -119,9 +119,10 @@ export class SuspendedCall<Result> implements MultiRoundTripCall {
   }
 
   #start(): Promise<Result> {
-    const { audience } = this.#first;
+    const { audience, isHarnessPeer } = this.#first;
     const ended = this.#run({
       audience,
+      isHarnessPeer,
       context: new SuspendedContext(this, this.#first),
       reportFailure: (what, error) => {
         // Not reported, because the code that aborted the call knows the reason.
