@@ -53,7 +53,8 @@ describe('proctor --help', PATIENCE, () => {
     const place = ['--service', 'http://127.0.0.1:9'];
     const commands = [['doctor'], ['init', 'x'], ['list']];
     const ended = await Promise.all(commands.map((words) => proctor([...words, ...place], { cwd })));
-    const known = 'These know --service: run, seat, replay, eval, judge calibrate, regrade, check, dataset build, train, models ';
+    const known =
+      'These know --service: run, seat, replay, eval, judge calibrate, regrade, check, dataset build, train, models ';
     for (const [index, { code, stderr }] of ended.entries()) {
       expect([commands[index], code, stderr]).toEqual([commands[index], 2, expect.stringContaining(known)]);
     }
