@@ -17,7 +17,12 @@ export default defineConfig({
   test: {
     include: lane === 'slow' ? [...SLOW_TESTS] : everyTest,
     exclude: [...configDefaults.exclude, ...testsToLeaveOut(), ...(lane === 'fast' ? SLOW_TESTS : [])],
-    globalSetup: ['test/build-once.ts', 'test/postgres-for-all.ts', 'test/containers/engines-for-all.ts', 'test/without-referees.ts'],
+    globalSetup: [
+      'test/build-once.ts',
+      'test/postgres-for-all.ts',
+      'test/containers/engines-for-all.ts',
+      'test/without-referees.ts',
+    ],
     typecheck: { enabled: lane !== 'slow', include: ['test/**/*.test-d.ts'], tsconfig: './tsconfig.json' },
     // Most tests wait for processes of their own: a core that is kept free for Vitest itself would be idle.
     maxWorkers: '100%',
