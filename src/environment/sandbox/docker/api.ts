@@ -183,8 +183,9 @@ export class DockerApi {
 }
 
 function pathOf({ path, query = {} }: ApiCall): string {
-  const pairs = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
-  return pairs.length === 0 ? path : `${path}?${new URLSearchParams(pairs)}`;
+  const text = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) text.set(name, String(value));
+  return text.size === 0 ? path : `${path}?${text}`;
 }
 
 function nameOf({ method, path }: ApiCall): string {
