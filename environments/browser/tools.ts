@@ -194,7 +194,11 @@ function shorten(outline: string): string {
 const ACTIONABLE = /^\s*- (?:link|button|textbox|searchbox|spinbutton|radio|checkbox|combobox)\b/;
 
 async function describePlace(browser: ConfinedBrowser, signal: AbortSignal): Promise<string> {
-  const title = await browser.act(signal, ({ page }) => page.title());
+  const title = await browser.act(signal, async ({ page, timeout }) => {
+    // A page that has just been opened may not have read its own title yet.
+    await page.waitForLoadState('domcontentloaded', { timeout });
+    return await page.title();
+  });
   return `${browser.path} ("${title}")`;
 }
 
