@@ -5,7 +5,7 @@ import { faultInGeminiPart, faultInMessagesBlock, faultInResponsesPart, refusePa
 
 /*
  * Bodies of a turn in the protocols beside chat completions: the settings that are read, and the caller's messages.
- * Whether a list of messages is there is checked by whoever reads it. Other fields are ignored.
+ * The reader of the request checks that it has a list of messages. Other fields are ignored.
  */
 
 const ROLES_OF_CALLERS: ReadonlySet<unknown> = new Set(['user', 'system', 'developer']);
